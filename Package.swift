@@ -25,14 +25,17 @@ var behind: [String: [String]] = [:]
 }
 
 @MainActor func tests(_ name: String, _ dependencies: [String]) -> Target {
-    .testTarget(name: name, dependencies: all(dependencies + ["TestOrigin"], behind: name), swiftSettings: settings)
+    .testTarget(
+        name: name, dependencies: all(dependencies + ["TestOrigin"], behind: name), swiftSettings: settings)
 }
 
 @MainActor func program(
-    _ name: String, _ dependencies: [String], path: String? = nil, exclude: [String] = [], resources: [Resource] = []
+    _ name: String, _ dependencies: [String], path: String? = nil, exclude: [String] = [],
+    resources: [Resource] = []
 ) -> Target {
     .executableTarget(
-        name: name, dependencies: all(dependencies, behind: name), path: path, exclude: exclude, resources: resources,
+        name: name, dependencies: all(dependencies, behind: name), path: path, exclude: exclude,
+        resources: resources,
         swiftSettings: settings)
 }
 
@@ -50,14 +53,15 @@ let package = Package(
         .systemLibrary(name: "CTLS", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CICU", pkgConfig: "icu-uc", providers: [.apt(["libicu-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CPQ"),
         .systemLibrary(name: "CCodings"),
 
         room("System", []),
         room("Web", ["CICU"]),
         room("Markup", ["Web", "CXML2"]),
         room("Digest", ["COpenSSL"]),
-        room("Store", ["System", "Web", "Digest", "CSQLite", "CLinux"]),
         room("Codings", ["Web", "CCodings"]),
+        room("Store", ["System", "Web", "Digest", "Codings", "CSQLite", "CPQ", "CLinux"]),
         room("Fetch", ["System", "Web", "Codings", "CCurl", "CLinux"]),
         room("Bundles", ["Web", "Markup", "Digest"]),
         room("TLS", ["System", "Web", "CTLS"]),
@@ -65,13 +69,18 @@ let package = Package(
         room("Crawl", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Fetch", "Bundles"]),
         room("Reports", ["System", "Web", "Digest", "Store"]),
         room("Search", ["System", "Web", "Markup", "Store", "Reports"]),
-        room("Check", ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports", "Search"]),
+        room(
+            "Check",
+            ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports", "Search"]),
         room("Archives", ["System", "Web", "Markup", "Digest", "Codings", "Store"]),
-        room("Serve", ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "Reports", "Search", "CLinux"]),
+        room(
+            "Serve",
+            ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "Reports", "Search", "CLinux"]),
         room(
             "LarderKit",
             [
-                "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Browser", "Crawl", "Reports",
+                "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Browser", "Crawl",
+                "Reports",
                 "Search", "Check", "Archives", "Serve",
             ]),
         program(
@@ -82,7 +91,8 @@ let package = Package(
             name: "TestOrigin", dependencies: all(["Web"], behind: "TestOrigin"), path: "Tests/TestOrigin",
             swiftSettings: settings),
         program(
-            "Fuzz", ["Web", "Markup", "Bundles", "TLS", "Archives", "Search", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"]),
+            "Fuzz", ["Web", "Markup", "Bundles", "TLS", "Archives", "Search", "Serve"], path: "Tests/Fuzz",
+            exclude: ["Corpus"]),
         program("Soak", ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak"),
         program("StoreFaults", ["Store"], path: "Tests/StoreFaults"),
         program("StoreBenchmark", ["Web", "Store"], path: "Benchmarks/Store"),
@@ -104,9 +114,15 @@ let package = Package(
         tests("SearchTests", ["System", "Web", "Markup", "Store", "Reports", "Search"]),
         tests("CheckTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Check", "LarderKit"]),
         tests("ArchivesTests", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Archives"]),
-        tests("ServeTests", ["System", "Web", "Markup", "Store", "Fetch", "TLS", "Reports", "Serve", "LarderKit"]),
-        tests("LarderKitTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "LarderKit"]),
-        tests("CLITests", ["System", "Web", "Digest", "Store", "Fetch", "Crawl", "Check", "LarderKit", "larder"]),
+        tests(
+            "ServeTests",
+            ["System", "Web", "Markup", "Store", "Fetch", "TLS", "Reports", "Serve", "LarderKit"]),
+        tests(
+            "LarderKitTests",
+            ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "LarderKit"]),
+        tests(
+            "CLITests",
+            ["System", "Web", "Digest", "Store", "Fetch", "Crawl", "Check", "LarderKit", "larder"]),
         tests("BrowserTests", ["System", "Web", "Markup", "TLS", "Browser", "Serve", "LarderKit"]),
     ],
     swiftLanguageModes: [.v6]

@@ -17,7 +17,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "Benchmarks" / "results"
-BINARY = ROOT / ".build" / "release" / "larder"
+BINARY = pathlib.Path(os.environ.get("LARDER_BENCH_BINARY", ROOT / ".build" / "release" / "larder"))
 SITES = {
     "python": ("python3-doc", "/usr/share/doc/python3-doc/html"),
     "rust": ("rust-doc", "/usr/share/doc/rust-doc/html"),
@@ -38,6 +38,8 @@ def need_packages(names):
 
 def larder_binary():
     """The release binary, up to date; None, with a clear word, when it cannot be built."""
+    if "LARDER_BENCH_BINARY" in os.environ:
+        return BINARY
     status = subprocess.run([str(ROOT / "scripts" / "larder"), "--version"], stdout=subprocess.DEVNULL).returncode
     if status == 0:
         return BINARY
@@ -149,6 +151,7 @@ http {{
     scgi_temp_path {folder}/scgi;
     server {{
         listen 127.0.0.1:{port};
+        {secure}
         charset utf-8;
         location = /nginx-status {{ stub_status; }}
         {locations}
@@ -160,15 +163,27 @@ http {{
 class Nginx:
     """nginx on loopback, on a port of its own, serving folders below paths."""
 
-    def __init__(self, folder, places):
+    def __init__(self, folder, places, secure=None):
+        """`secure` is "tls" or "http2": then it is asked by https at `secure_port`, with `certificate` to be trusted."""
         self.port = free_port()
+        lines = ""
+        if secure:
+            self.secure_port = free_port()
+            self.certificate = folder / "cert.pem"
+            folder.mkdir(parents=True)
+            subprocess.run(
+                ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                 "-subj", "/CN=larder benchmark", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / "key.pem",
+                 "-out", self.certificate], check=True, stderr=subprocess.DEVNULL)
+            lines = (f"listen 127.0.0.1:{self.secure_port} ssl{' http2' if secure == 'http2' else ''}; "
+                     f"ssl_certificate {self.certificate}; ssl_certificate_key {folder}/key.pem; ssl_session_cache shared:s:4m;")
         self.base = f"http://127.0.0.1:{self.port}"
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         # Workers of a master that runs as root would otherwise be nobody, who may not read temporary folders.
         user = "user root;" if os.getuid() == 0 else ""
         locations = "\n".join(f"location {path} {{ alias {os.path.realpath(root)}/; }}" for path, root in places.items())
         self.configuration = folder / "nginx.conf"
-        self.configuration.write_text(NGINX.format(folder=folder, port=self.port, locations=locations, user=user))
+        self.configuration.write_text(NGINX.format(folder=folder, port=self.port, locations=locations, user=user, secure=lines))
 
     @contextlib.contextmanager
     def running(self):

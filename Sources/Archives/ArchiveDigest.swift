@@ -3,10 +3,12 @@ internal import Web
 
 /// Digests as WARC writes them: `sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ`.
 enum ArchiveDigest {
-    static func text(_ digest: Digest) -> String { "\(digest.algorithm.rawValue):\(Base32.encode(digest.bytes))" }
+    static func text(_ digest: Digest) -> String {
+        "\(digest.algorithm.rawValue):\(Base32.encode(digest.bytes))"
+    }
 
-    /// Base 32, base 16 and base 64 are told apart by their length. Nil for an algorithm that nobody knows here, or for what
-    /// is no digest.
+    /// Base 32, base 16 and base 64 are told apart by their length. Nil for an algorithm that nobody knows
+    /// here, or for what is no digest.
     static func digest(_ text: String) -> Digest? {
         guard let colon = text.firstIndex(of: ":") else { return nil }
         let name = text[..<colon].lowercased().filter { $0 != "-" && $0 != "_" }

@@ -107,7 +107,8 @@ package enum ArchiveFiles {
 
     /// - Parameter base: where a folder stood, if it does not say so itself.
     static func reader(
-        of path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits(), base: WebURL? = nil,
+        of path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits(),
+        base: WebURL? = nil,
         _ interruption: Interruption = Interruption()
     ) throws(ArchiveError) -> any ArchiveReader {
         if Folder.isThere(path) {
@@ -144,7 +145,9 @@ package enum ArchiveFiles {
     /// Whether it begins as mail does, and has parts.
     private static func isMessage(_ beginning: [UInt8]) -> Bool {
         let text = String(decoding: beginning, as: UTF8.self).lowercased()
-        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), !text.hasPrefix("warc/") else { return false }
+        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), !text.hasPrefix("warc/") else {
+            return false
+        }
         let isField = text.utf8[..<colon].allSatisfy { (0x61...0x7A).contains($0) || $0 == 0x2D }
         return isField && colon != text.utf8.startIndex && text.contains("content-type: multipart/")
     }

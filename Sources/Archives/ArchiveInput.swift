@@ -2,12 +2,13 @@ internal import Codings
 internal import Glibc
 internal import System
 
-/// The bytes of an archive, a buffer at a time: plain, gzip by members, or zstd by frames. It belongs to one thread.
+/// The bytes of an archive, a buffer at a time: plain, gzip by members, zstd by frames, or xz by streams. It belongs to one
+/// thread.
 ///
 /// Damage ends what can be read, until `recover` finds where something whole begins behind it.
 final class ArchiveInput {
     enum Form: Sendable {
-        case plain, gzip, zstd, deflate
+        case plain, gzip, zstd, xz, deflate
     }
 
     /// For messages.
@@ -28,13 +29,18 @@ final class ArchiveInput {
     private var isBetweenMembers = true
     /// Where the member or frame begins that is being read.
     private(set) var memberStart: Int64
+    /// Beyond which it is damaged; nil where whoever reads looks himself.
+    var limits: ArchiveLimits?
+    private var madeByteCount = 0
     /// Why nothing more can be read here.
     private(set) var damage: String?
 
     private static let size = 256 * 1024
 
     init(_ path: String, name: String? = nil) throws(ArchiveError) {
-        let opened = try ArchiveError.wrapping { () throws(SystemError) in try File(path, O_RDONLY, doing: "read") }
+        let opened = try ArchiveError.wrapping { () throws(SystemError) in
+            try File(path, O_RDONLY, doing: "read")
+        }
         guard let byteCount = opened.byteCount else {
             throw ArchiveError(.input, "\(path) cannot be read; name a file")
         }
@@ -47,11 +53,21 @@ final class ArchiveInput {
         try refill()
         let beginning = raw[..<rawEnd]
         if beginning.starts(with: [0x1F, 0x8B]) { form = .gzip }
-        if beginning.starts(with: [0x28, 0xB5, 0x2F, 0xFD]) || beginning.starts(with: [0x5D, 0x2A, 0x4D, 0x18]) {
+        if beginning.starts(with: [0x28, 0xB5, 0x2F, 0xFD])
+            || beginning.starts(with: [0x5D, 0x2A, 0x4D, 0x18])
+        {
             form = .zstd
         }
+        if beginning.starts(with: Self.xzMark) { form = .xz }
         decoder = Self.decoder(form)
+        if decoder == nil, form == .zstd || form == .xz {
+            let (tool, library) = form == .xz ? ("xz", "liblzma5") : ("zstd", "libzstd1")
+            throw ArchiveError(
+                .input, "\(path) is packed by \(tool), which cannot be undone; install \(library)")
+        }
     }
+
+    private static let xzMark: [UInt8] = [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]
 
     /// A part of a file, such as an entry of a zip file.
     init(_ path: String, part: Range<Int64>, name: String, form: Form?) throws(ArchiveError) {
@@ -77,13 +93,16 @@ final class ArchiveInput {
         case .gzip: InflateDecoder(isGzip: true)
         case .deflate: InflateDecoder(isGzip: false, isBare: true)
         case .zstd: ZstdDecoder()
+        case .xz: XZDecoder()
         }
     }
 
     /// Of the file; how far it was read, and for what is compressed, where the member begins.
     var place: String { "\(name), byte \(form == .plain ? offset : memberStart)" }
 
-    private var offset: Int64 { form == .plain ? next - Int64(rawEnd - rawAt) - Int64(filled - at) : rawOffset }
+    private var offset: Int64 {
+        form == .plain ? next - Int64(rawEnd - rawAt) - Int64(filled - at) : rawOffset
+    }
 
     /// How much of the file was taken, to measure what becomes of it.
     var rawOffset: Int64 { next - Int64(rawEnd - rawAt) }
@@ -110,7 +129,9 @@ final class ArchiveInput {
         if rawAt == rawEnd { try refill() }
         guard let decoder else {
             filled = min(rawEnd - rawAt, made.count)
-            if filled > 0, let from = raw.baseAddress, let to = made.baseAddress { memcpy(to, from + rawAt, filled) }
+            if filled > 0, let from = raw.baseAddress, let to = made.baseAddress {
+                memcpy(to, from + rawAt, filled)
+            }
             rawAt += filled
             return filled > 0
         }
@@ -124,11 +145,18 @@ final class ArchiveInput {
             memberStart = rawOffset
             isBetweenMembers = false
         }
-        guard let (taken, count) = decoder.run(UnsafeRawBufferPointer(rebasing: raw[rawAt..<rawEnd]), made) else {
-            damage = form == .zstd ? "it is no zstd, or needs a dictionary that is not in it" : "it is damaged"
+        guard let (taken, count) = decoder.run(UnsafeRawBufferPointer(rebasing: raw[rawAt..<rawEnd]), made)
+        else {
+            damage =
+                form == .zstd ? "it is no zstd, or needs a dictionary that is not in it" : "it is damaged"
             return false
         }
         rawAt += taken
+        madeByteCount += count
+        if let limits, limits.isExceeded(madeByteCount, outOf: rawOffset) {
+            damage = limits.excess
+            return false
+        }
         filled = count
         if form == .deflate, decoder.isComplete {
             rawAt = rawEnd
@@ -188,8 +216,8 @@ final class ArchiveInput {
         return line.isEmpty ? .end : .line(line)
     }
 
-    /// Hands over so many bytes, fewer where there are no more; gives how many that were. Ends early when `give` says
-    /// false.
+    /// Hands over so many bytes, fewer where there are no more; gives how many that were. Ends early when
+    /// `give` says false.
     func take(
         _ count: Int, _ give: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
     ) throws(ArchiveError) -> Int {
@@ -206,16 +234,17 @@ final class ArchiveInput {
 
     // MARK: - Damage
 
-    /// Goes on where the next thing may begin: the next member, or in what is not compressed the next line that begins
-    /// so. False where there is none.
+    /// Goes on where the next thing may begin: the next member, or in what is not compressed the next line
+    /// that begins so. False where there is none.
     func recover(to beginning: [UInt8]) throws(ArchiveError) -> Bool {
         damage = nil
         switch form {
         case .plain: return try findLine(beginning)
         case .deflate: return try findLine(beginning)
-        case .gzip, .zstd:
+        case .gzip, .zstd, .xz:
             (at, filled) = (0, 0)
-            return try findMember(form == .gzip ? [0x1F, 0x8B, 0x08] : [0x28, 0xB5, 0x2F, 0xFD])
+            let packed: [UInt8] = form == .gzip ? [0x1F, 0x8B, 0x08] : [0x28, 0xB5, 0x2F, 0xFD]
+            return try findMember(form == .xz ? Self.xzMark : packed)
         }
     }
 
@@ -268,5 +297,17 @@ final class ArchiveInput {
                 return true
             }
         }
+    }
+}
+
+/// How much a user may still write.
+package enum DiskRoom {
+    /// Nil where nobody knows.
+    package static func bytes(in folder: String) -> Int64? {
+        var status = statvfs()
+        guard statvfs(folder, &status) == 0 else { return nil }
+        let (room, isMore) = Int64(clamping: status.f_bavail)
+            .multipliedReportingOverflow(by: Int64(clamping: status.f_frsize))
+        return isMore ? nil : room
     }
 }

@@ -2,37 +2,61 @@ internal import Digest
 internal import Glibc
 internal import System
 
-/// A file of an archive while it is written: beside its place, under a name of its own, which nobody takes for the whole.
-/// What is not finished goes. It belongs to one thread.
+/// A file of an archive while it is written: without a name where the system knows such files, so that nothing
+/// is left of what is killed; else beside its place, locked, under a name that the next one knows. What is
+/// not finished goes. It belongs to one thread.
 final class ArchiveOutput {
     let path: String
-    private let draft: String
+    /// Nil for a file without a name.
+    private let draft: String?
     private let file: File
     private var buffer: [UInt8] = []
     private(set) var byteCount: Int64 = 0
     private var isFinished = false
 
     private static let bufferSize = 256 * 1024
+    /// `O_TMPFILE` of <fcntl.h>, which is made of others there.
+    private static let withoutName: Int32 = 0o20000000 | O_DIRECTORY
+    private static let ownFiles = "/proc/self/fd"
 
     init(_ named: String) throws(ArchiveError) {
         let path = try Self.place(of: named)
         self.path = path
-        draft = "\(path).\(getpid()).part"
-        unlink(draft)
-        let draft = draft
-        file = try ArchiveError.wrapping { () throws(SystemError) in
-            do throws(SystemError) {
-                return try File(draft, O_RDWR | O_CREAT | O_EXCL, mode: 0o644)
-            } catch {
-                throw SystemError(
-                    error.code, doing: "write", path, advice: "name a file in a folder that can be written to")
-            }
-        }
+        ScratchFolder.sweepDrafts(of: path)
+        let file = try Self.open(for: path)
+        draft = file.path == Self.folder(of: path) ? nil : file.path
+        self.file = file
         buffer.reserveCapacity(Self.bufferSize)
     }
 
     deinit {
-        if !isFinished { unlink(draft) }
+        if !isFinished, let draft { unlink(draft) }
+    }
+
+    private static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    private static func open(for path: String) throws(ArchiveError) -> File {
+        if access(ownFiles, X_OK) == 0,
+            let file = try? File(folder(of: path), O_RDWR | withoutName, mode: 0o644)
+        {
+            return file
+        }
+        let draft = ScratchFolder.draft(of: path)
+        unlink(draft)
+        do throws(SystemError) {
+            let file = try File(draft, O_RDWR | O_CREAT | O_EXCL, mode: 0o644)
+            // Where nobody can lock, nobody sweeps.
+            flock(file.descriptor, LOCK_EX | LOCK_NB)
+            return file
+        } catch {
+            throw ArchiveError(
+                SystemError(
+                    error.code, doing: "write", path, advice: "name a file in a folder that can be written to"
+                ))
+        }
     }
 
     /// What a link leads to is what is written. Nothing takes the place of a device or a pipe.
@@ -82,9 +106,29 @@ final class ArchiveOutput {
         try flush()
         try ArchiveError.wrapping { () throws(SystemError) in
             try file.sync()
-            guard rename(draft, path) == 0 else { throw SystemError(errno, doing: "write", path) }
+            try takeName()
         }
         isFinished = true
         return ArchiveFile(path: path, byteCount: byteCount)
+    }
+
+    /// What stands there is replaced at once, which takes a name beside it.
+    private func takeName() throws(SystemError) {
+        var draft = draft
+        if draft == nil {
+            let own = "\(Self.ownFiles)/\(file.descriptor)"
+            if linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 { return }
+            guard errno == EEXIST else { throw SystemError(errno, doing: "write", path) }
+            let other = ScratchFolder.draft(of: path)
+            unlink(other)
+            guard linkat(AT_FDCWD, own, AT_FDCWD, other, AT_SYMLINK_FOLLOW) == 0 else {
+                throw SystemError(errno, doing: "write", path)
+            }
+            draft = other
+        }
+        guard let draft, rename(draft, path) != 0 else { return }
+        let code = errno
+        unlink(draft)
+        throw SystemError(code, doing: "write", path)
     }
 }

@@ -13,7 +13,8 @@ struct ArchivedLinks {
     private static let most = 100_000
 
     mutating func add(_ occurrence: LinkOccurrence, _ reference: Span<UInt8>) {
-        guard occurrence.role != .other, !occurrence.flags.contains(.isFragment), references.count < Self.most else {
+        guard occurrence.role != .other, !occurrence.flags.contains(.isFragment), references.count < Self.most
+        else {
             return
         }
         references.append((reference.withUnsafeBufferPointer { Array($0) }, occurrence))

@@ -2,8 +2,8 @@ internal import Codings
 internal import Digest
 internal import Web
 
-/// Reads the HTTP message that stands in a record, as it comes: its head, and its body without transfer and content
-/// codings.
+/// Reads the HTTP message that stands in a record, as it comes: its head, and its body without transfer and
+/// content codings.
 final class ArchivedMessage {
     /// What came of it.
     struct Whole {
@@ -11,6 +11,8 @@ final class ArchivedMessage {
         let start: String
         let fields: HTTPFields
         let body: ArchivedBody
+        /// What its head says of the body, and is not so.
+        let doubts: [String]
     }
 
     private let limits: ArchiveLimits
@@ -30,11 +32,14 @@ final class ArchivedMessage {
     /// Nobody looks at codings: larder said that the body is kept in them.
     private let keepsCodings: Bool
     private(set) var flaw: String?
+    /// Of the body as it stands there, without its transfer coding.
+    private var stoodByteCount = 0
+    private var unknownCoding: String?
 
     private enum Codings {
         case none
-        /// The first bytes tell whether the body is in the coding that its field names: some tools undo it and leave the
-        /// field.
+        /// The first bytes tell whether the body is in the coding that its field names: some tools undo it
+        /// and leave the field.
         case untried(BodyDecoder, [UInt8])
         case decoding(BodyDecoder)
     }
@@ -71,7 +76,8 @@ final class ArchivedMessage {
         let rest = Array(head[end...])
         head.removeSubrange(end...)
         try readHead()
-        return try rest.withBytes { (bytes) throws(ArchiveError) in bytes.isEmpty ? true : try takeBody(bytes) }
+        return try rest.withBytes { (bytes) throws(ArchiveError) in bytes.isEmpty ? true : try takeBody(bytes)
+        }
     }
 
     /// Everything came. Nil where it is not whole: `flaw` tells why.
@@ -83,11 +89,29 @@ final class ArchivedMessage {
             }
             try readHead()
         }
-        if let rest = chunks?.untold { try rest.withBytes { (bytes) throws(ArchiveError) in try decode(bytes) } }
+        if let rest = chunks?.untold {
+            try rest.withBytes { (bytes) throws(ArchiveError) in try decode(bytes) }
+        }
         if case .untried(let decoder, let bytes) = codings { try begin(decoder, bytes, isAll: true) }
         if case .decoding(let decoder) = codings, flaw == nil { flaw = decoder.flaw?.description }
         guard flaw == nil else { return nil }
-        return Whole(start: start, fields: fields, body: try spool.finish())
+        return Whole(start: start, fields: fields, body: try spool.finish(), doubts: doubts)
+    }
+
+    /// How much has been kept of the body.
+    var byteCount: Int { spool.byteCount }
+
+    private var doubts: [String] {
+        var doubts: [String] = []
+        if let unknownCoding {
+            doubts.append("nobody knows the coding \(unknownCoding) here: its body is kept as it stands")
+        }
+        // Whoever has undone a coding has left the length that the body had in it.
+        let isUndone = if case .decoding = codings { false } else { fields.isCoded && unknownCoding == nil }
+        if let told = fields.contentLength, told > stoodByteCount, !isChunked, !isUndone || keepsCodings {
+            doubts.append("its head says \(told) bytes, and it has \(stoodByteCount)")
+        }
+        return doubts
     }
 
     /// Whether the body has the digest in either reading. Once, when everything came.
@@ -120,6 +144,11 @@ final class ArchivedMessage {
             isChunked = true
         }
         guard !keepsCodings, fields.isCoded else { return }
+        // The name of a character set is a mistake that does no harm.
+        unknownCoding = fields.elements("Content-Encoding").map { $0.lowercased() }.first {
+            ContentCoding(named: $0) == nil && !["identity", "none"].contains($0)
+                && TextEncoding(label: $0) == nil
+        }
         do throws(CodingFault) {
             if let decoder = try BodyDecoder(fields) { codings = .untried(decoder, []) }
         } catch {
@@ -142,8 +171,11 @@ final class ArchivedMessage {
     }
 
     private func decode(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) {
-        if isChunked { withoutChunks?.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self))) }
+        if isChunked {
+            withoutChunks?.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
+        }
         guard flaw == nil else { return }
+        stoodByteCount += piece.count
         switch codings {
         case .none: try keep(piece)
         case .untried(let decoder, var bytes):
@@ -183,7 +215,7 @@ final class ArchivedMessage {
                 guard failure == nil, flaw == nil else { return }
                 do throws(ArchiveError) { try keep(content) } catch { failure = error }
                 if limits.isExceeded(spool.byteCount, outOf: Int64(decoder.takenByteCount)) {
-                    flaw = "its body is over \(limits.factor) times what stands there"
+                    flaw = "its body: \(limits.excess)"
                 }
             } fault: {
                 $0
@@ -203,8 +235,8 @@ final class ArchivedMessage {
     }
 }
 
-/// Undoes the transfer coding that came before HTTP/2 (RFC 9112, section 7.1). A body that does not begin in it is not in
-/// it, whatever its head says: many tools undo it and leave the field.
+/// Undoes the transfer coding that came before HTTP/2 (RFC 9112, section 7.1). A body that does not begin in
+/// it is not in it, whatever its head says: many tools undo it and leave the field.
 struct ChunkReader {
     private enum State {
         case size

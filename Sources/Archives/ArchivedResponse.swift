@@ -12,7 +12,8 @@ package struct ArchivedResponse: Sendable {
     package var requestFields = HTTPFields()
     package var status: Int
     package var fields: HTTPFields
-    /// Without transfer and content codings, unless `notes` say that it is kept in one. Nil where there is none.
+    /// Without transfer and content codings, unless `notes` say that it is kept in one. Nil where there is
+    /// none.
     package var body: ArchivedBody?
     /// Seconds since 1970.
     package var fetched: Int64
@@ -31,7 +32,13 @@ package struct ArchivedResponse: Sendable {
 
     /// Of its body as the archive has it, where the archive says so: what revisits refer to.
     var payloadDigest: Digest?
-    /// Which request it answers, where the archive has that request with its body; nil for what its method tells.
+    /// Links of its body were led to files, and are led to addresses again: they may be written in another way
+    /// than they were.
+    var isLedBack = false
+    /// What speaks against it, though it is taken.
+    var doubts: [ArchiveFault] = []
+    /// Which request it answers, where the archive has that request with its body; nil for what its method
+    /// tells.
     var requestKey: RequestKey?
 
     /// What it is told apart by from others at its address.
@@ -59,8 +66,8 @@ package struct ArchivedBody: Sendable {
     }
 }
 
-/// What a larder knows of a response beside what its server said. Archives carry it in a field of their own, which others
-/// pass over.
+/// What a larder knows of a response beside what its server said. Archives carry it in a field of their own,
+/// which others pass over.
 package struct ArchiveNotes: Sendable, Equatable {
     /// 0 for a page, 1 for a requisite.
     package var role: UInt8 = 1
@@ -71,9 +78,11 @@ package struct ArchiveNotes: Sendable, Equatable {
 
     package init() {}
 
-    /// What an archive may say of itself. From where something came it may not: that decides where its links may lead.
+    /// What an archive may say of itself. From where something came it may not: that decides where its links
+    /// may lead.
     private static let mayCome: ResponseFlags = [
-        .isInvalidated, .isPart, .isSoftNotFound, .askedByOrigin, .isPrivate, .isCoded, .saysNofollow, .saysNoindex,
+        .isInvalidated, .isPart, .isSoftNotFound, .askedByOrigin, .isPrivate, .isCoded, .saysNofollow,
+        .saysNoindex,
     ]
 
     package init?(_ json: JSONValue) {
@@ -159,8 +168,8 @@ extension ArchiveReader {
     package var signer: String? { nil }
 }
 
-/// Takes what an archive is to have, one by one. It belongs to one thread. Until `finish` has returned, nothing stands under the
-/// archive's own name.
+/// Takes what an archive is to have, one by one. It belongs to one thread. Until `finish` has returned,
+/// nothing stands under the archive's own name.
 package protocol ArchiveWriter: AnyObject {
     /// False where the form has no place for it.
     func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool
@@ -196,7 +205,8 @@ package struct ArchiveError: Error, Sendable, Equatable, CustomStringConvertible
     package init(_ error: SystemError) {
         let isOfInput = [ENOENT, EACCES, EISDIR, ENOTDIR, EEXIST].contains(error.code)
         self.init(
-            isOfInput ? .input : .machine, error.advice == nil ? "\(error.problem); name another one" : "\(error)")
+            isOfInput ? .input : .machine,
+            error.advice == nil ? "\(error.problem); name another one" : "\(error)")
     }
 
     package init(_ error: StoreError) {
@@ -222,13 +232,77 @@ package struct ArchiveLimits: Sendable {
     package var head = 1 << 20
     /// Of one line that is looked at whole.
     package var line = 256 << 10
-    /// What becomes of compressed bytes: what grows beyond that was made to fill a disk.
+    /// How many times as large as it is an archive may become, and how much larger than that: zeros become a
+    /// thousand times as large in gzip, and more in others. What goes beyond both was made to fill a disk.
     package var factor = 200
-    package var floor = 64 << 20
+    package var allowance = 512 << 20
 
     package init() {}
 
+    /// With what somebody says of how much larger it may become; else with what a disk that has so much room
+    /// left can spare.
+    package init(allowing byteCount: Int64?, room: Int64?) {
+        if let byteCount {
+            allowance = Int(clamping: byteCount)
+        } else if let room {
+            allowance = min(allowance, Int(clamping: room / 4))
+        }
+    }
+
+    /// Of what larder has just written itself.
+    static var own: ArchiveLimits {
+        var limits = ArchiveLimits()
+        (limits.body, limits.allowance) = (.max / 4, .max / 4)
+        return limits
+    }
+
     func isExceeded(_ byteCount: Int, outOf packed: Int64) -> Bool {
-        byteCount > floor && Int64(byteCount / factor) > packed
+        let (usual, isBeyond) = packed.multipliedReportingOverflow(by: Int64(factor))
+        return !isBeyond && Int64(byteCount) - usual > Int64(allowance)
+    }
+
+    /// What is said of it then.
+    var excess: String { "\(Self.excess) \(factor) times as large, and \(allowance) bytes more" }
+
+    private static let excess = "it becomes over"
+
+    /// Whether something was refused for that, so that somebody who knows better can allow more.
+    package static func isExcess(_ reason: String) -> Bool { reason.contains(excess) }
+}
+
+/// What has become of an archive by now, its records and their bodies together. It belongs to one thread.
+final class ArchiveGrowth {
+    let limits: ArchiveLimits
+    private var made = 0
+    private var refusals = 0
+
+    /// Each costs the time that it takes to become too large.
+    private static let mostRefusals = 16
+
+    init(_ limits: ArchiveLimits) { self.limits = limits }
+
+    /// Nothing more of the archive is believed.
+    var isOver: Bool { refusals > Self.mostRefusals }
+
+    func add(_ byteCount: Int) { made += byteCount }
+
+    /// - Parameter packed: how much of the archive was taken until now.
+    func isExceeded(_ packed: Int64) -> Bool { limits.isExceeded(made, outOf: packed) }
+
+    /// What was refused takes no room from what comes behind it.
+    func refuse(since before: Int) {
+        made = before
+        refusals += 1
+    }
+
+    var mark: Int { made }
+
+    /// Those of a body that comes now.
+    func limitsLeft(_ packed: Int64) -> ArchiveLimits {
+        let (usual, isBeyond) = packed.multipliedReportingOverflow(by: Int64(limits.factor))
+        guard !isBeyond, Int64(made) > usual else { return limits }
+        var left = limits
+        left.allowance = max(0, limits.allowance - Int(Int64(made) - usual))
+        return left
     }
 }

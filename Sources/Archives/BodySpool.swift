@@ -12,8 +12,8 @@ enum BodyKeeping: Sendable {
     case inFiles(folder: String)
 }
 
-/// A body on its way out of an archive: into memory, from a size on into a file, or only measured. What is not finished
-/// is removed.
+/// A body on its way out of an archive: into memory, from a size on into a file, or only measured. What is
+/// not finished is removed.
 final class BodySpool {
     private let keeping: BodyKeeping
     private var bytes: [UInt8] = []

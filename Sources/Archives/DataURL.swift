@@ -3,20 +3,26 @@ internal import Web
 
 /// A body as a `data:` address (RFC 2397).
 enum DataURL {
-    /// What can be neither found nor shown: to whoever asks for it the network has failed. In a `srcset` Chromium takes the
-    /// finest picture that a `data:` address has, whichever it would fetch: so this is none.
+    /// What can be neither found nor shown: to whoever asks for it the network has failed. In a `srcset`
+    /// Chromium takes the finest picture that a `data:` address has, whichever it would fetch: so this is
+    /// none.
     static let missing = "about:invalid"
     /// Nothing, which is well.
     static let empty = "data:,"
 
-    /// Written by escapes where that is shorter than base64, as it is for texts that hold such addresses themselves.
+    /// Written by escapes where that is shorter than base64, as it is for texts that hold such addresses
+    /// themselves.
     static func of(_ bytes: [UInt8], _ type: String) -> String {
         let escaped = bytes.count { isEscaped($0) }
         if escaped * 2 + bytes.count <= (bytes.count + 2) / 3 * 4 {
             var text = Array("data:\(type),".utf8)
             text.reserveCapacity(text.count + bytes.count + escaped * 2)
             for byte in bytes {
-                if isEscaped(byte) { text += [0x25, digit(byte >> 4), digit(byte & 15)] } else { text.append(byte) }
+                if isEscaped(byte) {
+                    text += [0x25, digit(byte >> 4), digit(byte & 15)]
+                } else {
+                    text.append(byte)
+                }
             }
             return String(decoding: text, as: UTF8.self)
         }
@@ -59,8 +65,8 @@ enum DataURL {
             }
     }
 
-    /// What an address may not hold, or would not keep (section 4.4 of the URL standard); and what takes more where it is
-    /// written into markup, and again in what stands in there.
+    /// What an address may not hold, or would not keep (section 4.4 of the URL standard); and what takes more
+    /// where it is written into markup, and again in what stands in there.
     private static func isEscaped(_ byte: UInt8) -> Bool {
         switch byte {
         case 0...0x20, 0x7F..., 0x22, 0x23, 0x25, 0x26, 0x27, 0x3C, 0x3E, 0x5C, 0x60: true

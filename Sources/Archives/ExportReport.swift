@@ -14,6 +14,8 @@ public struct ExportReport: Sendable, Equatable {
     public internal(set) var byteCount: Int64 = 0
     /// Responses that were fetched with credentials, and not asked for.
     public internal(set) var leftOutPrivate = 0
+    /// Fields that set cookies, of responses that are in it: they are one visitor's, and not asked for.
+    public internal(set) var leftOutCookies = 0
     /// What no pattern asked for, or one kept out.
     public internal(set) var leftOutByPattern = 0
     /// What the form has no place for, such as answers to POST in a folder.
@@ -22,6 +24,9 @@ public struct ExportReport: Sendable, Equatable {
     public internal(set) var damaged: [String] = []
     /// Of one page: what it needs and is not held, by its address. A folder lists that itself.
     public internal(set) var missing: [Miss] = []
+    /// Of files: pages and scripts that load modules, workers or data, which browsers keep from files: a server
+    /// in front of them shows all of it.
+    public internal(set) var wantServer: [String] = []
     /// Of one page: what it needs, and has no room in one file.
     public internal(set) var tooLarge: [Large] = []
     /// What was written was read back, and is what was held; nil where nobody asked for that.
@@ -53,7 +58,8 @@ public struct ExportReport: Sendable, Equatable {
     }
 
     /// Of a page that a browser showed.
-    package mutating func tell(_ file: ArchiveFile, missing: [String: String]) {
+    package mutating func tell(_ file: ArchiveFile, missing: [String: String], isVerified: Bool?) {
+        self.isVerified = isVerified
         files = [File(path: file.path, byteCount: file.byteCount)]
         (responses, pages, byteCount) = (1, 1, file.byteCount)
         self.missing = Self.missing(missing)
@@ -76,8 +82,10 @@ extension ExportReport: JSONObject {
             "site": site, "visit": visit, "format": form.rawValue,
             "files": files.map { ["path": $0.path, "bytes": $0.byteCount] as JSONMembers },
             "responses": responses, "pages": pages, "bytes": byteCount, "leftOutPrivate": leftOutPrivate,
-            "leftOutByPattern": leftOutByPattern, "leftOutByForm": leftOutByForm, "damaged": damaged,
-            "verified": isVerified, "signer": signer, "missing": missing, "tooLarge": tooLarge,
+            "leftOutCookies": leftOutCookies, "leftOutByPattern": leftOutByPattern,
+            "leftOutByForm": leftOutByForm, "damaged": damaged,
+            "verified": isVerified, "signer": signer, "missing": missing, "wantServer": wantServer,
+            "tooLarge": tooLarge,
         ]
     }
 }
@@ -143,6 +151,9 @@ public struct ImportReport: Sendable, Equatable {
             if doubtful.count < Self.mostFaults { doubtful.append(told) }
         }
     }
+
+    /// Something was refused for becoming many times as large.
+    public var hasGrownTooMuch: Bool { refused.contains { ArchiveLimits.isExcess($0.reason) } }
 
     /// Everything that the archives have was taken.
     public var isComplete: Bool { refusedCount == 0 && isPublished }

@@ -80,6 +80,7 @@ package final class Export {
         report.signer = plan.key.map { DigestStream.digest(.sha256, of: $0.publicKey.span).hex }
         report.files = try writer.finish().map { ExportReport.File(path: $0.path, byteCount: $0.byteCount) }
         if let zim = writer as? ZIMWriter { report.missing = ExportReport.missing(zim.missing) }
+        if let files = writer as? FolderWriter { report.wantServer = files.wantServer }
         if plan.isVerified { report.isVerified = try verify(writer) }
         return report
     }
@@ -95,7 +96,8 @@ package final class Export {
             : report.leftOutByPattern > 0
                 ? "no pattern matches what it has; name other patterns" : "it holds nothing; prefetch it"
         return ArchiveError(
-            .input, "cannot export \(plan.site.name): \(reason)", remedy: report.leftOutPrivate > 0 ? .privateToo : nil)
+            .input, "cannot export \(plan.site.name): \(reason)",
+            remedy: report.leftOutPrivate > 0 ? .privateToo : nil)
     }
 
     private func writer() throws(ArchiveError) -> any ArchiveWriter {
@@ -106,7 +108,8 @@ package final class Export {
         switch plan.form {
         case .warc: return try WARCWriter(plan.path, info, split: plan.split)
         case .wacz:
-            return try WACZWriter(plan.path, info, start: plan.page?.href ?? plan.site.start.first, key: plan.key)
+            return try WACZWriter(
+                plan.path, info, start: plan.page?.href ?? plan.site.start.first, key: plan.key)
         case .har: return try HARWriter(plan.path, info)
         case .folder: return try files(FolderTree(plan.path))
         case .zip: return try files(ZipTree(plan.path, date: info.date))
@@ -122,7 +125,9 @@ package final class Export {
 
     private func files(_ tree: any FileTree, isClosed: Bool = false) throws(ArchiveError) -> FolderWriter {
         let (plan, hasPrivate, needed) = (plan, plan.hasPrivate, needed)
-        return try FolderWriter(tree, reader, plan.site, asOf: plan.visit, start: plan.page, isClosed: isClosed) {
+        return try FolderWriter(
+            tree, reader, plan.site, asOf: plan.visit, start: plan.page, isClosed: isClosed
+        ) {
             row in
             // A ZIM has no place for what is empty.
             if isClosed, row.response.body?.byteCount == 0 { return false }
@@ -144,6 +149,7 @@ package final class Export {
             return
         }
         var archived = ArchivedResponse(row)
+        let cookies = plan.hasPrivate ? 0 : archived.fields.removeCookies()
         if let body = response.body {
             guard let content = try whole(body), let sha256 = Digest(.sha256, bytes: body.sha256) else {
                 report.damaged.append(response.href)
@@ -158,6 +164,8 @@ package final class Export {
         }
         tally.add(archived, sha256: archived.body?.sha256)
         report.responses += 1
+        // Others have no place for them.
+        if ArchiveForm.ofResponses.contains(plan.form) { report.leftOutCookies += cookies }
         if response.role == 0, response.body != nil { report.pages += 1 }
         report.byteCount += Int64(response.body?.byteCount ?? 0)
         plan.progress?(report.responses, report.byteCount)
@@ -181,7 +189,7 @@ package final class Export {
     private func verify() throws(ArchiveError) -> Bool {
         var read = ArchiveTally()
         for file in report.files {
-            let archive = try ArchiveFiles.reader(of: file.path, .measured)
+            let archive = try ArchiveFiles.reader(of: file.path, .measured, .own)
             while let item = try archive.next() {
                 switch item {
                 case .response(let response): read.add(response, sha256: response.body?.sha256)
@@ -192,6 +200,15 @@ package final class Export {
             }
         }
         return read == tally
+    }
+}
+
+extension HTTPFields {
+    /// What they set is one visitor's, who may be signed in by it. Gives how many fields that were.
+    fileprivate mutating func removeCookies() -> Int {
+        let before = list.count
+        for name in ["Set-Cookie", "Set-Cookie2"] { remove(name) }
+        return before - list.count
     }
 }
 
@@ -219,8 +236,8 @@ extension ArchivedResponse {
     }
 }
 
-/// What an archive is to have, in a few words whatever its size: how many responses, and the sum of their digests. Equal for
-/// the same responses in whatever order.
+/// What an archive is to have, in a few words whatever its size: how many responses, and the sum of their
+/// digests. Equal for the same responses in whatever order.
 struct ArchiveTally: Equatable {
     private(set) var count = 0
     private var sum: [UInt64] = [0, 0, 0, 0]

@@ -4,7 +4,8 @@ internal import System
 
 /// A file of a folder that is taken in.
 struct SourceFile: Sendable {
-    /// From the folder on, with slashes between. What is no UTF-8 stands in percent escapes, as it does in addresses.
+    /// From the folder on, with slashes between. What is no UTF-8 stands in percent escapes, as it does in
+    /// addresses.
     let path: String
     let byteCount: Int64
     /// Seconds since 1970.
@@ -66,20 +67,97 @@ enum FileName {
 
     /// The name of a file in what is packed: nil where it leads out of the folder, or is none.
     static func inside(_ bytes: [UInt8]) -> String? {
+        segments(bytes, mayAscend: false).map { text(Array($0.joined(separator: [UInt8(ascii: "/")]))) }
+    }
+
+    /// Where a link in what is packed leads, from the folder on; nil where that is out of it.
+    static func target(ofLink target: [UInt8], at link: [UInt8]) -> String? {
+        guard target.first != UInt8(ascii: "/") else { return nil }
+        let folder = link.lastIndex(of: UInt8(ascii: "/")).map { link[...$0] } ?? []
+        return segments(folder + target, mayAscend: true).map {
+            text(Array($0.joined(separator: [UInt8(ascii: "/")])))
+        }
+    }
+
+    private static func segments(_ bytes: [UInt8], mayAscend: Bool) -> [ArraySlice<UInt8>]? {
         guard !bytes.isEmpty, bytes.count <= longest, !bytes.contains(0), bytes[0] != UInt8(ascii: "/") else {
             return nil
         }
         var segments: [ArraySlice<UInt8>] = []
         for segment in bytes.split(separator: UInt8(ascii: "/")) where !segment.elementsEqual(".".utf8) {
-            if segment.elementsEqual("..".utf8) { return nil }
-            segments.append(segment)
+            if segment.elementsEqual("..".utf8) {
+                guard mayAscend, segments.popLast() != nil else { return nil }
+            } else {
+                segments.append(segment)
+            }
         }
-        guard !segments.isEmpty, segments.count <= deepest else { return nil }
-        return text(Array(segments.joined(separator: [UInt8(ascii: "/")])))
+        return segments.isEmpty || segments.count > deepest ? nil : segments
     }
 }
 
-/// A folder on the disk. Links out of it, links to folders, and what is neither file nor folder are told and left.
+/// The links in what is packed: each stands for the file that it leads to, as one in a folder does.
+struct PackedLinks {
+    struct Link {
+        /// As the archive writes it, and as it is told.
+        let name: [UInt8]
+        let shown: String
+        /// From the folder of all; nil where it leads out of it.
+        let target: String?
+    }
+
+    private var links: [(path: String, link: Link)] = []
+
+    /// Links that lead to links end somewhere.
+    private static let mostSteps = 40
+
+    /// Gives the reason where it is not to be followed.
+    mutating func add(_ link: Link) -> String? {
+        guard let path = FileName.inside(link.name) else { return "its name leads out of the folder" }
+        guard link.target != nil else { return "it is a link out of the folder" }
+        guard links.count < FileName.mostFiles else { return "there are over \(FileName.mostFiles) links" }
+        links.append((path, link))
+        return nil
+    }
+
+    /// Files that have the names of links, and what those are that lead to none.
+    func followed(among files: [SourceFile]) -> (
+        files: [SourceFile], faults: [(shown: String, reason: String)]
+    ) {
+        guard !links.isEmpty else { return ([], []) }
+        let byPath = Dictionary(files.map { ($0.path, $0) }, uniquingKeysWith: { _, last in last })
+        let targets = Dictionary(
+            links.map { ($0.path, $0.link.target) }, uniquingKeysWith: { _, last in last })
+        var folders: Set<Substring> = []
+        for file in files {
+            var end = file.path.endIndex
+            while let slash = file.path[..<end].lastIndex(of: "/"),
+                folders.insert(file.path[..<slash]).inserted
+            {
+                end = slash
+            }
+        }
+        var (found, faults): ([SourceFile], [(shown: String, reason: String)]) = ([], [])
+        for (path, link) in links where byPath[path] == nil {
+            var (target, steps) = (link.target, 0)
+            while let name = target, byPath[name] == nil, let next = targets[name], steps < Self.mostSteps {
+                (target, steps) = (next, steps + 1)
+            }
+            if let file = target.flatMap({ byPath[$0] }) {
+                found.append(
+                    SourceFile(
+                        path: path, byteCount: file.byteCount, modified: file.modified, number: file.number))
+            } else {
+                let isFolder = target.map { folders.contains($0[...]) } ?? false
+                faults.append(
+                    (link.shown, isFolder ? "it is a link to a folder" : "it is a link that leads nowhere"))
+            }
+        }
+        return (found, faults)
+    }
+}
+
+/// A folder on the disk. Links out of it, links to folders, and what is neither file nor folder are told and
+/// left.
 final class DiskFolder: FileSource {
     let name: String
     private(set) var files: [SourceFile] = []
@@ -87,6 +165,8 @@ final class DiskFolder: FileSource {
     let isPacked = false
     private let limits: ArchiveLimits
     private var paths: [[UInt8]] = []
+    /// Of all files: how large they are, and how much stands on the disk.
+    private var (made, onDisk): (Int, Int64) = (0, 0)
     /// What links have to lead into.
     private let root: [UInt8]
 
@@ -178,11 +258,12 @@ final class DiskFolder: FileSource {
             guard found.st_mode & S_IFMT != S_IFDIR else { return tell("it is a link to a folder", below) }
         }
         guard found.st_mode & S_IFMT == S_IFREG else { return tell("it is no ordinary file", below) }
-        let (byteCount, onDisk) = (Int64(found.st_size), Int64(found.st_blocks) * 512)
+        let byteCount = Int64(found.st_size)
         guard byteCount <= Int64(limits.body) else { return tell("it is over \(limits.body) bytes", below) }
-        guard !limits.isExceeded(Int(byteCount), outOf: onDisk + 1) else {
-            return tell("it is over \(limits.factor) times what stands on the disk", below)
-        }
+        // A file of which most stands nowhere is soon made.
+        let now = (made: made + Int(byteCount), onDisk: onDisk + Int64(found.st_blocks) * 512)
+        guard !limits.isExceeded(now.made, outOf: now.onDisk) else { return tell(limits.excess, below) }
+        (made, onDisk) = (now.made, now.onDisk)
         files.append(
             SourceFile(
                 path: FileName.text(below), byteCount: byteCount, modified: Int64(found.st_mtim.tv_sec),
@@ -204,7 +285,9 @@ final class DiskFolder: FileSource {
         guard descriptor >= 0 else { return SystemError(errno, doing: "read", file.path).problem }
         defer { close(descriptor) }
         var found = stat()
-        guard fstat(descriptor, &found) == 0, found.st_mode & S_IFMT == S_IFREG else { return "it is no file any more" }
+        guard fstat(descriptor, &found) == 0, found.st_mode & S_IFMT == S_IFREG else {
+            return "it is no file any more"
+        }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 16)
         defer { buffer.deallocate() }
         var left = file.byteCount
@@ -238,6 +321,7 @@ final class ZipFolder: FileSource {
         guard !zip.isOverlapping else {
             throw ArchiveError(.input, "\(zip.path) cannot be taken in: its entries stand in each other")
         }
+        var links = PackedLinks()
         for (number, entry) in zip.entries.enumerated() where !entry.name.hasSuffix("/") {
             guard let path = FileName.inside(Array(entry.name.utf8)) else {
                 faults.append(ArchiveFault("its name leads out of the folder", at: "\(name), \(entry.name)"))
@@ -246,19 +330,28 @@ final class ZipFolder: FileSource {
             // Those without a place are told already.
             guard entry.content != nil else { continue }
             guard !entry.isLink else {
-                faults.append(ArchiveFault("it is a link", at: "\(name), \(entry.name)"))
+                let (written, shown) = (Array(entry.name.utf8), "\(name), \(entry.name)")
+                let target = try zip.bytes(entry, atMost: FileName.longest).flatMap {
+                    FileName.target(ofLink: $0, at: written)
+                }
+                let link = PackedLinks.Link(name: written, shown: shown, target: target)
+                if let reason = links.add(link) { faults.append(ArchiveFault(reason, at: shown)) }
                 continue
             }
             files.append(
                 SourceFile(path: path, byteCount: entry.byteCount, modified: entry.modified, number: number))
         }
+        let followed = links.followed(among: files)
+        files += followed.files
+        faults += followed.faults.map { ArchiveFault($0.reason, at: $0.shown) }
     }
 
     func read(
         _ file: SourceFile, _ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
     ) throws(ArchiveError) -> String? {
         let entry = zip.entries[file.number]
-        guard let input = try zip.input(entry, as: entry.isDeflated ? .deflate : .plain), let content = entry.content
+        guard let input = try zip.input(entry, as: entry.isDeflated ? .deflate : .plain),
+            let content = entry.content
         else { return "it is not in the file" }
         packed += Int64(content.count)
         var (sum, count, isWanted) = (Checksum(), 0, true)
@@ -272,7 +365,7 @@ final class ZipFolder: FileSource {
         }
         guard isWanted else { return nil }
         if count > limits.body { return "it is over \(limits.body) bytes" }
-        if limits.isExceeded(made, outOf: packed) { return "it is over \(limits.factor) times what stands there" }
+        if limits.isExceeded(made, outOf: packed) { return limits.excess }
         if let damage = input.damage { return damage }
         return Int64(count) == entry.byteCount && sum.value == entry.checksum
             ? nil : "its bytes are not those of its checksum"

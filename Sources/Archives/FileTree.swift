@@ -3,7 +3,8 @@ internal import Digest
 internal import Glibc
 internal import System
 
-/// Files with names, on their way into a folder or a zip file. It belongs to one thread; one file is open at a time.
+/// Files with names, on their way into a folder or a zip file. It belongs to one thread; one file is open at
+/// a time.
 protocol FileTree: AnyObject {
     func begin(_ name: String) throws(ArchiveError)
     func put(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError)
@@ -17,30 +18,27 @@ protocol FileTree: AnyObject {
 /// A folder, beside its place until it is whole.
 final class FolderTree: FileTree {
     private let path: String
-    private let draft: String
+    private let folder: ScratchFolder
+    private var draft: String { folder.path }
     private var file: File?
     private var made: Set<String> = []
     private var byteCount: Int64 = 0
-    private var isFinished = false
 
     init(_ path: String) throws(ArchiveError) {
         var whole = path
         while whole.utf8.count > 1, whole.hasSuffix("/") { whole.removeLast() }
         self.path = whole
-        draft = "\(whole).\(getpid()).part"
         if let names = Folder.names(in: whole), !names.isEmpty {
             throw ArchiveError(.input, "\(whole) is there already, and not empty; name another folder")
         }
-        Folder.remove(draft)
-        guard mkdir(draft, 0o755) == 0 else {
+        do throws(SystemError) {
+            folder = try ScratchFolder(beside: whole, mode: 0o755)
+        } catch {
             throw ArchiveError(
                 SystemError(
-                    errno, doing: "write", whole, advice: "name a place in a folder that can be written to"))
+                    error.code, doing: "write", whole,
+                    advice: "name a place in a folder that can be written to"))
         }
-    }
-
-    deinit {
-        if !isFinished { Folder.remove(draft) }
     }
 
     func begin(_ name: String) throws(ArchiveError) {
@@ -69,7 +67,6 @@ final class FolderTree: FileTree {
 
     func finish() throws(ArchiveError) -> [ArchiveFile] {
         guard rename(draft, path) == 0 else { throw ArchiveError(SystemError(errno, doing: "write", path)) }
-        isFinished = true
         return [ArchiveFile(path: path, byteCount: byteCount)]
     }
 
@@ -108,7 +105,8 @@ final class ZipTree: FileTree {
 
     /// What is compressed in itself is stored.
     private static let packed: Set<Substring> = [
-        "png", "jpg", "jpeg", "gif", "webp", "avif", "woff", "woff2", "mp4", "webm", "mp3", "ogg", "zip", "gz",
+        "png", "jpg", "jpeg", "gif", "webp", "avif", "woff", "woff2", "mp4", "webm", "mp3", "ogg", "zip",
+        "gz",
     ]
 
     func begin(_ name: String) throws(ArchiveError) {
@@ -127,7 +125,9 @@ final class ZipTree: FileTree {
     func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError) {
         let file = try ZipFile(output.path)
         for entry in file.entries {
-            guard let input = try file.input(entry, as: entry.isDeflated ? .deflate : .plain) else { continue }
+            guard let input = try file.input(entry, as: entry.isDeflated ? .deflate : .plain) else {
+                continue
+            }
             var stream = DigestStream(.sha256)
             _ = try input.take(.max) { (piece) throws(ArchiveError) in
                 stream.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
@@ -138,11 +138,12 @@ final class ZipTree: FileTree {
     }
 }
 
-/// A tar of them, packed by zstd. Its heads say how large files are: each is held until it is whole, large ones on the disk.
+/// A tar of them, packed by zstd. Its heads say how large files are: each is held until it is whole, large
+/// ones on the disk.
 final class TarTree: FileTree {
     private let output: ArchiveOutput
     private let encoder: ZstdEncoder
-    private let folder: String
+    private let folder: ScratchFolder
     private let date: Int64
     private var open: (name: String, body: BodySpool)?
 
@@ -155,14 +156,14 @@ final class TarTree: FileTree {
         }
         output = try ArchiveOutput(path)
         folder = try ArchiveError.wrapping { () throws(SystemError) in
-            try Folder.makeTemporary(named: "larder-export")
+            try ScratchFolder(named: "larder-export")
         }
         (self.encoder, self.date) = (encoder, date)
     }
 
-    deinit { Folder.remove(folder) }
-
-    func begin(_ name: String) throws(ArchiveError) { open = (name, BodySpool(.inFiles(folder: folder))) }
+    func begin(_ name: String) throws(ArchiveError) {
+        open = (name, BodySpool(.inFiles(folder: folder.path)))
+    }
 
     func put(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) { try open?.body.take(bytes) }
 
@@ -207,7 +208,9 @@ final class TarTree: FileTree {
     private static func record(_ key: String, _ value: String) -> [UInt8] {
         let rest = " \(key)=\(value)\n"
         var length = rest.utf8.count
-        while length != rest.utf8.count + "\(length)".utf8.count { length = rest.utf8.count + "\(length)".utf8.count }
+        while length != rest.utf8.count + "\(length)".utf8.count {
+            length = rest.utf8.count + "\(length)".utf8.count
+        }
         return Array("\(length)\(rest)".utf8)
     }
 
@@ -236,7 +239,7 @@ final class TarTree: FileTree {
     }
 
     func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError) {
-        let tar = try TarFile(output.path, ArchiveLimits())
+        let tar = try TarFile(output.path, .own)
         for file in tar.files {
             var stream = DigestStream(.sha256)
             _ = try tar.read(file) { (piece) throws(ArchiveError) in

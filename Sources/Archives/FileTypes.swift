@@ -7,7 +7,8 @@ enum FileTypes {
     /// - Parameter file: its name where it stood; tools give pages a suffix that their addresses have not.
     static func type(of url: WebURL, file: String?, beginning: [UInt8]) -> String {
         if let type = suffix(of: url.path).flatMap({ types[$0] }) { return type }
-        if let suffix = file.flatMap(suffix), ["html", "htm", "xhtml", "css"].contains(suffix), let type = types[suffix]
+        if let suffix = file.flatMap(suffix), ["html", "htm", "xhtml", "css"].contains(suffix),
+            let type = types[suffix]
         {
             return type
         }
@@ -42,23 +43,31 @@ enum FileTypes {
     }
 
     private static let types: [String: String] = [
-        "html": "text/html", "htm": "text/html", "xhtml": "application/xhtml+xml", "xht": "application/xhtml+xml",
+        "html": "text/html", "htm": "text/html", "xhtml": "application/xhtml+xml",
+        "xht": "application/xhtml+xml",
         "css": "text/css", "js": "text/javascript", "mjs": "text/javascript", "cjs": "text/javascript",
         "json": "application/json", "map": "application/json", "webmanifest": "application/manifest+json",
         "xml": "application/xml", "xsl": "application/xml", "rss": "application/rss+xml",
         "atom": "application/atom+xml", "txt": "text/plain", "md": "text/markdown", "csv": "text/csv",
-        "vtt": "text/vtt", "svg": "image/svg+xml", "png": "image/png", "apng": "image/apng", "jpg": "image/jpeg",
-        "jpeg": "image/jpeg", "jfif": "image/jpeg", "gif": "image/gif", "webp": "image/webp", "avif": "image/avif",
-        "bmp": "image/bmp", "ico": "image/x-icon", "cur": "image/x-icon", "tif": "image/tiff", "tiff": "image/tiff",
+        "vtt": "text/vtt", "svg": "image/svg+xml", "png": "image/png", "apng": "image/apng",
+        "jpg": "image/jpeg",
+        "jpeg": "image/jpeg", "jfif": "image/jpeg", "gif": "image/gif", "webp": "image/webp",
+        "avif": "image/avif",
+        "bmp": "image/bmp", "ico": "image/x-icon", "cur": "image/x-icon", "tif": "image/tiff",
+        "tiff": "image/tiff",
         "woff": "font/woff", "woff2": "font/woff2", "ttf": "font/ttf", "otf": "font/otf",
         "eot": "application/vnd.ms-fontobject", "mp4": "video/mp4", "m4v": "video/mp4", "webm": "video/webm",
-        "ogv": "video/ogg", "mov": "video/quicktime", "mp3": "audio/mpeg", "m4a": "audio/mp4", "ogg": "audio/ogg",
+        "ogv": "video/ogg", "mov": "video/quicktime", "mp3": "audio/mpeg", "m4a": "audio/mp4",
+        "ogg": "audio/ogg",
         "oga": "audio/ogg", "opus": "audio/ogg", "wav": "audio/wav", "flac": "audio/flac", "aac": "audio/aac",
         "m3u8": "application/vnd.apple.mpegurl", "mpd": "application/dash+xml", "ts": "video/mp2t",
-        "m4s": "video/iso.segment", "wasm": "application/wasm", "pdf": "application/pdf", "zip": "application/zip",
-        "gz": "application/gzip", "tgz": "application/gzip", "bz2": "application/x-bzip2", "xz": "application/x-xz",
+        "m4s": "video/iso.segment", "wasm": "application/wasm", "pdf": "application/pdf",
+        "zip": "application/zip",
+        "gz": "application/gzip", "tgz": "application/gzip", "bz2": "application/x-bzip2",
+        "xz": "application/x-xz",
         "zst": "application/zstd", "tar": "application/x-tar", "7z": "application/x-7z-compressed",
-        "epub": "application/epub+zip", "swf": "application/x-shockwave-flash", "jar": "application/java-archive",
+        "epub": "application/epub+zip", "swf": "application/x-shockwave-flash",
+        "jar": "application/java-archive",
         "class": "application/java-vm", "rtf": "application/rtf", "doc": "application/msword",
         "ps": "application/postscript", "bin": "application/octet-stream", "exe": "application/octet-stream",
     ]

@@ -1,7 +1,7 @@
 internal import Web
 
-/// Which address a file of a mirror or of a site's own folder had: the reverse of what tools make of addresses. A value
-/// that knows names and nothing else.
+/// Which address a file of a mirror or of a site's own folder had: the reverse of what tools make of
+/// addresses. A value that knows names and nothing else.
 struct FolderAddresses {
     /// Tools write queries into names, and leave escapes as they were; a site's own files have their names.
     let hasQueries: Bool
@@ -13,8 +13,8 @@ struct FolderAddresses {
 
     // MARK: - Hosts
 
-    /// `example.com`, `example.com:8080` (wget), `example.com+8080` (wget for Windows) or `example.com_8080` (HTTrack), as
-    /// a host and its port; nil for what is no host.
+    /// `example.com`, `example.com:8080` (wget), `example.com+8080` (wget for Windows) or `example.com_8080`
+    /// (HTTrack), as a host and its port; nil for what is no host.
     static func host(_ name: String) -> (host: String, port: Int?)? {
         var (host, port) = (name, Int?.none)
         if let mark = name.lastIndex(where: { $0 == ":" || $0 == "+" || $0 == "_" }), name.last != "]" {
@@ -63,8 +63,8 @@ struct FolderAddresses {
         return (name[...slash], name[name.utf8.index(after: slash)...])
     }
 
-    /// What stands between a path and its query: `?`, the same escaped (wget2), or `@` in front of an equals sign (wget for
-    /// Windows), which names of pictures have too: `icon@2x.png`.
+    /// What stands between a path and its query: `?`, the same escaped (wget2), or `@` in front of an equals
+    /// sign (wget for Windows), which names of pictures have too: `icon@2x.png`.
     private static func query(of file: Substring) -> Range<Substring.Index>? {
         if let mark = file.range(of: "?") ?? file.range(of: "%3F") { return mark }
         guard let mark = file.range(of: "@"), file[mark.upperBound...].utf8.contains(UInt8(ascii: "=")) else {
@@ -96,7 +96,8 @@ struct FolderAddresses {
         while at < bytes.count {
             let byte = bytes[at]
             let escaped =
-                at + 2 < bytes.count ? Hex.decode(String(decoding: bytes[at + 1...at + 2], as: UTF8.self)) : nil
+                at + 2 < bytes.count
+                ? Hex.decode(String(decoding: bytes[at + 1...at + 2], as: UTF8.self)) : nil
             if byte == UInt8(ascii: "%"), let escaped, hasQueries || bytes[at + 1] >= UInt8(ascii: "8") {
                 if isQuery, escaped == [UInt8(ascii: "/")] {
                     target.append(UInt8(ascii: "/"))

@@ -1,7 +1,7 @@
 internal import Web
 
-/// The list of addresses that larder writes beside the files of a folder: with it the folder can be taken in again, whatever
-/// names its files have. A JSON text a line; the first one is a head.
+/// The list of addresses that larder writes beside the files of a folder: with it the folder can be taken in
+/// again, whatever names its files have. A JSON text a line; the first one is a head.
 enum FolderList {
     static let name = "~larder.jsonl"
     private static let format = "larder-folder-1"
@@ -32,7 +32,9 @@ enum FolderList {
 
     /// The page to begin at, where the first line is a head; else it is somebody else's file.
     static func start(_ head: ArraySlice<UInt8>) -> String? {
-        guard let json = try? JSONValue.parse(Array(head).span), json["format"]?.string == format else { return nil }
+        guard let json = try? JSONValue.parse(Array(head).span), json["format"]?.string == format else {
+            return nil
+        }
         return json["start"]?.string
     }
 

@@ -3,8 +3,9 @@ internal import Store
 internal import System
 internal import Web
 
-/// Which file of a folder answers for which address, and how that is known: by the list that larder wrote, by HTTrack's cache, by
-/// folders named as hosts (wget, wget2, HTTrack), by what saved pages say of themselves, or by the address that somebody gave.
+/// Which file of a folder answers for which address, and how that is known: by the list that larder wrote, by
+/// HTTrack's cache, by folders named as hosts (wget, wget2, HTTrack), by what saved pages say of themselves,
+/// or by the address that somebody gave.
 struct FolderMap {
     enum Content {
         case none
@@ -52,12 +53,14 @@ struct FolderMap {
         {
             return
         }
-        let isHTTrack = named.contains { HTTrackCache.own.contains($0.name) || $0.name.hasPrefix("hts-cache/") }
+        let isHTTrack = named.contains {
+            HTTrackCache.own.contains($0.name) || $0.name.hasPrefix("hts-cache/")
+        }
         if isHTTrack, try readCache(named, source) { return }
         if isPage, let file = named.first {
             let told = SavedPage(try source.beginning(of: file.file, SavedPage.window))
             guard let url = base ?? told.flatMap({ WebURL($0.url) }) else {
-                throw Self.withoutAddress(source, isPage: true)
+                throw Self.withoutAddress("\(source.name)/\(file.name)", isPage: true)
             }
             add(page: file, Self.beside(named), SavedPage(url: url.key.href, date: told?.date))
             return
@@ -70,7 +73,9 @@ struct FolderMap {
             // Nobody packs a folder without its name.
             read(source.isPacked ? named : source.files.map { ($0, $0.path) }, below: base)
         } else if try !readPages(named, source) {
-            guard let (host, port) = Self.ownHost(source) else { throw Self.withoutAddress(source, isPage: false) }
+            guard let (host, port) = Self.ownHost(source) else {
+                throw Self.withoutAddress(source.name, isPage: false)
+            }
             let origins = try Self.origins([host: port], named, source)
             let origin = origins[host] ?? "https://\(host)\(port.map { ":\($0)" } ?? "")"
             if let base = WebURL(origin + "/") { read(named, below: base) }
@@ -78,10 +83,10 @@ struct FolderMap {
         }
     }
 
-    private static func withoutAddress(_ source: any FileSource, isPage: Bool) -> ArchiveError {
+    private static func withoutAddress(_ name: String, isPage: Bool) -> ArchiveError {
         let what = isPage ? "it is no WARC, and as a page it does not say" : "nothing in it says"
         return ArchiveError(
-            .input, "\(source.name) cannot be taken in: \(what) of which address it is; name that address",
+            .input, "\(name) cannot be taken in: \(what) of which address it is; name that address",
             remedy: .folderAddress)
     }
 
@@ -110,7 +115,8 @@ struct FolderMap {
         var outer = 0
         while let first = files.first, outer < FileName.deepest {
             let rest = first.path.split(separator: "/").dropFirst(outer)
-            guard rest.count > 1, let name = rest.first, FolderAddresses.host(String(name)) == nil, name != "hts-cache",
+            guard rest.count > 1, let name = rest.first, FolderAddresses.host(String(name)) == nil,
+                name != "hts-cache",
                 files.allSatisfy({
                     let own = $0.path.split(separator: "/").dropFirst(outer)
                     return own.count > 1 && own.first == name
@@ -160,7 +166,8 @@ struct FolderMap {
             }
             guard map.entries.count < FileName.mostFiles else { return false }
             guard let line = FolderList.line(line), let url = WebURL(line.url), url.isHTTP else {
-                map.faults.append(ArchiveFault("a line of it is none of larder's", at: source.place(of: list)))
+                map.faults.append(
+                    ArchiveFault("a line of it is none of larder's", at: source.place(of: list)))
                 return map.faults.count < ImportReport.mostFaults
             }
             var fields = HTTPFields()
@@ -173,7 +180,8 @@ struct FolderMap {
             if let name = line.file {
                 taken.insert(name)
                 guard let file = files[name] else {
-                    map.faults.append(ArchiveFault("\(name) is not in the folder", url: line.url, at: source.name))
+                    map.faults.append(
+                        ArchiveFault("\(name) is not in the folder", url: line.url, at: source.name))
                     return true
                 }
                 if line.status == 200 { entry.content = .file(file) }
@@ -184,7 +192,11 @@ struct FolderMap {
         guard isList else { return false }
         self = map
         leadsByFiles = true
-        for (file, name) in named where !taken.contains(name) { refuse("larder's list does not have it", file, source) }
+        // Where the list does not have it, it leads to where the site starts.
+        taken.insert("index.html")
+        for (file, name) in named where !taken.contains(name) {
+            refuse("larder's list does not have it", file, source)
+        }
         ownCount = named.count { Self.ofLarder.contains($0.name) }
         return true
     }
@@ -202,7 +214,8 @@ struct FolderMap {
                 // What comes twice is told once: it moved while it was mirrored.
                 guard byHref[item.url.href] == nil else { continue }
                 var entry = Entry(
-                    url: item.url, content: .none, status: item.status, fields: item.fields, fetched: packed.modified,
+                    url: item.url, content: .none, status: item.status, fields: item.fields,
+                    fetched: packed.modified,
                     name: item.file)
                 if let body = item.body {
                     entry.content = .cached(body)
@@ -210,14 +223,17 @@ struct FolderMap {
                     guard let file = item.file.flatMap({ files[$0] }) else {
                         faults.append(
                             ArchiveFault(
-                                "its file is not in the folder", url: item.url.href, at: source.place(of: packed)))
+                                "its file is not in the folder", url: item.url.href,
+                                at: source.place(of: packed)))
                         continue
                     }
                     entry.content = .file(file)
                 }
                 add(entry)
             }
-            start = (entries.first { $0.status == 200 && $0.url.path != "/robots.txt" } ?? entries.first)?.url.href
+            start =
+                (entries.first { $0.status == 200 && $0.url.path != "/robots.txt" } ?? entries.first)?.url
+                .href
             self.cache = cache
             ownCount = named.count { $0.name.hasPrefix("hts-cache/") || HTTrackCache.own.contains($0.name) }
             return !entries.isEmpty
@@ -274,7 +290,9 @@ struct FolderMap {
                 let (host, port) = FolderAddresses.host(parts[1])
             {
                 hosts["\(parts[0])/\(parts[1])"] = Host(host: host, port: port, scheme: parts[0])
-            } else if parts.count > 1, hosts[parts[0]] == nil, let (host, port) = FolderAddresses.host(parts[0]) {
+            } else if parts.count > 1, hosts[parts[0]] == nil,
+                let (host, port) = FolderAddresses.host(parts[0])
+            {
                 hosts[parts[0]] = Host(host: host, port: port, scheme: nil)
             }
         }
@@ -318,14 +336,16 @@ struct FolderMap {
     private mutating func tellGuess(_ host: String, _ source: any FileSource) {
         faults.append(
             ArchiveFault(
-                "nothing says whether \(host) was asked over http or https: https is taken", at: source.name, .doubtful)
+                "nothing says whether \(host) was asked over http or https: https is taken", at: source.name,
+                .doubtful)
         )
     }
 
     private mutating func read(
         _ hosts: [String: Host], _ named: [Named], _ source: any FileSource, _ base: WebURL?, isHTTrack: Bool
     ) throws(ArchiveError) {
-        let asked = Dictionary(hosts.values.map { ($0.host, $0.port) }, uniquingKeysWith: { first, _ in first })
+        let asked = Dictionary(
+            hosts.values.map { ($0.host, $0.port) }, uniquingKeysWith: { first, _ in first })
         let known = try Self.origins(asked, named, source)
         var origins: [String: String] = [:]
         for (folder, host) in hosts.sorted(by: { $0.key < $1.key }) {
@@ -401,10 +421,13 @@ struct FolderMap {
             let target = addresses.target(of: String((kept ?? name).dropFirst(folder.count)))
             var url = WebURL(base.origin + path + target)
             var fetched = file.modified
-            if let source, SavedPage.isPage(name), let own = SavedPage(try source.beginning(of: file, SavedPage.window))
+            if let source, SavedPage.isPage(name),
+                let own = SavedPage(try source.beginning(of: file, SavedPage.window))
             {
                 // It has no protocol of its own.
-                url = WebURL(own.url).flatMap { WebURL(base.scheme + $0.href.dropFirst($0.scheme.count)) } ?? url
+                url =
+                    WebURL(own.url).flatMap { WebURL(base.scheme + $0.href.dropFirst($0.scheme.count)) }
+                    ?? url
                 fetched = own.date ?? fetched
             }
             guard let url else {
@@ -425,7 +448,8 @@ struct FolderMap {
         [name] + [".html", ".css"].compactMap { name.hasSuffix($0) ? String(name.dropLast($0.count)) : nil }
     }
 
-    /// Of which name a file is the one that came, where the other is there: `page.orig`, and what wget makes of style sheets.
+    /// Of which name a file is the one that came, where the other is there: `page.orig`, and what wget makes
+    /// of style sheets.
     private static func pristine(_ name: String, among names: Set<String>) -> String? {
         guard name.hasSuffix("orig") else { return nil }
         let stems = [name.hasSuffix(".orig") ? String(name.dropLast(5)) : nil, String(name.dropLast(4))]
@@ -471,7 +495,8 @@ struct FolderMap {
         return beside
     }
 
-    /// What it needs gets the addresses that its links, which lead into the folder beside it, make with its own.
+    /// What it needs gets the addresses that its links, which lead into the folder beside it, make with its
+    /// own.
     private mutating func add(page: Named, _ beside: [Substring: [Named]], _ saved: SavedPage) {
         guard let url = WebURL(saved.url) else { return }
         let (own, fetched) = (page.name, saved.date ?? page.file.modified)

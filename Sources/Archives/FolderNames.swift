@@ -1,8 +1,9 @@
 internal import Digest
 internal import Web
 
-/// Which file an address becomes: names that every file system takes (FAT, NTFS, case kept or not), that servers
-/// give the right type, and that need no escape in a link. A value: all addresses are told first, so that no two get one file.
+/// Which file an address becomes: names that every file system takes (FAT, NTFS, case kept or not), that
+/// servers give the right type, and that need no escape in a link. A value: all addresses are told first, so
+/// that no two get one file.
 struct FolderNames: Sendable {
     private let start: WebURL
     /// By the hash of the path in lower case, that of the address that has it.
@@ -50,7 +51,9 @@ struct FolderNames: Sendable {
     // MARK: - One address
 
     private func candidate(_ url: WebURL, _ type: String?) -> String {
-        var segments = url.path.split(separator: "/", omittingEmptySubsequences: true).map { Self.segment($0) }
+        var segments = url.path.split(separator: "/", omittingEmptySubsequences: true).map {
+            Self.segment($0)
+        }
         var file = url.path.hasSuffix("/") || segments.isEmpty ? "index" : segments.removeLast()
         file = Self.suffixed(file, type)
         // Two slashes in a row make another address.
@@ -60,12 +63,14 @@ struct FolderNames: Sendable {
         let origin = url.origin == start.origin ? [] : [Self.others, host(url)]
         let path = (origin + segments + [file]).joined(separator: "/")
         guard path.utf8.count > Self.longestPath else { return path }
-        return (origin + ["~long", Self.inserting(Self.digest(url.href), in: Self.suffixed("x~", type))]).joined(
-            separator: "/")
+        return (origin + ["~long", Self.inserting(Self.digest(url.href), in: Self.suffixed("x~", type))])
+            .joined(
+                separator: "/")
     }
 
     private func host(_ url: WebURL) -> String {
-        let name = String(decoding: url.host.utf8.map { Self.isPlain($0) ? $0 : UInt8(ascii: "-") }, as: UTF8.self)
+        let name = String(
+            decoding: url.host.utf8.map { Self.isPlain($0) ? $0 : UInt8(ascii: "-") }, as: UTF8.self)
         let port = url.port.map { "_\($0)" } ?? ""
         return (url.scheme == start.scheme ? "" : url.scheme + "_") + name + port
     }
@@ -106,7 +111,8 @@ struct FolderNames: Sendable {
         }
         let suffix = name[dot...]
         let isOne =
-            (2...9).contains(suffix.utf8.count) && suffix.utf8.dropFirst().allSatisfy { $0.isLetter || $0.isDigit }
+            (2...9).contains(suffix.utf8.count)
+            && suffix.utf8.dropFirst().allSatisfy { $0.isLetter || $0.isDigit }
         return isOne ? (String(name[..<dot]), String(suffix)) : (name, "")
     }
 
@@ -120,7 +126,8 @@ struct FolderNames: Sendable {
     private static func suffixed(_ name: String, _ type: String?) -> String {
         let suffix = split(name).suffix.dropFirst().lowercased()
         guard let known = suffixes[type ?? ""], let first = known.first else { return name }
-        return known.contains(suffix) || (type == "text/plain" && !suffix.isEmpty && !misleading.contains(suffix))
+        return known.contains(suffix)
+            || (type == "text/plain" && !suffix.isEmpty && !misleading.contains(suffix))
             ? name : "\(name).\(first)"
     }
 
@@ -131,10 +138,13 @@ struct FolderNames: Sendable {
         "text/javascript": ["js", "mjs", "cjs"], "application/javascript": ["js", "mjs", "cjs"],
         "application/x-javascript": ["js", "mjs"], "application/json": ["json", "map", "webmanifest"],
         "application/manifest+json": ["webmanifest", "json"], "image/svg+xml": ["svg"], "image/png": ["png"],
-        "image/jpeg": ["jpg", "jpeg", "jfif"], "image/gif": ["gif"], "image/webp": ["webp"], "image/avif": ["avif"],
-        "image/x-icon": ["ico"], "image/vnd.microsoft.icon": ["ico"], "font/woff": ["woff"], "font/woff2": ["woff2"],
+        "image/jpeg": ["jpg", "jpeg", "jfif"], "image/gif": ["gif"], "image/webp": ["webp"],
+        "image/avif": ["avif"],
+        "image/x-icon": ["ico"], "image/vnd.microsoft.icon": ["ico"], "font/woff": ["woff"],
+        "font/woff2": ["woff2"],
         "font/ttf": ["ttf"], "font/otf": ["otf"], "video/mp4": ["mp4", "m4v"], "video/webm": ["webm"],
-        "audio/mpeg": ["mp3"], "audio/ogg": ["ogg", "oga"], "application/pdf": ["pdf"], "application/wasm": ["wasm"],
+        "audio/mpeg": ["mp3"], "audio/ogg": ["ogg", "oga"], "application/pdf": ["pdf"],
+        "application/wasm": ["wasm"],
         "application/xml": ["xml", "rss", "atom", "xsl"], "text/xml": ["xml", "rss", "atom", "xsl"],
         "application/rss+xml": ["xml", "rss"], "application/atom+xml": ["xml", "atom"], "text/plain": ["txt"],
     ]
@@ -145,7 +155,9 @@ struct FolderNames: Sendable {
     }
 
     private static func hash(_ text: String) -> UInt64 {
-        DigestStream.digest(.md5, of: Array(text.utf8).span).bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        DigestStream.digest(.md5, of: Array(text.utf8).span).bytes.prefix(8).reduce(0) {
+            $0 << 8 | UInt64($1)
+        }
     }
 }
 

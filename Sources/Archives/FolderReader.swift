@@ -3,8 +3,8 @@ internal import Store
 internal import System
 internal import Web
 
-/// Reads a folder of files as an archive: each file becomes an answer at the address that it had, and links that were led to files
-/// are led to addresses again.
+/// Reads a folder of files as an archive: each file becomes an answer at the address that it had, and links
+/// that were led to files are led to addresses again.
 final class FolderReader: ArchiveReader {
     private let source: any FileSource
     private let map: FolderMap
@@ -19,21 +19,36 @@ final class FolderReader: ArchiveReader {
     private var others: ArraySlice<String>?
     private var loose: [String: Int] = [:]
 
-    /// Of what files have, as often as addresses name them: a list, or links that spell one address in many ways, must not
-    /// have a large file read without end.
+    /// Of what files have, as often as addresses name them: a list, or links that spell one address in many
+    /// ways, must not have a large file read without end.
     private var left: Int64
 
     private static let mostWanted = 200_000
     private static let mostReadings: Int64 = 4
+    private static let leastRead: Int64 = 64 << 20
 
     init(
-        _ source: any FileSource, base: WebURL?, isPage: Bool = false, _ keeping: BodyKeeping, _ limits: ArchiveLimits
+        _ source: any FileSource, base: WebURL?, isPage: Bool = false, _ keeping: BodyKeeping,
+        _ limits: ArchiveLimits
     ) throws(ArchiveError) {
         (self.source, self.keeping, self.limits) = (source, keeping, limits)
         map = try FolderMap(source, base: base, isPage: isPage, limits)
         faults = map.faults[...]
         own = map.ownCount
-        left = source.files.reduce(Int64(limits.floor)) { $0 + Self.mostReadings * $1.byteCount }
+        left = Self.readings(of: source.files, limits)
+    }
+
+    /// Links stand for their files once more, as far as that is believed.
+    private static func readings(of files: [SourceFile], _ limits: ArchiveLimits) -> Int64 {
+        var (own, linked, seen): (Int64, Int64, Set<Int>) = (leastRead, 0, [])
+        for file in files {
+            if seen.insert(file.number).inserted {
+                own += mostReadings * file.byteCount
+            } else if linked < Int64(limits.allowance) {
+                linked += file.byteCount
+            }
+        }
+        return own + min(linked, Int64(limits.allowance))
     }
 
     var start: String? { map.start }
@@ -65,15 +80,22 @@ final class FolderReader: ArchiveReader {
             url: url.href, status: entry.status, fields: entry.fields ?? HTTPFields(), body: nil,
             fetched: max(0, HTTPDate(secondsSinceEpoch: entry.fetched).secondsSinceEpoch))
         guard left >= 0 else {
-            return .fault(ArchiveFault("its file has too many addresses", url: url.href, at: place(of: entry)))
+            return .fault(
+                ArchiveFault("its file has too many addresses", url: url.href, at: place(of: entry)))
         }
         let spool = BodySpool(keeping)
         var beginning: [UInt8] = []
         // What may have links is looked at whole, the rest goes through.
         var whole: [UInt8]? = []
         let reason = try read(entry) { (piece) throws(ArchiveError) in
-            if beginning.count < SavedPage.window { beginning += piece.prefix(SavedPage.window - beginning.count) }
-            if whole != nil, spool.byteCount == 0 { whole?.append(contentsOf: piece) } else { try spool.take(piece) }
+            if beginning.count < SavedPage.window {
+                beginning += piece.prefix(SavedPage.window - beginning.count)
+            }
+            if whole != nil, spool.byteCount == 0 {
+                whole?.append(contentsOf: piece)
+            } else {
+                try spool.take(piece)
+            }
             if let bytes = whole, bytes.count > BodyReading.byteLimit {
                 whole = nil
                 try bytes.withBytes { (bytes) throws(ArchiveError) in try spool.take(bytes) }
@@ -84,10 +106,14 @@ final class FolderReader: ArchiveReader {
         if let reason { return .fault(ArchiveFault(reason, url: url.href, at: place(of: entry))) }
         if case .none = entry.content { return .response(response) }
         if response.fields["Content-Type"] == nil {
-            response.fields.append("Content-Type", FileTypes.type(of: url, file: entry.name, beginning: beginning))
+            response.fields.append(
+                "Content-Type", FileTypes.type(of: url, file: entry.name, beginning: beginning))
         }
         if var bytes = whole {
-            if !BodyFormat.isOpaque(response.fields.contentType) { read(&bytes, of: url, entry, &response.fields) }
+            if !BodyFormat.isOpaque(response.fields.contentType) {
+                read(&bytes, of: url, entry, &response.fields)
+                response.isLedBack = entry.isConverted
+            }
             try bytes.withBytes { (bytes) throws(ArchiveError) in try spool.take(bytes) }
         }
         response.body = try spool.finish()
@@ -124,9 +150,11 @@ final class FolderReader: ArchiveReader {
 
     // MARK: - Links
 
-    /// Leads links to addresses again, notes which addresses are wanted beside, and says the character set where
-    /// the file came without one that its server had told.
-    private func read(_ bytes: inout [UInt8], of url: WebURL, _ entry: FolderMap.Entry, _ fields: inout HTTPFields) {
+    /// Leads links to addresses again, notes which addresses are wanted beside, and says the character set
+    /// where the file came without one that its server had told.
+    private func read(
+        _ bytes: inout [UInt8], of url: WebURL, _ entry: FolderMap.Entry, _ fields: inout HTTPFields
+    ) {
         sayCharset(bytes, &fields)
         let reading = scanner.read(bytes.span, of: url, as: fields.contentType)
         let table = reading.table
@@ -144,13 +172,15 @@ final class FolderReader: ArchiveReader {
                 return nil
             }
             let target = WebURL(
-                utf8: reference, base: flags.contains(.ignoresBase) ? url : base, queryEncoding: table.encoding)
+                utf8: reference, base: flags.contains(.ignoresBase) ? url : base,
+                queryEncoding: table.encoding)
             let isKnown = target.map { map.entry(at: $0.key.href) != nil } ?? false
             if entry.isConverted, map.leadsByFiles || !isKnown, !flags.contains(.isGuess),
                 let led = lead(reference, flags.contains(.ignoresBase) ? file : fileBase)
             {
                 let end = led.fragment.map { "#" + $0 } ?? ""
-                let text = (led.url.origin == url.origin && table.base == nil ? led.url.target : led.url.href) + end
+                let text =
+                    (led.url.origin == url.origin && table.base == nil ? led.url.target : led.url.href) + end
                 if target?.href != led.url.href + end {
                     isChanged = true
                     return text
@@ -174,7 +204,9 @@ final class FolderReader: ArchiveReader {
         guard let base, let target = WebURL(utf8: reference, base: base), target.origin == Self.folder,
             reference.count > 0, reference[0] != UInt8(ascii: "/")
         else { return nil }
-        func decoded(_ text: String) -> String { FileName.text([UInt8](percentDecoding: Array(text.utf8).span)) }
+        func decoded(_ text: String) -> String {
+            FileName.text([UInt8](percentDecoding: Array(text.utf8).span))
+        }
         let path = decoded(String(target.path.dropFirst()))
         let names = [target.query.map { "\(path)?\(decoded($0))" }, path].compactMap { $0 }
         for name in names {
@@ -184,22 +216,27 @@ final class FolderReader: ArchiveReader {
     }
 
     private func want(_ target: WebURL) {
-        guard wanted.count < Self.mostWanted, target.isHTTP, map.origins.contains(target.origin) else { return }
+        guard wanted.count < Self.mostWanted, target.isHTTP, map.origins.contains(target.origin) else {
+            return
+        }
         wanted.insert(target.key.href)
     }
 
     private func sayCharset(_ bytes: [UInt8], _ fields: inout HTTPFields) {
-        guard let type = fields.contentType, type.charset == nil, ["text/html", "text/plain"].contains(type.essence),
+        guard let type = fields.contentType, type.charset == nil,
+            ["text/html", "text/plain"].contains(type.essence),
             bytes.contains(where: { $0 >= 0x80 }), String(validating: bytes, as: UTF8.self) != nil
         else { return }
         let head = String(decoding: bytes.prefix(SavedPage.window), as: UTF8.self).lowercased()
-        if head[...].range(of: "charset") == nil { fields.set("Content-Type", "\(type.essence); charset=utf-8") }
+        if head[...].range(of: "charset") == nil {
+            fields.set("Content-Type", "\(type.essence); charset=utf-8")
+        }
     }
 
     // MARK: - Other addresses of the same
 
-    /// What a web server would answer where no file has just this name: the page of a folder, the folder's own address, a page
-    /// without its suffix, or the same with other escapes.
+    /// What a web server would answer where no file has just this name: the page of a folder, the folder's
+    /// own address, a page without its suffix, or the same with other escapes.
     private func other(_ url: WebURL) throws(ArchiveError) -> ArchivedItem? {
         let (path, query) = (url.path, url.query.map { "?" + $0 } ?? "")
         if let folder = map.entry(at: "\(url.origin)\(path)/"), query.isEmpty {
@@ -215,11 +252,13 @@ final class FolderReader: ArchiveReader {
         for case let href? in hrefs {
             if let entry = map.entry(at: href) { return try item(entry, at: url) }
         }
-        return try loose[Self.loose(url)].map { (number) throws(ArchiveError) in try item(map.entries[number], at: url)
+        return try loose[Self.loose(url)].map { (number) throws(ArchiveError) in
+            try item(map.entries[number], at: url)
         }
     }
 
-    private static func loose(_ url: WebURL) -> String {
+    /// Equal for addresses that say the same with other escapes.
+    static func loose(_ url: WebURL) -> String {
         FileName.text([UInt8](percentDecoding: Array(url.href.utf8).span))
     }
 }

@@ -4,8 +4,9 @@ internal import Store
 internal import System
 internal import Web
 
-/// Writes a site as files that a browser opens without a server: every link that leads to something held leads to its file, by
-/// a relative path; what is not held is led to where it was. Every other byte stays as it came.
+/// Writes a site as files that a browser opens without a server: every link that leads to something held
+/// leads to its file, by a relative path; what is not held is led to where it was. Every other byte stays as
+/// it came.
 final class FolderWriter: ArchiveWriter {
     private let reader: StoreReader
     private let site: Site
@@ -20,12 +21,14 @@ final class FolderWriter: ArchiveWriter {
     private var written: Set<String> = []
     /// What pages need and is not held, with who needs it.
     private(set) var missing: [String: String] = [:]
+    /// Pages and scripts that load what browsers do not let files load.
+    private(set) var wantServer: [String] = []
     /// Which file has which address, for whoever takes the folder in.
     private let list: BodySpool
-    private let temporary: String
+    private let temporary: ScratchFolder
     private let isExported: (ShownRow) -> Bool
-    /// What reads it is no browser with a network: nothing is led to where it was but what a person follows, and there are no
-    /// files but the site's own.
+    /// What reads it is no browser with a network: nothing is led to where it was but what a person follows,
+    /// and there are no files but the site's own.
     private let isClosed: Bool
 
     private enum Place {
@@ -44,19 +47,22 @@ final class FolderWriter: ArchiveWriter {
         isClosed: Bool = false, isExported: @escaping (ShownRow) -> Bool
     ) throws(ArchiveError) {
         guard let start = start ?? WebURL(site.start.first ?? site.name), start.isHTTP else {
-            throw ArchiveError(.input, "\(site.name) has no address to begin at: export it as WARC, WACZ or HAR")
+            throw ArchiveError(
+                .input, "\(site.name) has no address to begin at: export it as WARC, WACZ or HAR")
         }
         (self.tree, self.reader, self.site, self.visit, self.start) = (tree, reader, site, visit, start)
         (self.isExported, self.isClosed) = (isExported, isClosed)
         temporary = try ArchiveError.wrapping { () throws(SystemError) in
-            try Folder.makeTemporary(named: "larder-export")
+            try ScratchFolder(named: "larder-export")
         }
-        list = BodySpool(.inFiles(folder: temporary))
+        list = BodySpool(.inFiles(folder: temporary.path))
         var names = FolderNames(start: start)
         try ArchiveError.storing { () throws(StoreError) in
             try reader.eachShown(ofSite: site.id, asOf: visit) { row in
                 let isLeading = row.response.isRedirect && row.response.role == 0
-                if Self.isFile(row.response) || isLeading, isExported(row), let url = WebURL(row.response.href) {
+                if Self.isFile(row.response) || isLeading, isExported(row),
+                    let url = WebURL(row.response.href)
+                {
                     names.add(url, isLeading ? "text/html" : row.response.type)
                 }
                 return true
@@ -66,8 +72,6 @@ final class FolderWriter: ArchiveWriter {
         try note(FolderList.head(site: site.name, start: start.key.href))
     }
 
-    deinit { Folder.remove(temporary) }
-
     private func note(_ text: String) throws(ArchiveError) {
         try Array(text.utf8).withBytes { (bytes) throws(ArchiveError) in try list.take(bytes) }
     }
@@ -76,7 +80,8 @@ final class FolderWriter: ArchiveWriter {
         let fields = HTTPFields(block: held.fields.utf8.span)
         let line = FolderList.Line(
             url: url.key.href, file: file, status: file == nil || held.isRedirect ? held.status : 200,
-            type: fields["Content-Type"], location: held.isRedirect ? fields["Location"] : nil, fetched: held.fetched)
+            type: fields["Content-Type"], location: held.isRedirect ? fields["Location"] : nil,
+            fetched: held.fetched)
         try note(FolderList.text(of: line))
     }
 
@@ -101,11 +106,13 @@ final class FolderWriter: ArchiveWriter {
             written.insert(name).inserted
         else { return false }
         try note(url, held, file: name)
-        guard body.byteCount <= BodyReading.byteLimit, let table = try table(of: body), isChanged(table, body.form)
+        guard body.byteCount <= BodyReading.byteLimit, let table = try table(of: body),
+            isChanged(table, body.form)
         else {
             try add(name) { (put) throws(ArchiveError) in try content.eachArchived(put) }
             return true
         }
+        if Self.wantsServer(table), wantServer.count < Self.mostMissing { wantServer.append(url.href) }
         let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
         let changed = try patched(bytes, table, url, name, body.form)
         try add(name) { (put) throws(ArchiveError) in try changed.withBytes(put) }
@@ -131,8 +138,16 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
+    /// Browsers keep from files what their scripts would load as modules, workers or data.
+    private static func wantsServer(_ table: LinkTable) -> Bool {
+        table.occurrences.contains {
+            [.module, .worker, .data].contains($0.kind) && !$0.flags.contains(.isGuess)
+        }
+    }
+
     private func isChanged(_ table: LinkTable, _ form: String) -> Bool {
-        !table.occurrences.isEmpty || !table.marks.isEmpty || table.isTranscoded || BodyFormat(form: form) == .html
+        !table.occurrences.isEmpty || !table.marks.isEmpty || table.isTranscoded
+            || BodyFormat(form: form) == .html
     }
 
     // MARK: - Links
@@ -156,7 +171,8 @@ final class FolderWriter: ArchiveWriter {
             }
         }
         if let failure { throw failure }
-        let text = patch.applied(to: source)
+        var text = patch.applied(to: source)
+        if isClosed, BodyFormat(form: form) == .html { ZIMText.hideWrittenLinks(in: &text) }
         // Nobody says any more which encoding it is in.
         let isUTF8 = table.isTranscoded || table.encoding == .utf8
         let isMarked = text.starts(with: [0xEF, 0xBB, 0xBF])
@@ -164,8 +180,8 @@ final class FolderWriter: ArchiveWriter {
         return needsMark ? [0xEF, 0xBB, 0xBF] + text : text
     }
 
-    /// A page that leads on after a while, or to what is not there, or to itself, is one that stays: a ZIM takes it for a
-    /// redirect, and would not have its text.
+    /// A page that leads on after a while, or to what is not there, or to itself, is one that stays: a ZIM
+    /// takes it for a redirect, and would not have its text.
     private func calming(
         _ source: [UInt8], _ table: LinkTable, _ url: WebURL, _ base: WebURL
     ) throws(ArchiveError) -> [Patch.Change] {
@@ -203,13 +219,17 @@ final class FolderWriter: ArchiveWriter {
     }
 
     private func replacement(
-        _ occurrence: LinkOccurrence, _ reference: Span<UInt8>, _ url: WebURL, _ base: WebURL, _ table: LinkTable,
+        _ occurrence: LinkOccurrence, _ reference: Span<UInt8>, _ url: WebURL, _ base: WebURL,
+        _ table: LinkTable,
         _ name: String
     ) throws(ArchiveError) -> String? {
-        if occurrence.kind == .base { return isClosed ? "" : "./" }
+        if occurrence.kind == .base { return isClosed ? "#" : "./" }
         let flags = occurrence.flags
         // What may be no address is left alone, and so is what scripts put together.
-        guard !flags.contains(.isGuess), !flags.contains(.hasCodebase), occurrence.kind != .name else { return nil }
+        guard !flags.contains(.isGuess), !flags.contains(.hasCodebase), occurrence.kind != .name else {
+            if flags.contains(.isGuess) { try noteData(reference, url, base) }
+            return nil
+        }
         let target = WebURL(
             utf8: reference, base: flags.contains(.ignoresBase) ? url : base, queryEncoding: table.encoding)
         guard let target, target.isHTTP else { return nil }
@@ -226,10 +246,21 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
+    /// JSON that a script names is what it will load.
+    private func noteData(_ reference: Span<UInt8>, _ url: WebURL, _ base: WebURL) throws(ArchiveError) {
+        guard !isClosed, wantServer.last != url.href, wantServer.count < Self.mostMissing,
+            let target = WebURL(utf8: reference, base: base), target.isHTTP,
+            target.path.hasSuffix(".json"), case .file = try place(of: target)
+        else { return }
+        wantServer.append(url.href)
+    }
+
     /// Held, and left out as there is nothing in it.
     private func isEmpty(_ target: WebURL) throws(ArchiveError) -> Bool {
         guard isClosed else { return false }
-        let held = try ArchiveError.storing { () throws(StoreError) in try reader.response(for: target.key.href) }
+        let held = try ArchiveError.storing { () throws(StoreError) in
+            try reader.response(for: target.key.href)
+        }
         return held?.body?.byteCount == 0
     }
 
@@ -245,7 +276,9 @@ final class FolderWriter: ArchiveWriter {
                 break
             }
             let location = HTTPFields(block: held.fields.utf8.span)["Location"]
-            guard held.isRedirect, let further = location.flatMap({ WebURL($0, base: next)?.key }) else { break }
+            guard held.isRedirect, let further = location.flatMap({ WebURL($0, base: next)?.key }) else {
+                break
+            }
             next = further
         }
         if places.count >= Self.mostPlaces { places.removeAll(keepingCapacity: true) }
@@ -295,7 +328,9 @@ final class FolderWriter: ArchiveWriter {
     func finish() throws(ArchiveError) -> [ArchiveFile] {
         // GitHub's pages leave out what begins with an underscore unless this is there.
         if !isClosed { try add(".nojekyll", "") }
-        if case .file(let file) = try place(of: start), file != "index.html", written.insert("index.html").inserted {
+        if case .file(let file) = try place(of: start), file != "index.html",
+            written.insert("index.html").inserted
+        {
             try add("index.html", Self.leading(to: file))
         }
         if !missing.isEmpty, !isClosed {

@@ -16,6 +16,7 @@ final class HARReader: ArchiveReader {
 
     init(_ path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits) throws(ArchiveError) {
         input = try ArchiveInput(path)
+        input.limits = limits
         self.keeping = keeping
         cutter = EntryCutter(limit: Self.largestEntry)
     }
@@ -25,7 +26,10 @@ final class HARReader: ArchiveReader {
             guard try input.fill() else {
                 isOver = true
                 guard cutter.isWhole else {
-                    return .fault(ArchiveFault(cutter.hasBegun ? "it breaks off" : "it is no HAR", at: input.place))
+                    return .fault(
+                        ArchiveFault(
+                            input.damage ?? (cutter.hasBegun ? "it breaks off" : "it is no HAR"),
+                            at: input.place))
                 }
                 return nil
             }
@@ -77,15 +81,20 @@ final class HARReader: ArchiveReader {
             }
             body = try kept(bytes)
         } else if (content?["size"]?.int ?? 0) > 0, (200..<300).contains(status) {
-            return .fault(ArchiveFault("its body is not in it: have it saved with content", url: url, at: place))
+            return .fault(
+                ArchiveFault("its body is not in it: have it saved with content", url: url, at: place))
         } else if (200..<300).contains(status) {
             body = try kept([])
         }
-        if fields["Content-Type"] == nil, let type = content?["mimeType"]?.string, type.contains("/"), notes == nil {
+        if fields["Content-Type"] == nil, let type = content?["mimeType"]?.string, type.contains("/"),
+            notes == nil
+        {
             fields.append("Content-Type", type)
         }
         let date = json["startedDateTime"]?.string.flatMap { HTTPDate(iso8601: $0) }
-        guard let date else { return .fault(ArchiveFault("it does not say when it was", url: url, at: place)) }
+        guard let date else {
+            return .fault(ArchiveFault("it does not say when it was", url: url, at: place))
+        }
         var response = ArchivedResponse(
             url: url, status: status, fields: fields, body: body, fetched: date.secondsSinceEpoch)
         response.notes = notes
@@ -110,7 +119,8 @@ final class HARReader: ArchiveReader {
     private static func fields(_ json: JSONValue?) -> HTTPFields {
         var fields = HTTPFields()
         for field in json?.array ?? [] {
-            guard let name = field["name"]?.string, let value = field["value"]?.string, !name.hasPrefix(":") else {
+            guard let name = field["name"]?.string, let value = field["value"]?.string, !name.hasPrefix(":")
+            else {
                 continue
             }
             // Some browsers put the values of equal names into one, a line each.
@@ -132,7 +142,8 @@ final class HARReader: ArchiveReader {
     }
 }
 
-/// Finds the objects in the array `log.entries` of a JSON text that comes in pieces, and cuts each of them out.
+/// Finds the objects in the array `log.entries` of a JSON text that comes in pieces, and cuts each of them
+/// out.
 struct EntryCutter {
     enum Cut {
         case entry([UInt8])

@@ -7,7 +7,7 @@ internal import Web
 /// Writes HAR 1.2, an entry after the other.
 final class HARWriter: ArchiveWriter {
     private let output: ArchiveOutput
-    private let folder: String
+    private let folder: ScratchFolder
     private let pages: BodySpool
     private var hasEntry = false
     private var hasPage = false
@@ -15,17 +15,15 @@ final class HARWriter: ArchiveWriter {
     init(_ path: String, _ info: ArchiveInfo) throws(ArchiveError) {
         output = try ArchiveOutput(path)
         folder = try ArchiveError.wrapping { () throws(SystemError) in
-            try Folder.makeTemporary(named: "larder-export")
+            try ScratchFolder(named: "larder-export")
         }
-        pages = BodySpool(.inFiles(folder: folder))
+        pages = BodySpool(.inFiles(folder: folder.path))
         let creator: JSONMembers = ["name": "larder", "version": Product.version]
         let comment = "\(info.site)\(info.visit.map { ", visit \($0)" } ?? "")"
         try put(
             #"{"log":{"version":"1.2","creator":\#(creator.text(.compact)),"comment":"#
                 + JSONText.quoted(comment) + #","entries":["#)
     }
-
-    deinit { Folder.remove(folder) }
 
     private func put(_ text: String) throws(ArchiveError) { try output.write(Array(text.utf8)) }
 
@@ -43,7 +41,8 @@ final class HARWriter: ArchiveWriter {
             preconditionFailure("an entry has a place for its body")
         }
         try output.write(Array(entry[..<mark.lowerBound]))
-        if case .bytes(let bytes) = content, let text = JSONText.text(of: bytes, response.fields.contentType) {
+        if case .bytes(let bytes) = content, let text = JSONText.text(of: bytes, response.fields.contentType)
+        {
             try put(#""text":"# + text)
         } else {
             try put(#""encoding":"base64","text":""#)
@@ -62,7 +61,8 @@ final class HARWriter: ArchiveWriter {
         let id = DigestStream.digest(.md5, of: Array(response.url.utf8).span).hex
         if isPage, response.body != nil { try addPage(response, id, String(date)) }
         return [
-            "pageref": IfAny(isPage && response.body != nil ? id : nil), "startedDateTime": String(date), "time": 0,
+            "pageref": IfAny(isPage && response.body != nil ? id : nil), "startedDateTime": String(date),
+            "time": 0,
             "request": request(response), "response": self.response(response), "cache": [:] as JSONMembers,
             "timings": ["send": 0, "wait": 0, "receive": 0] as JSONMembers, "_larder": IfAny(response.notes),
         ]
@@ -99,7 +99,8 @@ final class HARWriter: ArchiveWriter {
             ? ["size": byteCount, "mimeType": type]
             : ["size": byteCount, "mimeType": type, "text": "larder:body"]
         return [
-            "status": response.status, "statusText": StatusPhrase.of(response.status), "httpVersion": "HTTP/1.1",
+            "status": response.status, "statusText": StatusPhrase.of(response.status),
+            "httpVersion": "HTTP/1.1",
             "cookies": [String](), "content": content, "headers": Self.headers(response.fields),
             "redirectURL": response.fields["Location"] ?? "", "headersSize": -1, "bodySize": byteCount,
         ]

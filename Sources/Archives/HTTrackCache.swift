@@ -2,8 +2,8 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// What HTTrack keeps of a mirror beside its files: the heads of the responses, and the bodies that it changed for the files,
-/// as they came. It belongs to one thread.
+/// What HTTrack keeps of a mirror beside its files: the heads of the responses, and the bodies that it
+/// changed for the files, as they came. It belongs to one thread.
 final class HTTrackCache {
     struct Item {
         let url: WebURL
@@ -18,33 +18,30 @@ final class HTTrackCache {
     static let name = "hts-cache/new.zip"
     static let list = "hts-cache/new.txt"
     /// What it writes of its own into the folder of a mirror.
-    static let own: Set<String> = ["hts-log.txt", "backblue.gif", "fade.gif", "hts-in_progress.lock", "cookies.txt"]
+    static let own: Set<String> = [
+        "hts-log.txt", "backblue.gif", "fade.gif", "hts-in_progress.lock", "cookies.txt",
+    ]
 
     private let zip: ZipFile
     /// Has a copy of it: the folder may be packed.
-    private let folder: String
+    private let folder: ScratchFolder
 
     init(_ file: SourceFile, of source: any FileSource) throws(ArchiveError) {
         folder = try ArchiveError.wrapping { () throws(SystemError) in
-            try Folder.makeTemporary(named: "larder-import")
+            try ScratchFolder(named: "larder-import")
         }
-        do throws(ArchiveError) {
-            let path = "\(folder)/new.zip"
-            let copy = try ArchiveOutput(path)
-            let reason = try source.read(file) { (piece) throws(ArchiveError) in
-                try copy.write(piece)
-                return true
-            }
-            if let reason { throw ArchiveError(.input, "\(source.place(of: file)) cannot be read: \(reason)") }
-            _ = try copy.finish()
-            zip = try ZipFile(path)
-        } catch {
-            Folder.remove(folder)
-            throw error
+        let path = "\(folder.path)/new.zip"
+        let copy = try ArchiveOutput(path)
+        let reason = try source.read(file) { (piece) throws(ArchiveError) in
+            try copy.write(piece)
+            return true
         }
+        if let reason {
+            throw ArchiveError(.input, "\(source.place(of: file)) cannot be read: \(reason)")
+        }
+        _ = try copy.finish()
+        zip = try ZipFile(path)
     }
-
-    deinit { Folder.remove(folder) }
 
     func items() throws(ArchiveError) -> [Item] {
         let file = try ArchiveError.wrapping { [path = zip.path] () throws(SystemError) in
@@ -65,7 +62,9 @@ final class HTTrackCache {
         guard head.starts(with: "HTTP/".utf8), let url = WebURL(entry.name), url.isHTTP else { return nil }
         let end = head.firstIndex(of: 0x0A).map { $0 + 1 } ?? head.count
         let all = HTTPFields(block: Array(head[end...]).span, isReceived: true)
-        guard let status = all["X-StatusCode"].flatMap({ Int($0) }), (100...999).contains(status) else { return nil }
+        guard let status = all["X-StatusCode"].flatMap({ Int($0) }), (100...999).contains(status) else {
+            return nil
+        }
         var fields = HTTPFields()
         for field in all.list where !field.name.lowercased().hasPrefix("x-") {
             let (name, value) = (field.name, field.value)
@@ -85,7 +84,8 @@ final class HTTrackCache {
 
     // MARK: - Without it
 
-    /// An address and its file, as a line of the list says it; the file's name may begin with folders above the mirror's.
+    /// An address and its file, as a line of the list says it; the file's name may begin with folders above
+    /// the mirror's.
     static func listed(_ line: ArraySlice<UInt8>) -> (url: WebURL, type: String, file: String)? {
         let columns = line.split(separator: 0x09, omittingEmptySubsequences: false)
         guard columns.count >= 9, columns[3].elementsEqual("200".utf8),

@@ -14,6 +14,8 @@ package struct ImportPlan: Sendable {
     /// Where folders stood that do not say so themselves.
     package var base: WebURL?
     package var limits = ArchiveLimits()
+    /// What is left of the disk to others.
+    package var leastRoom: Int64 = 64 << 20
     /// Told of responses and bytes, now and then.
     package var progress: (@Sendable (_ done: Int, _ byteCount: Int64) -> Void)?
 
@@ -23,12 +25,13 @@ package struct ImportPlan: Sendable {
     }
 }
 
-/// Takes archives into the store, as a visit of a site: read one response after the other, scanned for links as a crawl does,
-/// and published when all of it is there. It belongs to one thread.
+/// Takes archives into the store, as a visit of a site: read one response after the other, scanned for links
+/// as a crawl does, and published when all of it is there. It belongs to one thread.
 package final class Import {
     private let plan: ImportPlan
     private let interruption: Interruption
-    private let scanner = LinkScanner()
+    /// Scans bodies while others are read; what comes of them is written in the order in which they came.
+    private let pool: PartPool<LinkScanner, Scanned>
     private var report: ImportReport
     private let visit: OpenVisit
     private let writes: WriteQueue
@@ -39,9 +42,30 @@ package final class Import {
     private var times: [Int: Int64] = [:]
     /// By the payload's digest, the address that has it.
     private var originals: [Digest: String] = [:]
+    /// Of revisits, whose bodies are there already.
+    private let scanner = LinkScanner()
+    /// Of what was held before; nil until somebody asks.
+    private var before: StoreReader?
     /// Wait until what they refer to is committed.
     private var revisits: [(response: ArchivedResponse, original: ArchivedOriginal)] = []
 
+    /// What is known of a response when its body was looked into.
+    fileprivate struct Scanned: Sendable {
+        let response: ArchivedResponse
+        let url: WebURL
+        let found: Result<Found, StoreError>
+    }
+
+    fileprivate struct Found: Sendable {
+        var body: NewResponse.Body
+        var links: NewLinks?
+        var isPage: Bool
+    }
+
+    /// Bodies since the disk was looked at.
+    private var unseenBytes = Int.max / 2
+
+    private static let mostUnseen = 32 << 20
     private static let mostTimes = 1_000_000
     private static let mostOriginals = 200_000
     private static let mostRevisits = 4096
@@ -51,6 +75,7 @@ package final class Import {
     package init(_ plan: ImportPlan, _ interruption: Interruption, now: Int64) throws(ArchiveError) {
         self.plan = plan
         self.interruption = interruption
+        pool = try PartPool(threads: Machine.coreCount, named: "larder-scan") { LinkScanner() }
         // Before anything is read: it removes what an earlier one has left of bodies that were on their way.
         let writer: StoreWriter
         do throws(StoreError) {
@@ -63,7 +88,8 @@ package final class Import {
         for path in plan.paths {
             readers.append(
                 try ArchiveFiles.reader(
-                    of: path, .inFiles(folder: plan.folder.incoming), plan.limits, base: plan.base, interruption))
+                    of: path, .inFiles(folder: plan.folder.incoming), plan.limits, base: plan.base,
+                    interruption))
         }
         first = []
         var name = plan.site
@@ -89,7 +115,8 @@ package final class Import {
         name = name ?? start
         guard let name else {
             throw ArchiveError(
-                .input, "nothing in \(plan.paths.joined(separator: ", ")) answers a request: \(Self.reason(first))")
+                .input,
+                "nothing in \(plan.paths.joined(separator: ", ")) answers a request: \(Self.reason(first))")
         }
         do throws(StoreError) {
             let held = try StoreReader(plan.folder).sites().first { $0.name == name }?.start
@@ -132,9 +159,11 @@ package final class Import {
                 }
             }
             try takeRevisits(areLast: true)
+            while try addNext() {}
         } catch {
             failure = error
         }
+        while let scanned = pool.next() { scanned.discard() }
         readers = []
         let isGood = failure == nil && report.responses > 0
         do throws(ArchiveError) {
@@ -176,8 +205,82 @@ package final class Import {
             report.superseded += 1
             return
         }
-        guard let body = try kept(response, url) else { return }
-        try add(response, url, body.body, links: body.links, isPage: body.isPage)
+        guard isKept(response) else {
+            response.body?.discard()
+            report.unkept[response.status, default: 0] += 1
+            return
+        }
+        try look(forRoomBeside: response.body?.byteCount ?? 0)
+        while pool.isFull, try addNext() {}
+        let folder = plan.folder
+        pool.add(response.body?.byteCount ?? 0) { scanner in
+            Scanned(
+                response: response, url: url,
+                found: Result { () throws(StoreError) in
+                    try Self.look(at: response, url, scanner, folder)
+                })
+        }
+    }
+
+    /// A disk that is full stops whoever else writes there too.
+    private func look(forRoomBeside byteCount: Int) throws(ArchiveError) {
+        unseenBytes += byteCount
+        guard unseenBytes >= Self.mostUnseen else { return }
+        unseenBytes = 0
+        guard let room = DiskRoom.bytes(in: plan.folder.incoming), room < plan.leastRoom else { return }
+        throw ArchiveError(
+            .machine,
+            "the disk of \(plan.folder.path) has \(room) bytes left, and \(plan.leastRoom) are for others; make room, then import again: nothing of it is kept"
+        )
+    }
+
+    /// Writes the oldest that waits; false where none does.
+    private func addNext() throws(ArchiveError) -> Bool {
+        guard let scanned = pool.next() else { return false }
+        let found = try ArchiveError.storing { () throws(StoreError) in try scanned.found.get() }
+        let alike = try ArchiveError.storing { () throws(StoreError) in
+            try heldAlike(scanned.response, scanned.url).map(NewResponse.Body.held)
+        }
+        try add(
+            scanned.response, scanned.url, alike ?? found.body, links: found.links, isPage: found.isPage)
+        return true
+    }
+
+    /// What is held there already, where it is the same but for the way in which links are written: nothing has
+    /// changed then. Large ones are taken as they are.
+    private func heldAlike(_ response: ArchivedResponse, _ url: WebURL) throws(StoreError) -> StoredBody? {
+        guard response.isLedBack, case .bytes(let bytes)? = response.body?.content,
+            bytes.count <= Limits.packedBody
+        else { return nil }
+        let reader = if let before { before } else { try StoreReader(plan.folder) }
+        before = reader
+        guard let held = try reader.response(for: url.href), held.status == response.status,
+            let body = held.body, body.byteCount <= Limits.packedBody,
+            let known = try reader.content(of: body)?.load(), known != bytes,
+            spelledOut(known, url, HTTPFields(block: held.fields.utf8.span).contentType)
+                == spelledOut(bytes, url, response.fields.contentType)
+        else { return nil }
+        return body
+    }
+
+    /// With every link as the whole address, and without what an export takes away.
+    private func spelledOut(_ bytes: [UInt8], _ url: WebURL, _ type: MediaType?) -> [UInt8] {
+        let table = scanner.read(bytes.span, of: url, as: type).table
+        let base = table.base.flatMap { WebURL($0, base: url) } ?? url
+        let source = table.source(of: bytes.span) ?? bytes
+        let changes = Patch.Change.freeing(table).sorted { $0.range.lowerBound < $1.range.lowerBound }
+        let patch = Patch(source.span, table, changes: changes) { occurrence, reference in
+            let flags = occurrence.flags
+            if occurrence.kind == .base { return "" }
+            guard !flags.contains(.isGuess), !flags.contains(.hasCodebase), occurrence.kind != .name else {
+                return nil
+            }
+            return WebURL(
+                utf8: reference, base: flags.contains(.ignoresBase) ? url : base,
+                queryEncoding: table.encoding)?.href
+        }
+        let text = patch.applied(to: source)
+        return text.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(text.dropFirst(3)) : text
     }
 
     private func isNewest(_ response: ArchivedResponse, _ url: WebURL) -> Bool {
@@ -191,58 +294,63 @@ package final class Import {
         return true
     }
 
-    /// What becomes of a response; nil where it is not kept, which is counted. It is as with a crawl: bodies of what
-    /// succeeded, redirects, and what is said to be gone; and all that a larder wrote.
-    private func kept(
-        _ response: ArchivedResponse, _ url: WebURL
-    ) throws(ArchiveError) -> (body: NewResponse.Body, links: NewLinks?, isPage: Bool)? {
-        let isHeld = response.notes != nil
-        let hasBody = response.body.map { $0.byteCount > 0 } ?? false
+    /// It is as with a crawl: bodies of what succeeded, redirects, and what is said to be gone; and all that a
+    /// larder wrote.
+    private func isKept(_ response: ArchivedResponse) -> Bool {
         switch response.status {
-        case 200..<300 where response.status != 206 || isHeld: break
-        case 301, 302, 303, 307, 308:
-            guard !isHeld || !hasBody else { break }
-            response.body?.discard()
-            return (.none, nil, Self.isPage(response))
-        case 404, 410:
-            guard !isHeld || !hasBody else { break }
-            response.body?.discard()
-            return (.none, nil, Self.isPage(response))
-        default:
-            guard isHeld else {
-                response.body?.discard()
-                report.unkept[response.status, default: 0] += 1
-                return nil
-            }
-            if !hasBody { return (.none, nil, false) }
+        case 200..<300: response.status != 206 || response.notes != nil
+        case 301, 302, 303, 307, 308, 404, 410: true
+        default: response.notes != nil
         }
-        guard let body = response.body, let content = body.content else { return (.none, nil, false) }
-        return try scanned(response, url, body, content)
     }
 
-    private func scanned(
-        _ response: ArchivedResponse, _ url: WebURL, _ body: ArchivedBody, _ content: BodyContent
-    ) throws(ArchiveError) -> (body: NewResponse.Body, links: NewLinks?, isPage: Bool) {
+    /// On a thread of the pool.
+    private static func look(
+        at response: ArchivedResponse, _ url: WebURL, _ scanner: LinkScanner, _ folder: StoreFolder
+    ) throws(StoreError) -> Found {
+        let hasBody = response.body.map { $0.byteCount > 0 } ?? false
+        let isHeld = response.notes != nil
+        if !(200..<300).contains(response.status), !isHeld || !hasBody {
+            response.body?.discard()
+            // A failure that a larder has kept is no page.
+            let isOfCrawls = [301, 302, 303, 307, 308, 404, 410].contains(response.status)
+            return Found(body: .none, links: nil, isPage: isOfCrawls && isPage(response))
+        }
+        guard let body = response.body, let content = body.content else {
+            return Found(body: .none, links: nil, isPage: false)
+        }
+        return try scanned(response, url, body, content, scanner, folder)
+    }
+
+    private static func scanned(
+        _ response: ArchivedResponse, _ url: WebURL, _ body: ArchivedBody, _ content: BodyContent,
+        _ scanner: LinkScanner, _ folder: StoreFolder
+    ) throws(StoreError) -> Found {
         let type = response.fields.contentType
         let isCoded = response.notes?.flags.contains(.isCoded) ?? false
-        let isLookedAt = !isCoded && body.byteCount <= BodyReading.byteLimit && !BodyFormat.isOpaque(type)
-        let (folder, known) = (plan.folder, (body.sha256, body.byteCount))
-        return try ArchiveError.storing { () throws(StoreError) in
-            guard isLookedAt else {
-                let new = try NewBody(
-                    content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), measured: known, in: folder)
-                // It is known that it needs nothing, but of what is kept in a coding nobody knows.
-                return (.new(new), isCoded ? nil : NewLinks(from: .init(href: url.href)), response.notes?.role == 0)
-            }
-            var links = ArchivedLinks()
-            let bytes = try content.load()
-            let reading = scanner.read(bytes.span, of: url, as: type) { links.add($0, $1) }
+        // As a crawl does it: the same body gets the same form, whoever brings it.
+        let isSmall = body.byteCount <= Limits.packedBody
+        let isLookedAt =
+            !isCoded && (isSmall || body.byteCount <= BodyReading.byteLimit && !BodyFormat.isOpaque(type))
+        let known = (body.sha256, body.byteCount)
+        guard isLookedAt else {
             let new = try NewBody(
-                content, form: reading.form, title: reading.table.title, links: reading.table.encoded(),
-                measured: known, in: folder)
-            let isPage = response.notes.map { $0.role == 0 } ?? (reading.format == .html || reading.format == .xhtml)
-            return (.new(new), links.resolve(at: url, reading.table), isPage)
+                content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), measured: known,
+                in: folder)
+            // It is known that it needs nothing, but of what is kept in a coding nobody knows.
+            return Found(
+                body: .new(new), links: isCoded ? nil : NewLinks(from: .init(href: url.href)),
+                isPage: response.notes?.role == 0)
         }
+        var links = ArchivedLinks()
+        let bytes = try content.load()
+        let reading = scanner.read(bytes.span, of: url, as: type) { links.add($0, $1) }
+        let new = try NewBody(
+            content, form: reading.form, title: reading.table.title, links: reading.table.encoded(),
+            measured: known, in: folder)
+        let isPage =
+            response.notes.map { $0.role == 0 } ?? (reading.format == .html || reading.format == .xhtml)
+        return Found(body: .new(new), links: links.resolve(at: url, reading.table), isPage: isPage)
     }
 
     private func add(
@@ -262,7 +370,12 @@ package final class Import {
             if let links { try writes.addWithoutWaiting(links) }
         }
         report.responses += 1
-        if new.role == 0, case .new = body { report.pages += 1 }
+        if new.role == 0, response.status == 200 {
+            switch body {
+            case .new, .held: report.pages += 1
+            case .none: break
+            }
+        }
         if let body = response.body {
             report.byteCount += Int64(body.byteCount)
             if originals.count < Self.mostOriginals { originals[body.sha256] = url.href }
@@ -292,6 +405,7 @@ package final class Import {
     /// Their bodies are those of responses that were taken before, once those are committed.
     private func takeRevisits(areLast: Bool) throws(ArchiveError) {
         guard !revisits.isEmpty else { return }
+        while try addNext() {}
         try commit()
         let reader = try ArchiveError.storing { () throws(StoreError) in try StoreReader(plan.folder) }
         var later: [(response: ArchivedResponse, original: ArchivedOriginal)] = []
@@ -326,20 +440,52 @@ package final class Import {
                 continue
             }
             let isPage =
-                body.form.hasPrefix("\(BodyFormat.html.name);") || body.form.hasPrefix("\(BodyFormat.xhtml.name);")
-            try add(response, url, .held(body), links: nil, isPage: isPage)
+                body.form.hasPrefix("\(BodyFormat.html.name);")
+                || body.form.hasPrefix("\(BodyFormat.xhtml.name);")
+            let links = try ArchiveError.storing { () throws(StoreError) -> NewLinks? in
+                try linksElsewhere(of: body, at: url, response, reader)
+            }
+            try add(response, url, .held(body), links: links, isPage: isPage)
             report.revisits += 1
         }
         // What still waits comes once more in the end.
         revisits = later
     }
 
+    /// Where the body of another address leads from this one.
+    private func linksElsewhere(
+        of body: StoredBody, at url: WebURL, _ response: ArchivedResponse, _ reader: StoreReader
+    ) throws(StoreError) -> NewLinks? {
+        if response.notes?.flags.contains(.isCoded) ?? false { return nil }
+        guard body.form != BodyFormat.opaque.name, body.byteCount <= BodyReading.byteLimit,
+            let bytes = try reader.content(of: body)?.load()
+        else { return NewLinks(from: .init(href: url.href)) }
+        var links = ArchivedLinks()
+        let reading = scanner.read(bytes.span, of: url, as: response.fields.contentType) { links.add($0, $1) }
+        return links.resolve(at: url, reading.table)
+    }
+
     private func commit() throws(ArchiveError) {
         let isDone = Monitor(false)
-        try ArchiveError.storing { () throws(StoreError) in try writes.afterCommit { isDone.change { $0 = true } } }
+        try ArchiveError.storing { () throws(StoreError) in
+            try writes.afterCommit { isDone.change { $0 = true } }
+        }
         // The queue says why where it has failed.
         while isDone.wait(atMost: .milliseconds(200), { $0 ? true : nil }) == nil {
             try ArchiveError.storing { () throws(StoreError) in try writes.afterCommit {} }
+        }
+    }
+}
+
+extension Import.Scanned {
+    /// Nobody takes over what stands in a file.
+    fileprivate func discard() {
+        if case .success(let found) = found, case .new(let new) = found.body,
+            case .file(let path) = new.content
+        {
+            unlink(path)
+        } else {
+            response.body?.discard()
         }
     }
 }

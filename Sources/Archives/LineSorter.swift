@@ -1,8 +1,8 @@
 internal import Glibc
 internal import System
 
-/// Lines in the order of their bytes, however many: sorted in memory a part at a time, and the parts from files. It belongs
-/// to one thread.
+/// Lines in the order of their bytes, however many: sorted in memory a part at a time, and the parts from
+/// files. It belongs to one thread.
 final class LineSorter {
     private let folder: String
     private var lines: [[UInt8]] = []
@@ -29,7 +29,9 @@ final class LineSorter {
 
     private func spill() throws(ArchiveError) {
         lines.sort { $0.lexicographicallyPrecedes($1) }
-        let file = try ArchiveError.wrapping { () throws(SystemError) in try File(temporaryIn: folder, named: "sort") }
+        let file = try ArchiveError.wrapping { () throws(SystemError) in
+            try File(temporaryIn: folder, named: "sort")
+        }
         runs.append(file.path)
         var piece: [UInt8] = []
         for line in lines {
@@ -62,7 +64,9 @@ final class LineSorter {
             let input = try ArchiveInput(run, part: 0..<Int64(Self.size(run)), name: run, form: .plain)
             if case .line(let line) = try input.line(limit: .max) { inputs.append((input, line)) }
         }
-        while let least = inputs.indices.min(by: { inputs[$0].line.lexicographicallyPrecedes(inputs[$1].line) }) {
+        while let least = inputs.indices.min(by: {
+            inputs[$0].line.lexicographicallyPrecedes(inputs[$1].line)
+        }) {
             try take(inputs[least].line)
             if case .line(let line) = try inputs[least].input.line(limit: .max) {
                 inputs[least].line = line

@@ -5,8 +5,8 @@ internal import Store
 internal import System
 internal import Web
 
-/// Reads pages that browsers saved as one message of parts (MHTML, RFC 2557). What is named by `cid:` gets an address below
-/// the page's own origin, and is named by that. It belongs to one thread.
+/// Reads pages that browsers saved as one message of parts (MHTML, RFC 2557). What is named by `cid:` gets an
+/// address below the page's own origin, and is named by that. It belongs to one thread.
 final class MHTMLReader: ArchiveReader {
     private let parts: MessageParts
     private let name: String
@@ -54,7 +54,8 @@ final class MHTMLReader: ArchiveReader {
                 body.discard()
                 return .fault(
                     ArchiveFault(
-                        "it has no address over http or https", url: fields["Content-Location"], at: parts.place))
+                        "it has no address over http or https", url: fields["Content-Location"],
+                        at: parts.place))
             }
             var kept = HTTPFields()
             if let type = fields.contentType { kept.append("Content-Type", type.description) }
@@ -94,31 +95,15 @@ final class MHTMLReader: ArchiveReader {
 
     private static func identifier(inAddress text: String) -> String? {
         guard text.lowercased().hasPrefix("cid:"), text.utf8.count > 4 else { return nil }
-        return unescaped(text.utf8.dropFirst(4))
-    }
-
-    private static func unescaped(_ text: Substring.UTF8View) -> String {
-        let bytes = Array(text)
-        var (name, at): ([UInt8], Int) = ([], 0)
-        while at < bytes.count {
-            if bytes[at] == 0x25, at + 2 < bytes.count, let high = bytes[at + 1].hexDigitValue,
-                let low = bytes[at + 2].hexDigitValue
-            {
-                name.append(high << 4 | low)
-                at += 3
-            } else {
-                name.append(bytes[at])
-                at += 1
-            }
-        }
-        return String(decoding: name, as: UTF8.self)
+        return String(decoding: [UInt8](percentDecoding: Array(text.utf8.dropFirst(4)).span), as: UTF8.self)
     }
 
     /// What names parts by `cid:` names them by where they are.
     private func renamed(
         _ body: ArchivedBody, at url: WebURL, _ type: MediaType?
     ) throws(ArchiveError) -> ArchivedBody {
-        guard let content = body.content, body.byteCount <= BodyReading.byteLimit, !BodyFormat.isOpaque(type) else {
+        guard let content = body.content, body.byteCount <= BodyReading.byteLimit, !BodyFormat.isOpaque(type)
+        else {
             return body
         }
         let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
@@ -133,7 +118,8 @@ final class MHTMLReader: ArchiveReader {
         let changed = patch.applied(to: source)
         body.discard()
         return ArchivedBody(
-            content: .bytes(changed), byteCount: changed.count, sha256: DigestStream.digest(.sha256, of: changed.span))
+            content: .bytes(changed), byteCount: changed.count,
+            sha256: DigestStream.digest(.sha256, of: changed.span))
     }
 }
 
@@ -165,6 +151,7 @@ private final class MessageParts {
 
     init(_ path: String, _ limits: ArchiveLimits, _ keeping: BodyKeeping) throws(ArchiveError) {
         (input, self.limits, self.keeping) = (try ArchiveInput(path), limits, keeping)
+        input.limits = limits
         guard let head = try fields(), let type = head.contentType, type.type == "multipart",
             let boundary = type["boundary"], !boundary.isEmpty, boundary.utf8.count <= Self.longestBoundary
         else { return }
@@ -179,7 +166,9 @@ private final class MessageParts {
     /// Where a part is, if it says so by an address that a server has.
     func address(_ fields: HTTPFields) -> WebURL? {
         let base = location.flatMap { WebURL($0) }
-        guard let url = fields["Content-Location"].flatMap({ WebURL($0, base: base) }), url.isHTTP else { return nil }
+        guard let url = fields["Content-Location"].flatMap({ WebURL($0, base: base) }), url.isHTTP else {
+            return nil
+        }
         return url.key
     }
 
@@ -201,13 +190,14 @@ private final class MessageParts {
         }
         switch try decoder.finish() {
         case .success(let body): return .part(fields, body)
-        case .failure(let why): return .fault(ArchiveFault(why.text, url: fields["Content-Location"], at: place))
+        case .failure(let why):
+            return .fault(ArchiveFault(why.text, url: fields["Content-Location"], at: place))
         }
     }
 
     private func end(_ why: String, url: String? = nil) -> Part {
         state = .over
-        return .fault(ArchiveFault(why, url: url, at: number == 0 ? input.name : place))
+        return .fault(ArchiveFault(input.damage ?? why, url: url, at: number == 0 ? input.name : place))
     }
 
     /// The fields up to the empty line behind them; nil where there are too many, or is no end.
@@ -232,8 +222,8 @@ private final class MessageParts {
         String(decoding: HTTPGrammar.trimmed(bytes), as: UTF8.self)
     }
 
-    /// Goes to the next boundary, and hands what stands before it to the decoder. The end of the line in front of a boundary
-    /// is the boundary's. False where there is none.
+    /// Goes to the next boundary, and hands what stands before it to the decoder. The end of the line in
+    /// front of a boundary is the boundary's. False where there is none.
     private func body(_ decoder: PartDecoder?) throws(ArchiveError) -> Bool {
         var (isStart, ending): (Bool, [UInt8]) = (true, [])
         while try input.fill() {
@@ -309,7 +299,7 @@ private final class PartDecoder {
             while isEnded, let last = text.last, last == 0x20 || last == 0x09 { text.removeLast() }
             goesOn = text.last == 0x3D || !isEnded
             if text.last == 0x3D { text.removeLast() }
-            QuotedPrintable.decode(text, into: &bytes)
+            bytes += [UInt8](percentDecoding: Array(text).span, mark: UInt8(ascii: "="))
             try give(bytes)
         case .base64:
             digits.append(contentsOf: line.lazy.filter { $0 > 0x20 })

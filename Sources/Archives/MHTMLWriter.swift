@@ -3,8 +3,8 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// Writes a page and what it needs as one message of parts (RFC 2557), as browsers save pages: the page first, each part under
-/// the address that it is asked for by.
+/// Writes a page and what it needs as one message of parts (RFC 2557), as browsers save pages: the page
+/// first, each part under the address that it is asked for by.
 struct MHTMLWriter {
     private let output: ArchiveOutput
     private let boundary: String
@@ -77,7 +77,9 @@ struct MHTMLWriter {
 
 /// Texts as mail carries them (RFC 2045, section 6.7), so that every byte comes back.
 enum QuotedPrintable {
-    static func isEscaped(_ byte: UInt8) -> Bool { byte != 0x20 && !(0x21...0x7E).contains(byte) || byte == 0x3D }
+    static func isEscaped(_ byte: UInt8) -> Bool {
+        byte != 0x20 && !(0x21...0x7E).contains(byte) || byte == 0x3D
+    }
 
     static func encode(_ bytes: [UInt8]) -> [UInt8] {
         var (text, lineStart): ([UInt8], Int) = ([], 0)
@@ -113,22 +115,6 @@ enum QuotedPrintable {
             }
         }
         return text
-    }
-
-    /// A line without its end; nil for what is no escape is left as it stands.
-    static func decode(_ line: ArraySlice<UInt8>, into output: inout [UInt8]) {
-        var index = line.startIndex
-        while index < line.endIndex {
-            if line[index] == 0x3D, index + 2 < line.endIndex, let high = line[index + 1].hexDigitValue,
-                let low = line[index + 2].hexDigitValue
-            {
-                output.append(high << 4 | low)
-                index += 3
-            } else {
-                output.append(line[index])
-                index += 1
-            }
-        }
     }
 
     private static func digit(_ value: UInt8) -> UInt8 { value + (value > 9 ? 0x37 : 0x30) }

@@ -30,10 +30,12 @@ final class PageExport {
         let bytes = try writer.document(page)
         try finish(ArchiveFiles.write(bytes, to: plan.path), writer.told, page)
         guard plan.isVerified else { return }
-        report.isVerified = try Self.digest(of: plan.path) == DigestStream.digest(.sha256, of: bytes.span)
+        report.isVerified = try ShownFile(plan.path).holds(bytes, .html)
     }
 
-    private func finish(_ file: ArchiveFile, _ needs: PageNeeds, _ page: ShownCopies.Copy) throws(ArchiveError) {
+    private func finish(_ file: ArchiveFile, _ needs: PageNeeds, _ page: ShownCopies.Copy)
+        throws(ArchiveError)
+    {
         report.files = [ExportReport.File(path: file.path, byteCount: file.byteCount)]
         tell(needs, page)
     }
@@ -77,15 +79,17 @@ final class PageExport {
         if plan.isVerified { report.isVerified = try tally == read() }
     }
 
-    /// As it came, but for policies and digests, by which a page would not have its parts; what came by way of a redirect
-    /// names what it needs in full.
+    /// As it came, but for policies and digests, by which a page would not have its parts; what came by way
+    /// of a redirect names what it needs in full.
     private func part(_ copy: ShownCopies.Copy, at url: WebURL) throws(ArchiveError) -> [UInt8]? {
         guard let bytes = try copies.bytes(of: copy) else { return nil }
         guard let table = try copies.table(of: copy), !table.isTranscoded else { return bytes }
         let base = table.base.flatMap { WebURL($0, base: copy.url) } ?? copy.url
         let isMoved = copy.url.key != url.key
         let patch = Patch(bytes.span, table, changes: Patch.Change.freeing(table)) { occurrence, reference in
-            guard isMoved, occurrence.flags.isDisjoint(with: [.isGuess, .isFragment, .hasCodebase]) else { return nil }
+            guard isMoved, occurrence.flags.isDisjoint(with: [.isGuess, .isFragment, .hasCodebase]) else {
+                return nil
+            }
             return WebURL(utf8: reference, base: base, queryEncoding: table.encoding)?.href
         }
         return patch.applied(to: bytes)
@@ -99,7 +103,7 @@ final class PageExport {
 
     private func read() throws(ArchiveError) -> PartTally? {
         var tally = PartTally()
-        let reader = try ArchiveFiles.reader(of: plan.path, .measured)
+        let reader = try ArchiveFiles.reader(of: plan.path, .measured, .own)
         while let item = try reader.next() {
             guard case .response(let response) = item, let body = response.body else { return nil }
             tally.add(response.url, body.sha256)
@@ -138,16 +142,34 @@ final class PageExport {
         report.leftOutPrivate = copies.leftOutPrivate.count
         report.leftOutByPattern = copies.leftOutByPattern.count
     }
+}
 
-    private static func digest(of path: String) throws(ArchiveError) -> Digest {
-        var stream = DigestStream(.sha256)
-        _ = try ArchiveError.wrapping { () throws(SystemError) in
-            try File(path, O_RDONLY).eachPiece { piece in
-                stream.update(piece)
-                return true
-            }
+/// A file of one page, as it stands on the disk.
+package struct ShownFile {
+    private let path: String
+
+    package init(_ path: String) { self.path = path }
+
+    /// Whether it has these bytes, and they are a whole file of the form.
+    package func holds(_ bytes: [UInt8], _ form: ArchiveForm) throws(ArchiveError) -> Bool {
+        let path = path
+        let isThere = try ArchiveError.wrapping { () throws(SystemError) in
+            try WholeFile.beginning(of: path, bytes.count + 1) == bytes
         }
-        return stream.finish()
+        return isThere && Self.isWhole(bytes, form)
+    }
+
+    /// PDF ends with a mark, behind which there may be some lines (ISO 32000-1, section 7.5.5); PNG with a chunk
+    /// of its own.
+    private static func isWhole(_ bytes: [UInt8], _ form: ArchiveForm) -> Bool {
+        switch form {
+        case .pdf:
+            bytes.starts(with: "%PDF-".utf8) && bytes.suffix(1024).firstRange(of: Array("%%EOF".utf8)) != nil
+        case .png:
+            bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
+                && bytes.suffix(8).starts(with: "IEND".utf8)
+        case .warc, .wacz, .har, .folder, .zip, .tar, .html, .mhtml, .zim: true
+        }
     }
 }
 
@@ -159,8 +181,8 @@ private struct PartTally: Equatable {
 }
 
 extension Patch.Change {
-    /// Overwrites, by as many bytes, what would keep a browser from showing a page elsewhere: policies that name the network's
-    /// origins, and digests of bodies whose links lead elsewhere now.
+    /// Overwrites, by as many bytes, what would keep a browser from showing a page elsewhere: policies that
+    /// name the network's origins, and digests of bodies whose links lead elsewhere now.
     static func freeing(_ table: LinkTable) -> [Patch.Change] {
         table.marks.compactMap { mark in
             switch mark.kind {

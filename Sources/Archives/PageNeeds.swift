@@ -25,7 +25,9 @@ struct PageNeeds {
 
 extension ShownCopies {
     /// The addresses that a page and what it needs need, redirects on the way too, the page's own first.
-    func needs(of page: WebURL, atMost limit: Int) throws(ArchiveError) -> (addresses: [WebURL], missing: PageNeeds) {
+    func needs(of page: WebURL, atMost limit: Int) throws(ArchiveError) -> (
+        addresses: [WebURL], missing: PageNeeds
+    ) {
         var (addresses, needs): ([WebURL], PageNeeds) = ([page.key], PageNeeds())
         var known: Set<String> = [page.key.href]
         var next = 0
@@ -37,7 +39,8 @@ extension ShownCopies {
                 addresses.append(url)
             }
             guard let copy = try copy(at: addresses[next - 1]) else { continue }
-            for target in try requisites(of: copy) where !known.contains(target.key.href) && addresses.count < limit {
+            for target in try requisites(of: copy)
+            where !known.contains(target.key.href) && addresses.count < limit {
                 known.insert(target.key.href)
                 if try self.copy(at: target) == nil { needs.miss(target, neededBy: copy.url) }
                 addresses.append(target.key)

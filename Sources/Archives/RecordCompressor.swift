@@ -12,7 +12,8 @@ final class RecordCompressor {
     /// What was made and nobody has taken.
     private(set) var made: [UInt8] = []
 
-    /// The pages of the Python docs, 50.7 MB: 0.71 s and 7.5 MB at 5, 1.17 s and 7.3 MB at 6, 1.91 s and 7.3 MB at 9.
+    /// The pages of the Python docs, 50.7 MB: 0.71 s and 7.5 MB at 5, 1.17 s and 7.3 MB at 6, 1.91 s and 7.3
+    /// MB at 9.
     private static let level: Int32 = 5
     /// What is compressed already becomes no smaller.
     private static let levelOfPacked: Int32 = 1

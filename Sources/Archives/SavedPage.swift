@@ -28,7 +28,8 @@ struct SavedPage: Equatable {
     /// Whether names of pages end so.
     static func isPage(_ file: String) -> Bool { stem(of: file) != nil }
 
-    /// Reads the comments that browsers (`saved from url`), SingleFile and HTTrack put into the beginning of a page.
+    /// Reads the comments that browsers (`saved from url`), SingleFile and HTTrack put into the beginning of
+    /// a page.
     init?(_ beginning: [UInt8]) {
         let text = String(decoding: beginning.prefix(Self.window), as: UTF8.self)
         var rest = text[...]
@@ -57,7 +58,9 @@ struct SavedPage: Equatable {
             }
             guard let url else { return nil }
             self.init(address: url, date: date)
-        } else if comment.hasPrefix("Mirrored from "), let end = comment.range(of: " by HTTrack Website Copier") {
+        } else if comment.hasPrefix("Mirrored from "),
+            let end = comment.range(of: " by HTTrack Website Copier")
+        {
             let date = comment.lastIndex(of: "]").flatMap {
                 Self.date(comment[comment.index(after: $0)...].dropFirst())
             }

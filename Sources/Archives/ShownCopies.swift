@@ -3,7 +3,8 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// What a visit of a site shows at an address, for whoever puts pages together of what they need. It belongs to one thread.
+/// What a visit of a site shows at an address, for whoever puts pages together of what they need. It belongs
+/// to one thread.
 final class ShownCopies {
     /// A body, and the address that has it in the end.
     struct Copy {
@@ -51,7 +52,9 @@ final class ShownCopies {
         while way.count <= Self.mostRedirects, let response = try held(next) {
             way.append(response)
             let location = HTTPFields(block: response.fields.utf8.span)["Location"]
-            guard response.isRedirect, let further = location.flatMap({ WebURL($0, base: next)?.key }) else { break }
+            guard response.isRedirect, let further = location.flatMap({ WebURL($0, base: next)?.key }) else {
+                break
+            }
             next = further
         }
         return way
@@ -75,7 +78,9 @@ final class ShownCopies {
 
     /// Nil where the bytes are not those that came.
     func bytes(of copy: Copy) throws(ArchiveError) -> [UInt8]? {
-        let bytes = try ArchiveError.storing { () throws(StoreError) in try reader.content(of: copy.body)?.load() }
+        let bytes = try ArchiveError.storing { () throws(StoreError) in
+            try reader.content(of: copy.body)?.load()
+        }
         guard let bytes, DigestStream.digest(.sha256, of: bytes.span).bytes == copy.body.sha256 else {
             damaged.insert(copy.url.href)
             return nil
@@ -87,18 +92,22 @@ final class ShownCopies {
     func table(of copy: Copy) throws(ArchiveError) -> LinkTable? {
         guard copy.body.byteCount <= BodyReading.byteLimit else { return nil }
         return try ArchiveError.storing { () throws(StoreError) in
-            try scanner.table(stored: try reader.links(of: copy.body), form: copy.body.form) { () throws(StoreError) in
+            try scanner.table(stored: try reader.links(of: copy.body), form: copy.body.form) {
+                () throws(StoreError) in
                 try reader.content(of: copy.body)?.load()
             }
         }
     }
 
-    /// What a body needs, by the links that the store keeps: with what it asked for when a browser showed it. Where it keeps
-    /// none the body is looked into.
+    /// What a body needs, by the links that the store keeps: with what it asked for when a browser showed it.
+    /// Where it keeps none the body is looked into.
     func requisites(of copy: Copy) throws(ArchiveError) -> [WebURL] {
-        let links = try ArchiveError.storing { () throws(StoreError) in try reader.storedLinks(of: copy.response) }
+        let links = try ArchiveError.storing { () throws(StoreError) in
+            try reader.storedLinks(of: copy.response)
+        }
         if let links { return (links.requisites + links.guesses).compactMap { WebURL($0) } }
-        guard let table = try table(of: copy), !table.occurrences.isEmpty, let bytes = try bytes(of: copy) else {
+        guard let table = try table(of: copy), !table.occurrences.isEmpty, let bytes = try bytes(of: copy)
+        else {
             return []
         }
         let source = table.source(of: bytes.span) ?? bytes

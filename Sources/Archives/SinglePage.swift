@@ -15,9 +15,9 @@ package struct PageLimits: Sendable {
     package init() {}
 }
 
-/// Makes a page one document that needs nothing else: what it shows stands in `data:` addresses, frames in `srcdoc`, modules
-/// in an import map; what leads elsewhere leads to where it was. All other bytes stay as they came. A policy in its head keeps
-/// its scripts from the network. It belongs to one thread.
+/// Makes a page one document that needs nothing else: what it shows stands in `data:` addresses, frames in
+/// `srcdoc`, modules in an import map; what leads elsewhere leads to where it was. All other bytes stay as
+/// they came. A policy in its head keeps its scripts from the network. It belongs to one thread.
 final class SinglePage {
     private let copies: ShownCopies
     private let limits: PageLimits
@@ -26,8 +26,8 @@ final class SinglePage {
     private var known: [Slot: String] = [:]
     /// Those that are being made: what leads to itself is not put into itself.
     private var open: Set<String> = []
-    /// Of the document that is being made: what its scripts import, in the order in which it was found, and the drawings
-    /// that its elements are made from.
+    /// Of the document that is being made: what its scripts import, in the order in which it was found, and
+    /// the drawings that its elements are made from.
     private var modules: [WebURL] = []
     private var moduleNames: Set<String> = []
     private var drawings: [(href: String, element: [UInt8])] = []
@@ -61,9 +61,12 @@ final class SinglePage {
 
     // MARK: - Bodies
 
-    /// A body with everything in it that it needs; nil where it is damaged, and has no links that could be told.
+    /// A body with everything in it that it needs; nil where it is damaged, and has no links that could be
+    /// told.
     private func patched(_ copy: ShownCopies.Copy, isFrame: Bool) throws(ArchiveError) -> [UInt8]? {
-        guard let bytes = try copies.bytes(of: copy), let table = try copies.table(of: copy) else { return nil }
+        guard let bytes = try copies.bytes(of: copy), let table = try copies.table(of: copy) else {
+            return nil
+        }
         open.insert(copy.url.href)
         defer { open.remove(copy.url.href) }
         var body = Body(copy, bytes, table)
@@ -98,7 +101,8 @@ final class SinglePage {
         }
         guard spent <= limits.whole + limits.body * 2 else {
             throw ArchiveError(
-                .input, "the page takes more than \(limits.whole >> 20) MB in one file; export it as a folder: DIR/")
+                .input,
+                "the page takes more than \(limits.whole >> 20) MB in one file; export it as a folder: DIR/")
         }
     }
 
@@ -122,7 +126,8 @@ final class SinglePage {
         func target(_ occurrence: LinkOccurrence) -> WebURL? {
             WebURL(
                 utf8: table.reference(occurrence, in: text.span).span,
-                base: occurrence.flags.contains(.ignoresBase) ? copy.url : base, queryEncoding: table.encoding)
+                base: occurrence.flags.contains(.ignoresBase) ? copy.url : base, queryEncoding: table.encoding
+            )
         }
     }
 
@@ -130,7 +135,8 @@ final class SinglePage {
 
     private func replacement(_ occurrence: LinkOccurrence, in body: Body) throws(ArchiveError) -> String? {
         if occurrence.kind == .base { return "#" }
-        guard !occurrence.flags.contains(.hasCodebase), let target = body.target(occurrence), target.isHTTP else {
+        guard !occurrence.flags.contains(.hasCodebase), let target = body.target(occurrence), target.isHTTP
+        else {
             return nil
         }
         // What may be no address is left alone, and answered where it is one.
@@ -140,7 +146,9 @@ final class SinglePage {
         }
         if occurrence.flags.contains(.isFragment), body.table.base == nil { return nil }
         let fragment = target.fragment.map { "#" + $0 } ?? ""
-        if body.isDocument, occurrence.role != .requisite, target.key == body.copy.url.key, occurrence.kind != .form {
+        if body.isDocument, occurrence.role != .requisite, target.key == body.copy.url.key,
+            occurrence.kind != .form
+        {
             return fragment.isEmpty ? "#" : fragment
         }
         switch use(of: occurrence, in: body) {
@@ -150,7 +158,9 @@ final class SinglePage {
         case .none: return DataURL.empty
         case .module: return try module(target, occurrence, in: body)
         case .drawing:
-            if let name = target.fragment, body.copy.format == .html, try hasDrawing(target) { return "#" + name }
+            if let name = target.fragment, body.copy.format == .html, try hasDrawing(target) {
+                return "#" + name
+            }
             return try address(target, .content, neededBy: body) + fragment
         case .content:
             let text = try address(target, .content, neededBy: body)
@@ -188,14 +198,16 @@ final class SinglePage {
         case .manifest, .preload, .prefetch, .origin: return .none
         case .refresh, .speculation: return .here
         case .name: return .nothing
-        case .page, .form, .alternate, .canonical, .navigation, .about, .feedEntry, .sitemapEntry, .applet, .search,
+        case .page, .form, .alternate, .canonical, .navigation, .about, .feedEntry, .sitemapEntry, .applet,
+            .search,
             .htmlImport, .enclosure, .entity, .base, .codebase, .ping, .citation, .profile, .imageMap, .item,
             .sharing, .metadata, .submission, .parameter, .policy, .sourceMap, .part:
             return .address
         }
     }
 
-    /// Whether it only tells what will be needed. A preload that a script of its own makes a style sheet of is one.
+    /// Whether it only tells what will be needed. A preload that a script of its own makes a style sheet of
+    /// is one.
     private func isHint(_ occurrence: LinkOccurrence, in body: Body) -> Bool {
         guard let tag = tag(around: occurrence, in: body), tag.element == "link" else { return false }
         let words = tag.words(of: "rel", in: body.text)
@@ -260,12 +272,13 @@ final class SinglePage {
 
     // MARK: - Modules
 
-    /// A module has its own address as long as the import map of its document leads from there to what is in it: so modules
-    /// may import each other in a circle, and each stands there once.
+    /// A module has its own address as long as the import map of its document leads from there to what is in
+    /// it: so modules may import each other in a circle, and each stands there once.
     private func module(
         _ target: WebURL, _ occurrence: LinkOccurrence, in body: Body
     ) throws(ArchiveError) -> String {
-        // A map's own addresses are not looked up in it again; one that is a folder is the beginning of others.
+        // A map's own addresses are not looked up in it again; one that is a folder is the beginning of
+        // others.
         let isOfMap = occurrence.context.inner == .json
         if isOfMap {
             return target.path.hasSuffix("/") ? target.href : try address(target, .content, neededBy: body)
@@ -306,8 +319,8 @@ final class SinglePage {
 
     private static let mostAsked = 20_000
 
-    /// Answers scripts that ask for what nobody could see in them that they would: by what they name, and by what they asked
-    /// for when a browser showed the page. Nil where nothing of that is held.
+    /// Answers scripts that ask for what nobody could see in them that they would: by what they name, and by
+    /// what they asked for when a browser showed the page. Nil where nothing of that is held.
     private func answers(in body: Body) throws(ArchiveError) -> String? {
         guard keepsScripts else { return nil }
         for target in try copies.requisites(of: body.copy) where asked.count < Self.mostAsked {
@@ -316,7 +329,8 @@ final class SinglePage {
         var lines: [String] = []
         for href in asked.sorted() where !told.parts.contains(href) {
             try check()
-            guard let target = WebURL(href), let copy = try copies.copy(at: target), copy.format != .html else {
+            guard let target = WebURL(href), let copy = try copies.copy(at: target), copy.format != .html
+            else {
                 continue
             }
             let text = try address(target, copy.format == .css ? .content : .asIs, neededBy: body)
@@ -330,24 +344,29 @@ final class SinglePage {
 
     // MARK: - Frames
 
-    /// A frame's document stands in its tag, as addresses of documents have to be short. Nil for what is no such frame.
+    /// A frame's document stands in its tag, as addresses of documents have to be short. Nil for what is no
+    /// such frame.
     private func frame(_ occurrence: LinkOccurrence, in body: Body) throws(ArchiveError) -> Patch.Change? {
         guard occurrence.kind == .frame, let tag = tag(around: occurrence, in: body), tag.element == "iframe",
             let source = tag.attribute(at: occurrence.range.lowerBound), source.name == "src",
             let target = body.target(occurrence), target.isHTTP
         else { return nil }
-        guard let copy = try copies.copy(at: target), copy.format == .html, copy.body.byteCount <= limits.body,
-            !open.contains(copy.url.href), open.count < limits.depth, let bytes = try patched(copy, isFrame: true),
+        guard let copy = try copies.copy(at: target), copy.format == .html,
+            copy.body.byteCount <= limits.body,
+            !open.contains(copy.url.href), open.count < limits.depth,
+            let bytes = try patched(copy, isFrame: true),
             Self.isStandard(bytes) || bytes.count > Self.longestAddress
         else { return nil }
         told.add(copy)
         let escaped = Self.escaped(bytes, copy, try copies.table(of: copy))
         spent += escaped.count
         try check()
-        let isQuoted = body.text[source.value.lowerBound - 1] == 0x22 || body.text[source.value.lowerBound - 1] == 0x27
+        let isQuoted =
+            body.text[source.value.lowerBound - 1] == 0x22 || body.text[source.value.lowerBound - 1] == 0x27
         let quote = isQuoted ? [] : [UInt8(ascii: "\"")]
         // Between the name and the value stand an equals sign and what is there of quotes.
-        let between = isQuoted ? Array(body.text[source.value.lowerBound - 1..<source.value.lowerBound]) : quote
+        let between =
+            isQuoted ? Array(body.text[source.value.lowerBound - 1..<source.value.lowerBound]) : quote
         return Patch.Change(
             source.nameStart..<source.value.upperBound, Array("srcdoc=".utf8) + between + escaped + quote)
     }
@@ -380,13 +399,14 @@ final class SinglePage {
 
     // MARK: - Drawings
 
-    /// Browsers take no part of a drawing out of a `data:` address: it stands at the end of the document. False where it may
-    /// not: what it says of styles would be said of all.
+    /// Browsers take no part of a drawing out of a `data:` address: it stands at the end of the document.
+    /// False where it may not: what it says of styles would be said of all.
     private func hasDrawing(_ target: WebURL) throws(ArchiveError) -> Bool {
         let href = target.key.href
         if drawings.contains(where: { $0.href == href }) { return true }
         guard let copy = try copies.copy(at: target), copy.format == .svg, copy.body.byteCount <= limits.body,
-            !open.contains(copy.url.href), open.count < limits.depth, let bytes = try patched(copy, isFrame: true),
+            !open.contains(copy.url.href), open.count < limits.depth,
+            let bytes = try patched(copy, isFrame: true),
             let element = Drawing.element(of: bytes)
         else { return false }
         told.add(copy)
@@ -413,7 +433,8 @@ final class SinglePage {
             body.changes.append(Patch.Change(place..<place, Array(head.utf8)))
         }
         guard !drawings.isEmpty else { return }
-        var text = Array("<div style=\"position:absolute;width:0;height:0;overflow:hidden\" aria-hidden=\"true\">".utf8)
+        var text = Array(
+            "<div style=\"position:absolute;width:0;height:0;overflow:hidden\" aria-hidden=\"true\">".utf8)
         for drawing in drawings { text += drawing.element }
         text += Array("</div>".utf8)
         body.changes.append(Patch.Change(body.text.count..<body.text.count, text))
@@ -455,8 +476,8 @@ private enum PageAnswers {
 
 /// Drawings of which other documents take a part.
 private enum Drawing {
-    /// The drawing's element as HTML reads it; nil for one whose styles or scripts would be everybody's, or that a reader of
-    /// HTML would not take for itself.
+    /// The drawing's element as HTML reads it; nil for one whose styles or scripts would be everybody's, or
+    /// that a reader of HTML would not take for itself.
     static func element(of bytes: [UInt8]) -> [UInt8]? {
         let lowered = bytes.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
         let start = lowered.firstRange(of: Array("<svg".utf8))

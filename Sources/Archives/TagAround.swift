@@ -27,7 +27,9 @@ package struct TagAround {
             guard text[start] == UInt8(ascii: "<") else { continue }
             tries += 1
             // What is in a value, or a text, may look like a tag: then it does not come to the place.
-            guard read(from: start + 1, to: place, text), let value = attribute(at: place)?.value else { continue }
+            guard read(from: start + 1, to: place, text), let value = attribute(at: place)?.value else {
+                continue
+            }
             if !isWhole || Self.trimmed(value, in: text) == link { return }
         }
         return nil
@@ -42,7 +44,9 @@ package struct TagAround {
 
     /// The words of a value that is a list of them.
     func words(of name: String, in text: [UInt8]) -> [Substring] {
-        (value(of: name, in: text) ?? "").lowercased().split { $0 == " " || $0 == "\t" || $0 == "\n" || $0 == "\r" }
+        (value(of: name, in: text) ?? "").lowercased().split {
+            $0 == " " || $0 == "\t" || $0 == "\n" || $0 == "\r"
+        }
     }
 
     private static func text(_ text: [UInt8], _ range: Range<Int>) -> String {
@@ -59,7 +63,8 @@ package struct TagAround {
             return first..<at
         }
         attributes = []
-        element = Self.text(text, skip { ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || ($0 &- 0x30) < 10 }).lowercased()
+        element = Self.text(text, skip { ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || ($0 &- 0x30) < 10 })
+            .lowercased()
         guard !element.isEmpty else { return false }
         while attributes.count < Self.mostAttributes {
             _ = skip { Self.isSpace($0) || $0 == UInt8(ascii: "/") }
@@ -94,5 +99,7 @@ package struct TagAround {
         return first..<last + 1
     }
 
-    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) && byte != 0x0B }
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || (0x09...0x0D).contains(byte) && byte != 0x0B
+    }
 }

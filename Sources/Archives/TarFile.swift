@@ -1,8 +1,8 @@
 internal import Glibc
 internal import System
 
-/// What a tar has (POSIX.1-2017 pax and ustar, GNU's long names), as it is or packed by gzip or zstd. Every number in it is
-/// checked against the file; no name is ever written to.
+/// What a tar has (POSIX.1-2017 pax and ustar, GNU's long names), as it is or packed by gzip or zstd. Every
+/// number in it is checked against the file; no name is ever written to.
 final class TarFile: FileSource {
     let name: String
     private(set) var files: [SourceFile] = []
@@ -11,8 +11,9 @@ final class TarFile: FileSource {
     private let limits: ArchiveLimits
     /// The tar itself, which is a copy where it was packed.
     private let path: String
-    private let folder: String?
+    private let folder: ScratchFolder?
     private var contents: [Range<Int64>] = []
+    private var links = PackedLinks()
 
     private static let mostFaults = 1000
     /// Of what stands in front of an entry: a name, or pax records.
@@ -24,20 +25,17 @@ final class TarFile: FileSource {
         guard input.form != .plain else {
             (self.path, folder) = (path, nil)
             try list()
+            followLinks()
             return
         }
         let folder = try ArchiveError.wrapping { () throws(SystemError) in
-            try Folder.makeTemporary(named: "larder-import")
+            try ScratchFolder(named: "larder-import")
         }
-        (self.folder, self.path) = (folder, "\(folder)/tar")
-        // From here on it is this one's to remove.
+        (self.folder, self.path) = (folder, "\(folder.path)/tar")
         try Self.unpack(input, to: self.path, limits)
         if let damage = input.damage { faults.append(ArchiveFault(damage, at: path)) }
         try list()
-    }
-
-    deinit {
-        if let folder { Folder.remove(folder) }
+        followLinks()
     }
 
     private static func unpack(
@@ -47,7 +45,8 @@ final class TarFile: FileSource {
         while try input.fill() {
             guard !limits.isExceeded(Int(output.byteCount), outOf: input.rawOffset) else {
                 throw ArchiveError(
-                    .input, "\(input.name) is not taken in: it is over \(limits.factor) times what stands there")
+                    .input,
+                    "\(input.name) is not taken in: \(limits.excess); allow more if you know it for good")
             }
             try output.write(input.available)
             input.skip(input.available.count)
@@ -65,16 +64,22 @@ final class TarFile: FileSource {
     /// What was said of the next entry.
     private struct Notes {
         var name: [UInt8]?
+        /// Where a link leads.
+        var target: [UInt8]?
         var byteCount: Int64?
         var modified: Int64?
         var isSparse = false
     }
 
     private func list() throws(ArchiveError) {
-        let file = try ArchiveError.wrapping { () throws(SystemError) in try File(path, O_RDONLY, doing: "read") }
+        let file = try ArchiveError.wrapping { () throws(SystemError) in
+            try File(path, O_RDONLY, doing: "read")
+        }
         let end = Int64(file.byteCount ?? 0)
         func bytes(_ start: Int64, _ count: Int64) throws(ArchiveError) -> [UInt8] {
-            try ArchiveError.wrapping { () throws(SystemError) in try file.read(from: start, byteCount: Int(count)) }
+            try ArchiveError.wrapping { () throws(SystemError) in
+                try file.read(from: start, byteCount: Int(count))
+            }
         }
         var (at, notes) = (Int64(0), Notes())
         while at + Int64(Head.byteCount) <= end {
@@ -106,7 +111,8 @@ final class TarFile: FileSource {
             let padded = byteCount + (512 - byteCount % 512) % 512
             at += padded
             guard files.count < FileName.mostFiles else {
-                throw ArchiveError(.input, "\(name) has over \(FileName.mostFiles) files; take a part of it in")
+                throw ArchiveError(
+                    .input, "\(name) has over \(FileName.mostFiles) files; take a part of it in")
             }
         }
         if at > end || at < end { tell("it breaks off", "byte \(min(at, end))") }
@@ -116,7 +122,7 @@ final class TarFile: FileSource {
         switch head.kind {
         case UInt8(ascii: "0"), 0, UInt8(ascii: "7"): break
         case UInt8(ascii: "5"): return
-        case UInt8(ascii: "1"), UInt8(ascii: "2"): return tell("it is a link", shown)
+        case UInt8(ascii: "1"), UInt8(ascii: "2"): return add(head, notes, linkShown: shown)
         case UInt8(ascii: "S"): return tell("it is a sparse file", shown)
         default: return tell("it is no ordinary file", shown)
         }
@@ -134,6 +140,21 @@ final class TarFile: FileSource {
         contents.append(content)
     }
 
+    /// Names that a hard link has begin at the folder of all, those of a symbolic one at its own.
+    private func add(_ head: Head, _ notes: Notes, linkShown shown: String) {
+        let (written, name) = (notes.target ?? head.target, notes.name ?? head.name)
+        let isHard = head.kind == UInt8(ascii: "1")
+        let target = isHard ? FileName.inside(written) : FileName.target(ofLink: written, at: name)
+        let link = PackedLinks.Link(name: name, shown: shown, target: target)
+        if let reason = links.add(link) { tell(reason, shown) }
+    }
+
+    private func followLinks() {
+        let followed = links.followed(among: files)
+        files += followed.files
+        for fault in followed.faults { tell(fault.reason, fault.shown) }
+    }
+
     private func tell(_ reason: String, _ entry: String) {
         guard faults.count < Self.mostFaults else { return }
         faults.append(ArchiveFault(reason, at: "\(name), \(entry)"))
@@ -142,9 +163,11 @@ final class TarFile: FileSource {
     /// A long name (GNU), or pax records: `length key=value` each. Those for all entries say nothing of use.
     private func read(_ bytes: [UInt8], of kind: UInt8, _ notes: inout Notes) {
         if kind == UInt8(ascii: "L") { notes.name = Array(bytes.prefix { $0 != 0 }) }
+        if kind == UInt8(ascii: "K") { notes.target = Array(bytes.prefix { $0 != 0 }) }
         guard kind == UInt8(ascii: "x") else { return }
         var rest = bytes[...]
-        while let space = rest.firstIndex(of: 0x20), let length = Int(String(decoding: rest[..<space], as: UTF8.self)),
+        while let space = rest.firstIndex(of: 0x20),
+            let length = Int(String(decoding: rest[..<space], as: UTF8.self)),
             length > space - rest.startIndex, length <= rest.count
         {
             let record = rest[(space + 1)..<(rest.startIndex + length)].dropLast()
@@ -154,6 +177,7 @@ final class TarFile: FileSource {
             let text = String(decoding: value, as: UTF8.self)
             switch key {
             case "path": notes.name = Array(value)
+            case "linkpath": notes.target = Array(value)
             case "size": notes.byteCount = Int64(text) ?? -1
             case "mtime": notes.modified = Int64(text.prefix { $0 != "." })
             case _ where key.hasPrefix("GNU.sparse."): notes.isSparse = true
@@ -180,6 +204,8 @@ final class TarFile: FileSource {
         static let byteCount = 512
 
         let name: [UInt8]
+        /// Of a link, where it leads.
+        let target: [UInt8]
         let byteCount: Int64
         let modified: Int64
         let kind: UInt8
@@ -193,12 +219,15 @@ final class TarFile: FileSource {
 
         /// Nil where the sum is another than it says.
         init?(_ block: [UInt8]) {
-            let sum = block.enumerated().reduce(0) { $0 + ((148..<156).contains($1.offset) ? 0x20 : Int64($1.element)) }
+            let sum = block.enumerated().reduce(0) {
+                $0 + ((148..<156).contains($1.offset) ? 0x20 : Int64($1.element))
+            }
             guard Self.number(block[148..<156]) == sum, sum > 8 * 0x20 else { return nil }
             func text(_ range: Range<Int>) -> [UInt8] { Array(block[range].prefix { $0 != 0 }) }
             let isPOSIX = block[257..<263].elementsEqual("ustar\0".utf8)
             let folder = isPOSIX ? text(345..<500) : []
             name = folder.isEmpty ? text(0..<100) : folder + [UInt8(ascii: "/")] + text(0..<100)
+            target = text(157..<257)
             byteCount = Self.number(block[124..<136]) ?? -1
             modified = Self.number(block[136..<148]) ?? 0
             kind = block[156]

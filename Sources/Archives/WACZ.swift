@@ -5,8 +5,8 @@ package import Store
 internal import System
 internal import Web
 
-/// Writes WACZ 1.1.1: a zip file with the WARC, an index of it (CDXJ), the list of pages, and the digests of all. The WARC is
-/// stored, so that readers find a response in it by its place.
+/// Writes WACZ 1.1.1: a zip file with the WARC, an index of it (CDXJ), the list of pages, and the digests of
+/// all. The WARC is stored, so that readers find a response in it by its place.
 final class WACZWriter: ArchiveWriter {
     private let info: ArchiveInfo
     private let start: String?
@@ -14,7 +14,7 @@ final class WACZWriter: ArchiveWriter {
     private let key: SigningKey?
     private let output: ArchiveOutput
     private let zip: ZipWriter
-    private let folder: String
+    private let folder: ScratchFolder
     private let index: LineSorter
     private let pages: BodySpool
     private var stream: WARCStream?
@@ -29,11 +29,11 @@ final class WACZWriter: ArchiveWriter {
         (self.info, self.start, self.key) = (info, start, key)
         output = try ArchiveOutput(path)
         folder = try ArchiveError.wrapping { () throws(SystemError) in
-            try Folder.makeTemporary(named: "larder-export")
+            try ScratchFolder(named: "larder-export")
         }
         zip = ZipWriter(output, date: info.date)
-        index = LineSorter(in: folder)
-        pages = BodySpool(.inFiles(folder: folder))
+        index = LineSorter(in: folder.path)
+        pages = BodySpool(.inFiles(folder: folder.path))
         let header: JSONMembers = [
             "format": "json-pages-1.0", "id": "pages", "title": "Pages", "hasText": true,
         ]
@@ -49,11 +49,11 @@ final class WACZWriter: ArchiveWriter {
         }
     }
 
-    deinit { Folder.remove(folder) }
-
     func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool {
         try stream?.add(response)
-        guard response.status == 200, response.notes?.role == 0, response.request == .get, response.body != nil else {
+        guard response.status == 200, response.notes?.role == 0, response.request == .get,
+            response.body != nil
+        else {
             return true
         }
         let date = HTTPDate(secondsSinceEpoch: response.fetched).iso8601
@@ -106,7 +106,8 @@ final class WACZWriter: ArchiveWriter {
     private func signed(_ hash: String) throws(ArchiveError) -> JSONMembers? {
         guard let key else { return nil }
         guard let signature = key.sign(Array(hash.utf8)) else {
-            throw ArchiveError(.machine, "the archive cannot be signed: OpenSSL does not sign with the store's key")
+            throw ArchiveError(
+                .machine, "the archive cannot be signed: OpenSSL does not sign with the store's key")
         }
         return [
             "hash": hash, "signature": Base64.encode(signature), "publicKey": Base64.encode(key.publicKey),
@@ -123,13 +124,15 @@ final class WACZWriter: ArchiveWriter {
         let resources = entries.map { entry in
             let name = entry.name.split(separator: "/").last.map(String.init) ?? entry.name
             return [
-                "name": name, "path": entry.name, "hash": "sha256:\(entry.sha256.hex)", "bytes": entry.byteCount,
+                "name": name, "path": entry.name, "hash": "sha256:\(entry.sha256.hex)",
+                "bytes": entry.byteCount,
             ] as JSONMembers
         }
         let members: JSONMembers = [
             "profile": "data-package", "wacz_version": "1.1.1", "title": title ?? info.site,
             "created": HTTPDate(secondsSinceEpoch: info.date).iso8601, "software": info.software,
-            "mainPageURL": IfAny(mainPage?.url), "mainPageDate": IfAny(mainPage?.date), "resources": resources,
+            "mainPageURL": IfAny(mainPage?.url), "mainPageDate": IfAny(mainPage?.date),
+            "resources": resources,
         ]
         return members.text()
     }
@@ -148,8 +151,8 @@ enum CDXLine {
         return "\(key(place.url)) \(digits) \(members.text(.compact))"
     }
 
-    /// `https://www.example.com/A/?c=2&b=1` is `com,example)/a?b=1&c=2`, as pywb looks it up: what seldom makes a
-    /// difference makes none.
+    /// `https://www.example.com/A/?c=2&b=1` is `com,example)/a?b=1&c=2`, as pywb looks it up: what seldom
+    /// makes a difference makes none.
     static func key(_ address: String) -> String {
         guard let url = WebURL(address.lowercased()), url.isHTTP else { return address }
         var labels = url.host.filter { $0 != "[" && $0 != "]" }.split(
@@ -201,6 +204,7 @@ final class WACZReader: ArchiveReader {
     private let zip: ZipFile
     private let keeping: BodyKeeping
     private let limits: ArchiveLimits
+    private let growth: ArchiveGrowth
     private var entries: [ZipFile.Entry]
     private var faults: [ArchiveFault] = []
     private var reader: WARCReader?
@@ -210,6 +214,7 @@ final class WACZReader: ArchiveReader {
 
     init(_ zip: ZipFile, _ keeping: BodyKeeping, _ limits: ArchiveLimits) throws(ArchiveError) {
         (self.zip, self.keeping, self.limits) = (zip, keeping, limits)
+        growth = ArchiveGrowth(limits)
         guard !zip.isOverlapping else {
             throw ArchiveError(.input, "\(zip.path) cannot be taken in: its entries stand in each other")
         }
@@ -232,7 +237,8 @@ final class WACZReader: ArchiveReader {
     /// A signature that does not hold is told, and so is a digest of what it stands for.
     private func readSignature(_ package: [UInt8]) throws(ArchiveError) {
         guard let entry = zip.entries.first(where: { $0.name == "datapackage-digest.json" }),
-            let bytes = try zip.bytes(entry, atMost: Self.largestPackage), let json = try? JSONValue.parse(bytes.span)
+            let bytes = try zip.bytes(entry, atMost: Self.largestPackage),
+            let json = try? JSONValue.parse(bytes.span)
         else { return }
         let hash = "sha256:\(DigestStream.digest(.sha256, of: package.span).hex)"
         if let told = json["hash"]?.string, told.hasPrefix("sha256:"), told.lowercased() != hash {
@@ -245,7 +251,8 @@ final class WACZReader: ArchiveReader {
             return faults.append(
                 ArchiveFault("its signature is of a form that is not verified here", at: zip.path, .doubtful))
         }
-        guard signed["hash"]?.string?.lowercased() == hash, SigningKey.verify(signature, of: Array(hash.utf8), by: key)
+        guard signed["hash"]?.string?.lowercased() == hash,
+            SigningKey.verify(signature, of: Array(hash.utf8), by: key)
         else {
             return faults.append(ArchiveFault("its signature does not hold", at: zip.path, .doubtful))
         }
@@ -254,7 +261,8 @@ final class WACZReader: ArchiveReader {
 
     /// What is signed says which bytes the rest has: the signature holds as far as that is so.
     private func compare(_ resources: [JSONValue]) throws(ArchiveError) {
-        var left = Set(zip.entries.lazy.map(\.name).filter { !$0.hasPrefix("datapackage") && !$0.hasSuffix("/") })
+        var left = Set(
+            zip.entries.lazy.map(\.name).filter { !$0.hasPrefix("datapackage") && !$0.hasSuffix("/") })
         for resource in resources {
             guard let path = resource["path"]?.string, let hash = resource["hash"]?.string,
                 let entry = zip.entries.first(where: { $0.name == path })
@@ -277,7 +285,8 @@ final class WACZReader: ArchiveReader {
         guard !left.isEmpty else { return }
         signer = nil
         let names = left.sorted().joined(separator: ", ")
-        faults.append(ArchiveFault("its signature does not stand for the bytes of \(names)", at: zip.path, .doubtful))
+        faults.append(
+            ArchiveFault("its signature does not stand for the bytes of \(names)", at: zip.path, .doubtful))
     }
 
     private func readPackage() throws(ArchiveError) {
@@ -285,7 +294,8 @@ final class WACZReader: ArchiveReader {
             let bytes = try zip.bytes(entry, atMost: Self.largestPackage),
             let json = try? JSONValue.parse(bytes.span)
         else {
-            faults.append(ArchiveFault("it has no datapackage.json that can be read", at: zip.path, .doubtful))
+            faults.append(
+                ArchiveFault("it has no datapackage.json that can be read", at: zip.path, .doubtful))
             return
         }
         start = json["mainPageURL"]?.string ?? json["mainPageUrl"]?.string
@@ -311,7 +321,7 @@ final class WACZReader: ArchiveReader {
             guard !entries.isEmpty else { return nil }
             let entry = entries.removeFirst()
             guard let input = try zip.input(entry) else { continue }
-            reader = WARCReader(input, keeping, limits)
+            reader = WARCReader(input, keeping, limits, growth)
         }
     }
 }
@@ -331,10 +341,14 @@ package enum ArchiveKey {
                 let draft = try WholeFile.temporary(in: folder.path, named: "signing", made.stored)
                 defer { unlink(draft) }
                 // Of two that make one at the same time, the second takes the first one's.
-                guard link(draft, path) == 0 || errno == EEXIST else { throw SystemError(errno, doing: "write", path) }
+                guard link(draft, path) == 0 || errno == EEXIST else {
+                    throw SystemError(errno, doing: "write", path)
+                }
             }
         }
-        let bytes = try ArchiveError.wrapping { () throws(SystemError) in try WholeFile.read(path, atMost: 64 << 10) }
+        let bytes = try ArchiveError.wrapping { () throws(SystemError) in
+            try WholeFile.read(path, atMost: 64 << 10)
+        }
         guard let key = SigningKey(stored: bytes) else {
             throw ArchiveError(.input, "\(path) is no key to sign with; remove it and have a new one made")
         }

@@ -24,12 +24,13 @@ enum WARC {
     static let truncated = "WARC-Truncated"
     static let infoID = "WARC-Warcinfo-ID"
     static let filename = "WARC-Filename"
-    /// What a larder knows beside a response, in JSON. The standard has readers pass over fields that they do not know.
+    /// What a larder knows beside a response, in JSON. The standard has readers pass over fields that they do
+    /// not know.
     static let notes = "Larder-Notes"
 }
 
-/// What an archive's HTTP head says in place of what its server said, where the body stands there without its codings; the
-/// server's own words stand beside it.
+/// What an archive's HTTP head says in place of what its server said, where the body stands there without its
+/// codings; the server's own words stand beside it.
 enum OriginalField {
     private static let prefix = "X-Archive-Orig-"
     private static let names = ["Content-Encoding", "Content-Length", "Transfer-Encoding"]
@@ -41,11 +42,14 @@ enum OriginalField {
         var written = HTTPFields()
         for field in fields.list {
             let name = names.first { HTTPGrammar.matches($0, field.name) }
-            if name == nil || name == "Content-Length" && isRight || name == "Content-Encoding" && keepsCoding {
+            if name == nil || name == "Content-Length" && isRight || name == "Content-Encoding" && keepsCoding
+            {
                 written.append(field.name, field.value)
                 continue
             }
-            if name == "Content-Length", !written.contains("Content-Length") { written.append(field.name, length) }
+            if name == "Content-Length", !written.contains("Content-Length") {
+                written.append(field.name, length)
+            }
             written.append(prefix + field.name, field.value)
         }
         return written
@@ -53,7 +57,8 @@ enum OriginalField {
 
     /// As the server said it.
     static func read(_ fields: HTTPFields) -> HTTPFields {
-        let originals = Set(fields.list.compactMap { original($0.name).map { HTTPGrammar.lowercased($0.utf8) } })
+        let originals = Set(
+            fields.list.compactMap { original($0.name).map { HTTPGrammar.lowercased($0.utf8) } })
         guard !originals.isEmpty else { return fields }
         return HTTPFields(
             fields.list.compactMap { field in

@@ -5,13 +5,15 @@ internal import Web
 
 /// Reads WARC of all versions, and the older ARC: plain, gzip by members or as one, or zstd.
 ///
-/// A record that cannot be believed is told as a fault, and reading goes on with the next one that can be found.
+/// A record that cannot be believed is told as a fault, and reading goes on with the next one that can be
+/// found.
 final class WARCReader: ArchiveReader {
     private let input: ArchiveInput
     private let keeping: BodyKeeping
     private let limits: ArchiveLimits
+    private let growth: ArchiveGrowth
     /// Responses wait until it is known whether a request belongs to them, which may stand behind them.
-    private var waiting: (item: ArchivedItem, id: String, concurrent: [String])?
+    private var waiting: Waiting?
     private var ready: [ArchivedItem] = []
     /// The last requests, by their own and by their responses' identifiers.
     private var requests: [(ids: [String], request: Request)] = []
@@ -19,6 +21,8 @@ final class WARCReader: ArchiveReader {
     private var hasFound = false
     private var isArc = false
     private(set) var start: String?
+
+    private typealias Waiting = (item: ArchivedItem, id: String, concurrent: [String])
 
     private struct Request {
         let method: String
@@ -31,21 +35,28 @@ final class WARCReader: ArchiveReader {
     /// Between two records there are two.
     private static let mostEmptyLines = 64
 
-    init(_ input: ArchiveInput, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits()) {
+    /// - Parameter growth: of the archive that this is a part of; nil for one of its own.
+    init(
+        _ input: ArchiveInput, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits(),
+        _ growth: ArchiveGrowth? = nil
+    ) {
         self.input = input
         self.keeping = keeping
         self.limits = limits
+        self.growth = growth ?? ArchiveGrowth(limits)
     }
 
     deinit {
         // What nobody has taken.
-        for case .response(let response) in ready + [waiting?.item].compactMap({ $0 }) { response.body?.discard() }
+        for case .response(let response) in ready + [waiting?.item].compactMap({ $0 }) {
+            response.body?.discard()
+        }
     }
 
     func next() throws(ArchiveError) -> ArchivedItem? {
         while ready.isEmpty {
             guard try readRecord() else {
-                if let last = waiting.take() { ready.append(answered(last)) }
+                release()
                 break
             }
         }
@@ -54,9 +65,12 @@ final class WARCReader: ArchiveReader {
 
     /// Whether there was anything.
     private func readRecord() throws(ArchiveError) -> Bool {
+        guard !growth.isOver else { return false }
         if isLost {
             isLost = false
-            guard try input.recover(to: isArc ? Array("http".utf8) : Array("WARC/".utf8)) else { return false }
+            guard try input.recover(to: isArc ? Array("http".utf8) : Array("WARC/".utf8)) else {
+                return false
+            }
         }
         var emptyLines = 0
         while true {
@@ -91,7 +105,7 @@ final class WARCReader: ArchiveReader {
     }
 
     private func lose(_ reason: String, url: String? = nil, at place: String) {
-        if let last = waiting.take() { ready.append(answered(last)) }
+        release()
         ready.append(.fault(ArchiveFault(input.damage ?? reason, url: url, at: place)))
         isLost = true
     }
@@ -133,20 +147,46 @@ final class WARCReader: ArchiveReader {
         case "resource": try readResource(head, url, byteCount, at: place)
         case "warcinfo": try readInfo(byteCount, at: place)
         default:
-            let taken = try input.take(byteCount) { (_) throws(ArchiveError) in true }
-            guard taken == byteCount else { return lose("it ends in a record", url: url, at: place) }
-            ready.append(.other)
+            if try take(byteCount, url, at: place) { ready.append(.other) }
         }
+    }
+
+    /// Hands over a record's block; false where it breaks off, or becomes larger than is believed, which is told.
+    ///
+    /// - Parameter give: gives how much became of the piece.
+    private func take(
+        _ byteCount: Int, _ url: String?, at place: String,
+        _ give: (UnsafeRawBufferPointer) throws(ArchiveError) -> Int = { (_) throws(ArchiveError) in 0 }
+    ) throws(ArchiveError) -> Bool {
+        let mark = growth.mark
+        var isSteep = false
+        let taken = try input.take(byteCount) { (piece) throws(ArchiveError) in
+            growth.add(max(piece.count, try give(piece)))
+            isSteep = growth.isExceeded(input.rawOffset)
+            return !isSteep
+        }
+        guard !isSteep else {
+            growth.refuse(since: mark)
+            lose(
+                growth.isOver ? "\(limits.excess); nothing behind it is read" : limits.excess, url: url,
+                at: place)
+            return false
+        }
+        guard taken == byteCount else {
+            lose("it ends in a record of \(byteCount) bytes", url: url, at: place)
+            return false
+        }
+        return true
     }
 
     /// Of which site a larder says that it is; others have names of their own there.
     private func readInfo(_ byteCount: Int, at place: String) throws(ArchiveError) {
         var bytes: [UInt8] = []
-        let taken = try input.take(byteCount) { (piece) throws(ArchiveError) in
+        let isWhole = try take(byteCount, nil, at: place) { (piece) throws(ArchiveError) in
             bytes.append(contentsOf: piece.prefix(limits.line - bytes.count))
-            return true
+            return 0
         }
-        guard taken == byteCount else { return lose("it ends in a record", at: place) }
+        guard isWhole else { return }
         let part = HTTPFields(block: bytes.span)["isPartOf"]
         if let part, WebURL(part)?.isHTTP == true { start = start ?? part }
         ready.append(.other)
@@ -157,30 +197,21 @@ final class WARCReader: ArchiveReader {
         text.hasPrefix("<") && text.hasSuffix(">") ? String(text.dropFirst().dropLast()) : text
     }
 
-    /// Reads a block through `message`, and compares it with what the record's head says of it. Nil where it is not to be
-    /// had, which is told.
+    /// Reads a block through `message`, and compares it with what the record's head says of it. Nil where it
+    /// is not to be had, which is told.
     private func readBlock(
         _ head: HTTPFields, _ url: String?, _ byteCount: Int, at place: String, _ message: ArchivedMessage,
         isWhole: Bool
     ) throws(ArchiveError) -> ArchivedMessage.Whole? {
         let declared = head[WARC.blockDigest].flatMap(ArchiveDigest.digest)
         var block = declared.map { DigestStream($0.algorithm) }
-        let start = input.rawOffset
-        var seen = 0
-        let taken = try input.take(byteCount) { (piece) throws(ArchiveError) in
+        let isThere = try take(byteCount, url, at: place) { (piece) throws(ArchiveError) in
             block?.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
-            seen += piece.count
-            guard !limits.isExceeded(seen, outOf: input.rawOffset - start + 1) else { return false }
+            let before = message.byteCount
             _ = try message.take(piece)
-            return true
+            return message.byteCount - before
         }
-        guard taken == byteCount, !limits.isExceeded(seen, outOf: input.rawOffset - start + 1) else {
-            lose(
-                taken == byteCount || seen > limits.floor && input.damage == nil
-                    ? "it is over \(limits.factor) times what stands in the archive"
-                    : "it ends in a record of \(byteCount) bytes", url: url, at: place)
-            return nil
-        }
+        guard isThere else { return nil }
         let blockDigest = block.take()?.finish()
         if let declared, blockDigest != declared {
             refuse("its bytes are not those of its digest", url: url, at: place)
@@ -190,7 +221,8 @@ final class WARCReader: ArchiveReader {
             refuse(message.flaw ?? "it is no HTTP", url: url, at: place)
             return nil
         }
-        guard isWhole, let payload = head[WARC.payloadDigest].flatMap(ArchiveDigest.digest), !message.has(payload)
+        guard isWhole, let payload = head[WARC.payloadDigest].flatMap(ArchiveDigest.digest),
+            !message.has(payload)
         else {
             return whole
         }
@@ -199,21 +231,26 @@ final class WARCReader: ArchiveReader {
             refuse("its body is not that of its digest", url: url, at: place)
             return nil
         }
-        refuse("its body is digested in a way of its own; the record's digest holds", url: url, at: place, .doubtful)
+        refuse(
+            "its body is digested in a way of its own; the record's digest holds", url: url, at: place,
+            .doubtful)
         return whole
     }
 
-    private func message(_ head: HTTPFields, _ notes: ArchiveNotes?, hasHead: Bool = true) -> ArchivedMessage {
+    private func message(_ head: HTTPFields, _ notes: ArchiveNotes?, hasHead: Bool = true) -> ArchivedMessage
+    {
         let digest = head[WARC.payloadDigest].flatMap(ArchiveDigest.digest)?.algorithm
         return ArchivedMessage(
             keeping, digest: digest, hasHead: hasHead, keepsCodings: notes?.flags.contains(.isCoded) ?? false,
-            limits)
+            growth.limitsLeft(input.rawOffset))
     }
 
     private func readMessage(
         _ head: HTTPFields, _ url: String?, _ byteCount: Int, at place: String, isRevisit: Bool
     ) throws(ArchiveError) {
-        let notes = head[WARC.notes].flatMap { try? JSONValue.parse($0.utf8.span) }.flatMap { ArchiveNotes($0) }
+        let notes = head[WARC.notes].flatMap { try? JSONValue.parse($0.utf8.span) }.flatMap {
+            ArchiveNotes($0)
+        }
         let whole = try readBlock(
             head, url, byteCount, at: place, message(head, notes), isWhole: !isRevisit)
         guard let whole else { return }
@@ -223,18 +260,20 @@ final class WARCReader: ArchiveReader {
         }
         guard let status = Self.status(whole.start) else {
             whole.body.discard()
-            if whole.start.hasPrefix("HTTP/") { return refuse("its first line has no status", url: url, at: place) }
+            if whole.start.hasPrefix("HTTP/") {
+                return refuse("its first line has no status", url: url, at: place)
+            }
             // What answers another protocol, such as a look-up of a name.
             return ready.append(.other)
         }
-        if head.contains(WARC.truncated) {
-            refuse("whoever wrote it cut it short", url: url, at: place, .doubtful)
-        }
+        let isCut = head.contains(WARC.truncated)
+        if isCut { refuse("whoever wrote it cut it short", url: url, at: place, .doubtful) }
         var response = ArchivedResponse(
             url: url, status: status, fields: OriginalField.read(whole.fields),
             body: whole.body, fetched: date.secondsSinceEpoch)
         response.notes = notes
         response.payloadDigest = head[WARC.payloadDigest].flatMap(ArchiveDigest.digest)
+        if !isRevisit, !isCut { response.doubts = Self.doubts(whole, status, url, at: place) }
         var item = ArchivedItem.response(response)
         if isRevisit {
             whole.body.discard()
@@ -247,9 +286,18 @@ final class WARCReader: ArchiveReader {
         settle((item, head[WARC.recordID] ?? "", head.all(WARC.concurrent)))
     }
 
+    /// What has no body says how long it would be (RFC 9110, section 8.6).
+    private static func doubts(
+        _ whole: ArchivedMessage.Whole, _ status: Int, _ url: String?, at place: String
+    ) -> [ArchiveFault] {
+        guard status >= 200, status != 204, status != 304 else { return [] }
+        return whole.doubts.map { ArchiveFault($0, url: url, at: place, .doubtful) }
+    }
+
     private static func status(_ line: String) -> Int? {
         let words = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: true)
-        guard words.count >= 2, words[0].hasPrefix("HTTP/"), let status = Int(words[1]), (100...999).contains(status)
+        guard words.count >= 2, words[0].hasPrefix("HTTP/"), let status = Int(words[1]),
+            (100...999).contains(status)
         else { return nil }
         return status
     }
@@ -258,9 +306,11 @@ final class WARCReader: ArchiveReader {
     private func readResource(
         _ head: HTTPFields, _ url: String?, _ byteCount: Int, at place: String
     ) throws(ArchiveError) {
-        let whole = try readBlock(head, url, byteCount, at: place, message(head, nil, hasHead: false), isWhole: true)
+        let whole = try readBlock(
+            head, url, byteCount, at: place, message(head, nil, hasHead: false), isWhole: true)
         guard let whole else { return }
-        guard let url, url.hasPrefix("http"), let date = head[WARC.date].flatMap({ HTTPDate(iso8601: $0) }) else {
+        guard let url, url.hasPrefix("http"), let date = head[WARC.date].flatMap({ HTTPDate(iso8601: $0) })
+        else {
             whole.body.discard()
             return ready.append(.other)
         }
@@ -269,7 +319,8 @@ final class WARCReader: ArchiveReader {
         ready.append(
             .response(
                 ArchivedResponse(
-                    url: url, status: 200, fields: fields, body: whole.body, fetched: date.secondsSinceEpoch)))
+                    url: url, status: 200, fields: fields, body: whole.body, fetched: date.secondsSinceEpoch))
+        )
     }
 
     // MARK: - Requests
@@ -278,11 +329,11 @@ final class WARCReader: ArchiveReader {
         _ head: HTTPFields, _ byteCount: Int, _ url: String?, at place: String
     ) throws(ArchiveError) {
         var bytes: [UInt8] = []
-        let taken = try input.take(byteCount) { (piece) throws(ArchiveError) in
+        let isWhole = try take(byteCount, url, at: place) { (piece) throws(ArchiveError) in
             bytes.append(contentsOf: piece.prefix(Self.largestRequest - bytes.count))
-            return true
+            return 0
         }
-        guard taken == byteCount else { return lose("it ends in a request", url: url, at: place) }
+        guard isWhole else { return }
         ready.append(.other)
         let message = ArchivedMessage(.inMemory, digest: nil, limits)
         _ = try bytes.withBytes { (bytes) throws(ArchiveError) in try message.take(bytes) }
@@ -295,30 +346,35 @@ final class WARCReader: ArchiveReader {
             key: RequestKey(method: method, body: body.span, type: whole.fields.contentType))
         requests.append(([head[WARC.recordID] ?? ""] + head.all(WARC.concurrent), request))
         if requests.count > Self.mostRequests { requests.removeFirst() }
-        if let last = waiting, belongs(requests[requests.count - 1].ids, to: last) {
-            waiting = nil
-            ready.append(answered(last))
-        }
+        if let last = waiting, belongs(requests[requests.count - 1].ids, to: last) { release() }
     }
 
-    private func belongs(
-        _ ids: [String], to response: (item: ArchivedItem, id: String, concurrent: [String])
-    ) -> Bool {
+    private func belongs(_ ids: [String], to response: Waiting) -> Bool {
         ids.contains { !$0.isEmpty && ($0 == response.id || response.concurrent.contains($0)) }
     }
 
     /// Behind the one that waited until now.
-    private func settle(_ next: (item: ArchivedItem, id: String, concurrent: [String])) {
-        if let last = waiting.take() { ready.append(answered(last)) }
-        if requests.contains(where: { belongs($0.ids, to: next) }) {
-            ready.append(answered(next))
-        } else {
-            waiting = next
-        }
+    private func settle(_ next: Waiting) {
+        release()
+        waiting = next
+        if requests.contains(where: { belongs($0.ids, to: next) }) { release() }
     }
 
-    private func answered(_ last: (item: ArchivedItem, id: String, concurrent: [String])) -> ArchivedItem {
-        guard let request = requests.last(where: { belongs($0.ids, to: last) })?.request else { return last.item }
+    /// Nothing that comes can say more of the one that waits.
+    private func release() {
+        guard let last = waiting.take() else { return }
+        let item = answered(last)
+        // An answer to HEAD has a body's head, and no body.
+        if case .response(let response) = item, response.method != "HEAD" {
+            ready += response.doubts.map { .fault($0) }
+        }
+        ready.append(item)
+    }
+
+    private func answered(_ last: Waiting) -> ArchivedItem {
+        guard let request = requests.last(where: { belongs($0.ids, to: last) })?.request else {
+            return last.item
+        }
         func adding(_ response: ArchivedResponse) -> ArchivedResponse {
             var response = response
             response.method = request.method
@@ -337,9 +393,8 @@ final class WARCReader: ArchiveReader {
 
     private func read(_ head: ArcHead, at place: String) throws(ArchiveError) {
         guard head.url.hasPrefix("http") else {
-            let taken = try input.take(head.byteCount) { (_) throws(ArchiveError) in true }
-            guard taken == head.byteCount else { return lose("it ends in a record", at: place) }
-            return ready.append(.other)
+            if try take(head.byteCount, head.url, at: place) { ready.append(.other) }
+            return
         }
         let whole = try readBlock(
             HTTPFields(), head.url, head.byteCount, at: place, message(HTTPFields(), nil), isWhole: false)
@@ -348,15 +403,17 @@ final class WARCReader: ArchiveReader {
             whole.body.discard()
             return ready.append(.other)
         }
+        ready += Self.doubts(whole, status, head.url, at: place).map { .fault($0) }
         ready.append(
             .response(
                 ArchivedResponse(
-                    url: head.url, status: status, fields: whole.fields, body: whole.body, fetched: head.date)))
+                    url: head.url, status: status, fields: whole.fields, body: whole.body, fetched: head.date)
+            ))
     }
 }
 
-/// The line before each record of an ARC file: address, number of the host, time, media type and length, in some versions
-/// with more between.
+/// The line before each record of an ARC file: address, number of the host, time, media type and length, in
+/// some versions with more between.
 struct ArcHead {
     let url: String
     let date: Int64

@@ -81,7 +81,8 @@ struct WARCRecords: Sendable {
 
     func id(of response: ArchivedResponse, _ type: String) -> String {
         Self.identifier([
-            type, infoID, response.url, response.request.text, response.notes?.variant ?? "", "\(response.fetched)",
+            type, infoID, response.url, response.request.text, response.notes?.variant ?? "",
+            "\(response.fetched)",
         ])
     }
 
@@ -106,7 +107,8 @@ struct WARCRecords: Sendable {
         if let body = response.body { head.append(WARC.payloadDigest, ArchiveDigest.text(body.sha256)) }
         head.append(WARC.blockDigest, ArchiveDigest.text(block))
         if let notes = response.notes { head.append(WARC.notes, notes.members.text(.compact)) }
-        return text(head, "application/http; msgtype=response", message.count + (response.body?.byteCount ?? 0))
+        return text(
+            head, "application/http; msgtype=response", message.count + (response.body?.byteCount ?? 0))
             + message
     }
 
@@ -132,11 +134,15 @@ struct WARCRecords: Sendable {
         return text(head, "application/http; msgtype=request", block.count) + block
     }
 
-    func date(of response: ArchivedResponse) -> String { HTTPDate(secondsSinceEpoch: response.fetched).iso8601 }
+    func date(of response: ArchivedResponse) -> String {
+        HTTPDate(secondsSinceEpoch: response.fetched).iso8601
+    }
 
     /// What is known of the request: its method and address, and what the answer varies by.
     private static func requestBlock(for response: ArchivedResponse) -> [UInt8] {
-        guard let url = WebURL(response.url) else { return Array("\(response.method) / HTTP/1.1\r\n\r\n".utf8) }
+        guard let url = WebURL(response.url) else {
+            return Array("\(response.method) / HTTP/1.1\r\n\r\n".utf8)
+        }
         var fields = HTTPFields()
         fields.append("Host", url.port.map { "\(url.host):\($0)" } ?? url.host)
         for field in response.requestFields.list { fields.append(field.name, field.value) }

@@ -16,7 +16,8 @@ struct WARCPlace: Sendable {
     let byteCount: Int64
 }
 
-/// Writes the records of one file, compressed on several threads, in the order of the responses. It belongs to one thread.
+/// Writes the records of one file, compressed on several threads, in the order of the responses. It belongs
+/// to one thread.
 final class WARCStream {
     private struct Part: Sendable {
         let bytes: [UInt8]
@@ -24,7 +25,7 @@ final class WARCStream {
     }
 
     private let records: WARCRecords
-    private let pool: MemberPool<Part>
+    private let pool: PartPool<RecordCompressor, Part>
     private let compressor: RecordCompressor
     private let write: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
     private let found: (WARCPlace) throws(ArchiveError) -> Void
@@ -49,10 +50,10 @@ final class WARCStream {
         found: @escaping (WARCPlace) throws(ArchiveError) -> Void = { (_) throws(ArchiveError) in }
     ) throws(ArchiveError) {
         records = WARCRecords(info, filename: filename)
-        pool = try MemberPool(threads: Machine.coreCount) { RecordCompressor() }
         guard let compressor = RecordCompressor() else {
             throw ArchiveError(.machine, "zlib cannot be used; install it: libz.so.1 is not found")
         }
+        pool = try PartPool(threads: Machine.coreCount, named: "larder-pack") { RecordCompressor() }
         self.compressor = compressor
         (self.write, self.found) = (write, found)
         let first = records.first
@@ -66,7 +67,8 @@ final class WARCStream {
         let records = records
         if let body = response.body, let original = original(of: response, body) {
             return put(response, isRevisit: true, byteCount: 1024) { (compressor) in
-                compressor.add([records.revisit(of: response, body, original), WARCRecords.end], isPacked: false)
+                compressor.add(
+                    [records.revisit(of: response, body, original), WARCRecords.end], isPacked: false)
             }
         }
         switch response.body?.content {
@@ -74,7 +76,8 @@ final class WARCStream {
         case .bytes(let bytes)?:
             put(response, byteCount: bytes.count + 1024) { Self.add(records, response, bytes, isPacked, $0) }
         case .file?:
-            guard let body = response.body, let content = body.content, body.byteCount <= Self.mostLoaded else {
+            guard let body = response.body, let content = body.content, body.byteCount <= Self.mostLoaded
+            else {
                 return try stream(response, isPacked)
             }
             let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
@@ -112,12 +115,12 @@ final class WARCStream {
     ) {
         let records = records
         waitingByteCount += Int64(byteCount)
-        pool.add(byteCount) { worker in
-            make(worker.compressor)
-            let length = Int64(worker.compressor.made.count)
-            worker.compressor.add([records.request(for: response), WARCRecords.end], isPacked: false)
+        pool.add(byteCount) { compressor in
+            make(compressor)
+            let length = Int64(compressor.made.count)
+            compressor.add([records.request(for: response), WARCRecords.end], isPacked: false)
             let place = Self.place(of: response, isRevisit: isRevisit, byteCount: length)
-            return Part(bytes: worker.compressor.take(), place: place)
+            return Part(bytes: compressor.take(), place: place)
         }
     }
 
@@ -138,7 +141,8 @@ final class WARCStream {
         try ArchiveError.storing { () throws(StoreError) in try content.eachPiece { digest.update($0) } }
         let head = records.responseHead(of: response, message, block: digest.finish())
         let start = byteCount
-        try compressor.stream(head, content, WARCRecords.end, isPacked: isPacked) { (piece) throws(ArchiveError) in
+        try compressor.stream(head, content, WARCRecords.end, isPacked: isPacked) {
+            (piece) throws(ArchiveError) in
             byteCount += Int64(piece.count)
             try write(piece)
         }
@@ -187,7 +191,9 @@ package final class WARCWriter: ArchiveWriter {
         let output = try ArchiveOutput(split == nil ? path : Self.numbered(path, files.count))
         files.append(output)
         let name = output.path.split(separator: "/").last.map(String.init) ?? output.path
-        stream = try WARCStream(info, filename: name) { (bytes) throws(ArchiveError) in try output.write(bytes) }
+        stream = try WARCStream(info, filename: name) { (bytes) throws(ArchiveError) in
+            try output.write(bytes)
+        }
     }
 
     /// `docs.warc.gz` becomes `docs-00001.warc.gz`.

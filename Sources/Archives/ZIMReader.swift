@@ -1,10 +1,12 @@
 internal import Glibc
+internal import Markup
 internal import Store
 internal import System
 internal import Web
 
-/// Reads the files of a ZIM, which openZIM's `zimdump` unpacks into a folder of ours. What a ZIM says of its source no tool
-/// tells: its files get addresses of a host that is named as the file is. It belongs to one thread.
+/// Reads the files of a ZIM, which openZIM's `zimdump` unpacks into a folder of ours. What a ZIM says of its
+/// source no tool tells: its files get addresses of a host that is named as the file is. It belongs to one
+/// thread.
 final class ZIMReader: ArchiveReader {
     private let name: String
     private let folder: String
@@ -15,6 +17,14 @@ final class ZIMReader: ArchiveReader {
     private var entries: ArraySlice<ZIMListing.Entry>
     private var complaint: String?
     private(set) var start: String?
+    private let scanner = LinkScanner()
+    /// The addresses of all files, by what they are whatever their escapes.
+    private var known: [String: String] = [:]
+    /// Addresses that pages write in another way, and which those are: whoever wrote a ZIM had a way of his
+    /// own.
+    private var others: [String: String] = [:]
+
+    private static let mostOthers = 200_000
 
     /// More than any has.
     private static let listLimit = 1 << 30
@@ -48,11 +58,15 @@ final class ZIMReader: ArchiveReader {
                     "\(path) would take \(listed.byteCount) bytes, more than there is room for; "
                         + "set TMPDIR to a folder with more, or name another one")
             }
-            let dump = try Self.run(program, ["dump", "--dir=\(folder)/site", "--", path], in: folder, interruption)
+            let dump = try Self.run(
+                program, ["dump", "--dir=\(folder)/site", "--", path], in: folder, interruption)
             if dump.status != 0 { complaint = dump.lastWords }
             entries = listed.entries[...]
             let info = try Self.run(program, ["info", "--", path], in: folder, interruption)
             start = Self.mainPage(info.output).flatMap { address($0)?.href }
+            for entry in entries {
+                if let url = address(entry.path) { known[FolderReader.loose(url)] = url.href }
+            }
         } catch {
             Folder.remove(folder)
             throw error
@@ -62,16 +76,14 @@ final class ZIMReader: ArchiveReader {
     deinit { Folder.remove(folder) }
 
     private static func temporary(in parent: String?) throws(SystemError) -> String {
-        guard let parent else { return try Folder.makeTemporary(named: "larder-import") }
+        guard let parent else { return try Folder.makeTemporary(named: "larder-zim") }
         let folder = "\(parent)/zim-\(getpid())-\(UInt32.random(in: 0...UInt32.max))"
         try Folder.make(folder)
         return folder
     }
 
     private static func hasRoom(_ byteCount: Int, _ folder: String) -> Bool {
-        var room = statvfs()
-        guard statvfs(folder, &room) == 0 else { return true }
-        return UInt64(byteCount) < UInt64(room.f_bavail) * UInt64(room.f_frsize)
+        DiskRoom.bytes(in: folder).map { Int64(byteCount) < $0 } ?? true
     }
 
     private static func run(
@@ -80,7 +92,9 @@ final class ZIMReader: ArchiveReader {
         let ending = try ArchiveError.wrapping { () throws(SystemError) in
             try Tool.run(program, words, in: folder, outputLimit: listLimit) { interruption.isRequested }
         }
-        guard let ending else { throw ArchiveError(.interrupted, "interrupted; the same command does it again") }
+        guard let ending else {
+            throw ArchiveError(.interrupted, "interrupted; the same command does it again")
+        }
         return ending
     }
 
@@ -102,7 +116,8 @@ final class ZIMReader: ArchiveReader {
     private func address(_ path: String) -> WebURL? {
         var escaped = ""
         for byte in path.utf8 {
-            let isPlain = byte.isASCIIDigit || (0x61...0x7A).contains(byte | 0x20) || "/-._~".utf8.contains(byte)
+            let isPlain =
+                byte.isASCIIDigit || (0x61...0x7A).contains(byte | 0x20) || "/-._~".utf8.contains(byte)
             escaped += isPlain ? String(UnicodeScalar(byte)) : "%\(Hex.encode([byte]).uppercased())"
         }
         return WebURL(origin + escaped)?.key
@@ -110,11 +125,19 @@ final class ZIMReader: ArchiveReader {
 
     func next() throws(ArchiveError) -> ArchivedItem? {
         guard let entry = entries.popFirst() else {
+            if let (href, target) = others.popFirst() {
+                var redirect = ArchivedResponse(
+                    url: href, status: 301, fields: HTTPFields(), body: nil, fetched: date)
+                redirect.fields.append("Location", target)
+                return .response(redirect)
+            }
             defer { complaint = nil }
             return complaint.map { .fault(ArchiveFault("zimdump: \($0)", at: name)) }
         }
         let place = "\(name), \(entry.path)"
-        guard let url = address(entry.path) else { return .fault(ArchiveFault("it has no address", at: place)) }
+        guard let url = address(entry.path) else {
+            return .fault(ArchiveFault("it has no address", at: place))
+        }
         guard entry.byteCount <= limits.body else {
             return .fault(ArchiveFault("it is over \(limits.body) bytes", url: url.href, at: place))
         }
@@ -141,8 +164,27 @@ final class ZIMReader: ArchiveReader {
         if let type = MediaType(entry.type.isEmpty ? "text/html" : entry.type) {
             fields.append("Content-Type", type.description)
         }
+        let body = try spool.finish()
+        try noteLinks(of: body, url, fields.contentType)
         return .response(
-            ArchivedResponse(url: url.href, status: 200, fields: fields, body: try spool.finish(), fetched: date))
+            ArchivedResponse(url: url.href, status: 200, fields: fields, body: body, fetched: date))
+    }
+
+    private func noteLinks(of body: ArchivedBody, _ url: WebURL, _ type: MediaType?) throws(ArchiveError) {
+        guard let content = body.content, body.byteCount <= BodyReading.byteLimit, !BodyFormat.isOpaque(type)
+        else { return }
+        let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
+        let table = scanner.read(bytes.span, of: url, as: type).table
+        let base = table.base.flatMap { WebURL($0, base: url) } ?? url
+        let source = table.source(of: bytes.span) ?? bytes
+        for occurrence in table.occurrences
+        where occurrence.role != .other && others.count < Self.mostOthers {
+            let reference = table.reference(occurrence, in: source.span)
+            guard let target = WebURL(utf8: reference.span, base: base)?.key, target.href.hasPrefix(origin),
+                let held = known[FolderReader.loose(target)], held != target.href
+            else { continue }
+            others[target.href] = held
+        }
     }
 }
 
@@ -158,8 +200,8 @@ package struct ZIMListing {
     package private(set) var entries: [Entry] = []
     package private(set) var byteCount = 0
 
-    /// Nil where a name would lead out of the folder that it is unpacked into. A name may have lines of its own: what is no
-    /// line of the list may be of one.
+    /// Nil where a name would lead out of the folder that it is unpacked into. A name may have lines of its
+    /// own: what is no line of the list may be of one.
     package init?(_ list: [UInt8]) {
         var entry: Entry?
         for line in list.split(separator: 0x0A) {
@@ -181,7 +223,8 @@ package struct ZIMListing {
     /// A redirect has no type: it is unpacked as a page that leads on.
     private mutating func add(_ entry: Entry) -> Bool {
         guard !Self.leadsOut(entry.path), !entry.path.hasPrefix("/") else { return false }
-        byteCount = byteCount.addingReportingOverflow(entry.byteCount).overflow ? .max : byteCount + entry.byteCount
+        byteCount =
+            byteCount.addingReportingOverflow(entry.byteCount).overflow ? .max : byteCount + entry.byteCount
         entries.append(entry)
         return true
     }

@@ -4,11 +4,12 @@ internal import Store
 internal import System
 internal import Web
 
-/// Writes a site for Kiwix: its files in a folder beside the ZIM's own place, which openZIM's `zimwriterfs` packs. The folder
-/// goes, whatever happens.
+/// Writes a site for Kiwix: its files in a folder beside the ZIM's own place, which openZIM's `zimwriterfs`
+/// packs. The folder goes, whatever happens.
 final class ZIMWriter: ArchiveWriter {
     private let path: String
-    private let stage: String
+    private let folder: ScratchFolder
+    private var stage: String { folder.path }
     private let files: FolderWriter
     private let about: ZIMMetadata
     private let interruption: Interruption
@@ -22,21 +23,16 @@ final class ZIMWriter: ArchiveWriter {
     ) throws(ArchiveError) {
         (self.path, self.about, self.interruption) = (path, about, interruption)
         program = try Self.tool("zimwriterfs", "write")
-        stage = "\(path).\(getpid()).zim-part"
-        Folder.remove(stage)
-        guard mkdir(stage, 0o700) == 0 else {
-            throw ArchiveError(
-                SystemError(errno, doing: "write", path, advice: "name a file in a folder that can be written to"))
-        }
-        do throws(ArchiveError) {
-            self.files = try files(FolderTree("\(stage)/site"))
+        do throws(SystemError) {
+            folder = try ScratchFolder(beside: path, mode: 0o700)
         } catch {
-            Folder.remove(stage)
-            throw error
+            throw ArchiveError(
+                SystemError(
+                    error.code, doing: "write", path,
+                    advice: "name a file in a folder that can be written to"))
         }
+        self.files = try files(FolderTree("\(folder.path)/site"))
     }
-
-    deinit { Folder.remove(stage) }
 
     static func tool(_ name: String, _ verb: String) throws(ArchiveError) -> String {
         guard let program = Tool.find(name) else {
@@ -72,7 +68,8 @@ final class ZIMWriter: ArchiveWriter {
         guard ending.status == 0, WholeFile.isThere(made) else {
             throw ArchiveError(
                 .machine,
-                "zimwriterfs does not make a ZIM of \(about.source): \(ending.lastWords); export it as a folder: DIR/")
+                "zimwriterfs does not make a ZIM of \(about.source): \(ending.lastWords); export it as a folder: DIR/"
+            )
         }
         try ArchiveError.wrapping { () throws(SystemError) in
             try WholeFile.sync(made)
@@ -137,7 +134,8 @@ struct ZIMMetadata {
         if let bytes = try copies.bytes(of: page) { language = Self.language(of: bytes) }
         for url in try copies.requisites(of: page) {
             guard let copy = try copies.copy(at: url), copy.body.byteCount <= Self.largestPicture,
-                copy.type?.essence == "image/png", let bytes = try copies.bytes(of: copy), Self.isPicture(bytes)
+                copy.type?.essence == "image/png", let bytes = try copies.bytes(of: copy),
+                Self.isPicture(bytes)
             else { continue }
             picture = bytes
             break
@@ -155,30 +153,41 @@ struct ZIMMetadata {
 
     /// Of 48 by 48: what its first chunk says.
     private static func isPicture(_ bytes: [UInt8]) -> Bool {
-        bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52])
+        bytes.starts(with: [
+            0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52,
+        ])
             && bytes.dropFirst(16).starts(with: [0, 0, 0, 48, 0, 0, 0, 48])
     }
 
     /// What `<html lang>` says, in the three letters of ISO 639-3.
     static func language(of document: [UInt8]) -> String {
         let head = document.prefix(4096)
-        guard let start = head.firstRange(of: Array("<html".utf8)) ?? head.firstRange(of: Array("<HTML".utf8)),
+        guard
+            let start = head.firstRange(of: Array("<html".utf8)) ?? head.firstRange(of: Array("<HTML".utf8)),
             let end = head[start.upperBound...].firstIndex(of: UInt8(ascii: ">"))
         else { return "und" }
         let tag = String(decoding: head[start.upperBound..<end], as: UTF8.self).lowercased()
         guard let place = tag.firstRange(of: "lang=") else { return "und" }
-        let value = tag[place.upperBound...].drop { $0 == "\"" || $0 == "'" }.prefix { ("a"..."z").contains($0) }
+        let value = tag[place.upperBound...].drop { $0 == "\"" || $0 == "'" }.prefix {
+            ("a"..."z").contains($0)
+        }
         if value.utf8.count == 3 { return String(value) }
         return languages[String(value)] ?? "und"
     }
 
     private static let languages: [String: String] = [
-        "ar": "ara", "bg": "bul", "bn": "ben", "ca": "cat", "cs": "ces", "da": "dan", "de": "deu", "el": "ell",
-        "en": "eng", "es": "spa", "et": "est", "eu": "eus", "fa": "fas", "fi": "fin", "fr": "fra", "gl": "glg",
-        "he": "heb", "hi": "hin", "hr": "hrv", "hu": "hun", "hy": "hye", "id": "ind", "is": "isl", "it": "ita",
-        "ja": "jpn", "ka": "kat", "kk": "kaz", "ko": "kor", "lt": "lit", "lv": "lav", "mk": "mkd", "ms": "msa",
-        "nb": "nob", "nl": "nld", "nn": "nno", "no": "nor", "pl": "pol", "pt": "por", "ro": "ron", "ru": "rus",
-        "sk": "slk", "sl": "slv", "sq": "sqi", "sr": "srp", "sv": "swe", "sw": "swa", "ta": "tam", "te": "tel",
+        "ar": "ara", "bg": "bul", "bn": "ben", "ca": "cat", "cs": "ces", "da": "dan", "de": "deu",
+        "el": "ell",
+        "en": "eng", "es": "spa", "et": "est", "eu": "eus", "fa": "fas", "fi": "fin", "fr": "fra",
+        "gl": "glg",
+        "he": "heb", "hi": "hin", "hr": "hrv", "hu": "hun", "hy": "hye", "id": "ind", "is": "isl",
+        "it": "ita",
+        "ja": "jpn", "ka": "kat", "kk": "kaz", "ko": "kor", "lt": "lit", "lv": "lav", "mk": "mkd",
+        "ms": "msa",
+        "nb": "nob", "nl": "nld", "nn": "nno", "no": "nor", "pl": "pol", "pt": "por", "ro": "ron",
+        "ru": "rus",
+        "sk": "slk", "sl": "slv", "sq": "sqi", "sr": "srp", "sv": "swe", "sw": "swa", "ta": "tam",
+        "te": "tel",
         "th": "tha", "tr": "tur", "uk": "ukr", "ur": "urd", "uz": "uzb", "vi": "vie", "zh": "zho",
     ]
 
@@ -196,7 +205,8 @@ struct ZIMMetadata {
         }
         var packed: [UInt8] = [0x78, 0x01, 0x01]
         packed += [
-            UInt8(rows.count & 0xFF), UInt8(rows.count >> 8), ~UInt8(rows.count & 0xFF), ~UInt8(rows.count >> 8),
+            UInt8(rows.count & 0xFF), UInt8(rows.count >> 8), ~UInt8(rows.count & 0xFF),
+            ~UInt8(rows.count >> 8),
         ]
         packed += rows + big(adler(rows))
         let head = big(48) + big(48) + [8, 2, 0, 0, 0]
@@ -225,5 +235,61 @@ struct ZIMMetadata {
 
     private static func big(_ number: UInt32) -> [UInt8] {
         (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - $0 * 8)) }
+    }
+}
+
+/// What openZIM's check reads in a page.
+enum ZIMText {
+    /// It takes what scripts and comments write for links of the page, and those that lead nowhere for faults. It
+    /// knows attributes by the space before them; to scripts, and to the pages that they write, a tab says the
+    /// same.
+    static func hideWrittenLinks(in text: inout [UInt8]) {
+        var place = 0
+        while let start = text[place...].firstIndex(of: UInt8(ascii: "<")) {
+            if has("<!--", in: text, at: start) {
+                place = end(of: "-->", in: text, from: start + 4)
+            } else if has("<script", in: text, at: start) {
+                place = end(of: "</script", in: text, from: start + 7)
+            } else {
+                place = start + 1
+                continue
+            }
+            hide(in: &text, start + 4..<place)
+        }
+    }
+
+    private static func hide(in text: inout [UInt8], _ range: Range<Int>) {
+        for place in range where text[place] == UInt8(ascii: " ") {
+            guard let name = ["href", "src"].first(where: { has($0, in: text, at: place + 1) }) else {
+                continue
+            }
+            var next = place + 1 + name.utf8.count
+            func skipSpaces() { while next < range.upperBound, text[next] == UInt8(ascii: " ") { next += 1 } }
+            skipSpaces()
+            guard next < range.upperBound, text[next] == UInt8(ascii: "=") else { continue }
+            next += 1
+            skipSpaces()
+            guard next < range.upperBound,
+                text[next] == UInt8(ascii: "\"") || text[next] == UInt8(ascii: "'"),
+                // What a script looks for in texts it is to find.
+                !"/\"'`(".utf8.contains(text[place - 1])
+            else { continue }
+            text[place] = 0x09
+        }
+    }
+
+    private static func has(_ word: String, in text: [UInt8], at place: Int) -> Bool {
+        place + word.utf8.count <= text.count
+            && zip(word.utf8, text[place...]).allSatisfy { $0 == ($1 < 0x5B && $1 > 0x40 ? $1 | 0x20 : $1) }
+    }
+
+    /// Behind the next such word, or at the end.
+    private static func end(of word: String, in text: [UInt8], from start: Int) -> Int {
+        var place = min(start, text.count)
+        while let next = text[place...].firstIndex(where: { $0 == word.utf8.first }) {
+            if has(word, in: text, at: next) { return next + word.utf8.count }
+            place = next + 1
+        }
+        return text.count
     }
 }

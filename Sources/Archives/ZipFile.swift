@@ -2,8 +2,8 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// The directory of a zip file, with every number in it checked against the file. Names are for looking up: nothing is ever
-/// written by them.
+/// The directory of a zip file, with every number in it checked against the file. Names are for looking up:
+/// nothing is ever written by them.
 struct ZipFile {
     struct Entry: Sendable {
         let name: String
@@ -30,10 +30,13 @@ struct ZipFile {
 
     init(_ path: String) throws(ArchiveError) {
         self.path = path
-        let file = try ArchiveError.wrapping { () throws(SystemError) in try File(path, O_RDONLY, doing: "read") }
+        let file = try ArchiveError.wrapping { () throws(SystemError) in
+            try File(path, O_RDONLY, doing: "read")
+        }
         let size = Int64(file.byteCount ?? 0)
         func bytes(_ start: Int64, _ count: Int) throws(ArchiveError) -> [UInt8] {
-            try ArchiveError.wrapping { () throws(SystemError) in try file.read(from: start, byteCount: count) }
+            try ArchiveError.wrapping { () throws(SystemError) in try file.read(from: start, byteCount: count)
+            }
         }
         guard let directory = try Self.directory(size, bytes) else {
             throw ArchiveError(.input, "\(path) is no whole zip file: its directory is not to be found")
@@ -50,7 +53,9 @@ struct ZipFile {
             let next = at + 46 + nameCount + extraCount + commentCount
             guard next <= all.count else { break }
             let name = String(decoding: all[(at + 46)..<(at + 46 + nameCount)], as: UTF8.self)
-            var (packed, unpacked, start) = (Int64(record.u32(20)), Int64(record.u32(24)), Int64(record.u32(42)))
+            var (packed, unpacked, start) = (
+                Int64(record.u32(20)), Int64(record.u32(24)), Int64(record.u32(42))
+            )
             record.readLarge(at + 46 + nameCount, extraCount, &unpacked, &packed, &start)
             at = next
             guard start >= 0, packed >= 0, unpacked >= 0, start < size else {
@@ -83,7 +88,9 @@ struct ZipFile {
 
     /// Two entries have the same bytes, as in files that are made to become many times as large.
     var isOverlapping: Bool {
-        let ranges = entries.compactMap(\.content).filter { !$0.isEmpty }.sorted { $0.lowerBound < $1.lowerBound }
+        let ranges = entries.compactMap(\.content).filter { !$0.isEmpty }.sorted {
+            $0.lowerBound < $1.lowerBound
+        }
         return zip(ranges, ranges.dropFirst()).contains { $0.overlaps($1) }
     }
 
@@ -115,7 +122,9 @@ struct ZipFile {
                 }
             }
         }
-        guard byteCount >= 0, start >= 0, byteCount <= largestDirectory, start <= size, byteCount <= size - start else {
+        guard byteCount >= 0, start >= 0, byteCount <= largestDirectory, start <= size,
+            byteCount <= size - start
+        else {
             return nil
         }
         return (start, byteCount, count)
@@ -127,7 +136,8 @@ struct ZipFile {
     func input(_ entry: Entry, as form: ArchiveInput.Form? = nil) throws(ArchiveError) -> ArchiveInput? {
         guard let content = entry.content else { return nil }
         return try ArchiveInput(
-            path, part: content, name: "\(path), \(entry.name)", form: form ?? (entry.isDeflated ? .deflate : nil))
+            path, part: content, name: "\(path), \(entry.name)",
+            form: form ?? (entry.isDeflated ? .deflate : nil))
     }
 
     /// All of an entry that is not larger; nil where it is, or is not whole.
@@ -161,7 +171,9 @@ private struct LittleEndian {
     /// Two numbers in the form of MS-DOS; nobody says in which zone.
     func dosTime(_ place: Int) -> Int64 {
         let (time, date) = (u16(place), u16(place + 2))
-        let digits = [(date >> 9) + 1980, date >> 5 & 15, date & 31, time >> 11, time >> 5 & 63, (time & 31) * 2].map {
+        let digits = [
+            (date >> 9) + 1980, date >> 5 & 15, date & 31, time >> 11, time >> 5 & 63, (time & 31) * 2,
+        ].map {
             $0 < 10 ? "0\($0)" : "\($0)"
         }
         let text = "\(digits[0])-\(digits[1])-\(digits[2])T\(digits[3]):\(digits[4]):\(digits[5])Z"
@@ -169,7 +181,9 @@ private struct LittleEndian {
     }
 
     /// What an extra field says of sizes and places beyond 4 GiB (section 4.5.3).
-    func readLarge(_ start: Int, _ count: Int, _ size: inout Int64, _ packed: inout Int64, _ place: inout Int64) {
+    func readLarge(
+        _ start: Int, _ count: Int, _ size: inout Int64, _ packed: inout Int64, _ place: inout Int64
+    ) {
         var at = start
         while at + 4 <= start + count {
             let (id, length) = (Int(value(at, 2)), Int(value(at + 2, 2)))

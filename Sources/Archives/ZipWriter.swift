@@ -1,9 +1,11 @@
 internal import Codings
 internal import Digest
 
-/// Writes a zip file (APPNOTE 6.3): entries stored or deflated, as they come, of whatever size. It belongs to one thread.
+/// Writes a zip file (APPNOTE 6.3): entries stored or deflated, as they come, of whatever size. It belongs to
+/// one thread.
 ///
-/// Sizes and sums of an entry are written in front of it once they are known: the file is not only read by its directory.
+/// Sizes and sums of an entry are written in front of it once they are known: the file is not only read by
+/// its directory.
 final class ZipWriter {
     /// What became of an entry.
     struct Entry: Sendable {
@@ -29,8 +31,15 @@ final class ZipWriter {
     private var checksum = Checksum()
     private var digest: DigestStream?
     private var deflater: Deflater?
+    /// Packs entries that are at hand, where libdeflate is installed.
+    private let whole = WholeDeflater(.bare, level: level)
+    /// What is at hand of an entry, until it is too much; nil where it goes out as it comes.
+    private var held: [UInt8]?
     /// In the form of MS-DOS; the same for all entries, so that the same content gives the same file.
     private let time: (time: UInt16, date: UInt16)
+
+    private static let level: Int32 = 6
+    private static let mostHeld = 8 << 20
 
     init(_ output: ArchiveOutput, date: Int64) {
         self.output = output
@@ -40,13 +49,14 @@ final class ZipWriter {
     func begin(_ name: String, isDeflated: Bool) throws(ArchiveError) {
         precondition(open == nil, "an entry of a zip file is open")
         if isDeflated, deflater == nil {
-            guard let made = Deflater(.bare, level: 6) else {
+            guard let made = Deflater(.bare, level: Self.level) else {
                 throw ArchiveError(.machine, "zlib cannot be used; install it: libz.so.1 is not found")
             }
             deflater = made
         }
         let record = Record(name: Array(name.utf8), isDeflated: isDeflated, start: output.byteCount)
-        try output.write(header(of: record))
+        held = isDeflated && whole != nil ? [] : nil
+        if held == nil { try output.write(header(of: record)) }
         open = record
         checksum = Checksum()
         digest = DigestStream(.sha256)
@@ -57,6 +67,18 @@ final class ZipWriter {
         checksum.update(bytes)
         digest?.update(Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)))
         open?.byteCount += Int64(bytes.count)
+        if let count = held?.count {
+            guard count + bytes.count > Self.mostHeld, let first = held.take() else {
+                held?.append(contentsOf: bytes)
+                return
+            }
+            try output.write(header(of: record))
+            try first.withBytes { (bytes) throws(ArchiveError) in try put(bytes, of: record) }
+        }
+        try put(bytes, of: record)
+    }
+
+    private func put(_ bytes: UnsafeRawBufferPointer, of record: Record) throws(ArchiveError) {
         guard record.isDeflated, let deflater else { return try output.write(bytes) }
         try deflater.take(bytes) { (piece) throws(ArchiveError) in try output.write(piece) }
     }
@@ -70,14 +92,25 @@ final class ZipWriter {
         guard var record = open, let sha256 = digest.take()?.finish() else {
             preconditionFailure("no entry of a zip file is open")
         }
-        if record.isDeflated { try deflater?.finish { (piece) throws(ArchiveError) in try output.write(piece) } }
         record.checksum = checksum.value
-        record.packedByteCount = output.byteCount - record.start - Int64(header(of: record).count)
-        try output.replace(header(of: record), at: record.start)
+        if let whole, let bytes = held.take() {
+            var packed: [UInt8] = []
+            whole.add(bytes, to: &packed)
+            record.packedByteCount = Int64(packed.count)
+            try output.write(header(of: record))
+            try output.write(packed)
+        } else {
+            if record.isDeflated {
+                try deflater?.finish { (piece) throws(ArchiveError) in try output.write(piece) }
+            }
+            record.packedByteCount = output.byteCount - record.start - Int64(header(of: record).count)
+            try output.replace(header(of: record), at: record.start)
+        }
         directory += directoryRecord(of: record)
         count += 1
         open = nil
-        return Entry(name: String(decoding: record.name, as: UTF8.self), sha256: sha256, byteCount: record.byteCount)
+        return Entry(
+            name: String(decoding: record.name, as: UTF8.self), sha256: sha256, byteCount: record.byteCount)
     }
 
     func add(_ name: String, _ bytes: [UInt8], isDeflated: Bool = false) throws(ArchiveError) -> Entry {
@@ -86,7 +119,8 @@ final class ZipWriter {
         return try end()
     }
 
-    /// The directory, with the records for more than 4 GiB and 65,535 entries (section 4.3.14) where they are needed.
+    /// The directory, with the records for more than 4 GiB and 65,535 entries (section 4.3.14) where they are
+    /// needed.
     func finish() throws(ArchiveError) {
         let start = output.byteCount
         try output.write(directory)
@@ -156,7 +190,8 @@ final class ZipWriter {
         bytes.add16(3 << 8 | 45)
         addCommon(record, to: &bytes)
         let isLarge =
-            record.byteCount >= 0xFFFF_FFFF || record.packedByteCount >= 0xFFFF_FFFF || record.start >= 0xFFFF_FFFF
+            record.byteCount >= 0xFFFF_FFFF || record.packedByteCount >= 0xFFFF_FFFF
+            || record.start >= 0xFFFF_FFFF
         bytes.add32(isLarge ? 0xFFFF_FFFF : UInt32(record.packedByteCount))
         bytes.add32(isLarge ? 0xFFFF_FFFF : UInt32(record.byteCount))
         bytes.add16(UInt16(record.name.count))

@@ -81,8 +81,9 @@ package final class Browser: Sendable {
         return outcome.wait { $0 }
     }
 
-    /// Ends all tabs and the browser, whose process group is killed, after a short grace where its profile stays, and
-    /// removes its folder. Returns when that is done, unless it is called on the browser's own thread.
+    /// Ends all tabs and the browser, whose process group is killed, after a short grace where its profile
+    /// stays, and removes its folder. Returns when that is done, unless it is called on the browser's own
+    /// thread.
     package func close() {
         inbox.put(.close)
         guard facts.change({ $0.thread }) != UInt(pthread_self()) else { return }

@@ -51,8 +51,8 @@ package enum BrowserProgram {
 
 /// How a browser is started.
 ///
-/// Unless it is told otherwise, it asks nothing of the network but through each page's own proxy: names do not
-/// resolve, the proxy of whatever has none of its own refuses, and what a browser does by itself is off.
+/// Unless it is told otherwise, it asks nothing of the network but through each page's own proxy: names do
+/// not resolve, the proxy of whatever has none of its own refuses, and what a browser does by itself is off.
 package struct BrowserOptions: Sendable {
     package var executable: String
     /// Base64 of the SHA-256 of public keys whose certificates are trusted, whatever they say.
@@ -83,8 +83,8 @@ package struct BrowserOptions: Sendable {
         var arguments: [String] {
             switch self {
             case .loopback:
-                // Nothing but loopback has an address, and nobody listens at the port "discard". A page without
-                // a proxy of its own thus reaches loopback, which the default rules except.
+                // Nothing but loopback has an address, and nobody listens at the port "discard". A page
+                // without a proxy of its own thus reaches loopback, which the default rules except.
                 return [
                     "--host-resolver-rules=MAP * ~NOTFOUND"
                         + " , EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1, EXCLUDE [::1]",

@@ -34,7 +34,8 @@ package struct PageOutcome: Sendable {
     /// What it did that nobody wanted, each kind once.
     package var notices: [PageNotice] = []
     package var elapsed: Duration = .zero
-    /// What the profile has, of pages that a person was shown; else what the page ended with, where that is wanted.
+    /// What the profile has, of pages that a person was shown; else what the page ended with, where that is
+    /// wanted.
     package var cookies: [BrowserCookie] = []
 
     package static let linkLimit = 10_000
@@ -74,7 +75,9 @@ extension BrowserCookie {
             let domain = json["domain"]?.string, let path = json["path"]?.string
         else { return nil }
         self.init(name, value, domain: domain, path: path)
-        if json["session"]?.bool != true { expires = json["expires"]?.double.map { Int(min(max($0, 0), 1e12)) } }
+        if json["session"]?.bool != true {
+            expires = json["expires"]?.double.map { Int(min(max($0, 0), 1e12)) }
+        }
         isSecure = json["secure"]?.bool ?? false
         isHTTPOnly = json["httpOnly"]?.bool ?? false
     }

@@ -6,8 +6,8 @@ internal import Web
 /// them, whose forms and pictures may be named as its members are. So members of a document are asked of its
 /// prototype.
 enum PageScripts {
-    /// Waits until two pictures of the page were made, on a busy machine too: by then it has asked for what came
-    /// into view. A page that makes none is not waited for.
+    /// Waits until two pictures of the page were made, on a busy machine too: by then it has asked for what
+    /// came into view. A page that makes none is not waited for.
     private static let shared = """
         const own = (name) => Reflect.get(Document.prototype, name, document);
         const frames = () => new Promise((done) => {

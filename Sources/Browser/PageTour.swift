@@ -1,7 +1,7 @@
 internal import Web
 
-/// The steps by which a page that has come to rest is looked at, one after another, as a value: what the page answered
-/// goes in, and how its tab goes on comes out.
+/// The steps by which a page that has come to rest is looked at, one after another, as a value: what the page
+/// answered goes in, and how its tab goes on comes out.
 struct PageTour: Sendable {
     enum Step: Equatable, Sendable {
         /// One of the visit's own, in the page's world.
@@ -30,6 +30,8 @@ struct PageTour: Sendable {
     private var steps: [Step]
     private(set) var hasLooked = false
 
+    /// The last screen was not the last one.
+    private(set) var isScrolling = false
     private var scrolled = 0
     private var idleScrolls = 0
     private var height = 0
@@ -120,9 +122,13 @@ struct PageTour: Sendable {
         let isEnd = !hasMoved && height <= self.height
         idleScrolls = isEnd ? idleScrolls + 1 : 0
         self.height = height
+        isScrolling = hasMoved
         if hasMoved { scrolled += 1 }
         if scrolled == 0, !hasMoved { return .onward(isAtOnce: true) }
-        if scrolled >= visit.scroll || idleScrolls > 1 { steps[0] = .scrollBack }
+        if scrolled >= visit.scroll || idleScrolls > 1 {
+            steps[0] = .scrollBack
+            isScrolling = false
+        }
         return .again
     }
 
@@ -136,7 +142,8 @@ struct PageTour: Sendable {
         for link in links { addRoute(link, of: outcome.address) }
     }
 
-    /// Routers by the fragment show what looks like pages, and is one document: each of its views is shown once.
+    /// Routers by the fragment show what looks like pages, and is one document: each of its views is shown
+    /// once.
     private mutating func addRoute(_ link: String, of address: String) {
         guard routes.count < visit.routes, let mark = link.firstIndex(of: "#") else { return }
         let fragment = String(link[mark...])

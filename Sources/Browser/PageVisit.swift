@@ -63,8 +63,8 @@ package struct PageVisit: Sendable {
     package var scripts: [String] = []
     /// A page that has asked for nothing for so long is quiet.
     package var quiet: Duration = .milliseconds(500)
-    /// How long a request without any byte keeps a page that has loaded from being quiet.
-    package var patience: Duration = .seconds(5)
+    /// How long a request without any byte keeps a page from being quiet, or from loading.
+    package var patience: Duration = .seconds(3)
     /// A script that lets nobody else run for so long is stopped.
     package var stall: Duration = .seconds(5)
     /// All in all; then what is there is taken.

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What makes and undoes codings in zlib, libdeflate, brotli and zstd, by their stable interfaces. libcurl brings along the libraries that
+// What makes and undoes codings in zlib, libdeflate, brotli, zstd and liblzma, by their stable interfaces. libcurl brings along the libraries that
 // it was built with, so they are looked up by name at run time: nobody needs their headers, and what is not there is not
 // asked for.
 
@@ -55,11 +55,36 @@ typedef struct {
     size_t size, place;
 } larder_zstd_output;
 
+/// `lzma_stream` of liblzma.
+typedef struct {
+    const uint8_t *next_in;
+    size_t avail_in;
+    uint64_t total_in;
+    uint8_t *next_out;
+    size_t avail_out;
+    uint64_t total_out;
+    const void *allocator;
+    void *state, *reserved_pointers[4];
+    uint64_t seek_place, reserved_number;
+    size_t reserved_sizes[2];
+    unsigned reserved_enums[2];
+} larder_xz_stream;
+
+/// `lzma_stream_decoder`, `lzma_code` and `lzma_end`.
+typedef int (*larder_xz_start)(larder_xz_stream *stream, uint64_t memory, uint32_t flags);
+typedef int (*larder_xz_run)(larder_xz_stream *stream, int action);
+typedef void (*larder_xz_end)(larder_xz_stream *stream);
+
 typedef void *(*larder_zstd_create)(void);
 typedef size_t (*larder_zstd_set)(void *context, int parameter, int value);
 typedef size_t (*larder_zstd_run)(void *context, larder_zstd_output *output, larder_zstd_input *input);
 /// `ZSTD_compressStream2`: the last is what is to become of what waits.
 typedef size_t (*larder_zstd_pack)(void *context, larder_zstd_output *output, larder_zstd_input *input, int end);
+/// `ZSTD_compressCCtx`, `ZSTD_decompressDCtx` and `ZSTD_compressBound`: a frame at once.
+typedef size_t (*larder_zstd_pack_whole)(
+    void *context, void *to, size_t room, const void *from, size_t size, int level);
+typedef size_t (*larder_zstd_unpack_whole)(void *context, void *to, size_t room, const void *from, size_t size);
+typedef size_t (*larder_zstd_bound)(size_t size);
 typedef unsigned (*larder_zstd_is_error)(size_t code);
 typedef size_t (*larder_zstd_free)(void *context);
 

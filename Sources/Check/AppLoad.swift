@@ -11,7 +11,8 @@ public import Web
 /// How to load an URL.
 public struct LoadOptions: Sendable {
     public var network = NetworkOptions()
-    /// What the app wants otherwise than servers say, before what its sites' rules say; see `larder help rules`.
+    /// What the app wants otherwise than servers say, before what its sites' rules say; see `larder help
+    /// rules`.
     public var rules: [String] = []
     /// Asked before a response is stored.
     public var willStore: WillStore?
@@ -24,7 +25,8 @@ public struct LoadReport: Sendable, Equatable {
     public enum Source: String, Sendable, CaseIterable {
         /// It is held, and nobody was asked.
         case held
-        /// It is held, its time is up, and its server was not asked, does not answer, or is being asked behind.
+        /// It is held, its time is up, and its server was not asked, does not answer, or is being asked
+        /// behind.
         case stale
         /// It is held, and its server says that it still holds.
         case confirmed
@@ -101,7 +103,8 @@ package final class AppLoad {
     /// Keeps what the app brings itself, unless a manifest requires another.
     package func store(_ response: WebResponse, at url: WebURL) throws(LarderError) {
         if let mismatch = required[url]?.mismatch(of: response.body) {
-            throw LarderError(.input, "\(url.href) is not what a manifest requires: \(mismatch); bring that one")
+            throw LarderError(
+                .input, "\(url.href) is not what a manifest requires: \(mismatch); bring that one")
         }
         let now = Self.now
         var arrival = Arrival(url: url, response: response, requested: now, responded: now)
@@ -167,7 +170,8 @@ package final class AppLoad {
     private static func isNotHeld(_ url: WebURL, _ how: String = "") -> LarderError {
         LarderError(
             .machine,
-            "\(url.href) is not held\(how), and the policy offline asks no server: prefetch it, or choose another")
+            "\(url.href) is not held\(how), and the policy offline asks no server: prefetch it, or choose another"
+        )
     }
 
     /// The app's own first, then those of the sites that start on the host.
@@ -202,19 +206,24 @@ package final class AppLoad {
         return try storing { () throws(StoreError) in
             let shelf = try BundleShelf(reader, folder, provesBytes: true)
             guard let response = try shelf.response(for: url, as: bundle) else { return nil }
-            let content = try response.body.flatMap { (body) throws(StoreError) in try reader.content(of: body) }
+            let content = try response.body.flatMap { (body) throws(StoreError) in
+                try reader.content(of: body)
+            }
             let entry = response.cacheEntry(profile: Self.profile, rules: rules)
             return Step(Held(response: response, bytes: try content?.load() ?? []), entry, .fresh)
         }
     }
 
     /// What is shown, with its bytes as they came. What is damaged is marked, and not held.
-    private func held(_ url: WebURL, _ policy: CachePolicy, _ rules: CacheRules) throws(LarderError) -> Held? {
+    private func held(_ url: WebURL, _ policy: CachePolicy, _ rules: CacheRules) throws(LarderError) -> Held?
+    {
         guard let reader else { return nil }
         return try storing { () throws(StoreError) in
             // Only those who take what is held, however old, are content with what stands in for it.
             let takesOthers = policy == .offline || policy == .preferCache
-            let found = takesOthers ? try reader.find(url, rules: rules)?.response : try reader.response(for: url.href)
+            let found =
+                takesOthers
+                ? try reader.find(url, rules: rules)?.response : try reader.response(for: url.href)
             guard let found else { return nil }
             guard let body = found.body else { return Held(response: found, bytes: []) }
             if let content = try reader.content(of: body), try body.isWhole(content) {
@@ -241,10 +250,12 @@ package final class AppLoad {
         var arrival = Arrival(url, answer, answer.head.fields.storable(in: Self.profile))
         if Redirect(answer.head.status, answer.head.fields, from: url) == nil {
             guard (200..<300).contains(answer.head.status) else {
-                throw LarderError(.machine, "\(url.href): the server answered \(answer.head.status); \(stays)")
+                throw LarderError(
+                    .machine, "\(url.href): the server answered \(answer.head.status); \(stays)")
             }
             if let mismatch = bundle.mismatch(of: answer.body) {
-                throw LarderError(.machine, "\(url.href): what came is not what it has to be: \(mismatch); \(stays)")
+                throw LarderError(
+                    .machine, "\(url.href): what came is not what it has to be: \(mismatch); \(stays)")
             }
             arrival.bundle = bundle
         }
@@ -253,12 +264,14 @@ package final class AppLoad {
     }
 
     private func ask(
-        _ url: WebURL, _ reach: Reach, _ fields: HTTPFields, _ policy: CachePolicy, _ rules: CacheRules, _ held: Held?,
+        _ url: WebURL, _ reach: Reach, _ fields: HTTPFields, _ policy: CachePolicy, _ rules: CacheRules,
+        _ held: Held?,
         _ entry: CacheEntry?, isConditional: Bool = false
     ) throws(LarderError) -> Step {
         let outcome = try exchange(url, reach, fields)
         let conclusion = policy.conclusion(
-            of: outcome.cacheOutcome, for: CacheRequest(url: url), entry: entry, wasConditional: isConditional,
+            of: outcome.cacheOutcome, for: CacheRequest(url: url), entry: entry,
+            wasConditional: isConditional,
             profile: Self.profile, rules: rules, now: Self.now)
         switch conclusion.reply {
         case .stored(let entry, let hit):
@@ -275,7 +288,9 @@ package final class AppLoad {
         }
         let answer = try outcome.get(asking: url)
         // A server that does not understand the conditions is asked without them.
-        if answer.head.status == 412, isConditional { return try ask(url, reach, [:], policy, rules, nil, nil) }
+        if answer.head.status == 412, isConditional {
+            return try ask(url, reach, [:], policy, rules, nil, nil)
+        }
         var arrival = Arrival(url, answer, answer.head.fields)
         if case .store(let entry, .allowed) = conclusion.change {
             arrival.response = WebResponse(url.href, entry.status, entry.fields, answer.body)
@@ -291,7 +306,8 @@ package final class AppLoad {
     /// Why a response is not kept, though its server would have it.
     private func refusal(of answer: Answer, _ url: WebURL, _ rules: CacheRules) -> String? {
         let subject = ResponseInspection.Subject(
-            url: url, status: answer.head.status, fields: answer.head.fields, beginning: Array(answer.body.prefix(4096))
+            url: url, status: answer.head.status, fields: answer.head.fields,
+            beginning: Array(answer.body.prefix(4096))
         )
         if let rule = rules.refusal(of: subject, byteCount: answer.body.count) {
             return Failure.refused(rule.text).description
@@ -368,7 +384,8 @@ package final class AppLoad {
         }
     }
 
-    /// Has the app look at it, and holds what comes of that against what is required. Gives why it is not to be stored.
+    /// Has the app look at it, and holds what comes of that against what is required. Gives why it is not to
+    /// be stored.
     private func edit(_ arrival: inout Arrival) -> String? {
         if let willStore = options.willStore, !arrival.isConfirmed {
             guard let edited = willStore(arrival.response) else { return Failure.unwanted.description }
@@ -397,7 +414,8 @@ package final class AppLoad {
             body = .new(try NewBody(scanning: arrival.response.body, fields, arrival.url, in: folder))
         }
         var new = NewResponse(
-            href: arrival.url.href, referrer: nil, status: arrival.response.status, role: arrival.held?.role ?? 1,
+            href: arrival.url.href, referrer: nil, status: arrival.response.status,
+            role: arrival.held?.role ?? 1,
             fields: fields.block, fetched: arrival.responded.secondsSinceEpoch, body: body)
         new.requested = arrival.requested.secondsSinceEpoch
         new.type = fields.contentType?.essence
@@ -416,13 +434,15 @@ package final class AppLoad {
 
 extension AppLoad.Answer {
     fileprivate init(
-        _ result: FetchResult, _ response: FetchedResponse, _ body: [UInt8], requested: HTTPDate, responded: HTTPDate
+        _ result: FetchResult, _ response: FetchedResponse, _ body: [UInt8], requested: HTTPDate,
+        responded: HTTPDate
     ) {
         var fields = response.fields
         // It described the coding that is undone.
         if fields.contains("Content-Encoding") { fields.remove("Content-Length") }
         fields.remove("Content-Encoding")
-        head = CacheAnswer(status: response.status, fields: fields, requestTime: requested, responseTime: responded)
+        head = CacheAnswer(
+            status: response.status, fields: fields, requestTime: requested, responseTime: responded)
         self.body = body
         sentFields = result.sentFields
         flags = result.exchange.map(ResponseFlags.init) ?? []
@@ -465,7 +485,8 @@ extension NewBody {
             bytes.count > Self.largestScan ? .opaque : BodyFormat(mediaType: type, url: url, body: bytes.span)
         let table = LinkScanner().scan(bytes.span, as: format, charset: type?.charset) { _, _ in }
         try self.init(
-            .bytes(bytes), form: "\(format.name);\(table.encoding.name)", title: table.title, links: table.encoded(),
+            .bytes(bytes), form: "\(format.name);\(table.encoding.name)", title: table.title,
+            links: table.encoded(),
             in: folder)
     }
 

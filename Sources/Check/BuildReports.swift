@@ -92,8 +92,9 @@ extension CheckReport.Verdict {
     }
 }
 
-/// A check in the XML that CI servers collect: a suite for each place, a case for each item. It has no attribute that
-/// Jenkins' schema (junit-10.xsd) does not know; where the manifest has an item stands in the text of what failed.
+/// A check in the XML that CI servers collect: a suite for each place, a case for each item. It has no
+/// attribute that Jenkins' schema (junit-10.xsd) does not know; where the manifest has an item stands in the
+/// text of what failed.
 struct JUnitReport {
     private let report: CheckReport
 
@@ -107,14 +108,16 @@ struct JUnitReport {
         let counts = Self.counts(report.items.count * places.count, failures)
         let suites = places.flatMap(suite)
         let lines =
-            ["<?xml version=\"1.0\" encoding=\"UTF-8\"?>", "<testsuites name=\"larder check\"\(counts)>"] + suites
+            ["<?xml version=\"1.0\" encoding=\"UTF-8\"?>", "<testsuites name=\"larder check\"\(counts)>"]
+            + suites
             + ["</testsuites>"]
         return lines.joined(separator: "\n")
     }
 
     private func suite(at place: Int) -> [String] {
         let counts =
-            Self.counts(report.items.count, failureCount(at: place)) + " skipped=\"\(skippedCount(at: place))\""
+            Self.counts(report.items.count, failureCount(at: place))
+            + " skipped=\"\(skippedCount(at: place))\""
         let name = XMLText.attribute("name", report.places[place])
         let cases = report.items.flatMap { testCase(of: $0, at: place) }
         return ["  <testsuite\(name)\(counts)>"] + cases + ["  </testsuite>"]
@@ -122,7 +125,9 @@ struct JUnitReport {
 
     private func testCase(of item: CheckReport.Item, at place: Int) -> [String] {
         let finding = item.findings[place]
-        var start = "    <testcase" + XMLText.attribute("name", item.name) + XMLText.attribute("classname", report.name)
+        var start =
+            "    <testcase" + XMLText.attribute("name", item.name)
+            + XMLText.attribute("classname", report.name)
         start += " time=\"0\""
         if report.fails(finding, of: item) {
             let message = XMLText.attribute("message", finding.sentence)
@@ -195,7 +200,9 @@ struct TAPReport {
         var members = [("verdict", finding.verdict.rawValue), ("url", finding.url)]
         if let detail = finding.explanation { members.append(("message", detail)) }
         var lines = members.map { "  \($0): \(Self.quoted($1))" }
-        if !item.chain.isEmpty { lines.append("  chain: [\(item.chain.map(Self.quoted).joined(separator: ", "))]") }
+        if !item.chain.isEmpty {
+            lines.append("  chain: [\(item.chain.map(Self.quoted).joined(separator: ", "))]")
+        }
         return ["  ---"] + lines + ["  ..."]
     }
 
@@ -212,8 +219,8 @@ struct TAPReport {
     }
 }
 
-/// A check as annotations in a log of GitHub Actions: what fails is an error at the manifest's line, what is only worth
-/// knowing a warning or a notice.
+/// A check as annotations in a log of GitHub Actions: what fails is an error at the manifest's line, what is
+/// only worth knowing a warning or a notice.
 struct GitHubReport {
     private let report: CheckReport
 
@@ -232,7 +239,9 @@ struct GitHubReport {
         return lines.joined(separator: "\n")
     }
 
-    private func annotation(of item: CheckReport.Item, _ finding: CheckReport.Finding, at place: String) -> String {
+    private func annotation(of item: CheckReport.Item, _ finding: CheckReport.Finding, at place: String)
+        -> String
+    {
         var properties: [String] = []
         if let line = item.line { properties += ["file=\(Self.property(report.name))", "line=\(line)"] }
         properties.append("title=\(Self.property("larder check: \(finding.verdict.rawValue)"))")
@@ -269,8 +278,9 @@ enum XMLText {
     /// With a space before it.
     static func attribute(_ name: String, _ value: String) -> String { " \(name)=\"\(escaped(value))\"" }
 
-    /// For content and for attributes in double quotes. What no XML may contain becomes U+FFFD (XML 1.0, section 2.2); line
-    /// breaks are written as references, since a parser makes spaces of them in attributes.
+    /// For content and for attributes in double quotes. What no XML may contain becomes U+FFFD (XML 1.0,
+    /// section 2.2); line breaks are written as references, since a parser makes spaces of them in
+    /// attributes.
     static func escaped(_ text: String) -> String {
         text.escaping { scalar in
             switch scalar {

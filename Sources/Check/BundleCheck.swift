@@ -7,7 +7,8 @@ package import System
 internal import Web
 
 extension CheckReport {
-    /// Nothing can be said of the bundles of a manifest that cannot be had, and a check of nothing is not clean.
+    /// Nothing can be said of the bundles of a manifest that cannot be had, and a check of nothing is not
+    /// clean.
     init(ofMissing manifest: String, _ error: LarderError, failsOn: Set<Verdict>) {
         let finding = Finding(
             url: manifest, verdict: .missing, detail: "\(error); none of its bundles was looked at")
@@ -28,16 +29,19 @@ package struct BundleCheck {
     private let releases: KnownReleases
     private let progress: (@Sendable (WorkProgress) -> Void)?
 
-    /// Compares every bundle of the manifest with the digests that it gives, at every place that is asked for.
+    /// Compares every bundle of the manifest with the digests that it gives, at every place that is asked
+    /// for.
     ///
-    /// - Throws: `LarderError` of kind `.input` for a manifest that is not there or says what it must not, `.machine` when the
-    ///   store or this machine fails, `.interrupted`. A manifest that its server does not give is in the report.
+    /// - Throws: `LarderError` of kind `.input` for a manifest that is not there or says what it must not,
+    ///   `.machine` when the store or this machine fails, `.interrupted`. A manifest that its server does not
+    ///   give is in the report.
     package static func report(
         on manifest: String, _ options: CheckOptions, in folder: StoreFolder, _ interruption: Interruption
     ) throws(LarderError) -> CheckReport {
         let source: ManifestSource
         do throws(LarderError) {
-            source = try ManifestSource(manifest, options: options, folder: folder, interruption: interruption)
+            source = try ManifestSource(
+                manifest, options: options, folder: folder, interruption: interruption)
         } catch  where error.isOfServer {
             return CheckReport(ofMissing: manifest, error, failsOn: options.failsOn)
         }
@@ -147,10 +151,13 @@ package struct BundleCheck {
         for (place, column) in columns.enumerated() {
             guard let local = column.local else { continue }
             let numbers = targets.indices.filter {
-                found[place][$0]?.lacksDifference == true && found[livePlace][$0]?.finding.verdict == .verified
+                found[place][$0]?.lacksDifference == true
+                    && found[livePlace][$0]?.finding.verdict == .verified
             }
             let bodies = numbers.compactMap { number in
-                local.content(of: targets[number].urls[column.base], column).map { (number: number, content: $0) }
+                local.content(of: targets[number].urls[column.base], column).map {
+                    (number: number, content: $0)
+                }
             }
             for (body, difference) in zip(bodies, try live.differences(of: bodies)) {
                 guard let difference else { continue }
@@ -164,7 +171,9 @@ package struct BundleCheck {
         let expected = source.manifest.version.map { "version \($0)" } ?? "what the manifest says"
         for place in found.indices {
             for number in targets.indices {
-                guard let examination = found[place][number], let measured = examination.measured else { continue }
+                guard let examination = found[place][number], let measured = examination.measured else {
+                    continue
+                }
                 found[place][number]?.finding = releases.explain(
                     examination.finding, of: targets[number].bundle, measured: measured, expected: expected)
             }
@@ -174,7 +183,8 @@ package struct BundleCheck {
     private func items(_ found: [[Examination?]]) -> [CheckReport.Item] {
         targets.enumerated().map { number, target in
             CheckReport.Item(
-                name: target.bundle.reference, line: target.line, isRequired: target.bundle.isRequired, chain: [],
+                name: target.bundle.reference, line: target.line, isRequired: target.bundle.isRequired,
+                chain: [],
                 findings: zip(columns, found).map { column, examinations in
                     CheckReport.Finding(
                         url: column.name(of: target.urls[column.base]),
@@ -184,8 +194,8 @@ package struct BundleCheck {
     }
 }
 
-/// Finds pages that ask for chunks of another release than the manifest's: the site's start pages, and pages that the
-/// manifest lists.
+/// Finds pages that ask for chunks of another release than the manifest's: the site's start pages, and pages
+/// that the manifest lists.
 struct PageSkews {
     private let pages: [[WebURL]]
     /// For each base.
@@ -200,11 +210,16 @@ struct PageSkews {
         self.columns = columns
         // A manifest without hashed names says nothing of releases, and costs no request.
         let isHashed = targets.contains { HashedName($0.bundle.reference) != nil }
-        names = source.bases.indices.map { base in ReleaseNames(isHashed ? targets.map { $0.urls[base] } : []) }
+        names = source.bases.indices.map { base in ReleaseNames(isHashed ? targets.map { $0.urls[base] } : [])
+        }
         pages = source.bases.indices.map { base in
             guard isHashed else { return [] }
-            let start = source.manifest.start.compactMap { WebURL($0, base: source.bases[base].url)?.withoutFragment }
-            let listed = targets.map { $0.urls[base] }.filter { $0.path.hasSuffix("/") || $0.path.hasSuffix(".html") }
+            let start = source.manifest.start.compactMap {
+                WebURL($0, base: source.bases[base].url)?.withoutFragment
+            }
+            let listed = targets.map { $0.urls[base] }.filter {
+                $0.path.hasSuffix("/") || $0.path.hasSuffix(".html")
+            }
             var seen: Set<WebURL> = []
             return (start + listed).filter { $0.isHTTP && seen.insert($0).inserted }
         }
@@ -212,8 +227,8 @@ struct PageSkews {
 
     /// An item for each page that is of another release at some place.
     ///
-    /// - Parameter isVerified: whether the page at this place is, by its own digest, the manifest's: then it is of its release, and
-    ///   is not looked into.
+    /// - Parameter isVerified: whether the page at this place is, by its own digest, the manifest's: then it
+    ///   is of its release, and is not looked into.
     func items(
         _ interruption: Interruption, isVerified: (_ place: Int, _ page: WebURL) -> Bool
     ) throws(LarderError) -> [CheckReport.Item] {

@@ -6,7 +6,8 @@ internal import Synchronization
 package import System
 package import Web
 
-/// Stands between a visit and its readers: it may be published when the bundles that a manifest requires verify in it.
+/// Stands between a visit and its readers: it may be published when the bundles that a manifest requires
+/// verify in it.
 package struct BundleGate: Sendable {
     private let manifest: ManifestSource
     private let folder: StoreFolder
@@ -28,7 +29,8 @@ package struct BundleGate: Sendable {
         var start: [WebURL] = []
         for text in manifest.manifest.start {
             guard let url = WebURL(text, base: manifest.bases[0].url) else {
-                throw LarderError(.input, "\(manifest.name): \"\(text)\" is relative: say to what", remedy: .base)
+                throw LarderError(
+                    .input, "\(manifest.name): \"\(text)\" is relative: say to what", remedy: .base)
             }
             guard url.isHTTP else {
                 throw LarderError(
@@ -42,8 +44,8 @@ package struct BundleGate: Sendable {
         return start
     }
 
-    /// What the bundles are called by where nothing else names them: where the manifest is said to be, or is, else the
-    /// origin of the first.
+    /// What the bundles are called by where nothing else names them: where the manifest is said to be, or is,
+    /// else the origin of the first.
     package func home() throws(LarderError) -> WebURL {
         if let root = manifest.bases[0].root { return root.key }
         guard let first = targets.first?.urls[0], let origin = WebURL(first.origin + "/") else {
@@ -78,7 +80,9 @@ package struct BundleGate: Sendable {
     package func documents(ofSite name: String) -> [CrawlPlan.Document] {
         let kept = KeptManifest(manifest)
         return [CrawlPlan.Document(href: name, request: .manifest, fields: kept.fields, bytes: kept.bytes)]
-            + manifest.answers.map { CrawlPlan.Document(href: $0.url.href, fields: $0.fields, bytes: $0.bytes) }
+            + manifest.answers.map {
+                CrawlPlan.Document(href: $0.url.href, fields: $0.fields, bytes: $0.bytes)
+            }
     }
 
     /// The site's name, where the manifest gives one.
@@ -90,8 +94,8 @@ package struct BundleGate: Sendable {
     /// What is to be fetched beside the pages: no page may link to it.
     package var bundles: [WebURL] { targets.map { $0.urls[0] } }
 
-    /// What the larder would show of the bundles if the visit were published, all of whose responses are stored by now. It
-    /// may be published when the report is clean. Blocks.
+    /// What the larder would show of the bundles if the visit were published, all of whose responses are
+    /// stored by now. It may be published when the report is clean. Blocks.
     ///
     /// - Parameter refused: what came and did not match, by URL.
     package func report(
@@ -116,14 +120,18 @@ package struct BundleGate: Sendable {
         }
         let items = zip(targets, found).map { target, finding in
             CheckReport.Item(
-                name: target.bundle.reference, line: target.line, isRequired: target.bundle.isRequired, chain: [],
-                findings: [finding ?? CheckReport.Finding(url: target.urls[0].href, .missing("it was not looked at"))])
+                name: target.bundle.reference, line: target.line, isRequired: target.bundle.isRequired,
+                chain: [],
+                findings: [
+                    finding ?? CheckReport.Finding(url: target.urls[0].href, .missing("it was not looked at"))
+                ])
         }
         let report = CheckReport(
             subject: .manifest(manifest.name), places: ["visit \(visit)"], items: items, failsOn: failsOn)
         // What did not pass is not what is shown, of which the manifest before tells.
         if report.isClean {
-            try VerdictNotes.keep(zip(targets, items).map { ($0.urls[0], $1.findings[0]) }, visit: visit, in: folder)
+            try VerdictNotes.keep(
+                zip(targets, items).map { ($0.urls[0], $1.findings[0]) }, visit: visit, in: folder)
         }
         return report
     }
@@ -160,7 +168,8 @@ package struct KeptManifest: Sendable, Equatable {
 }
 
 extension KeptManifest {
-    /// The manifest that is in force for what a site shows: the one that its published visit was held against. Nil for none.
+    /// The manifest that is in force for what a site shows: the one that its published visit was held
+    /// against. Nil for none.
     package static func inForce(of site: String, _ reader: StoreReader) throws(StoreError) -> KeptManifest? {
         try reader.response(for: site, request: .manifest).flatMap { (row) throws(StoreError) in
             try KeptManifest(row, reader)
@@ -175,7 +184,8 @@ private struct ManifestInForce {
     let plan: ManifestPlan
     let row: StoredResponse
 
-    /// Of two that require different things of one body, the younger visit is the one that readers see: it comes first.
+    /// Of two that require different things of one body, the younger visit is the one that readers see: it
+    /// comes first.
     static func all(_ reader: StoreReader) throws(StoreError) -> [ManifestInForce] {
         var all: [ManifestInForce] = []
         for site in try reader.settingsWithManifest() {
@@ -198,7 +208,9 @@ package final class RequirementsInForce: Sendable {
     ///
     /// - Parameter own: a site that speaks for itself.
     /// - Throws: for a manifest that cannot be read any more.
-    package static func all(in folder: StoreFolder, besides own: String? = nil) throws(StoreError) -> Requirements {
+    package static func all(in folder: StoreFolder, besides own: String? = nil) throws(StoreError)
+        -> Requirements
+    {
         var requirements = Requirements()
         guard folder.exists else { return requirements }
         do throws(StoreError) {
@@ -215,7 +227,9 @@ package final class RequirementsInForce: Sendable {
     package func read(_ reader: StoreReader) throws(StoreError) -> Requirements {
         let manifests = try ManifestInForce.all(reader)
         let key = manifests.flatMap { [$0.site, $0.settings, "\($0.row.visit) \($0.row.body?.id ?? 0)"] }
-        if let requirements = known.withLock({ $0.key == key ? $0.requirements : nil }) { return requirements }
+        if let requirements = known.withLock({ $0.key == key ? $0.requirements : nil }) {
+            return requirements
+        }
         var requirements = Requirements()
         for manifest in manifests {
             guard let kept = try KeptManifest(manifest.row, reader) else { continue }
@@ -233,7 +247,9 @@ extension ManifestPlan {
         do throws(LarderError) {
             let source = try ManifestSource(kept, options: checkOptions())
             var requirements = Requirements()
-            for target in try CheckTarget.all(of: source) { requirements.require(target.bundle, at: target.urls[0]) }
+            for target in try CheckTarget.all(of: source) {
+                requirements.require(target.bundle, at: target.urls[0])
+            }
             return requirements
         } catch {
             throw StoreError(
@@ -257,7 +273,8 @@ enum VerdictNotes {
             let body = try reader.answer(at: url, visit: visit)?.1
             verdicts.append(
                 BundleVerdict(
-                    href: url.withoutFragment.href, sha256: body?.sha256 ?? [], name: finding.verdict.rawValue,
+                    href: url.withoutFragment.href, sha256: body?.sha256 ?? [],
+                    name: finding.verdict.rawValue,
                     detail: finding.detail, isGood: finding.verdict == .verified))
         }
         try NoteBook(folder).note(verdicts: verdicts)

@@ -16,7 +16,8 @@ public struct CheckOptions: Sendable {
         case folder(String)
     }
 
-    /// What may mean something else, or agree by chance: it is told, and neither fails a check nor proves anything.
+    /// What may mean something else, or agree by chance: it is told, and neither fails a check nor proves
+    /// anything.
     public enum Evidence: Sendable, Hashable {
         /// ETags that are MD5s, as S3 gives them to what was stored in one piece.
         case entityTags
@@ -28,11 +29,12 @@ public struct CheckOptions: Sendable {
         }
     }
 
-    /// All of them in one run, side by side. Each of the bases is looked at live, and as it is held. Where there is none it
-    /// is live; for a list of checksums, the folder in which the list is.
+    /// All of them in one run, side by side. Each of the bases is looked at live, and as it is held. Where
+    /// there is none it is live; for a list of checksums, the folder in which the list is.
     public var places: [Place] = []
-    /// What the manifest's relative URLs are relative to: production, staging. A manifest that was fetched brings its own, and
-    /// so does one that names where its site starts. URLs on the manifest's own origin follow; those elsewhere stay.
+    /// What the manifest's relative URLs are relative to: production, staging. A manifest that was fetched
+    /// brings its own, and so does one that names where its site starts. URLs on the manifest's own origin
+    /// follow; those elsewhere stay.
     public var bases: [String] = []
     /// Manifests of other releases: a body that is as one of them says is of that release.
     public var releases: [String] = []
@@ -98,7 +100,9 @@ struct CheckTarget: Sendable {
     ) throws(LarderError) -> WebURL {
         guard var url = WebURL(bundle.reference, base: base.url) else {
             let name = bundle.reference
-            guard base.url == nil else { throw LarderError(.input, "\(source.name): \"\(name)\" is not a URL") }
+            guard base.url == nil else {
+                throw LarderError(.input, "\(source.name): \"\(name)\" is not a URL")
+            }
             throw LarderError(
                 .input, "\(source.name): \"\(name)\" is relative: say to what", remedy: .base)
         }
@@ -109,7 +113,8 @@ struct CheckTarget: Sendable {
                 remedy: .base
             )
         }
-        // What is on the manifest's own origin is the site's, and moves with it; what is elsewhere stays there.
+        // What is on the manifest's own origin is the site's, and moves with it; what is elsewhere stays
+        // there.
         if base.isGiven, url.origin == source.home?.origin, let moved = WebURL(url.target, base: base.root) {
             url = moved
         }

@@ -58,7 +58,8 @@ public struct CheckReport: Sendable, Equatable {
     public struct Finding: Sendable, Equatable {
         public let url: String
         public let verdict: Verdict
-        /// What differs, or why nothing can be said; of a verified one how it was found, where that is worth a word.
+        /// What differs, or why nothing can be said; of a verified one how it was found, where that is worth
+        /// a word.
         public let detail: String?
         /// What else was noticed, and changes nothing about the verdict.
         public var remarks: [String] = []
@@ -94,7 +95,9 @@ public struct CheckReport: Sendable, Equatable {
     }
 
     /// Nothing that was asked to fail does.
-    public var isClean: Bool { items.allSatisfy { item in item.findings.allSatisfy { !fails($0, of: item) } } }
+    public var isClean: Bool {
+        items.allSatisfy { item in item.findings.allSatisfy { !fails($0, of: item) } }
+    }
 
     public func fails(_ finding: Finding, of item: Item) -> Bool {
         item.isRequired && failsOn.contains(finding.verdict)
@@ -153,7 +156,9 @@ extension Bundle {
     func adding(_ fields: HTTPFields, _ evidence: Evidence) -> Bundle {
         var bundle = self
         bundle.claims += Claim.list(from: fields)
-        if evidence.hasEntityTags, let tag = fields.entityTag, let claim = Claim(tag) { bundle.claims.append(claim) }
+        if evidence.hasEntityTags, let tag = fields.entityTag, let claim = Claim(tag) {
+            bundle.claims.append(claim)
+        }
         return bundle
     }
 }
@@ -169,8 +174,8 @@ struct ManifestLines {
         self.source = source
     }
 
-    /// The line of each, counted from 1; nil where it does not stand there as such. In a manifest's own order this takes time
-    /// linear in it.
+    /// The line of each, counted from 1; nil where it does not stand there as such. In a manifest's own order
+    /// this takes time linear in it.
     func lines(of references: [String]) -> [Int?] {
         var lines: [Int?] = []
         lines.reserveCapacity(references.count)
@@ -180,7 +185,8 @@ struct ManifestLines {
         for reference in references {
             var found: Int?
             if misses < Self.mostMisses {
-                found = offset(of: reference, from: start) ?? (start > 0 ? offset(of: reference, from: 0) : nil)
+                found =
+                    offset(of: reference, from: start) ?? (start > 0 ? offset(of: reference, from: 0) : nil)
             }
             guard let found else {
                 misses += 1
@@ -188,7 +194,9 @@ struct ManifestLines {
                 continue
             }
             if found < counted.offset { counted = (0, 1) }
-            for index in counted.offset..<found where source[index] == UInt8(ascii: "\n") { counted.line += 1 }
+            for index in counted.offset..<found where source[index] == UInt8(ascii: "\n") {
+                counted.line += 1
+            }
             counted.offset = found
             lines.append(counted.line)
             start = found + reference.utf8.count
@@ -217,7 +225,8 @@ struct ManifestLines {
 
     private static func isBorder(_ byte: UInt8) -> Bool {
         switch byte {
-        case 0...0x20, UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"), UInt8(ascii: "("), UInt8(ascii: ")"),
+        case 0...0x20, UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"), UInt8(ascii: "("),
+            UInt8(ascii: ")"),
             UInt8(ascii: "*"), UInt8(ascii: "="), UInt8(ascii: ">"), UInt8(ascii: "<"):
             true
         default: false

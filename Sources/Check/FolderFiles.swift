@@ -30,7 +30,9 @@ struct FolderFiles {
         skipped.sort { $0.name < $1.name }
     }
 
-    private mutating func add(_ names: [[UInt8]], of folder: String, below prefix: String, _ folders: inout [String]) {
+    private mutating func add(
+        _ names: [[UInt8]], of folder: String, below prefix: String, _ folders: inout [String]
+    ) {
         for bytes in names {
             let name = String(decoding: bytes, as: UTF8.self)
             guard name.utf8.elementsEqual(bytes) else {

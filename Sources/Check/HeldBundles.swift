@@ -4,8 +4,9 @@ package import Fetch
 package import Store
 package import Web
 
-/// Compares held bodies with bundles. What was hashed before is not hashed again: the SHA-256 of a body is its key, and its
-/// MD5 is computed once and kept. Bytes that changed on the disk since are what an inspection is for.
+/// Compares held bodies with bundles. What was hashed before is not hashed again: the SHA-256 of a body is
+/// its key, and its MD5 is computed once and kept. Bytes that changed on the disk since are what an
+/// inspection is for.
 struct HeldBundles {
     private let reader: StoreReader
     private var md5s: KnownMD5s
@@ -51,22 +52,28 @@ struct HeldBundles {
         try md5s.keep(in: folder)
     }
 
-    private static let isGone = Examination.missing("its bytes are gone, or damaged on the disk; see: larder fsck")
+    private static let isGone = Examination.missing(
+        "its bytes are gone, or damaged on the disk; see: larder fsck")
 
     private static let known: Set<DigestAlgorithm> = [.md5, .sha256]
 }
 
 extension StoreReader {
-    /// The answer with a body that a URL leads to, by way of stored redirects; of a visit, as it is shown once that is published.
+    /// The answer with a body that a URL leads to, by way of stored redirects; of a visit, as it is shown
+    /// once that is published.
     func answer(at url: WebURL, visit: Int64? = nil) throws(StoreError) -> (StoredResponse, StoredBody)? {
         var url = url
         for _ in 0...20 {
             let found =
-                if let visit { try response(for: url.href, shownBy: visit) } else { try response(for: url.href) }
+                if let visit { try response(for: url.href, shownBy: visit) } else {
+                    try response(for: url.href)
+                }
             guard let response = found else { return nil }
             if let body = response.body { return (response, body) }
             let location = HTTPFields(block: response.fields.utf8.span)["Location"]
-            guard response.isRedirect, let location, let target = WebURL(location, base: url) else { return nil }
+            guard response.isRedirect, let location, let target = WebURL(location, base: url) else {
+                return nil
+            }
             url = target.withoutFragment
         }
         return nil

@@ -125,8 +125,10 @@ extension WebURL {
     /// An address as a person writes it; see `typed`.
     ///
     /// - Throws: `LarderError` of kind `.input` for what is no http or https URL.
-    package static func start(_ text: String) throws(LarderError) -> WebURL {
-        do throws(URLMistake) { return try typed(text) } catch { throw LarderError(error) }
+    package static func start(_ text: String, mayBeWord: Bool = false) throws(LarderError) -> WebURL {
+        do throws(URLMistake) { return try typed(text, mayBeWord: mayBeWord) } catch {
+            throw LarderError(error)
+        }
     }
 
     /// All of them, and the first, which names the site.

@@ -22,7 +22,10 @@ struct LiveBundles {
     /// When everything is wrong, to ask for all of it again would say nothing new.
     private static let mostAskedAgain = 100
 
-    init(_ targets: [CheckTarget], base: Int, _ evidence: Evidence, _ interruption: Interruption, _ tally: WorkTally) {
+    init(
+        _ targets: [CheckTarget], base: Int, _ evidence: Evidence, _ interruption: Interruption,
+        _ tally: WorkTally
+    ) {
         self.targets = targets
         self.base = base
         self.evidence = evidence
@@ -49,7 +52,8 @@ struct LiveBundles {
         return looks.map { $0?.examination }
     }
 
-    /// Where bodies that are at hand and do not match first differ from what comes; nil where that says nothing.
+    /// Where bodies that are at hand and do not match first differ from what comes; nil where that says
+    /// nothing.
     func differences(of bodies: [(number: Int, content: BodyContent)]) throws(LarderError) -> [Difference?] {
         let tasks = bodies.prefix(Self.mostAskedAgain).map {
             LiveBodies.Task(number: $0.number, good: Examination.GoodBody(place: "", content: $0.content))
@@ -57,9 +61,11 @@ struct LiveBundles {
         return try look(tasks).map { $0?.difference?.reversed }
     }
 
-    /// What came of each task, in their order. What fails in this machine says nothing about a bundle, and would go on for all
-    /// the others.
-    private func look(_ tasks: [LiveBodies.Task], _ tally: WorkTally? = nil) throws(LarderError) -> [LiveLook?] {
+    /// What came of each task, in their order. What fails in this machine says nothing about a bundle, and
+    /// would go on for all the others.
+    private func look(_ tasks: [LiveBodies.Task], _ tally: WorkTally? = nil) throws(LarderError)
+        -> [LiveLook?]
+    {
         guard !tasks.isEmpty else { return [] }
         let threads = min(Machine.coreCount, Self.mostThreads)
         let (targets, base, evidence, interruption) = (targets, base, evidence, interruption)
@@ -73,7 +79,8 @@ struct LiveBundles {
                     next: {
                         guard let place = next() else { return nil }
                         let task = tasks[place]
-                        var request = FetchRequest(number: UInt32(place), url: targets[task.number].urls[base])
+                        var request = FetchRequest(
+                            number: UInt32(place), url: targets[task.number].urls[base])
                         request.keepsCoding = task.keepsCoding
                         return request
                     },
@@ -174,14 +181,19 @@ final class LiveBodies: BodyReceiver {
             if failure.kind == .machine { self.failure = self.failure ?? failure }
             return LiveLook(status: status, examination: .missing(failure.description))
         case .success:
-            guard var run else { return LiveLook(status: status, examination: .missing("nothing was answered")) }
+            guard var run else {
+                return LiveLook(status: status, examination: .missing("nothing was answered"))
+            }
             let measured = run.meter.measurement()
             var look = LiveLook(
-                status: status, examination: Examination(run.bundle.finding(on: measured), measured: measured))
+                status: status, examination: Examination(run.bundle.finding(on: measured), measured: measured)
+            )
             look.answered = run.bundle
             look.measured = measured
             look.wantsEncoded = run.isCoded && !run.bundle.algorithms(of: .encoded).isEmpty
-            if let good = run.comparison?.good { look.difference = run.comparison?.meter.finish(expected: good.next) }
+            if let good = run.comparison?.good {
+                look.difference = run.comparison?.meter.finish(expected: good.next)
+            }
             return look
         }
     }
@@ -211,7 +223,9 @@ struct LiveLook: Sendable {
 
     /// With the bytes as they were sent, which another look has measured.
     func examination(withEncoded other: LiveLook) -> Examination {
-        guard let measured, let sent = other.measured?.decoded, let bundle = other.answered else { return examination }
+        guard let measured, let sent = other.measured?.decoded, let bundle = other.answered else {
+            return examination
+        }
         let both = Measurement(decoded: measured.decoded, encoded: sent)
         return Examination(bundle.finding(on: both), measured: both)
     }

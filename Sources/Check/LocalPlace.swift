@@ -28,7 +28,9 @@ enum LocalPlace: Sendable {
                     give(number, try bundles.examination(of: target.bundle, at: target.urls[column.base]))
                 }
                 // One after the other: each is a writer of the store.
-                let kept = keeping.withLock { _ in Result { () throws(StoreError) in try bundles.keep(in: folder) } }
+                let kept = keeping.withLock { _ in
+                    Result { () throws(StoreError) in try bundles.keep(in: folder) }
+                }
                 try kept.get()
             }
         case .folder(let folder):
@@ -51,10 +53,13 @@ enum LocalPlace: Sendable {
     func content(of url: WebURL, _ column: CheckColumn) -> BodyContent? {
         switch self {
         case .held(let folder):
-            guard let reader = try? StoreReader(folder), let body = try? reader.body(at: url) else { return nil }
+            guard let reader = try? StoreReader(folder), let body = try? reader.body(at: url) else {
+                return nil
+            }
             return try? reader.content(of: body)
         case .folder(let folder):
-            guard case .file(let file) = folder.answer(for: folder.relativePath(of: url, base: column.root)) else {
+            guard case .file(let file) = folder.answer(for: folder.relativePath(of: url, base: column.root))
+            else {
                 return nil
             }
             return .file(path: file)
@@ -62,7 +67,8 @@ enum LocalPlace: Sendable {
     }
 }
 
-/// A folder that a server would show: which file answers for an URL. It leads nowhere else, by dots or by links.
+/// A folder that a server would show: which file answers for an URL. It leads nowhere else, by dots or by
+/// links.
 struct SiteFolder: Sendable {
     /// As it was named.
     let path: String
@@ -93,8 +99,8 @@ struct SiteFolder: Sendable {
         case refused(String)
     }
 
-    /// The file's path below the folder, as the URL has it: without what both have with the base in common, and without its
-    /// query.
+    /// The file's path below the folder, as the URL has it: without what both have with the base in common,
+    /// and without its query.
     func relativePath(of url: WebURL, base: WebURL?) -> String {
         var path = url.path[...]
         if let base, base.origin == url.origin, let slash = base.path.utf8.lastIndex(of: UInt8(ascii: "/")) {
@@ -139,7 +145,9 @@ struct SiteFolder: Sendable {
     }
 
     private static func percentDecoded(_ text: some Collection<UInt8>) -> [UInt8] {
-        func value(_ digit: UInt8) -> UInt8? { Character(UnicodeScalar(digit)).hexDigitValue.map { UInt8($0) } }
+        func value(_ digit: UInt8) -> UInt8? {
+            Character(UnicodeScalar(digit)).hexDigitValue.map { UInt8($0) }
+        }
         let bytes = Array(text)
         var decoded: [UInt8] = []
         var index = 0

@@ -11,7 +11,8 @@ package struct ManifestSource: Sendable {
     package let name: String
     let bytes: [UInt8]
     let manifest: Manifest
-    /// Where the manifest's own site is: what is on this origin is the site's, and moves to a base that is given.
+    /// Where the manifest's own site is: what is on this origin is the site's, and moves to a base that is
+    /// given.
     let home: WebURL?
     /// Never empty.
     let bases: [Base]
@@ -45,7 +46,9 @@ package struct ManifestSource: Sendable {
         var answers: [Answer] = []
         func load(_ place: ManifestLoader.Place) throws(LarderError) -> [UInt8] {
             let (fields, bytes) = try loader.load(place)
-            if let url = place.url, let fields { answers.append(Answer(url: url.key, fields: fields, bytes: bytes)) }
+            if let url = place.url, let fields {
+                answers.append(Answer(url: url.key, fields: fields, bytes: bytes))
+            }
             return bytes
         }
         var place = ManifestLoader.Place(name)
@@ -73,7 +76,8 @@ package struct ManifestSource: Sendable {
             throw LarderError(error)
         }
         try self.init(
-            manifest, kept.bytes, ManifestLoader.Place(kept.place), declaredBase: kept.declaredBase, [], options)
+            manifest, kept.bytes, ManifestLoader.Place(kept.place), declaredBase: kept.declaredBase, [],
+            options)
     }
 
     private init(
@@ -92,10 +96,13 @@ package struct ManifestSource: Sendable {
         var bases: [Base] = []
         for text in options.bases {
             let given = try WebURL.start(text)
-            bases.append(Base(root: given, url: base.flatMap { WebURL($0, base: given) } ?? given, isGiven: true))
+            bases.append(
+                Base(root: given, url: base.flatMap { WebURL($0, base: given) } ?? given, isGiven: true))
         }
         let isAtHome = own == nil && bases.isEmpty && manifest.format == .checksums
-        places = options.places.isEmpty ? [isAtHome ? .folder(Self.folder(of: place.name)) : .live] : options.places
+        places =
+            options.places.isEmpty
+            ? [isAtHome ? .folder(Self.folder(of: place.name)) : .live] : options.places
         // Where only folders are looked at, a path is enough.
         let isPath = places.allSatisfy(\.isFolder)
         let usual = own ?? (isPath ? base.flatMap { WebURL($0, base: .nowhere) } ?? .nowhere : nil)
@@ -197,7 +204,8 @@ struct ManifestLoader {
             return try WholeFile.beginning(of: path, Self.mostBytes + 1)
         } catch {
             throw LarderError(
-                .input, "cannot read the manifest \(path): \(error.reason); name a file or a URL that is there")
+                .input,
+                "cannot read the manifest \(path): \(error.reason); name a file or a URL that is there")
         }
     }
 
@@ -219,14 +227,17 @@ struct ManifestLoader {
         let content: BodyContent?
         do throws(StoreError) {
             let reader = try StoreReader(folder)
-            content = try reader.body(at: url).flatMap { (body) throws(StoreError) in try reader.content(of: body) }
+            content = try reader.body(at: url).flatMap { (body) throws(StoreError) in
+                try reader.content(of: body)
+            }
         } catch {
             throw LarderError(error)
         }
         switch content {
         case .bytes(let bytes): return bytes
         case .file(let path): return try read(path)
-        case nil: throw LarderError(.input, "the larder does not hold the manifest \(url.href): prefetch it first")
+        case nil:
+            throw LarderError(.input, "the larder does not hold the manifest \(url.href): prefetch it first")
         }
     }
 }

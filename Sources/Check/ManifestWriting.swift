@@ -28,7 +28,8 @@ public struct ManifestReport: Sendable, Equatable {
 extension ManifestReport {
     /// Of the files of a folder, which are hashed on all cores. Blocks.
     ///
-    /// - Throws: `LarderError` of kind `.input` for a folder that cannot be read or has no files, `.interrupted`.
+    /// - Throws: `LarderError` of kind `.input` for a folder that cannot be read or has no files,
+    ///   `.interrupted`.
     package init(ofFolder path: String, _ interruption: Interruption) throws(LarderError) {
         let files = try FolderFiles(path)
         guard !files.paths.isEmpty || !files.skipped.isEmpty else {
@@ -40,7 +41,9 @@ extension ManifestReport {
                 let content = BodyContent.file(path: path + "/" + name)
                 give(
                     number,
-                    Result { () throws(StoreError) in try Bundle(PathReference.reference(to: name), of: content) })
+                    Result { () throws(StoreError) in
+                        try Bundle(PathReference.reference(to: name), of: content)
+                    })
             }
         }
         guard !interruption.isRequested else { throw .interrupted }
@@ -82,7 +85,9 @@ struct HeldSite {
         let base = WebURL(site.name)
         var hrefs: [String] = []
         try reader.eachListed(site: site.id) { row in
-            if row.byteCount != nil, row.status < 300, types?.matches(row.type) ?? true { hrefs.append(row.href) }
+            if row.byteCount != nil, row.status < 300, types?.matches(row.type) ?? true {
+                hrefs.append(row.href)
+            }
             return true
         }
         var manifest = Manifest()
@@ -91,14 +96,17 @@ struct HeldSite {
         var skipped: [ManifestReport.Skipped] = []
         var md5s = KnownMD5s(reader)
         for href in hrefs {
-            guard let body = try reader.response(for: href)?.body, let sha256 = Digest(.sha256, bytes: body.sha256),
+            guard let body = try reader.response(for: href)?.body,
+                let sha256 = Digest(.sha256, bytes: body.sha256),
                 let md5 = try md5s.md5(of: body)
             else {
                 skipped.append(.init(name: href, reason: "its bytes are gone or cut short; see: larder fsck"))
                 continue
             }
             manifest.bundles.append(
-                Bundle(reference: Self.reference(to: href, base), digests: [md5, sha256], byteCount: body.byteCount))
+                Bundle(
+                    reference: Self.reference(to: href, base), digests: [md5, sha256],
+                    byteCount: body.byteCount))
         }
         try md5s.keep(in: folder)
         return ManifestReport(manifest, skipped: skipped)

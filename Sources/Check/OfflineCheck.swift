@@ -5,13 +5,16 @@ package import Store
 package import System
 internal import Web
 
-/// Proves that a site can be had offline: walks everything that its pages need, and compares what is held with its digest.
+/// Proves that a site can be had offline: walks everything that its pages need, and compares what is held
+/// with its digest.
 package enum OfflineCheck {
-    /// What the walk and the digests say of a site. What is damaged is marked: the next who fetches loads it again. Blocks.
+    /// What the walk and the digests say of a site. What is damaged is marked: the next who fetches loads it
+    /// again. Blocks.
     ///
     /// - Parameter name: of the site, its address or its host.
     package static func report(
-        onSite name: String, _ options: OfflineCheckOptions, in folder: StoreFolder, _ interruption: Interruption
+        onSite name: String, _ options: OfflineCheckOptions, in folder: StoreFolder,
+        _ interruption: Interruption
     ) throws(LarderError) -> CheckReport {
         let report: CheckReport
         do throws(StoreError) {
@@ -23,11 +26,13 @@ package enum OfflineCheck {
                 try walk.run(site, start: start(of: site), bundles: bundles, interruption)
             }
             let faults = try BodyProof.faults(
-                of: walk.bodies, in: folder, isQuick: options.isQuick, interruption, progress: options.progress)
+                of: walk.bodies, in: folder, isQuick: options.isQuick, interruption,
+                progress: options.progress)
             let damaged = zip(walk.bodies, faults).filter { $1?.verdict == .mismatch }.map(\.0.sha256)
             try NoteBook.mark(damaged: damaged, in: folder)
             report = CheckReport(
-                subject: .site(site.name), places: ["held"], items: walk.items(faults), failsOn: options.failsOn)
+                subject: .site(site.name), places: ["held"], items: walk.items(faults),
+                failsOn: options.failsOn)
         } catch {
             throw LarderError(error)
         }
@@ -35,10 +40,13 @@ package enum OfflineCheck {
         return report
     }
 
-    /// What `report` would find missing, but for the digests of bodies; nil where that is more than `limit` addresses, and where
-    /// the site's plan cannot be read.
-    package static func needs(of site: Site, limit: Int, _ reader: StoreReader) throws(StoreError) -> SiteNeeds? {
-        guard var walk = try? OfflineWalk(of: site, reader, limit: limit), let bundles = try? bundles(of: site, reader)
+    /// What `report` would find missing, but for the digests of bodies; nil where that is more than `limit`
+    /// addresses, and where the site's plan cannot be read.
+    package static func needs(of site: Site, limit: Int, _ reader: StoreReader) throws(StoreError)
+        -> SiteNeeds?
+    {
+        guard var walk = try? OfflineWalk(of: site, reader, limit: limit),
+            let bundles = try? bundles(of: site, reader)
         else { return nil }
         try walk.run(site, start: start(of: site), bundles: bundles, Interruption())
         guard !walk.isCut else { return nil }

@@ -6,11 +6,13 @@ internal import Store
 internal import System
 internal import Web
 
-/// Everything that a site's pages need, by the links that the store keeps. It belongs to the thread of its reader.
+/// Everything that a site's pages need, by the links that the store keeps. It belongs to the thread of its
+/// reader.
 ///
-/// It goes by the decisions of a crawl: `Scope`, `LeftOut`, `RobotsRules`, `CacheRules`, `SessionEnd`. Its order is
-/// its own. A `Frontier` with the store as its source finds the same, and takes longer for it; and since hosts and
-/// kinds of pages take turns in it, the way that it finds to a page is not always a shortest one.
+/// It goes by the decisions of a crawl: `Scope`, `LeftOut`, `RobotsRules`, `CacheRules`, `SessionEnd`. Its
+/// order is its own. A `Frontier` with the store as its source finds the same, and takes longer for it; and
+/// since hosts and kinds of pages take turns in it, the way that it finds to a page is not always a shortest
+/// one.
 struct OfflineWalk {
     private let reader: StoreReader
     private var scope: Scope
@@ -44,7 +46,8 @@ struct OfflineWalk {
         obeysRobots = settings.obeysRobots
         manners = settings.manners
         leftOut = settings.leftOut
-        // They were read when they were stored; one that cannot be read now says nothing to a prefetch either.
+        // They were read when they were stored; one that cannot be read now says nothing to a prefetch
+        // either.
         rules = CacheRules(settings.rules.compactMap { try? CacheRules.Rule($0) })
     }
 
@@ -52,7 +55,8 @@ struct OfflineWalk {
     ///   - start: where the site starts; nowhere for one that is its bundles.
     ///   - bundles: what its manifest lists.
     mutating func run(
-        _ site: Site, start: [String], bundles: [(href: String, isRequired: Bool)], _ interruption: Interruption
+        _ site: Site, start: [String], bundles: [(href: String, isRequired: Bool)],
+        _ interruption: Interruption
     ) throws(StoreError) {
         for start in start { discover(start, from: -1, depth: 0, isStart: true) }
         for bundle in bundles {
@@ -96,14 +100,16 @@ struct OfflineWalk {
         }
         nodes.append(
             OfflineNode(
-                href: href, parent: parent, depth: depth, isRequisite: isRequisite, isGuess: isGuess, isStart: isStart))
+                href: href, parent: parent, depth: depth, isRequisite: isRequisite, isGuess: isGuess,
+                isStart: isStart))
         let number = nodes.count - 1
         nodeOfHref[href] = number
         enqueue(number)
         return number
     }
 
-    /// What was left out may be wanted after all: a page needs it, it is no guess, or it is nearer than it was.
+    /// What was left out may be wanted after all: a page needs it, it is no guess, or it is nearer than it
+    /// was.
     private mutating func discoverAgain(_ number: Int, depth: Int, isRequisite: Bool, isGuess: Bool) {
         let node = nodes[number]
         let isNews = isRequisite && !node.isRequisite || !isGuess && node.isGuess || depth < node.depth
@@ -115,7 +121,8 @@ struct OfflineWalk {
         case .ignored, .leftOut:
             nodes[number].state = .waiting
             enqueue(number)
-        case .redirects(let target): discoverAgain(target, depth: depth, isRequisite: isRequisite, isGuess: isGuess)
+        case .redirects(let target):
+            discoverAgain(target, depth: depth, isRequisite: isRequisite, isGuess: isGuess)
         case .waiting, .held, .gone, .missing, .unlisted: break
         }
     }
@@ -146,12 +153,16 @@ struct OfflineWalk {
         }
     }
 
-    /// What a page needs is missed whatever kept it out; of pages the user may have wanted to do without some.
-    private mutating func absence(of url: WebURL, _ node: OfflineNode) throws(StoreError) -> OfflineNode.State {
+    /// What a page needs is missed whatever kept it out; of pages the user may have wanted to do without
+    /// some.
+    private mutating func absence(of url: WebURL, _ node: OfflineNode) throws(StoreError) -> OfflineNode.State
+    {
         if !node.isRequisite, !node.isStart {
             if let rule = try robotsRule(against: url) { return .leftOut("robots.txt says \(rule)") }
             if let reason = leftOut?.reason(for: url) { return .leftOut(reason) }
-            if let rule = rules.storageBan(for: url, nil) { return .leftOut(SkipReason.unstored(rule.text).name) }
+            if let rule = rules.storageBan(for: url, nil) {
+                return .leftOut(SkipReason.unstored(rule.text).name)
+            }
             if node.parent >= 0, nodes[node.parent].isOfSession, SessionEnd.isAt(url) {
                 return .leftOut(SkipReason.sessionEnd.name)
             }
@@ -186,7 +197,9 @@ struct OfflineWalk {
         nodes[number].state = .held(place)
         let depth = nodes[number].depth
         for link in links.requisites { try discover(link, from: number, depth: depth, isRequisite: true) }
-        for link in links.guesses { try discover(link, from: number, depth: depth, isRequisite: true, isGuess: true) }
+        for link in links.guesses {
+            try discover(link, from: number, depth: depth, isRequisite: true, isGuess: true)
+        }
         // Those were not followed from here.
         guard manners.nofollow == .ignore || !response.flags.contains(.saysNofollow) else { return }
         for link in links.pages { try discover(link, from: number, depth: depth + 1) }
@@ -197,14 +210,16 @@ struct OfflineWalk {
     ) throws(StoreError) {
         let place = Int(link)
         if place < nodeOfNumber.count, nodeOfNumber[place] >= 0 {
-            return discoverAgain(Int(nodeOfNumber[place]), depth: depth, isRequisite: isRequisite, isGuess: isGuess)
+            return discoverAgain(
+                Int(nodeOfNumber[place]), depth: depth, isRequisite: isRequisite, isGuess: isGuess)
         }
         guard let href = try reader.address(of: link) else { return }
         if place >= nodeOfNumber.count {
             nodeOfNumber.append(contentsOf: repeatElement(-1, count: place + 1 - nodeOfNumber.count))
         }
         nodeOfNumber[place] = Int32(
-            truncatingIfNeeded: discover(href, from: parent, depth: depth, isRequisite: isRequisite, isGuess: isGuess))
+            truncatingIfNeeded: discover(
+                href, from: parent, depth: depth, isRequisite: isRequisite, isGuess: isGuess))
     }
 
     private mutating func follow(_ number: Int, _ response: StoredResponse, from url: WebURL) {
@@ -215,7 +230,8 @@ struct OfflineWalk {
         }
         let node = nodes[number]
         let next = discover(
-            target.href, from: number, depth: node.depth, isRequisite: node.isRequisite, isGuess: node.isGuess)
+            target.href, from: number, depth: node.depth, isRequisite: node.isRequisite, isGuess: node.isGuess
+        )
         guard !leadsBack(next, to: number) else {
             nodes[number].state = .missing("its redirects lead back to it")
             return
@@ -305,7 +321,8 @@ extension OfflineWalk {
         case .leftOut(let reason): return found(.leftOut, reason)
         case .unlisted(let place):
             return faults[place].map { found($0.verdict, $0.detail) }
-                ?? found(.unverifiable, "it is held, and what it needs was never written down; prefetch it again")
+                ?? found(
+                    .unverifiable, "it is held, and what it needs was never written down; prefetch it again")
         }
     }
 
@@ -360,8 +377,8 @@ struct OfflineNode {
 
 /// Whether held bodies are what they were when they came.
 enum BodyProof {
-    /// What is wrong with each body, in their order; nil for what is as it should be. Reads all of them, on all cores; quick,
-    /// only their sizes. Blocks.
+    /// What is wrong with each body, in their order; nil for what is as it should be. Reads all of them, on
+    /// all cores; quick, only their sizes. Blocks.
     static func faults(
         of bodies: [StoredBody], in folder: StoreFolder, isQuick: Bool, _ interruption: Interruption,
         progress: (@Sendable (WorkProgress) -> Void)? = nil
@@ -387,7 +404,8 @@ enum BodyProof {
         of body: StoredBody, in reader: StoreReader, _ isQuick: Bool
     ) throws(StoreError) -> OfflineFault? {
         guard let content = try reader.content(of: body) else {
-            return OfflineFault(verdict: .missing, detail: "its bytes are gone or cut short; see: larder fsck")
+            return OfflineFault(
+                verdict: .missing, detail: "its bytes are gone or cut short; see: larder fsck")
         }
         if isQuick { return nil }
         var stream = DigestStream(.sha256)
@@ -397,7 +415,8 @@ enum BodyProof {
             return OfflineFault(verdict: .missing, detail: error.description)
         }
         guard stream.finish().bytes != body.sha256 else { return nil }
-        return OfflineFault(verdict: .mismatch, detail: "its bytes have changed since they came; see: larder fsck")
+        return OfflineFault(
+            verdict: .mismatch, detail: "its bytes have changed since they came; see: larder fsck")
     }
 }
 

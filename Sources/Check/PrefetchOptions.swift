@@ -15,8 +15,8 @@ public struct PrefetchOptions: Sendable {
     public var network = NetworkOptions()
     /// How long hosts are waited for that have never answered, when all else is done.
     public var patience = Duration.seconds(10)
-    /// A visit with less than half of the pages that the one before has is published all the same, and so is one that has a
-    /// login in place of the site.
+    /// A visit with less than half of the pages that the one before has is published all the same, and so is
+    /// one that has a login in place of the site.
     public var allowsShrinking = false
     /// The Chromium or Chrome that shows pages; nil for the first that is found, empty for none.
     public var browser: String?
@@ -26,8 +26,11 @@ public struct PrefetchOptions: Sendable {
     package var rendering: RenderMaker?
     /// What came is made to be found by its words, within a small share of the run's time.
     public var indexes = true
-    /// Asked before a response with a body is stored. Redirects, robots.txt, sitemaps and what is confirmed are stored without.
+    /// Asked before a response with a body is stored. Redirects, robots.txt, sitemaps and what is confirmed
+    /// are stored without.
     public var willStore: WillStore?
+    /// The visit is shared with other workers, if there are any.
+    package var isShared = false
     /// Threads that scan what was fetched; at first one a core.
     public var scanThreads = Machine.coreCount
     /// Told of the figures about ten times a second, on a thread of the crawl's, which waits meanwhile.
@@ -66,10 +69,15 @@ extension CrawlPlan {
         rules.inspection = .refusingStandIns
         guard options.policy != .offline else {
             throw LarderError(
-                .input, "the policy \(options.policy.rawValue) asks nothing of the network: choose another to prefetch")
+                .input,
+                "the policy \(options.policy.rawValue) asks nothing of the network: choose another to prefetch"
+            )
         }
         policy = options.policy
-        if options.plan.render?.mode != .never { rendering = try options.rendering?(options, options.plan, folder) }
+        if options.plan.render?.mode != .never {
+            rendering = try options.rendering?(options, options.plan, folder)
+        }
+        isShared = options.isShared
         (progress, fetched, willStore) = (options.progress, options.fetched, options.willStore)
     }
 }
@@ -93,7 +101,8 @@ extension CacheRules {
                 rules.append(try Rule(text))
             } catch {
                 throw LarderError(
-                    .input, "the rule \"\(text)\" cannot be used: \(error); write it like \"/api/** max-age=600\"")
+                    .input,
+                    "the rule \"\(text)\" cannot be used: \(error); write it like \"/api/** max-age=600\"")
             }
         }
         self.init(rules)

@@ -16,7 +16,8 @@ public struct PreloadOptions: Sendable {
     public var network = NetworkOptions()
     /// The most connections that one host gets at once; nil for 16.
     public var connectionsPerHost: Int?
-    /// Asked before a response with a body is stored. A bundle cannot be edited out of its digest: then it is refused.
+    /// Asked before a response with a body is stored. A bundle cannot be edited out of its digest: then it is
+    /// refused.
     public var willStore: WillStore?
     /// Told of the figures about ten times a second, on a thread of the preload's, which waits meanwhile.
     public var progress: (@Sendable (PrefetchProgress) -> Void)?
@@ -98,7 +99,8 @@ extension PreloadReport: JSONObject {
         [
             "manifest": manifest, "site": site, "outcome": outcome.rawValue, "visit": visit, "since": since,
             "bundles": bundles, "reused": reused, "fetched": fetched, "requisites": requisites,
-            "requests": requests, "bytes": byteCount, "seconds": elapsed / .seconds(1), "insecure": isInsecure,
+            "requests": requests, "bytes": byteCount, "seconds": elapsed / .seconds(1),
+            "insecure": isInsecure,
             "refused": refused, "missing": missing, "manifestFailure": IfAny(manifestFailure),
         ]
     }
@@ -140,11 +142,13 @@ extension SiteRun {
         return report
     }
 
-    /// Whether there is nothing to do: the bundles are as they have to be, the site says so already, and nothing was left over.
+    /// Whether there is nothing to do: the bundles are as they have to be, the site says so already, and
+    /// nothing was left over.
     private func isCurrent(
         _ steps: PreloadPlan, _ gate: BundleGate, _ place: Place, _ site: Site?
     ) throws(LarderError) -> Bool {
-        guard steps.isCurrent, let site, let held = SitePlan(text: site.settings).manifest, held == place.manifest
+        guard steps.isCurrent, let site, let held = SitePlan(text: site.settings).manifest,
+            held == place.manifest
         else {
             return false
         }
@@ -195,7 +199,8 @@ extension SiteRun {
         for item in run.check?.items ?? [] where item.verdict == .mismatch && item.isRequired {
             guard !report.refused.contains(where: { $0.url == item.url }) else { continue }
             guard !report.missing.contains(where: { $0.url == item.url }) else { continue }
-            report.refused.append(.init(url: item.url, reason: item.detail ?? "it does not match", isRequired: true))
+            report.refused.append(
+                .init(url: item.url, reason: item.detail ?? "it does not match", isRequired: true))
         }
         let asked = steps.steps.count { step in if case .fetch = step { true } else { false } }
         let lost = (report.refused + report.missing).count { bundleURLs.contains($0.url) || $0.isRequired }

@@ -9,8 +9,8 @@ package struct PreloadPlan: Sendable, Equatable {
     package enum Step: Sendable, Equatable {
         /// Readers see it as it has to be, by the site's own visit: nothing is asked, and nothing is written.
         case reuse
-        /// It is held as it has to be, and the site itself does not show it: it does from the next visit on, and nothing is
-        /// asked.
+        /// It is held as it has to be, and the site itself does not show it: it does from the next visit on,
+        /// and nothing is asked.
         case adopt
         /// The origin is asked.
         case fetch(Reason)

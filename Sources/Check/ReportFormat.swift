@@ -1,6 +1,7 @@
 package import Web
 
-/// How a report of a check is written. Each is a function of the report alone: the same report is the same text.
+/// How a report of a check is written. Each is a function of the report alone: the same report is the same
+/// text.
 public enum ReportFormat: String, Sendable, CaseIterable {
     /// For people.
     case text

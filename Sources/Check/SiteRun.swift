@@ -7,7 +7,8 @@ internal import Synchronization
 package import System
 package import Web
 
-/// One run of whatever fetches for a site: what the site's plan says, and the manifest by which what comes is held. Blocks.
+/// One run of whatever fetches for a site: what the site's plan says, and the manifest by which what comes is
+/// held. Blocks.
 package struct SiteRun {
     let folder: StoreFolder
     private let interruption: Interruption
@@ -40,7 +41,9 @@ package struct SiteRun {
         return try run(plan(site: first, start: start, own), manifest, found)
     }
 
-    package func prefetch(_ manifest: ManifestPlan, options: PrefetchOptions) throws(LarderError) -> PrefetchReport {
+    package func prefetch(_ manifest: ManifestPlan, options: PrefetchOptions) throws(LarderError)
+        -> PrefetchReport
+    {
         let found = try find(manifest, options.network, isNew: true)
         var own = options
         found.gate.apply(to: &own)
@@ -87,7 +90,9 @@ package struct SiteRun {
                 gate: try BundleGate(source, options: checkOptions, folder: folder), failure: nil)
         } catch {
             guard error.kind == .machine || error.kind == .input && !isNew,
-                let site = sites.first(where: { plan(ofSite: $0.name)?.manifest?.isSamePlace(manifest) ?? false }),
+                let site = sites.first(where: {
+                    plan(ofSite: $0.name)?.manifest?.isSamePlace(manifest) ?? false
+                }),
                 let kept = try keptManifest(of: site.name)
             else { throw error }
             let source = try ManifestSource(kept, options: checkOptions)
@@ -106,21 +111,23 @@ package struct SiteRun {
         var manifest: ManifestPlan
     }
 
-    /// Which site the manifest is of, and where that starts: where it says, or where the site starts already, else with the
-    /// bundles themselves.
+    /// Which site the manifest is of, and where that starts: where it says, or where the site starts already,
+    /// else with the bundles themselves.
     func place(of gate: BundleGate, _ manifest: ManifestPlan) throws(LarderError) -> Place {
         var manifest = manifest
         let named = try gate.start()
         let site: WebURL
         if let name = gate.site {
-            site = try WebURL.start(name)
+            site = try WebURL.start(name, mayBeWord: true)
         } else if let first = named.first {
             site = first
         } else {
             site = try home(of: gate, manifest)
         }
         if !named.isEmpty { return Place(site: site, start: named, manifest: manifest) }
-        if let held = sites.first(where: { $0.name == site.href }), plan(ofSite: held.name)?.manifest?.isAlone != true {
+        if let held = sites.first(where: { $0.name == site.href }),
+            plan(ofSite: held.name)?.manifest?.isAlone != true
+        {
             var start: [WebURL] = []
             for url in held.start { start.append(try WebURL.start(url)) }
             if !start.isEmpty { return Place(site: site, start: start, manifest: manifest) }
@@ -129,8 +136,9 @@ package struct SiteRun {
         return Place(site: site, start: [site], manifest: manifest)
     }
 
-    /// The site of a manifest that names none: the one that it had before, else where it is said to be. Another manifest may be
-    /// there already; then it is its own address, or a file's name where it is said to be.
+    /// The site of a manifest that names none: the one that it had before, else where it is said to be.
+    /// Another manifest may be there already; then it is its own address, or a file's name where it is said
+    /// to be.
     private func home(of gate: BundleGate, _ manifest: ManifestPlan) throws(LarderError) -> WebURL {
         if let own = sites.first(where: { plan(ofSite: $0.name)?.manifest?.isSamePlace(manifest) ?? false }),
             let url = WebURL(own.name)
@@ -153,7 +161,8 @@ package struct SiteRun {
         return WebURL(held.place)?.isHTTP ?? false || access(held.place, F_OK) == 0
     }
 
-    /// As the options say; a site that the same rules lead through is not to lose more than half of its pages unnoticed.
+    /// As the options say; a site that the same rules lead through is not to lose more than half of its pages
+    /// unnoticed.
     private func plan(
         site: WebURL, start: [WebURL], _ options: PrefetchOptions
     ) throws(LarderError) -> CrawlPlan {
@@ -161,7 +170,6 @@ package struct SiteRun {
         if let last = self.plan(ofSite: site.href) {
             plan.sitePlan.rendered = last.rendered
             plan.sitePlan.lookedAt = last.render == plan.sitePlan.render ? last.lookedAt : []
-            plan.sitePlan.senders = last.senders
         }
         plan.refusesWalls = !options.allowsShrinking
         guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
@@ -181,7 +189,8 @@ package struct SiteRun {
 
     // MARK: - Running
 
-    /// Holds what comes against the manifest, keeps that with the visit, and publishes the visit when its bundles verify.
+    /// Holds what comes against the manifest, keeps that with the visit, and publishes the visit when its
+    /// bundles verify.
     ///
     /// - Parameter bundles: those to go through, without any pages; nil for the site with all of them.
     func run(
@@ -199,7 +208,8 @@ package struct SiteRun {
             plan.refusesWalls = false
             plan.followsLinks = manifest.hasRequisites
             plan.rendering = nil
-            // Only what bundles need is wanted: no pages, and what is said of those in robots.txt says nothing of it.
+            // Only what bundles need is wanted: no pages, and what is said of those in robots.txt says
+            // nothing of it.
             plan.productToken = nil
         }
         let verdict = GateVerdict()
@@ -233,22 +243,47 @@ package struct SiteRun {
         var report: PrefetchReport
         let unanswered: Set<String>
         do throws(CrawlError) {
-            let crawl = try Crawl(plan, interruption: interruption).run()
+            let (crawl, work) = try crawl(plan)
             unanswered = crawl.unansweredMisses
-            try keep(LeftOut(crawl), crawl.rendering, plan)
+            if work?.isLast ?? true { try keep(LeftOut(crawl), crawl.rendering, plan) }
             report = PrefetchReport(crawl, plan.sitePlan)
+            report.work = work
             report.unansweredMisses = unanswered.count
         } catch {
             throw LarderError(error, kept: keptCount(of: plan.site))
         }
         // What nobody answered is looked for again.
-        if report.isPublished {
-            try forget(misses.filter { !unanswered.contains(CrawlPlan.Missed($0, start: plan.start)?.url.href ?? "") })
+        if report.isPublished, report.work?.isLast ?? true {
+            try forget(
+                misses.filter {
+                    !unanswered.contains(CrawlPlan.Missed($0, start: plan.start)?.url.href ?? "")
+                })
         }
         return report
     }
 
-    /// How many addresses the visit of the site has that is not complete; nil where there is none, or nobody can tell.
+    /// Alone or, where the visit is shared, along with others.
+    private func crawl(_ plan: CrawlPlan) throws(CrawlError) -> (CrawlReport, PrefetchReport.Work?) {
+        guard plan.isShared else { return (try Crawl(plan, interruption: interruption).run(), nil) }
+        let ending = try SharedCrawl(plan, interruption: interruption).run()
+        let work = PrefetchReport.Work(
+            worker: Int(ending.worker), isLast: ending.isLast, lostLeases: ending.lostLeases)
+        return (ending.report, work)
+    }
+
+    /// The site whose visit workers share and that is to be worked on next; nil when there is none.
+    package func nextShared() throws(LarderError) -> Site? {
+        guard folder.exists else { return nil }
+        return try storing { () throws(StoreError) in
+            let frontier = try ServerFrontier(folder)
+            try frontier.prepare()
+            let shared = try frontier.shared()
+            return try StoreReader(folder).sites().first { site in shared.contains { $0.site == site.id } }
+        }
+    }
+
+    /// How many addresses the visit of the site has that is not complete; nil where there is none, or nobody
+    /// can tell.
     private func keptCount(of site: String) -> Int? {
         do throws(StoreError) {
             let visits = try StoreReader(folder).sites().first { $0.name == site }?.visits ?? []
@@ -265,14 +300,13 @@ package struct SiteRun {
         return plan.limits.pages.map { $0 > wanted } ?? true ? wanted : nil
     }
 
-    /// For whoever asks later why a page is not there, and for the next run, which patterns of pages are worth
-    /// being rendered.
+    /// For whoever asks later why a page is not there, and for the next run, which patterns of pages are
+    /// worth being rendered.
     private func keep(_ leftOut: LeftOut?, _ rendering: RenderReport, _ plan: CrawlPlan) throws(CrawlError) {
         var settings = plan.sitePlan
         settings.leftOut = leftOut
         settings.rendered = rendering.worthPatterns ?? settings.rendered
         settings.lookedAt = rendering.lookedAtPatterns
-        settings.senders = Array(rendering.senders.union(plan.sitePlan.senders).sorted().prefix(1000))
         guard settings != plan.sitePlan else { return }
         do throws(StoreError) {
             try StoreWriter(folder).keep(settings: settings.text, ofSite: plan.site)

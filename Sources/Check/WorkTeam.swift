@@ -5,12 +5,13 @@ internal import System
 
 /// Threads of ours that share a list of tasks, a thread a core: each takes the next one.
 enum WorkTeam {
-    /// Gives what came of each task, in their order; nil for those that an interruption left undone. Blocks. The first error
-    /// ends it.
+    /// Gives what came of each task, in their order; nil for those that an interruption left undone. Blocks.
+    /// The first error ends it.
     ///
     /// - Parameters:
     ///   - threads: the most of them; more than there are cores never work.
-    ///   - work: runs once on each thread; `next` gives it the number of its next task, nil when there is none left.
+    ///   - work: runs once on each thread; `next` gives it the number of its next task, nil when there is
+    ///     none left.
     static func share<Value: Sendable, Failure: Error>(
         _ count: Int, atMost threads: Int = .max, named name: String, _ interruption: Interruption,
         _ work: @escaping @Sendable (_ next: () -> Int?, _ give: (Int, Value) -> Void) throws(Failure) -> Void
@@ -28,7 +29,9 @@ enum WorkTeam {
         if wanted > 0 {
             // Whoever calls works too; without helpers it only takes longer.
             for number in 1...wanted {
-                if let helper = try? NamedThread.start("\(name)-\(number)", body: run) { helpers.append(helper) }
+                if let helper = try? NamedThread.start("\(name)-\(number)", body: run) {
+                    helpers.append(helper)
+                }
             }
         }
         run()

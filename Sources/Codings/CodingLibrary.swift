@@ -7,6 +7,7 @@ enum CodingLibrary {
     static let libdeflate = LibDeflate()
     static let brotli = Brotli()
     static let zstd = Zstd()
+    static let xz = XZ()
 
     struct Zlib: Sendable {
         let start: larder_zlib_init
@@ -42,6 +43,9 @@ enum CodingLibrary {
         let create: larder_libdeflate_create
         let bound: larder_libdeflate_bound
         let pack: larder_libdeflate_pack
+        /// The same of the bare stream.
+        let boundOfBare: larder_libdeflate_bound
+        let packBare: larder_libdeflate_pack
         let free: larder_libdeflate_free
 
         init?() {
@@ -49,11 +53,15 @@ enum CodingLibrary {
                 let create = dlsym(library, "libdeflate_alloc_compressor"),
                 let bound = dlsym(library, "libdeflate_gzip_compress_bound"),
                 let pack = dlsym(library, "libdeflate_gzip_compress"),
+                let boundOfBare = dlsym(library, "libdeflate_deflate_compress_bound"),
+                let packBare = dlsym(library, "libdeflate_deflate_compress"),
                 let free = dlsym(library, "libdeflate_free_compressor")
             else { return nil }
             self.create = unsafeBitCast(create, to: larder_libdeflate_create.self)
             self.bound = unsafeBitCast(bound, to: larder_libdeflate_bound.self)
             self.pack = unsafeBitCast(pack, to: larder_libdeflate_pack.self)
+            self.boundOfBare = unsafeBitCast(boundOfBare, to: larder_libdeflate_bound.self)
+            self.packBare = unsafeBitCast(packBare, to: larder_libdeflate_pack.self)
             self.free = unsafeBitCast(free, to: larder_libdeflate_free.self)
         }
     }
@@ -82,6 +90,9 @@ enum CodingLibrary {
         let setPacker: larder_zstd_set
         let pack: larder_zstd_pack
         let freePacker: larder_zstd_free
+        let packWhole: larder_zstd_pack_whole
+        let unpackWhole: larder_zstd_unpack_whole
+        let bound: larder_zstd_bound
 
         init?() {
             guard let create = CodingLibrary.find("ZSTD_createDStream", larder_zstd_create.self),
@@ -92,17 +103,40 @@ enum CodingLibrary {
                 let createPacker = CodingLibrary.find("ZSTD_createCCtx", larder_zstd_create.self),
                 let setPacker = CodingLibrary.find("ZSTD_CCtx_setParameter", larder_zstd_set.self),
                 let pack = CodingLibrary.find("ZSTD_compressStream2", larder_zstd_pack.self),
-                let freePacker = CodingLibrary.find("ZSTD_freeCCtx", larder_zstd_free.self)
+                let freePacker = CodingLibrary.find("ZSTD_freeCCtx", larder_zstd_free.self),
+                let packWhole = CodingLibrary.find("ZSTD_compressCCtx", larder_zstd_pack_whole.self),
+                let unpackWhole = CodingLibrary.find("ZSTD_decompressDCtx", larder_zstd_unpack_whole.self),
+                let bound = CodingLibrary.find("ZSTD_compressBound", larder_zstd_bound.self)
             else { return nil }
             (self.create, self.set, self.run, self.isError, self.free) = (create, set, run, isError, free)
             (self.createPacker, self.setPacker) = (createPacker, setPacker)
             (self.pack, self.freePacker) = (pack, freePacker)
+            (self.packWhole, self.unpackWhole, self.bound) = (packWhole, unpackWhole, bound)
         }
     }
 
-    /// The type is the one that `shim.h` gives for the name. A program without libcurl has zlib all the same.
+    /// Nobody brings it along: it is used where it is installed.
+    struct XZ: Sendable {
+        let start: larder_xz_start
+        let run: larder_xz_run
+        let end: larder_xz_end
+
+        init?() {
+            guard let library = dlopen("liblzma.so.5", RTLD_NOW),
+                let start = dlsym(library, "lzma_stream_decoder"), let run = dlsym(library, "lzma_code"),
+                let end = dlsym(library, "lzma_end")
+            else { return nil }
+            self.start = unsafeBitCast(start, to: larder_xz_start.self)
+            self.run = unsafeBitCast(run, to: larder_xz_run.self)
+            self.end = unsafeBitCast(end, to: larder_xz_end.self)
+        }
+    }
+
+    /// The type is the one that `shim.h` gives for the name. A program without libcurl has zlib and zstd all
+    /// the same.
     private static func find<Function>(_ name: String, _: Function.Type) -> Function? {
-        let found = dlsym(nil, name) ?? dlopen("libz.so.1", RTLD_NOW).flatMap { dlsym($0, name) }
+        let library = name.hasPrefix("ZSTD_") ? "libzstd.so.1" : "libz.so.1"
+        let found = dlsym(nil, name) ?? dlopen(library, RTLD_NOW).flatMap { dlsym($0, name) }
         return found.map { unsafeBitCast($0, to: Function.self) }
     }
 }

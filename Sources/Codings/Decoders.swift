@@ -43,7 +43,9 @@ package enum ContentCoding: String, CaseIterable, Sendable {
             let words = String(element).lowercased().split(separator: ";").map { word in
                 String(word.filter { $0 != " " && $0 != "\t" })
             }
-            let isRefused = words.dropFirst().contains { $0.hasPrefix("q=0") && !$0.dropFirst(3).contains { $0 > "0" } }
+            let isRefused = words.dropFirst().contains {
+                $0.hasPrefix("q=0") && !$0.dropFirst(3).contains { $0 > "0" }
+            }
             return isRefused ? nil : words.first
         }
     }
@@ -241,6 +243,56 @@ package final class ZstdDecoder: CodingDecoder {
     private static let largestWindow: Int32 = 23
     /// Each begins so.
     private static let frame: UInt8 = 0x28
+}
+
+// MARK: - XZDecoder
+
+/// The .xz format: streams, one behind the other. No coding of the Web, but files come in it.
+package final class XZDecoder: CodingDecoder {
+    private let xz: CodingLibrary.XZ
+    /// liblzma remembers where it is.
+    private let stream: UnsafeMutablePointer<larder_xz_stream>
+    private var isStarted = false
+    package private(set) var isComplete = false
+
+    /// Nil where liblzma is not there.
+    package init?() {
+        guard let xz = CodingLibrary.xz else { return nil }
+        self.xz = xz
+        stream = .allocate(capacity: 1)
+        stream.initialize(to: larder_xz_stream())
+    }
+
+    deinit {
+        xz.end(stream)
+        stream.deallocate()
+    }
+
+    package func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
+        taken: Int, made: Int
+    )? {
+        guard !isComplete || input.first == Self.mark else { return (input.count, 0) }
+        if !isStarted || isComplete {
+            guard xz.start(stream, Self.mostMemory, 0) == Self.good else { return nil }
+            (isStarted, isComplete) = (true, false)
+        }
+        stream.pointee.next_in = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        stream.pointee.next_out = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        (stream.pointee.avail_in, stream.pointee.avail_out) = (input.count, output.count)
+        let told = xz.run(stream, Self.goOn)
+        guard told == Self.good || told == Self.end || told == Self.noProgress else { return nil }
+        isComplete = told == Self.end
+        return (input.count - stream.pointee.avail_in, output.count - stream.pointee.avail_out)
+    }
+
+    /// `xz -9` takes 65 MB.
+    private static let mostMemory: UInt64 = 128 << 20
+    /// Each stream begins so.
+    private static let mark: UInt8 = 0xFD
+    private static let goOn: Int32 = 0
+    private static let good: Int32 = 0
+    private static let end: Int32 = 1
+    private static let noProgress: Int32 = 10
 }
 
 // MARK: - Gzip

@@ -3,7 +3,8 @@ internal import CCodings
 /// Makes deflate's streams, one after the other, with the memory of the first. It belongs to one thread.
 package final class Deflater {
     package enum Form: Sendable {
-        /// A member of a file in gzip's form (RFC 1952), without name and time: the same bytes give the same member.
+        /// A member of a file in gzip's form (RFC 1952), without name and time: the same bytes give the same
+        /// member.
         case gzip
         /// The bare stream (RFC 1951), as zip files have it.
         case bare
@@ -103,28 +104,33 @@ package struct Checksum: Sendable {
     }
 }
 
-/// Makes members of files in gzip's form (RFC 1952) out of bytes that are all at hand, by libdeflate: twice as fast as zlib, and
-/// smaller. The same bytes give the same member. It belongs to one thread.
+/// Makes members of files in gzip's form (RFC 1952) out of bytes that are all at hand, by libdeflate: twice
+/// as fast as zlib, and smaller. The same bytes give the same member. It belongs to one thread.
 package final class WholeDeflater {
     private let library: CodingLibrary.LibDeflate
     private let compressor: UnsafeMutableRawPointer
+    private let form: Deflater.Form
 
     /// Nil where libdeflate is not there, or no memory is left.
     ///
     /// - Parameter level: from 0, which copies, to 12, which takes the longest.
-    package init?(level: Int32) {
-        guard let library = CodingLibrary.libdeflate, let compressor = library.create(level) else { return nil }
-        (self.library, self.compressor) = (library, compressor)
+    package init?(_ form: Deflater.Form = .gzip, level: Int32) {
+        guard let library = CodingLibrary.libdeflate, let compressor = library.create(level) else {
+            return nil
+        }
+        (self.library, self.compressor, self.form) = (library, compressor, form)
     }
 
     deinit { library.free(compressor) }
 
-    /// Appends a member.
+    /// Appends a member, or a stream.
     package func add(_ bytes: [UInt8], to made: inout [UInt8]) {
-        let room = library.bound(compressor, bytes.count)
+        let isBare = form == .bare
+        let room = (isBare ? library.boundOfBare : library.bound)(compressor, bytes.count)
+        let pack = isBare ? library.packBare : library.pack
         made += [UInt8](unsafeUninitializedCapacity: room) { to, count in
             bytes.withUnsafeBytes { from in
-                count = library.pack(compressor, from.baseAddress, from.count, to.baseAddress, room)
+                count = pack(compressor, from.baseAddress, from.count, to.baseAddress, room)
             }
             // It has the room that it asked for.
             precondition(count > 0, "libdeflate stopped")

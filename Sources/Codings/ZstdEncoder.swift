@@ -40,7 +40,8 @@ package final class ZstdEncoder {
     }
 
     private func run<Failure: Error>(
-        _ bytes: UnsafeRawBufferPointer, _ end: Int32, _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void
+        _ bytes: UnsafeRawBufferPointer, _ end: Int32,
+        _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
         var from = larder_zstd_input(bytes: bytes.baseAddress, size: bytes.count, place: 0)
         while true {

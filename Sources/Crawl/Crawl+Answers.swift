@@ -47,12 +47,12 @@ extension Crawl {
                     result.number, .fetch(failure), after: result.exchange?.timings.latency,
                     hadBegun: result.exchange?.version != nil))
         }
-        if let held { try fallBack(result.number, to: held) }
+        if let held { try fallBack(result.number, to: held.response) }
     }
 
     /// Asks on at once where the last answer did not say how it stands with what was to be resumed: a part
     /// that is shorter than asked leads to the next, and a 304 that nothing was asked for it by says nothing.
-    private func goesOn(_ result: FetchResult, _ held: StoredResponse?) throws(CrawlError) -> Bool {
+    private func goesOn(_ result: FetchResult, _ held: Recall.Copy?) throws(CrawlError) -> Bool {
         let before = resumed.removeValue(forKey: result.number)
         guard let partial = result.partial else { return false }
         let origin = HTTPFields().naming(origin: result.sentFields["Origin"])
@@ -74,7 +74,7 @@ extension Crawl {
     private static let leastPart = 16 * 1024
 
     /// What an earlier visit has stays when it cannot be had anew, and so does what it leads to.
-    private func fallBack(_ number: UInt32, to held: StoredResponse) throws(CrawlError) {
+    func fallBack(_ number: UInt32, to held: StoredResponse) throws(CrawlError) {
         switch frontier.state(number) {
         case .failed(let failure) where !failure.isGone:
             keptFromBefore.insert(number)
@@ -105,10 +105,14 @@ extension Crawl {
 
     /// What is held is what the server has.
     private func confirmed(
-        _ result: FetchResult, _ response: FetchedResponse, _ held: StoredResponse
+        _ result: FetchResult, _ response: FetchedResponse, _ copy: Recall.Copy
     ) throws(CrawlError) {
         response.body.discard()
-        guard let fields = recall?.confirmed(held, by: response.fields, now: Self.httpNow()) else {
+        let held = copy.response
+        guard
+            let fields = recall?.confirmed(
+                copy, at: frontier.url(result.number), by: response.fields, now: Self.httpNow())
+        else {
             // It speaks of another version than the one that is held.
             return try fetch(
                 result.number, result.url, HTTPFields().naming(origin: result.sentFields["Origin"]))
@@ -167,7 +171,7 @@ extension Crawl {
             job.flags.formUnion(ResponseFlags(result))
             job.sentFields = result.sentFields
         }
-        if result != nil, let said = rendering?.fields[number] {
+        if result != nil, let said = scriptFields[number] {
             job.scriptFields = said.list.map(\.name).filter { $0.lowercased() != "origin" }
         }
         job.required = required[url]
@@ -187,7 +191,11 @@ extension Crawl {
         scanning -= 1
         scanningByteCount -= result.byteCount
         if let failure = result.failure { throw .store(failure) }
-        guard case .entry = Errand(number: result.number) else { return }
+        switch Errand(number: result.number) {
+        case .entry: break
+        case .sent(let errand): return sentScanned(result, of: errand)
+        case .robots, .probe, .witness: return
+        }
         beingScanned.remove(result.number)
         let wasHeld = result.login == .inPlace ? try isHeldFromBefore(result.number) : false
         try apply(.scanned(result, wasHeld: wasHeld))

@@ -38,12 +38,16 @@ extension Crawl {
         case .failure(let failure) where failure.kind == .machine:
             throw .fetch(failure)
         case .failure(let failure):
+            noteAnswer(to: result.url.href, of: result.url, failure: failure)
             try apply(.robots(host: host, .failed(failure)))
         case .response(let response):
             let location = response.fields["Location"].flatMap { WebURL($0, base: result.url) }
             let body = try storing { () throws(StoreError) in
                 try response.body.beginning(RobotsGate.mostBytes)
             }
+            noteAnswer(
+                to: result.url.href, of: result.url, response, location: location?.href,
+                reach: result.exchange?.reach ?? .publicNetwork, body)
             let actions = frontier.apply(
                 .robots(
                     host: host,
@@ -79,10 +83,15 @@ extension Crawl {
 
     /// What the host says about what it cannot have is remembered, and not kept.
     func probeFetched(_ result: FetchResult, of host: Int) throws(CrawlError) {
+        let name = Self.probeName(result.url)
         guard let (response, text) = try looked(at: result, ContentPrint.longestText) else {
+            noteAnswer(to: name, of: result.url, failure: FetchFailure(.unreachable, ""))
             return try apply(.probed(host: host, nil))
         }
         let target = Redirect(response.status, response.fields, from: result.url)?.url
+        noteAnswer(
+            to: name, of: result.url, response, location: target?.href,
+            reach: result.exchange?.reach ?? .publicNetwork, text)
         let answer = SoftNotFound.Answer(
             status: response.status, target: target, content: ContentPrint(text: text.span))
         try apply(.probed(host: host, answer))

@@ -10,7 +10,7 @@ internal import Web
 /// `run`, which is libcurl's too.
 package final class Crawl {
     let plan: CrawlPlan
-    private let interruption: Interruption
+    let interruption: Interruption
     private let age = Stopwatch()
     let loop: FetchLoop
     let writes: WriteQueue
@@ -20,7 +20,7 @@ package final class Crawl {
     /// Nil when the store has nothing that could be recalled.
     let recall: Recall?
     /// What is held of the URLs whose servers are being asked whether it still holds.
-    var validating: [UInt32: StoredResponse] = [:]
+    var validating: [UInt32: Recall.Copy] = [:]
     /// How much was there of what is being resumed.
     var resumed: [UInt32: Int] = [:]
     /// What bodies have to be; of what redirects, at its target too.
@@ -34,8 +34,15 @@ package final class Crawl {
     var scanningByteCount = 0
     /// Entries that are being read: they are done, and not stored yet.
     var beingScanned: Set<UInt32> = []
+    /// How scripts of pages ask for what they are, or were, the first to ask for.
+    var scriptFields: [UInt32: HTTPFields] = [:]
     /// Nil when no page is rendered.
     var rendering: Rendering?
+    /// What this one is among those who share the visit; nil when it has the visit alone.
+    var desk: WorkDesk?
+    /// What workers found out.
+    var memory = VisitMemory()
+    private let part: Part
     var lastProgress: Duration = .zero
     var meter: ProgressMeter
 
@@ -43,9 +50,23 @@ package final class Crawl {
     private static let mostScanningBytes = 2 * 1024 * 1024
     private static let mostScanning = 64
 
+    /// What a run has of its visit.
+    enum Part {
+        case all
+        /// The hosts that it leases.
+        case share(ServerFrontier.Shared, WorkCourier)
+        /// What workers have left: to count what there is, ask for what is lacking, and publish.
+        case rest(ServerFrontier.Shared, worker: Int64, VisitMemory, [ServerFrontier.Found])
+    }
+
     /// Opens the store, holds the site, and starts the threads. A visit that was interrupted is gone on with.
-    package init(_ plan: CrawlPlan, interruption: Interruption) throws(CrawlError) {
+    package convenience init(_ plan: CrawlPlan, interruption: Interruption) throws(CrawlError) {
+        try self.init(plan, .all, interruption)
+    }
+
+    init(_ plan: CrawlPlan, _ part: Part, _ interruption: Interruption) throws(CrawlError) {
         self.plan = plan
+        self.part = part
         meter = ProgressMeter(site: plan.site)
         required = plan.required
         self.interruption = interruption
@@ -55,7 +76,19 @@ package final class Crawl {
         } catch {
             throw .pattern(error)
         }
-        frontier = Frontier(scope: scope, options: plan.frontierOptions)
+        var options = plan.frontierOptions
+        switch part {
+        case .all: break
+        case .share(let shared, _):
+            options.isShared = true
+            options.limits.pages = nil
+            options.limits.time = shared.millisecondsLeft.map { .milliseconds(max(1, $0)) }
+        // The workers kept to them.
+        case .rest(_, _, let memory, _):
+            options.limits = CrawlLimits()
+            self.memory = memory
+        }
+        frontier = Frontier(scope: scope, options: options)
         do throws(FetchFailure) {
             loop = try FetchLoop(plan.fetchOfVisit)
         } catch {
@@ -63,12 +96,17 @@ package final class Crawl {
         }
         do throws(StoreError) {
             let writer = try StoreWriter(plan.folder)
-            let visit = try writer.begin(
-                site: plan.site, start: plan.start.map(\.href), now: Self.secondsSinceEpoch(),
-                beyond: plan.beyond, isGated: plan.gate != nil)
-            try writer.keep(settings: plan.sitePlan.text, of: visit)
+            let visit: OpenVisit
+            switch part {
+            case .all: visit = try plan.begin(by: writer)
+            case .share(let shared, let courier):
+                visit = try writer.join(shared, as: courier.worker)
+                desk = WorkDesk(courier, shared)
+            case .rest(let shared, let worker, _, _): visit = try writer.join(shared, as: worker)
+            }
             report = CrawlReport(site: plan.site, visit: visit.id, isContinued: visit.isContinued)
-            recall = try Recall(plan.folder, visit: visit, policy: plan.policy, rules: plan.rules)
+            recall = try Recall(
+                plan.folder, visit: visit, policy: plan.policy, rules: plan.rules, isShared: desk != nil)
             partials = try PartialShelf(plan.folder)
             let writes = try WriteQueue(writer, visit: visit)
             self.writes = writes
@@ -99,6 +137,9 @@ package final class Crawl {
         defer { interruption.forgets(loop.waker) }
         var failure: CrawlError?
         do throws(CrawlError) {
+            if case .rest(_, _, _, let starts) = part {
+                for start in starts { if let start = Frontier.Arrival(start) { try apply(.arrived(start)) } }
+            }
             if !plan.startsAtRequisites { for url in plan.start { try apply(.start(url)) } }
             for url in plan.sitemaps { try apply(.guide(url)) }
             for url in plan.requisites { try apply(.requisite(url, isStart: plan.startsAtRequisites)) }
@@ -122,7 +163,10 @@ package final class Crawl {
         } catch {
             failure = failure ?? error
         }
-        report.count(frontier, keptFromBefore, isInterrupted: interruption.isRequested)
+        report.count(
+            frontier, keptFromBefore, isInterrupted: interruption.isRequested,
+            limit: memory.limit ?? memory.pageLimit)
+        report.traps = report.traps.isEmpty ? memory.traps : report.traps
         report.rendering.count(frontier.rendering)
         // There was nothing to ask for: what is held is what is wanted.
         if plan.startsAtRequisites, plan.requisites.isEmpty { report.isPublished = !report.isInterrupted }
@@ -204,11 +248,11 @@ package final class Crawl {
         }
     }
 
-    private func turn() throws(CrawlError) -> [FetchResult] {
+    func turn(atMost longest: Duration = .seconds(60)) throws(CrawlError) -> [FetchResult] {
         do throws(FetchFailure) {
             // With the scans backed up nothing may start, whatever is due; their results end the wait.
             let due = mayScanMore ? frontier.nextDue : nil
-            let wait = due.map { max(.zero, $0 - now) } ?? .seconds(60)
+            let wait = min(longest, due.map { max(.zero, $0 - now) } ?? .seconds(60))
             return try loop.turn(
                 waitingAtMost: plan.progress == nil ? wait : min(wait, Self.progressInterval))
         } catch {
@@ -216,7 +260,7 @@ package final class Crawl {
         }
     }
 
-    private var mayScanMore: Bool {
+    var mayScanMore: Bool {
         scanning < Self.mostScanning && scanningByteCount < Self.mostScanningBytes
     }
 
@@ -266,8 +310,14 @@ extension Crawl {
     func start(_ task: Frontier.Task) throws(CrawlError) {
         switch task {
         case .fetch(let number): try start(number)
-        case .robots(let host, let url, let reach): ask(.robots(host), url, reach)
-        case .probe(let host, let url, let reach): ask(.probe(host), url, reach)
+        case .robots(let host, let url, let reach):
+            if let known = memory.takeAnswer(to: url.href) { return try robotsKnown(known, of: host) }
+            ask(.robots(host), url, reach)
+        case .probe(let host, let url, let reach):
+            if let known = memory.takeAnswer(to: Self.probeName(url)) {
+                return try probeKnown(known, of: host)
+            }
+            ask(.probe(host), url, reach)
         case .witness(let host, let url, let reach): ask(.witness(host), url, reach)
         case .render(let number): try render(number)
         }
@@ -280,19 +330,24 @@ extension Crawl {
             return try apply(.unstored(number, rule: rule.text))
         }
         let isCORS = frontier.isCORS(number)
-        let answer = try storing { () throws(StoreError) in
-            try recall?.answer(
+        let mayRecall = desk.map { $0.recalls(url.origin) } ?? true
+        let answer = try storing { () throws(StoreError) -> Recall.Answer? in
+            guard mayRecall else { return nil }
+            return try recall?.answer(
                 for: url, requiring: required[url], origin: frontier.origin(askingFor: number),
                 isCORS: isCORS,
                 now: Self.httpNow())
         }
+        if try isKnown(number, url, answer) { return }
         switch answer {
         case nil:
             let origin = isCORS ? frontier.origin(askingFor: number) : nil
             try fetch(number, url, HTTPFields().naming(origin: origin))
-        case .load(let fields)?:
+        case .load(let fields, let held)?:
+            repeatFields(of: held, number)
             try fetch(number, url, fields)
         case .validate(let held, let fields)?:
+            repeatFields(of: held.response, number)
             validating[number] = held
             // What is there of a newer version is gone on with: its own conditions tell whether it still
             // fits.
@@ -309,6 +364,15 @@ extension Crawl {
         }
     }
 
+    /// It is asked for with what a page's script said of it, where no page says it now. What the user says is
+    /// the user's to say.
+    private func repeatFields(of held: StoredResponse?, _ number: UInt32) {
+        guard let held, !held.variant.isEmpty, scriptFields[number] == nil else { return }
+        let own = plan.fetch.hostFields.fields(for: frontier.url(number))
+        let fields = held.scriptFields.list.filter { !own.contains($0.name) }
+        if !fields.isEmpty { scriptFields[number] = HTTPFields(fields) }
+    }
+
     /// What is required of an address is required of what it leads to.
     func passOn(_ url: WebURL, to target: WebURL?) {
         if let target, let bundle = required[url], required[target] == nil {
@@ -320,7 +384,7 @@ extension Crawl {
         _ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil
     ) throws(CrawlError) {
         var request = FetchRequest(number: number, url: url, fields: fields)
-        if let said = rendering?.fields[number] {
+        if let said = scriptFields[number] {
             for field in said.list where !request.fields.contains(field.name) {
                 request.fields.append(field.name, field.value)
             }
@@ -350,6 +414,7 @@ extension Crawl {
         _ number: UInt32, _ url: WebURL, _ held: StoredResponse, isOfThisVisit: Bool
     ) throws(CrawlError) {
         try apply(.connected(number, from: held.flags.reach))
+        if isOfThisVisit, let desk, !desk.countsAnew.contains(url.origin) { try apply(.counted(number)) }
         if let redirect = Redirect(held.status, HTTPFields(block: held.fields.utf8.span), from: url) {
             passOn(url, to: redirect.url)
             if !isOfThisVisit {
@@ -375,6 +440,7 @@ extension Crawl {
             && frontier.mayBeLeftOut(number)
         try apply(
             .held(number, format: held.body?.format, isSoftNotFound: held.flags.contains(.isSoftNotFound)))
+        if frontier.role(of: number) == .page { try remember(number) }
         // Lists do not say which of a sitemap's links is another sitemap, nor which link is marked.
         guard frontier.role(of: number) != .guide, plan.sitePlan.manners.nofollow != .links else {
             try scan(number, frontier.url(number), .held(held))

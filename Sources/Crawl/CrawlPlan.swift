@@ -42,6 +42,8 @@ package struct CrawlPlan: Sendable {
     /// Nil renders no page.
     package var rendering: RenderPlan?
     package var scanThreads = 2
+    /// The visit is shared with other workers, if there are any.
+    package var isShared = false
     /// The name by which robots.txt speaks to us; nil asks for none.
     package var productToken: String?
     /// Lets public servers lead to private addresses.
@@ -127,6 +129,15 @@ package struct CrawlPlan: Sendable {
         return options
     }
 
+    /// The visit to write to, with what the store keeps of how the site is prefetched.
+    func begin(by writer: StoreWriter) throws(StoreError) -> OpenVisit {
+        let visit = try writer.begin(
+            site: site, start: start.map(\.href), now: Crawl.secondsSinceEpoch(), beyond: beyond,
+            isGated: gate != nil)
+        try writer.keep(settings: sitePlan.text, of: visit)
+        return visit
+    }
+
     var frontierOptions: Frontier.Options {
         Frontier.Options(
             connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: sitePlan.obeysRobots,
@@ -134,8 +145,7 @@ package struct CrawlPlan: Sendable {
             followsGuesses: sitePlan.guesses, patience: patience,
             rendering: rendering.map {
                 RenderBook(
-                    mode: $0.mode, tabs: $0.tabs, known: sitePlan.rendered, lookedAt: sitePlan.lookedAt,
-                    senders: sitePlan.senders)
+                    mode: $0.mode, tabs: $0.tabs, known: sitePlan.rendered, lookedAt: sitePlan.lookedAt)
             }
                 ?? RenderBook())
     }

@@ -151,10 +151,13 @@ extension CrawlReport {
     }
 
     /// Counts what the frontier knows at the end.
-    mutating func count(_ frontier: Frontier, _ keptFromBefore: Set<UInt32>, isInterrupted: Bool) {
+    mutating func count(
+        _ frontier: Frontier, _ keptFromBefore: Set<UInt32>, isInterrupted: Bool,
+        limit reached: CrawlLimits.Reached? = nil
+    ) {
         var isAnyStartHeld = false
         self.isInterrupted = isInterrupted
-        limit = frontier.limit
+        limit = frontier.limit ?? reached
         traps = frontier.traps
         lostSessions = frontier.lostSessions
         for entry in frontier.entries {
@@ -187,8 +190,9 @@ extension CrawlReport {
                     missing(number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number)))
             case .skipped(let reason):
                 skipped.append(skipped(entry, reason, frontier))
+            case .elsewhere: break
             case .queued, .running, .waiting:
-                if let limit = frontier.limit {
+                if let limit = frontier.limit ?? reached {
                     skipped.append(skipped(entry, .limit(limit), frontier))
                 } else {
                     self.isInterrupted = true

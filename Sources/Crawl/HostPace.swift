@@ -41,6 +41,8 @@ struct HostPace: Sendable, Equatable {
     /// Latency is no reason to ask for less than this at once.
     private static let leastForLatency = 2
     private static let mostPatience = 64
+    /// On one connection that takes many, where each round trip of fewer would be for nothing.
+    private static let firstStreams = 32
 
     init(initial: Int = 4, highest: Int) {
         self.highest = max(1, highest)
@@ -120,10 +122,13 @@ struct HostPace: Sendable, Equatable {
         self.distance = max(.zero, distance)
     }
 
-    /// The host turned out to bear more at once than was known: it speaks HTTP/2.
+    /// The host turned out to bear more at once than was known: it speaks HTTP/2. One that has objected to
+    /// nothing is asked for more right away.
     mutating func widen(to highest: Int) {
-        if threshold == self.highest { threshold = max(threshold, highest) }
-        self.highest = max(self.highest, highest)
+        guard highest > self.highest else { return }
+        if threshold == self.highest { threshold = highest }
+        self.highest = highest
+        if lastCut == nil { limit = max(limit, min(highest, Self.firstStreams)) }
     }
 
     /// What was asked before the last cut was asked at another pace.

@@ -165,7 +165,7 @@ package struct PlanRun {
         switch frontier.state(number) {
         case .skipped(.trap): return true
         case .skipped: return false
-        case .queued, .running, .waiting, .done, .redirected, .failed: return true
+        case .queued, .running, .waiting, .done, .redirected, .failed, .elsewhere: return true
         }
     }
 
@@ -275,8 +275,8 @@ package struct PlanRun {
     }
 }
 
-/// What a prefetch of a site would fetch, judged by a look at some of its pages: the figures of the estimate, such as
-/// `pages` and `byteCount`, and what the look cost.
+/// What a prefetch of a site would fetch, judged by a look at some of its pages: the figures of the estimate,
+/// such as `pages` and `byteCount`, and what the look cost.
 @dynamicMemberLookup
 public struct PlanReport: Sendable, Equatable {
     public let site: String
@@ -293,7 +293,9 @@ public struct PlanReport: Sendable, Equatable {
     /// Places without an end.
     public var traps: [String] { estimate.traps.map(\.description) }
 
-    public subscript<Value>(dynamicMember figure: KeyPath<PlanEstimate, Value>) -> Value { estimate[keyPath: figure] }
+    public subscript<Value>(dynamicMember figure: KeyPath<PlanEstimate, Value>) -> Value {
+        estimate[keyPath: figure]
+    }
 
     /// The report for programs.
     public var json: String { members.text() }
@@ -302,7 +304,8 @@ public struct PlanReport: Sendable, Equatable {
 extension PlanReport: JSONObject {
     package var members: JSONMembers {
         [
-            "site": site, "interrupted": isInterrupted, "requests": requests, "fetchedBytes": fetchedByteCount,
+            "site": site, "interrupted": isInterrupted, "requests": requests,
+            "fetchedBytes": fetchedByteCount,
             "pages": estimate.pages, "bytes": estimate.byteCount, "seconds": estimate.seconds,
             "sampleTooSmall": estimate.isSampleTooSmall, "refusedByRobots": refusedByRobots,
             "crawlDelay": IfAny(crawlDelay), "traps": traps, "patterns": estimate.groups,

@@ -347,7 +347,8 @@ public struct PlanEstimate: Sendable, Equatable {
     /// How long a prefetch takes.
     public let seconds: Bounds
     package let traps: [TrapReason]
-    /// Too many lists of pages were not looked at for an upper end to be told: a larger sample would tell more.
+    /// Too many lists of pages were not looked at for an upper end to be told: a larger sample would tell
+    /// more.
     public let isSampleTooSmall: Bool
 }
 

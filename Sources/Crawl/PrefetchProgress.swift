@@ -96,7 +96,8 @@ extension PrefetchProgress: JSONObject {
         [
             "event": "progress", "site": site, "seconds": Self.seconds(elapsed), "phase": phase.rawValue,
             "pages": pages, "requisites": requisites, "failed": failed, "running": running, "known": known,
-            "requests": requests, "bytes": byteCount, "bytesPerSecond": bytesPerSecond, "confirmed": confirmed,
+            "requests": requests, "bytes": byteCount, "bytesPerSecond": bytesPerSecond,
+            "confirmed": confirmed,
             "savedBytes": savedByteCount, "hosts": hosts, "hostCount": hostCount, "waiting": waiting,
             "secondsLeft": remaining.map(Self.seconds),
         ]
@@ -124,7 +125,8 @@ extension PrefetchProgress.Waiting: JSONObject {
 extension PrefetchedURL: JSONObject {
     package var members: JSONMembers {
         [
-            "event": "fetched", "url": url, "kind": kind.rawValue, "status": status, "failure": IfAny(failure),
+            "event": "fetched", "url": url, "kind": kind.rawValue, "status": status,
+            "failure": IfAny(failure),
             "bytes": byteCount, "seconds": PrefetchProgress.seconds(elapsed),
         ]
     }
@@ -196,7 +198,8 @@ struct ProgressMeter: Sendable {
 
     mutating func measure(_ figures: CrawlProgress) -> PrefetchProgress {
         let left =
-            figures.queuedPages + figures.queuedRequisites + figures.running + figures.atGate + figures.toRetry
+            figures.queuedPages + figures.queuedRequisites + figures.running + figures.atGate
+            + figures.toRetry
         let sample = Sample(
             elapsed: figures.elapsed, byteCount: figures.byteCount, left: left,
             requests: figures.hosts.reduce(into: [:]) { $0[$1.name] = $1.requests })
@@ -206,15 +209,19 @@ struct ProgressMeter: Sendable {
             site: site, elapsed: figures.elapsed, phase: figures.isEnding ? .storing : .fetching,
             pages: PrefetchProgress.Count(
                 done: figures.done - figures.doneRequisites, queued: figures.queuedPages + figures.atGate),
-            requisites: PrefetchProgress.Count(done: figures.doneRequisites, queued: figures.queuedRequisites),
-            failed: figures.failed, running: figures.running, known: figures.known, requests: figures.requests,
+            requisites: PrefetchProgress.Count(
+                done: figures.doneRequisites, queued: figures.queuedRequisites),
+            failed: figures.failed, running: figures.running, known: figures.known,
+            requests: figures.requests,
             byteCount: figures.byteCount,
-            bytesPerSecond: Self.rate(from: recent?.byteCount, to: figures.byteCount, seconds).map { Int($0) } ?? 0,
+            bytesPerSecond: Self.rate(from: recent?.byteCount, to: figures.byteCount, seconds).map { Int($0) }
+                ?? 0,
             confirmed: figures.confirmed, savedByteCount: figures.savedByteCount,
             hosts: figures.hosts.map { host in
                 PrefetchProgress.Host(
                     name: host.name, running: host.running, queued: host.queued, limit: host.limit,
-                    requestsPerSecond: Self.rate(from: recent?.requests[host.name], to: host.requests, seconds) ?? 0,
+                    requestsPerSecond: Self.rate(
+                        from: recent?.requests[host.name], to: host.requests, seconds) ?? 0,
                     pause: host.pause)
             },
             hostCount: figures.hostCount,
@@ -230,8 +237,8 @@ struct ProgressMeter: Sendable {
         return max(0, Double(to - from) / seconds)
     }
 
-    /// Nil while the end does not come nearer: pages lead to pages, and nobody knows to how many. It is judged since there
-    /// was most to do.
+    /// Nil while the end does not come nearer: pages lead to pages, and nobody knows to how many. It is
+    /// judged since there was most to do.
     private func remaining(_ now: Sample) -> Duration? {
         guard now.left > 0, let peak = samples.max(by: { $0.left <= $1.left }), peak.left > now.left,
             now.elapsed - peak.elapsed >= Self.leastSpan

@@ -9,18 +9,25 @@ internal import Web
 /// crawl's thread.
 final class Recall {
     enum Answer {
-        /// Nothing of use is held.
-        case load(adding: HTTPFields)
+        /// Nothing of use is held, or nothing that a server could be asked about.
+        case load(adding: HTTPFields, inPlaceOf: StoredResponse? = nil)
         /// This visit has it already: an earlier run of it was interrupted.
         case done(StoredResponse)
         /// Good enough as it is, by the policy.
         case reuse(StoredResponse)
         /// The server is asked whether it still holds.
-        case validate(StoredResponse, with: HTTPFields)
+        case validate(Copy, with: HTTPFields)
+    }
+
+    /// What is held, and as the policy sees it.
+    struct Copy {
+        let response: StoredResponse
+        let entry: CacheEntry
     }
 
     private let reader: StoreReader
     private let shelf: BundleShelf
+    private let hasWholePacks: Bool
     private let visit: OpenVisit
     private let policy: CachePolicy
     private let rules: CacheRules
@@ -33,15 +40,16 @@ final class Recall {
 
     /// Nil when there is nothing to recall: it is the first visit, and nobody has begun it.
     init?(
-        _ folder: StoreFolder, visit: OpenVisit, policy: CachePolicy, rules: CacheRules
+        _ folder: StoreFolder, visit: OpenVisit, policy: CachePolicy, rules: CacheRules,
+        isShared: Bool = false
     ) throws(StoreError) {
         let reader = try StoreReader(folder)
-        let isEmpty = try !reader.holdsAnything()
-        if isEmpty { return nil }
+        if !isShared, try !reader.holdsAnything() { return nil }
         self.reader = reader
         // Who loads everything again does not believe what is held without a look.
         let provesBytes = policy == .reload || policy == .reloadEndToEnd
         shelf = try BundleShelf(reader, folder, provesBytes: provesBytes)
+        hasWholePacks = try reader.hasWholePacks()
         self.visit = visit
         self.policy = policy
         self.rules = rules
@@ -78,7 +86,9 @@ final class Recall {
             held.status < 400 && (held.body != nil || held.isRedirect) ? held : nil
         }
         // Asked whether it still holds, a server would have damage confirmed.
-        if let body = usable?.body, try shelf.isDamaged(body) { usable = nil }
+        if let body = usable?.body {
+            if try shelf.isDamaged(body) { usable = nil } else if try isGone(body) { usable = nil }
+        }
         let request = CacheRequest(url: url)
         let entry = usable?.cacheEntry(profile: Self.profile, rules: rules)
         switch policy.action(for: request, entry: entry, now: now) {
@@ -86,21 +96,37 @@ final class Recall {
             if let usable { return .reuse(usable) }
         case .validate(let fields):
             // What is held of a redirect is its target alone, which costs as much as asking.
-            if let usable, !usable.isRedirect {
+            if let usable, let entry, !usable.isRedirect {
                 // A confirmation need not repeat what the server says of an origin: the first time it is
                 // loaded.
                 let isNews = asking != nil && !isAsked
-                return .validate(usable, with: (isNews ? HTTPFields() : fields).naming(origin: asking))
+                return .validate(
+                    Copy(response: usable, entry: entry),
+                    with: (isNews ? HTTPFields() : fields).naming(origin: asking))
             }
         case .load(let fields):
-            return .load(adding: fields.naming(origin: asking))
+            return .load(adding: fields.naming(origin: asking), inPlaceOf: usable)
         case .miss:
             break
         }
-        return .load(adding: HTTPFields().naming(origin: asking))
+        return .load(adding: HTTPFields().naming(origin: asking), inPlaceOf: usable)
     }
 
-    /// The recorded answer to a request that sends something, where the policy does not have it sent once more.
+    /// What an earlier visit saw of the page; nil where none showed it.
+    func memory(of page: WebURL) throws(StoreError) -> PageMemory? {
+        try reader.response(for: page.href, request: .shown).map {
+            PageMemory(HTTPFields(block: $0.fields.utf8.span))
+        }
+    }
+
+    /// A larger one has a file of its own; what is in packs is looked for where one of those is not whole.
+    private func isGone(_ body: StoredBody) throws(StoreError) -> Bool {
+        guard !hasWholePacks || body.byteCount > Limits.packedBody else { return false }
+        return try !reader.isThere(body)
+    }
+
+    /// The recorded answer to a request that sends something, where the policy does not have it sent once
+    /// more.
     func recorded(
         _ key: RequestKey, at url: WebURL, now: HTTPDate
     ) throws(StoreError) -> (status: Int, fields: String, body: [UInt8])? {
@@ -123,13 +149,11 @@ final class Recall {
 
     /// What a server's answer to our conditions makes of what is held: the fields that it has from now on.
     /// Nil when the answer is about another version, and the body has to be loaded.
-    func confirmed(_ held: StoredResponse, by fields: HTTPFields, now: HTTPDate) -> HTTPFields? {
-        guard let url = WebURL(held.href) else { return nil }
+    func confirmed(_ held: Copy, at url: WebURL, by fields: HTTPFields, now: HTTPDate) -> HTTPFields? {
         let answer = CacheAnswer(status: 304, fields: fields, requestTime: now, responseTime: now)
         let conclusion = policy.conclusion(
             of: .answered(answer), for: CacheRequest(url: url),
-            entry: held.cacheEntry(profile: Self.profile, rules: rules),
-            wasConditional: true, profile: Self.profile, rules: rules, now: now)
+            entry: held.entry, wasConditional: true, profile: Self.profile, rules: rules, now: now)
         switch conclusion.reply {
         case .stored(let entry, _): return entry.fields
         case .received, .loadAgain, .gatewayTimeout: return nil
@@ -164,8 +188,8 @@ final class Recall {
         guard let lists = try reader.linkNumbers(of: held) else { return nil }
         links.known.reserveCapacity(lists.pages.count + lists.requisites.count + lists.guesses.count)
         var unknown: [(number: Int64, kind: LinkClass)] = []
-        for (numbers, kind) in zip([lists.pages, lists.requisites, lists.guesses], LinkClass.allCases) {
-            if leavesRequisites, kind.role != .page { continue }
+        func add(_ numbers: [Int64], _ kind: LinkClass) {
+            if leavesRequisites, kind.role != .page { return }
             for number in numbers {
                 if let known = self.number(of: number) {
                     if isNofollow, kind.role == .page { continue }
@@ -176,6 +200,9 @@ final class Recall {
                 }
             }
         }
+        add(lists.pages, .page)
+        add(lists.requisites, .requisite)
+        add(lists.guesses, .guess)
         guard !unknown.isEmpty else { return links }
         try reader.steadily { () throws(StoreError) in
             for (number, kind) in unknown {
@@ -208,7 +235,7 @@ final class Recall {
     }
 
     /// How a link was listed.
-    enum LinkClass: CaseIterable {
+    enum LinkClass {
         case page, requisite, guess
 
         var role: Frontier.Role { self == .page ? .page : .requisite }
@@ -252,6 +279,13 @@ extension ResponseFlags {
         self = []
         if result.sentFields.contains("Origin") { insert(.askedByOrigin) }
         if result.exchange?.usedCredentials == true { insert(.isPrivate) }
+    }
+}
+
+extension StoredResponse {
+    /// What a page's script said when it asked for it, as far as that is kept: a login is not.
+    var scriptFields: HTTPFields {
+        HTTPFields(VaryKey(stored: variant).fields.list.filter { PageRequest.mayBeScripts($0.name) })
     }
 }
 

@@ -18,8 +18,8 @@ public struct RenderSettings: Sendable, Equatable {
     public var seesDark = false
     /// A picture of each page is kept, to be compared with when it is shown offline.
     public var takesPictures = false
-    /// The time that pages have, in seconds since 1970, with a chance that is always the same, while they are rendered and
-    /// whenever they are served; nil for those of the day. Updates keep it.
+    /// The time that pages have, in seconds since 1970, with a chance that is always the same, while they are
+    /// rendered and whenever they are served; nil for those of the day. Updates keep it.
     public var steadySince: Int64?
     /// What one page may take.
     public var limit = Duration.seconds(20)
@@ -75,8 +75,8 @@ package struct RenderPlan: Sendable {
     package var mode: RenderMode
     /// How many pages are shown at once.
     package var tabs: Int
-    /// Makes whoever shows pages, before the first one is; what those ask for goes through the door. It throws
-    /// why there is none.
+    /// Makes whoever shows pages, before the first one is; what those ask for goes through the door. It
+    /// throws why there is none.
     package var renderer: @Sendable (RenderDoor) throws(RenderFailure) -> any PageRenderer
 
     package init(
@@ -104,7 +104,8 @@ package protocol PageRenderer: Sendable {
     /// Shows a page, and tells once, from any thread, what came of it.
     ///
     /// - Parameter isBrief: pages like it never come to rest.
-    func render(_ page: UInt32, at url: WebURL, isBrief: Bool, done: @escaping @Sendable (RenderedPage) -> Void)
+    func render(
+        _ page: UInt32, at url: WebURL, isBrief: Bool, done: @escaping @Sendable (RenderedPage) -> Void)
 
     /// Returns when nothing of it runs any more; pages that are being shown end.
     func close()
@@ -189,13 +190,13 @@ struct Rendering {
     var shown: [UInt32: Shown] = [:]
     /// Who waits for what.
     var waiting: [UInt32: [@Sendable (PageAnswer) -> Void]] = [:]
-    /// How scripts ask for what they were the first to ask for.
-    var fields: [UInt32: HTTPFields] = [:]
     /// What goes along of what those scripts set.
     var cookies: [UInt32: [PageCookie]] = [:]
     /// What is no GET, by the number of its errand.
     var sent: [Int: Sent] = [:]
     var sentCount = 0
+    /// What was answered, and is in the store or on its way there.
+    var kept: Set<SentKey> = []
 
     struct Shown {
         var asked: Set<UInt32> = []
@@ -207,13 +208,23 @@ struct Rendering {
     struct Sent {
         let page: UInt32
         let request: PageRequest
-        let answer: @Sendable (PageAnswer) -> Void
+        /// Of everybody who has sent the same meanwhile.
+        var waiting: [@Sendable (PageAnswer) -> Void]
+        /// What came, until it is in the store.
+        var answer: PageAnswer?
+    }
+
+    /// What the store is asked for an answer by.
+    struct SentKey: Hashable {
+        let url: WebURL
+        let key: RequestKey
     }
 
     /// What a page may send.
     static let mostSentBytes = 4 * 1024 * 1024
     static let mostGivenBytes = 16 * 1024 * 1024
     static let mostSentOfPage = 200
+    static let mostKept = 65_536
     static let mostDocuments = 3
 }
 
@@ -241,7 +252,9 @@ extension Crawl {
         let url = frontier.url(number)
         // Whoever shows it reads in the store what is held of it.
         try storing { () throws(StoreError) in
-            try writes.afterCommit { renderer.render(number, at: url, isBrief: isBrief) { door.tell(number, $0) } }
+            try writes.afterCommit {
+                renderer.render(number, at: url, isBrief: isBrief) { door.tell(number, $0) }
+            }
         }
     }
 
@@ -278,19 +291,29 @@ extension Crawl {
                 return answer(.refused("its address is too long"))
             }
             rendering?.shown[page]?.asked.insert(number)
-            if frontier.state(number) == .queued, rendering?.fields[number] == nil {
-                rendering?.fields[number] = request.scriptFields
+            if frontier.state(number) == .queued, scriptFields[number] == nil {
+                scriptFields[number] = request.scriptFields
                 if !request.cookies.isEmpty { rendering?.cookies[number] = request.cookies }
             }
             rendering?.waiting[number, default: []].append(answer)
             try answerPages(about: number)
         case "POST":
             let key = request.key
+            if rendering?.kept.contains(.init(url: request.url.key, key: key)) == true {
+                // Whoever asks has looked there a moment too early.
+                try storing { () throws(StoreError) in try writes.afterCommit { answer(.held) } }
+                return
+            }
             let held = try storing { () throws(StoreError) in
                 try recall?.recorded(key, at: request.url, now: Self.httpNow())
             }
-            guard let held else { return send(request, of: page, answer) }
-            answer(.given(status: held.status, fields: HTTPFields(block: held.fields.utf8.span), body: held.body))
+            guard let held else {
+                if waits(for: request, of: page, answer) { return }
+                return send(request, of: page, answer)
+            }
+            answer(
+                .given(status: held.status, fields: HTTPFields(block: held.fields.utf8.span), body: held.body)
+            )
         case "OPTIONS": send(request, of: page, answer)
         case let method: answer(.refused("\(method) would change what is there"))
         }
@@ -305,11 +328,12 @@ extension Crawl {
             guard !beingScanned.contains(number) else { return }
             answer = .held
         case .skipped(let reason): answer = .refused(reason.name)
+        case .elsewhere: answer = .failed("another worker asks its host")
         case .failed(.status(let status)): answer = .given(status: status, fields: HTTPFields(), body: [])
         case .failed(let failure): answer = .failed(failure.description)
         }
         guard let waiting = rendering?.waiting.removeValue(forKey: number) else { return }
-        rendering?.fields[number] = nil
+        scriptFields[number] = nil
         rendering?.cookies[number] = nil
         guard case .held = answer else {
             for reply in waiting { reply(answer) }
@@ -318,6 +342,26 @@ extension Crawl {
         try storing { () throws(StoreError) in
             try writes.afterCommit { for reply in waiting { reply(.held) } }
         }
+    }
+
+    /// Whether the same is under way: one answer is kept by what was sent, and given to all who ask.
+    private func waits(
+        for request: PageRequest, of page: UInt32, _ answer: @escaping @Sendable (PageAnswer) -> Void
+    ) -> Bool {
+        let (key, url) = (request.key, frontier.url(page))
+        let same = rendering?.sent.first { _, sent in
+            sent.request.url == request.url && sent.request.key == key
+                && sent.request.scriptFields == request.scriptFields
+                && sent.request.cookies == request.cookies && frontier.url(sent.page).origin == url.origin
+        }
+        guard let same else { return false }
+        rendering?.shown[page]?.sentCount += 1
+        if let given = same.value.answer {
+            answer(given)
+        } else {
+            rendering?.sent[same.key]?.waiting.append(answer)
+        }
+        return true
     }
 
     /// A request that is no question is sent as the page sent it, and its answer kept by what was sent.
@@ -331,7 +375,7 @@ extension Crawl {
         if let reason = frontier.refusal(ofRequisite: request.url) { return answer(.refused(reason.name)) }
         rendering.shown[page]?.sentCount += 1
         rendering.sentCount += 1
-        rendering.sent[rendering.sentCount] = .init(page: page, request: request, answer: answer)
+        rendering.sent[rendering.sentCount] = .init(page: page, request: request, waiting: [answer])
         var fetch = FetchRequest(
             number: Errand.sent(rendering.sentCount).number, url: request.url, fields: request.scriptFields)
         fetch.method = request.method
@@ -347,10 +391,10 @@ extension Crawl {
 
     func sentFetched(_ result: FetchResult, of errand: Int) throws(CrawlError) {
         result.partial?.discard()
-        guard let sent = rendering?.sent.removeValue(forKey: errand) else { return }
+        guard var sent = rendering?.sent.removeValue(forKey: errand) else { return }
         switch result.outcome {
         case .failure(let failure) where failure.kind == .machine: throw .fetch(failure)
-        case .failure(let failure): sent.answer(.failed(failure.description))
+        case .failure(let failure): for reply in sent.waiting { reply(.failed(failure.description)) }
         case .response(let response):
             let isKept =
                 sent.request.method != "OPTIONS" && (200..<300).contains(response.status)
@@ -358,8 +402,11 @@ extension Crawl {
             let body = try storing { () throws(StoreError) in
                 try response.body.beginning(Rendering.mostGivenBytes)
             }
-            sent.answer(.given(status: response.status, fields: response.fields, body: body))
+            let answer = PageAnswer.given(status: response.status, fields: response.fields, body: body)
+            for reply in sent.waiting { reply(answer) }
             guard isKept else { return response.body.discard() }
+            (sent.waiting, sent.answer) = ([], answer)
+            rendering?.sent[errand] = sent
             var job = ScanJob(
                 number: result.number, url: result.url, role: .requisite,
                 referrer: frontier.url(sent.page).href, source: .fetched(response),
@@ -374,52 +421,41 @@ extension Crawl {
         }
     }
 
+    /// Its answer is on its way into the store, unless something kept it out.
+    func sentScanned(_ result: ScanResult, of errand: Int) {
+        guard let sent = rendering?.sent.removeValue(forKey: errand), sent.request.method == "POST",
+            result.refusal == nil, result.storageBan == nil,
+            rendering?.kept.count ?? .max < Rendering.mostKept
+        else { return }
+        rendering?.kept.insert(.init(url: sent.request.url.key, key: sent.request.key))
+    }
+
     private func shown(_ page: UInt32, _ rendered: RenderedPage) throws(CrawlError) {
         guard let shown = rendering?.shown.removeValue(forKey: page) else { return }
         var asked = shown.asked
-        if shown.sentCount > 0 { report.rendering.senders.insert(frontier.url(page).href) }
-        let waitsForMore = rendered.ending == .outOfTime && asked.contains { rendering?.waiting[$0] != nil }
+        let isLeft = rendered.ending == .outOfTime || rendered.ending == .complete
+        let waitsFor = isLeft ? asked.filter { rendering?.waiting[$0] != nil }.sorted() : []
         do throws(FetchFailure) {
             try loop.keep(cookiesOfScripts: rendered.cookies)
         } catch {
             throw .fetch(error)
         }
         for url in rendered.given { if let number = frontier.number(of: url) { asked.insert(number) } }
-        if rendered.ending == .complete {
-            if let text = rendered.text {
-                try keep(Array(text.utf8), "text/plain; charset=utf-8", as: .shown, of: page)
-            }
-            if let picture = rendered.picture { try keep(picture, "image/png", as: .pictured, of: page) }
-        }
-        report.rendering.add(rendered, of: frontier.url(page))
+        try keep(rendered, hasSent: shown.sentCount > 0, of: page)
         if report.rendering.browser == nil { report.rendering.browser = rendering?.renderer?.version }
         let result = Frontier.Rendered(
             links: rendered.links, asked: asked,
-            print: rendered.text.map { ContentPrint(text: Array($0.utf8).span) }, isWhole: rendered.ending == .complete,
-            waitsForMore: waitsForMore)
+            print: rendered.text.map { ContentPrint(text: Array($0.utf8).span) },
+            isWhole: rendered.ending == .complete,
+            waitsFor: waitsFor)
         try apply(.rendered(page, result))
+        // Of one that is shown once more nothing is told yet.
+        if !frontier.rendering.isOwedAnotherLook(page) {
+            report.rendering.add(rendered, of: frontier.url(page))
+        }
         if rendered.ending == .failed, rendering?.renderer?.version == nil {
             report.rendering.failure = rendered.detail
             try apply(.unrenderable)
-        }
-    }
-
-    /// What a person reads and sees on the page: to be compared with, when it is shown offline.
-    private func keep(
-        _ bytes: [UInt8], _ type: String, as key: RequestKey, of page: UInt32
-    ) throws(CrawlError) {
-        try storing { () throws(StoreError) in
-            let body = try NewBody(
-                .bytes(bytes), form: BodyFormat.opaque.name, links: LinkTable().encoded(),
-                in: plan.folder)
-            var new = NewResponse(
-                href: frontier.url(page).href, referrer: nil, status: 200, role: Frontier.Role.guide.rawValue,
-                fields: "Content-Type: \(type)\r\n", fetched: Self.secondsSinceEpoch(),
-                body: .new(body))
-            new.number = page
-            new.request = key
-            new.type = MediaType(type)?.essence
-            try writes.addWithoutWaiting(new)
         }
     }
 
@@ -487,8 +523,6 @@ public struct RenderReport: Sendable, Equatable {
     package internal(set) var worthPatterns: [String]?
     /// Those that were looked at, in this run or an earlier one.
     package internal(set) var lookedAtPatterns: [String] = []
-    /// Pages that sent something.
-    package internal(set) var senders: Set<String> = []
 
     /// How many pages were rendered.
     public var rendered: Int { patterns.reduce(0) { $0 + $1.rendered } }
@@ -509,12 +543,14 @@ public struct RenderReport: Sendable, Equatable {
         }
         // Of what was cut off nobody knows which pages are not looked at yet.
         if failure == nil, !book.isCut {
-            lookedAtPatterns = book.patterns.lazy.filter(\.isLookedAt).prefix(Self.mostLookedAt).map(\.text).sorted()
+            lookedAtPatterns = book.patterns.lazy.filter(\.isLookedAt).prefix(Self.mostLookedAt).map(\.text)
+                .sorted()
         }
         patterns = book.patterns.filter { $0.renderedCount > 0 || !$0.reasons.isEmpty }.map { pattern in
             Pattern(
                 pattern: pattern.text, pages: pattern.pageCount, rendered: pattern.renderedCount,
-                foundRequisites: pattern.requisites, foundPages: pattern.pages, unfinished: pattern.unfinished,
+                foundRequisites: pattern.requisites, foundPages: pattern.pages,
+                unfinished: pattern.unfinished,
                 reasons: pattern.reasons.words)
         }
     }
@@ -536,7 +572,9 @@ extension RenderReport: JSONObject {
         [
             "mode": mode.rawValue, "browser": IfAny(browser), "failure": IfAny(failure), "rendered": rendered,
             "recorded": recorded, "patterns": patterns, "unfinished": unfinished,
-            "notices": notices.sorted { $0.key < $1.key }.map { ["notice": $0.key, "count": $0.value] as JSONMembers },
+            "notices": notices.sorted { $0.key < $1.key }.map {
+                ["notice": $0.key, "count": $0.value] as JSONMembers
+            },
         ]
     }
 }

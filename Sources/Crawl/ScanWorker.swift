@@ -97,13 +97,14 @@ final class ScanWorker {
         new.flags = job.flags.union(ResponseFlags(result.directives))
         new.type = response.fields.contentType?.essence
         var varying = response.fields
-        // What a page's script said of its request may have made the answer: whoever says nothing of that kind gets
-        // what others got.
+        // What a page's script said of its request may have made the answer: whoever says nothing of that
+        // kind gets what others got.
         if !job.scriptFields.isEmpty { varying.append("Vary", job.scriptFields.joined(separator: ", ")) }
         // What a login brought is nobody else's, and no key tells which login that was.
         let isOfLogin = job.scriptFields.contains { $0.lowercased() == "authorization" }
         new.variant =
-            isOfLogin ? VaryKey.never : VaryKey(decoded: varying, request: job.sentFields)?.text ?? VaryKey.never
+            isOfLogin
+            ? VaryKey.never : VaryKey(decoded: varying, request: job.sentFields)?.text ?? VaryKey.never
         try writes.add(new)
     }
 

@@ -327,7 +327,8 @@ package enum SkipReason: Sendable, Hashable {
         case .tooDeep: .depth
         case .nofollow: .nofollow
         case .limit(let reached): reached.remedy
-        case .otherHost, .otherDomain, .otherFolder, .excluded, .scheme, .longURL, .robots, .robotsUnknown, .noindex,
+        case .otherHost, .otherDomain, .otherFolder, .excluded, .scheme, .longURL, .robots, .robotsUnknown,
+            .noindex,
             .unstored, .nestedSitemap, .sessionEnd, .bound, .guess, .endless, .refused, .trap:
             nil
         }

@@ -20,16 +20,14 @@ public struct SitePlan: Sendable, Equatable {
     public var rules: [String] = []
     /// Scripts' strings that may be links are tried.
     public var guesses = true
-    /// Whether and how pages are shown in a browser, to see what their scripts ask for; nil for the usual or, in
-    /// an update, for what held the last time.
+    /// Whether and how pages are shown in a browser, to see what their scripts ask for; nil for the usual or,
+    /// in an update, for what held the last time.
     public var render: RenderSettings?
     /// Pages of these patterns brought something when they were rendered in the last visit.
     package var rendered: [String] = []
-    /// Those of which pages were rendered in this or an earlier visit, in the way that `render` says: pages of them that are
-    /// as they were need not be rendered again.
+    /// Those of which pages were rendered in this or an earlier visit, in the way that `render` says: pages
+    /// of them that are as they were need not be rendered again.
     package var lookedAt: [String] = []
-    /// Pages that sent something when they were rendered.
-    package var senders: [String] = []
     /// How many pages are wanted of the site, now and by updates; a prefetch with a higher number, or none,
     /// goes on beyond.
     public var maxPages: Int?
@@ -59,7 +57,6 @@ public struct SitePlan: Sendable, Equatable {
         render = json["render"].map { RenderSettings($0) }
         rendered = texts("rendered")
         lookedAt = texts("lookedAt")
-        senders = texts("senders")
         maxPages = json["maxPages"]?.int
         connectionsPerHost = json["perHost"]?.int
         manifest = json["manifest"].flatMap { ManifestPlan($0) }
@@ -173,13 +170,13 @@ extension SitePlan: JSONObject {
     /// Those that differ from the usual.
     package var members: JSONMembers {
         [
-            "scope": IfAny(scope.extent == .host ? nil : scope.extent.rawValue), "include": IfAny(scope.include),
+            "scope": IfAny(scope.extent == .host ? nil : scope.extent.rawValue),
+            "include": IfAny(scope.include),
             "exclude": IfAny(scope.exclude), "depth": IfAny(scope.depth), "sitemaps": IfAny(sitemaps),
             "robots": IfAny(robots == .obey ? nil : robots?.rawValue), "rules": IfAny(rules),
             "guesses": IfAny(guesses ? nil : false), "nofollow": IfAny(nofollow?.rawValue),
             "noindex": IfAny(noindex == .ignore ? nil : noindex?.rawValue), "render": IfAny(render),
-            "rendered": IfAny(rendered), "lookedAt": IfAny(lookedAt),
-            "senders": IfAny(senders), "maxPages": IfAny(maxPages),
+            "rendered": IfAny(rendered), "lookedAt": IfAny(lookedAt), "maxPages": IfAny(maxPages),
             "perHost": IfAny(connectionsPerHost), "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),
         ]
     }
@@ -188,7 +185,8 @@ extension SitePlan: JSONObject {
 extension ManifestPlan: JSONObject {
     package var members: JSONMembers {
         [
-            "place": place, "base": IfAny(base), "format": IfAny(format), "alone": IfAny(isAlone ? true : nil),
+            "place": place, "base": IfAny(base), "format": IfAny(format),
+            "alone": IfAny(isAlone ? true : nil),
             "requisites": IfAny(hasRequisites ? nil : false), "whole": IfAny(isWhole ? nil : false),
         ]
     }

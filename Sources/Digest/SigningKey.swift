@@ -1,7 +1,7 @@
 internal import COpenSSL
 
-/// A key that signs bytes (ECDSA with SHA-256 on the curve P-384, which is the one that readers of signed archives know). It does
-/// not change, so that any thread may use it.
+/// A key that signs bytes (ECDSA with SHA-256 on the curve P-384, which is the one that readers of signed
+/// archives know). It does not change, so that any thread may use it.
 ///
 ///     let key = SigningKey()
 ///     let signature = key?.sign(bytes)
@@ -24,7 +24,9 @@ package final class SigningKey: @unchecked Sendable {
         }
         guard let found else { return nil }
         pointer = found
-        guard EVP_PKEY_get_base_id(pointer) == EVP_PKEY_EC, EVP_PKEY_get_bits(pointer) == 384 else { return nil }
+        guard EVP_PKEY_get_base_id(pointer) == EVP_PKEY_EC, EVP_PKEY_get_bits(pointer) == 384 else {
+            return nil
+        }
     }
 
     deinit { EVP_PKEY_free(pointer) }
@@ -43,7 +45,8 @@ package final class SigningKey: @unchecked Sendable {
         return Array(UnsafeBufferPointer(start: place, count: Int(count)))
     }
 
-    /// The two numbers of the signature, one behind the other, as the Web's cryptography has them. Nil where OpenSSL fails.
+    /// The two numbers of the signature, one behind the other, as the Web's cryptography has them. Nil where
+    /// OpenSSL fails.
     package func sign(_ bytes: [UInt8]) -> [UInt8]? {
         guard let context = EVP_MD_CTX_new() else { return nil }
         defer { EVP_MD_CTX_free(context) }
@@ -55,8 +58,8 @@ package final class SigningKey: @unchecked Sendable {
         return DERSignature.numbers(Array(signature[..<count]), size: 48)
     }
 
-    /// Whether someone with the key to this public one has signed the bytes. The curve is whichever it is; false for what is
-    /// no key.
+    /// Whether someone with the key to this public one has signed the bytes. The curve is whichever it is;
+    /// false for what is no key.
     package static func verify(_ signature: [UInt8], of bytes: [UInt8], by publicKey: [UInt8]) -> Bool {
         guard (2...256).contains(signature.count), publicKey.count <= 4096 else { return false }
         let key = publicKey.withUnsafeBufferPointer { bytes in
@@ -66,7 +69,8 @@ package final class SigningKey: @unchecked Sendable {
         guard let key else { return false }
         defer { EVP_PKEY_free(key) }
         let size = (Int(EVP_PKEY_get_bits(key)) + 7) / 8
-        guard EVP_PKEY_get_base_id(key) == EVP_PKEY_EC, signature.count == size * 2, let context = EVP_MD_CTX_new()
+        guard EVP_PKEY_get_base_id(key) == EVP_PKEY_EC, signature.count == size * 2,
+            let context = EVP_MD_CTX_new()
         else {
             return false
         }
@@ -103,6 +107,7 @@ enum DERSignature {
             let positive = (bare.first ?? 0x80) & 0x80 == 0 ? Array(bare) : [0] + bare
             return [0x02, UInt8(positive.count)] + positive
         }
-        return parts.count < 0x80 ? [0x30, UInt8(parts.count)] + parts : [0x30, 0x81, UInt8(parts.count)] + parts
+        return parts.count < 0x80
+            ? [0x30, UInt8(parts.count)] + parts : [0x30, 0x81, UInt8(parts.count)] + parts
     }
 }

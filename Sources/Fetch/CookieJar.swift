@@ -33,7 +33,9 @@ final class CookieJar {
             try WholeFile.read(path, atMost: Self.mostBytes)
         }
         for (number, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
-            guard let cookie = try Self.cookie(line, "\(path):\(number + 1)"), isWanted(cookie) else { continue }
+            guard let cookie = try Self.cookie(line, "\(path):\(number + 1)"), isWanted(cookie) else {
+                continue
+            }
             try larder_curl_set_text(handle, CURLOPT_COOKIELIST, cookie).check()
         }
     }

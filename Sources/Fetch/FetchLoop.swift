@@ -44,7 +44,8 @@ package final class FetchLoop {
         for handle in running.keys { curl_multi_remove_handle(waker.multi, handle) }
     }
 
-    /// Readable while a `turn` has something to do, as it is after `patience`: for those who wait for other things, too.
+    /// Readable while a `turn` has something to do, as it is after `patience`: for those who wait for other
+    /// things, too.
     package var descriptor: Int32 { sockets.descriptor }
 
     /// How many requests have no result yet.
@@ -65,6 +66,9 @@ package final class FetchLoop {
         }
         if setup.rate?.isOpen ?? true { begin(request) } else { waiting.append(request) }
     }
+
+    /// From here on so much may come, where there was a limit from the beginning.
+    package func change(bytesPerSecond: Int) { setup.rate?.change(bytesPerSecond: bytesPerSecond) }
 
     /// Moves every transfer on, waits at most `timeout` for the network or the waker when nothing is
     /// finished, and gives what is.
@@ -101,8 +105,8 @@ package final class FetchLoop {
         return results
     }
 
-    /// Takes cookies in that scripts of a page set, as lines of Netscape's file, for the requests that begin from here on.
-    /// None takes the place of one that a server set.
+    /// Takes cookies in that scripts of a page set, as lines of Netscape's file, for the requests that begin
+    /// from here on. None takes the place of one that a server set.
     package func keep(cookiesOfScripts lines: [String]) throws(FetchFailure) {
         try setup.cookies?.keep(ofScripts: lines)
     }

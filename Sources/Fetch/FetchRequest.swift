@@ -14,15 +14,17 @@ package struct FetchRequest: Sendable {
     package var body: [UInt8]?
     /// The body stays as it was sent, with its content coding.
     package var keepsCoding = false
-    /// The codings that somebody else takes (`Accept-Encoding`), for whom this is asked: the server is asked for those
-    /// among them that can be undone, and what it codes in another way stays so. Nothing that names larder is added to
-    /// the request's fields.
+    /// The codings that somebody else takes (`Accept-Encoding`), for whom this is asked: the server is asked
+    /// for those among them that can be undone, and what it codes in another way stays so. Nothing that names
+    /// larder is added to the request's fields.
     package var codings: String?
     /// The page that led here. Only `FetchOptions.sendsReferrer` makes a Referer of it.
     package var referrer: WebURL?
     /// Tells nobody who larder is: neither cookies nor logins, no client certificate, and no fields that are
     /// for its host. Cookies that come with its answer are not kept.
     package var isAnonymous = false
+    /// Asks the server for what it can do: in the URL's place stands `*` (RFC 9112, section 3.2.4).
+    package var asksWholeServer = false
     /// Whoever follows a link sets it to where the page with the link came from.
     package var reach = Reach.thisMachine
     /// Asks for the rest of this body only. Its file is the loop's until the result tells what became of it.
@@ -40,7 +42,8 @@ package struct FetchRequest: Sendable {
     }
 }
 
-/// Somebody who gets an answer while it comes, beside whoever gets the result. It is called on the loop's thread.
+/// Somebody who gets an answer while it comes, beside whoever gets the result. It is called on the loop's
+/// thread.
 package protocol BodyStream: AnyObject, Sendable {
     /// The header is whole.
     ///

@@ -1,6 +1,7 @@
 package import Web
 
-/// How to reach servers, and as whom. Nothing of it is kept in a larder, and nothing secret is ever in a report.
+/// How to reach servers, and as whom. Nothing of it is kept in a larder, and nothing secret is ever in a
+/// report.
 public struct NetworkOptions: Sendable {
     /// Nil for larder's own.
     public var userAgent: String?
@@ -9,8 +10,8 @@ public struct NetworkOptions: Sendable {
     public var login: Login?
     /// A file with logins by host.
     public var netrc: String?
-    /// Files of cookies in Netscape's format. A visit takes and sends cookies of its own in any case, and forgets them when
-    /// it ends; what is answered to those of a file is private.
+    /// Files of cookies in Netscape's format. A visit takes and sends cookies of its own in any case, and
+    /// forgets them when it ends; what is answered to those of a file is private.
     public var cookies: [String] = []
     public var saveCookies: String?
     /// `http://`, `https://`, `socks4a://`, `socks5h://`…; nil for what the environment says.
@@ -130,13 +131,16 @@ extension NetworkOptions {
         }
         for url in start {
             switch login {
-            case .basic(let user, let password)?: credentials.add(.basic(user: user, password: password), for: url)
-            case .digest(let user, let password)?: credentials.add(.digest(user: user, password: password), for: url)
+            case .basic(let user, let password)?:
+                credentials.add(.basic(user: user, password: password), for: url)
+            case .digest(let user, let password)?:
+                credentials.add(.digest(user: user, password: password), for: url)
             case .bearer(let token)?: credentials.add(.bearer(token: token), for: url)
             case nil: break
             }
             if let certificate {
-                credentials.add(Credentials.Certificate(certificate: certificate, key: certificateKey), for: url)
+                credentials.add(
+                    Credentials.Certificate(certificate: certificate, key: certificateKey), for: url)
             }
         }
         return credentials

@@ -2,13 +2,16 @@ internal import CCurl
 internal import Glibc
 package import Web
 
-/// A connection to a host that nothing but the caller's bytes goes through, by TLS for an https URL. It belongs to one
-/// thread at a time, and only making it waits.
+/// A connection to a host that nothing but the caller's bytes goes through, by TLS for an https URL. It
+/// belongs to one thread at a time, and only making it waits.
 package final class RawConnection {
     /// To be polled.
     package let descriptor: Int32
     private let handle: UnsafeMutableRawPointer
     private let guardian: Guardian
+    /// What was not taken at once: TLS wants to be offered the very same bytes again, in the same place.
+    private let offered = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
+    private var offeredCount = 0
 
     /// Connects to the URL's host as requests of these options would.
     package init(to url: WebURL, _ options: FetchOptions, reach: Reach = .thisMachine) throws(FetchFailure) {
@@ -24,14 +27,19 @@ package final class RawConnection {
         self.guardian = guardian
     }
 
-    deinit { curl_easy_cleanup(handle) }
+    deinit {
+        curl_easy_cleanup(handle)
+        offered.deallocate()
+    }
 
     private static func connect(
         _ handle: UnsafeMutableRawPointer, _ url: WebURL, _ options: FetchOptions, _ guardian: Guardian
     ) throws(FetchFailure) -> Int32 {
         var addresses: UnsafeMutablePointer<curl_slist>?
         defer { curl_slist_free_all(addresses) }
-        for address in options.hostAddresses { addresses = curl_slist_append(addresses, address.text) ?? addresses }
+        for address in options.hostAddresses {
+            addresses = curl_slist_append(addresses, address.text) ?? addresses
+        }
         let proxy = options.proxies.proxy(for: url)
         var codes = [
             larder_curl_set_text(handle, CURLOPT_URL, url.href),
@@ -68,10 +76,16 @@ package final class RawConnection {
         return socket
     }
 
-    /// Like `send`: how much was taken, or -1 with the reason in `errno`.
+    /// Like `send`: how much was taken, or -1 with the reason in `errno`. What was not taken comes first again.
     package func send(_ bytes: UnsafeRawBufferPointer) -> Int {
+        if offeredCount == 0 {
+            offeredCount = min(bytes.count, offered.count)
+            offered.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<offeredCount]))
+        }
         var count = 0
-        return Self.result(curl_easy_send(handle, bytes.baseAddress, bytes.count, &count), count)
+        let code = curl_easy_send(handle, offered.baseAddress, offeredCount, &count)
+        if code != CURLE_AGAIN { offeredCount = 0 }
+        return Self.result(code, count)
     }
 
     /// Like `recv`: 0 at the end.

@@ -3,9 +3,9 @@ internal import CLinux
 internal import Glibc
 internal import System
 
-/// The sockets that libcurl wants to know about, in one queue of the kernel's, and the time at which it wants to be
-/// called: so that of many transfers only those are looked at for which something has come. It belongs to the thread of
-/// its loop.
+/// The sockets that libcurl wants to know about, in one queue of the kernel's, and the time at which it wants
+/// to be called: so that of many transfers only those are looked at for which something has come. It belongs
+/// to the thread of its loop.
 final class SocketQueue {
     /// Readable while there is something to do, or somebody has woken the loop.
     let descriptor: Int32
@@ -54,7 +54,8 @@ final class SocketQueue {
 
     /// Waits so long at most, or until the loop is woken, and has libcurl look at what has come.
     func turn(waitingAtMost time: Duration) throws(FetchFailure) {
-        let milliseconds = time > .zero ? Int32(min(60_000, max(1, (time / .milliseconds(1)).rounded(.up)))) : 0
+        let milliseconds =
+            time > .zero ? Int32(min(60_000, max(1, (time / .milliseconds(1)).rounded(.up)))) : 0
         let count = epoll_wait(descriptor, &events, Int32(events.count), milliseconds)
         guard count >= 0 || errno == EINTR else {
             throw FetchFailure(.machine, "sockets cannot be waited for: \(SystemError.text(of: errno))")
@@ -67,8 +68,10 @@ final class SocketQueue {
                 eventfd_read(waker, &wakings)
                 continue
             }
-            try curl_multi_socket_action(multi, socket, Self.mask(larder_epoll_flags(&events[index])), &running)
-                .check()
+            try curl_multi_socket_action(
+                multi, socket, Self.mask(larder_epoll_flags(&events[index])), &running
+            )
+            .check()
         }
         try catchUp()
     }

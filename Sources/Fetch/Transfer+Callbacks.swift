@@ -161,7 +161,8 @@ extension Transfer {
             let byteCount = decoder == nil && length >= 0 ? length : nil
             hasKnownEnd = length >= 0
             isStreamed = stream.begin(
-                status: status, fields: fields, isCoded: decoder == nil && fields.isCoded, byteCount: byteCount)
+                status: status, fields: fields, isCoded: decoder == nil && fields.isCoded,
+                byteCount: byteCount)
         }
         guard length <= options.maxBody || isStreamed || request?.method == "HEAD" else { throw tooLargeBody }
         if isStreamed, length > options.maxBody { isUnkept = true }

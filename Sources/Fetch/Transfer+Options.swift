@@ -128,7 +128,8 @@ extension Transfer {
     }
 
     private func send(_ cookies: [PageCookie], to url: WebURL) throws(FetchFailure) {
-        guard !isAnonymous, let further = try setup.cookies?.further(cookies, for: url), !further.isEmpty else {
+        guard !isAnonymous, let further = try setup.cookies?.further(cookies, for: url), !further.isEmpty
+        else {
             return
         }
         isPlain = false
@@ -166,7 +167,13 @@ extension Transfer {
             try sentFields.append("Accept-Encoding: \(codings)")
         }
         if request.codings != nil {
-            for name in ["User-Agent", "Accept"] where !fields.contains(name) { try sentFields.suppress(name) }
+            for name in ["User-Agent", "Accept"] where !fields.contains(name) {
+                try sentFields.suppress(name)
+            }
+        }
+        if request.asksWholeServer {
+            isPlain = false
+            try set(CURLOPT_REQUEST_TARGET, "*")
         }
         if request.method != "GET" || request.body != nil { try sendMethod(request, fields) }
         try larder_curl_set_list(handle, CURLOPT_HTTPHEADER, sentFields.list).check()

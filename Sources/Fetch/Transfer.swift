@@ -50,7 +50,8 @@ final class Transfer {
     var openStream: OpenStream?
     /// Where there is a receiver: whether it wants this body.
     var isWanted = false
-    /// Whether the request's stream wants this body; whether that is known to end; whether it became too large to be kept.
+    /// Whether the request's stream wants this body; whether that is known to end; whether it became too
+    /// large to be kept.
     var isStreamed = false
     var hasKnownEnd = false
     var isUnkept = false
@@ -94,7 +95,9 @@ final class Transfer {
     /// Takes the result and makes the transfer ready for the next request.
     func finish(_ code: CURLcode) -> FetchResult? {
         guard let request else { return nil }
-        if isStreamed { request.stream?.end(isWhole: code == CURLE_OK && stop == nil && decoder?.flaw == nil) }
+        if isStreamed {
+            request.stream?.end(isWhole: code == CURLE_OK && stop == nil && decoder?.flaw == nil)
+        }
         if isUnkept, stop == nil {
             stop = FetchFailure(.tooLarge, "the body is over \(options.maxBody) bytes, and is not kept")
         }
@@ -322,7 +325,8 @@ extension Transfer {
     /// libcurl's own words about this one, without what they begin with each time.
     private var reason: String? {
         var text = String(cString: complaint)
-        for start in ["SSL certificate problem: ", "SSL: ", "TLS connect error: "] where text.hasPrefix(start) {
+        for start in ["SSL certificate problem: ", "SSL: ", "TLS connect error: "] where text.hasPrefix(start)
+        {
             text.removeFirst(start.count)
         }
         return text.isEmpty ? nil : text

@@ -147,6 +147,8 @@ final class RateGate {
 
     var isOpen: Bool { wait == .zero }
 
+    func change(bytesPerSecond: Int) { bucket.change(bytesPerSecond: bytesPerSecond, now: age.elapsed) }
+
     func take(_ byteCount: Int) { bucket.take(byteCount, now: age.elapsed) }
 }
 
@@ -155,7 +157,7 @@ final class RateGate {
 /// How many bytes may come: a bucket that fills at a rate. What was on its way already may overdraw it; the
 /// debt is waited for, so that in the long run the rate is kept exactly.
 struct RateBucket {
-    private let bytesPerSecond: Double
+    private var bytesPerSecond: Double
     private var level: Double = 0
     private var filled: Duration
 
@@ -171,6 +173,12 @@ struct RateBucket {
     mutating func wait(now: Duration) -> Duration {
         fill(now)
         return level >= 0 ? .zero : .seconds(-level / bytesPerSecond)
+    }
+
+    /// What came until now was at the rate before.
+    mutating func change(bytesPerSecond: Int, now: Duration) {
+        fill(now)
+        self.bytesPerSecond = Double(max(1, bytesPerSecond))
     }
 
     mutating func take(_ byteCount: Int, now: Duration) {

@@ -33,6 +33,7 @@
 @_exported public import struct Reports.ByteSize
 @_exported public import struct Reports.CollectionForecast
 @_exported public import struct Reports.CollectionReport
+@_exported public import struct Reports.CopyReport
 @_exported public import struct Reports.DifferenceReport
 @_exported public import struct Reports.HeldPin
 @_exported public import struct Reports.HoldingReport
@@ -40,12 +41,14 @@
 @_exported public import struct Reports.ListOptions
 @_exported public import struct Reports.ListReport
 @_exported public import struct Reports.ListedURL
+@_exported public import struct Reports.MigrationReport
 @_exported public import struct Reports.MissedURL
 @_exported public import struct Reports.MissesReport
 @_exported public import struct Reports.PictureReport
 @_exported public import struct Reports.PinChange
 @_exported public import struct Reports.PinsReport
 @_exported public import struct Reports.StatusReport
+@_exported public import struct Reports.StoreReport
 @_exported public import struct Reports.TypeFilter
 @_exported public import struct Reports.VisitsReport
 @_exported public import struct Reports.WorkProgress

@@ -1,6 +1,7 @@
 public import Archives
 internal import Check
 internal import Crawl
+internal import Glibc
 public import Reports
 internal import Store
 internal import System
@@ -15,7 +16,7 @@ public struct ExportOptions: Sendable {
     /// Patterns of URLs, as for a prefetch: with any, only what matches one.
     public var include: [String] = []
     public var exclude: [String] = []
-    /// What was fetched with credentials goes too.
+    /// What was fetched with credentials goes too, and so do fields that set cookies.
     public var hasPrivate = false
     /// How large a WARC becomes before the next one is begun.
     public var split: ByteSize?
@@ -31,12 +32,28 @@ public struct ExportOptions: Sendable {
     public var prefersDark = false
     /// What was written is read back, and compared with what is held.
     public var isVerified = false
-    /// A WACZ is signed with the store's key, which is made where there is none yet. Signed again, the file is another one.
+    /// A WACZ is signed with the store's key, which is made where there is none yet. Signed again, the file
+    /// is another one.
     public var isSigned = false
     /// Told how far it is, now and then, on a thread of the export's.
     public var progress: (@Sendable (WorkProgress) -> Void)?
 
     public init() {}
+
+    /// What a form cannot do is refused: nobody should take it for done.
+    func check(against form: ArchiveForm) throws(LarderError) {
+        let shown = "\(ArchiveForm.png.suffix) or \(ArchiveForm.pdf.suffix)"
+        let mistakes: [(isAsked: Bool, isPossible: Bool, what: String, name: String)] = [
+            (split != nil, form == .warc, "WARC is split into several files", ArchiveForm.warc.suffix),
+            (isSigned, form == .wacz, "WACZ is signed", ArchiveForm.wacz.suffix),
+            (viewport != nil, form.isShown, "PNG and PDF are shown in a window", shown),
+            (prefersDark, form.isShown, "PNG and PDF are shown in dark colours", shown),
+            (!keepsScripts, form == .html, "HTML has its scripts left out", ArchiveForm.html.suffix),
+        ]
+        for mistake in mistakes where mistake.isAsked && !mistake.isPossible {
+            throw LarderError(.input, "only \(mistake.what): name a \(mistake.name)")
+        }
+    }
 
     func fill(_ plan: inout ExportPlan) {
         plan.visit = visit
@@ -52,7 +69,9 @@ public struct ExportOptions: Sendable {
         _ progress: (@Sendable (WorkProgress) -> Void)?
     ) -> (@Sendable (_ done: Int, _ byteCount: Int64) -> Void)? {
         guard let progress else { return nil }
-        return { done, byteCount in progress(WorkProgress(.responses, done: done, of: nil, byteCount: byteCount)) }
+        return { done, byteCount in
+            progress(WorkProgress(.responses, done: done, of: nil, byteCount: byteCount))
+        }
     }
 
     /// Which addresses are wanted.
@@ -62,7 +81,8 @@ public struct ExportOptions: Sendable {
             for text in include { included.append(try URLPattern(text)) }
             for text in exclude { excluded.append(try URLPattern(text)) }
             return { [included, excluded] url in
-                (included.isEmpty || included.contains { $0.matches(url) }) && !excluded.contains { $0.matches(url) }
+                (included.isEmpty || included.contains { $0.matches(url) })
+                    && !excluded.contains { $0.matches(url) }
             }
         } catch {
             throw LarderError(.input, error.description)
@@ -71,33 +91,31 @@ public struct ExportOptions: Sendable {
 }
 
 extension Larder {
-    /// Writes what a site shows, or one page of it with what that needs, into an archive that other programs read, or into
-    /// files that a browser opens. The same visit gives the same file, byte for byte. Until it is whole nothing stands under
-    /// its name.
+    /// Writes what a site shows, or one page of it with what that needs, into an archive that other programs
+    /// read, or into files that a browser opens. The same visit gives the same file, byte for byte. Until it
+    /// is whole nothing stands under its name.
     ///
     /// ```swift
     /// let report = try await larder.export("https://example.com/", to: "example.warc.gz")
     /// print(report.responses)
     /// ```
     ///
-    /// - Parameter site: the name of a site, or the URL of a page that is held; where the form has one page, the name stands
-    ///   for the page that the site begins with.
-    /// - Returns: What was written, and what was left out. That bodies are damaged is no error; they are in the report.
-    /// - Throws: `LarderError` of kind `.input` when there is no such site, visit or form, or nothing to export; `.machine` when
-    ///   the file cannot be written; `.interrupted` when the task is cancelled, and then there is no file.
+    /// - Parameter site: the name of a site, or the URL of a page that is held; where the form has one page,
+    ///   the name stands for the page that the site begins with.
+    /// - Returns: What was written, and what was left out. That bodies are damaged is no error; they are in
+    ///   the report.
+    /// - Throws: `LarderError` of kind `.input` when there is no such site, visit or form, or nothing to
+    ///   export; `.machine` when the file cannot be written; `.interrupted` when the task is cancelled, and
+    ///   then there is no file.
     public func export(
         _ site: String, to path: String, options: ExportOptions = ExportOptions()
     ) async throws(LarderError) -> ExportReport {
         guard let form = options.form ?? ArchiveForm(path: path) else {
             let forms = ArchiveForm.allCases.map { "\($0.rawValue) (\($0.suffix))" }.joined(separator: ", ")
-            throw LarderError(.input, "\(path) does not say which form of archive it is to be: there are \(forms)")
+            throw LarderError(
+                .input, "\(path) does not say which form of archive it is to be: there are \(forms)")
         }
-        if options.split != nil, form != .warc {
-            throw LarderError(.input, "only WARC is split into several files: name a \(ArchiveForm.warc.suffix)")
-        }
-        if options.isSigned, form != .wacz {
-            throw LarderError(.input, "only WACZ is signed: name a \(ArchiveForm.wacz.suffix)")
-        }
+        try options.check(against: form)
         let (folder, interruption, isWanted) = (folder, Interruption(), try options.isWanted())
         return try await Self.onThread("larder-export", onCancel: interruption.request) {
             () throws(LarderError) -> ExportReport in
@@ -138,9 +156,9 @@ extension Larder {
         }
     }
 
-    /// Takes archives of others in, WARC, ARC, WACZ or HAR, and folders of files, as a visit of a site: their responses with their dates, scanned for
-    /// links as if they had just come, and served from then on. What an archive says is believed as far as its digests and
-    /// lengths hold.
+    /// Takes archives of others in, WARC, ARC, WACZ or HAR, and folders of files, as a visit of a site: their
+    /// responses with their dates, scanned for links as if they had just come, and served from then on. What
+    /// an archive says is believed as far as its digests and lengths hold.
     ///
     /// ```swift
     /// let report = try await larder.takeIn(["crawl.warc.gz"])
@@ -151,11 +169,13 @@ extension Larder {
     ///   - paths: of the archives, one after the other.
     ///   - site: the name of the site that gets the visit; nil for the first page in them.
     ///   - base: where folders stood, or the page that was saved, where they do not say so themselves.
+    ///   - growth: how much more than 200 times their own size they may become in the larder; nil for 512 MiB, or
+    ///     a quarter of what the disk has left where that is less.
     /// - Returns: What was taken, refused and doubtful.
-    /// - Throws: `LarderError` of kind `.input` for a file that is no archive or has no response, `.machine` when the store
-    ///   fails; `.interrupted` when the task is cancelled. Then the site is as it was.
+    /// - Throws: `LarderError` of kind `.input` for a file that is no archive or has no response, `.machine`
+    ///   when the store fails; `.interrupted` when the task is cancelled. Then the site is as it was.
     public func takeIn(
-        _ paths: [String], into site: String? = nil, at base: String? = nil,
+        _ paths: [String], into site: String? = nil, at base: String? = nil, growth: ByteSize? = nil,
         progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> ImportReport {
         let (folder, interruption) = (folder, Interruption())
@@ -168,6 +188,8 @@ extension Larder {
             var plan = ImportPlan(folder, paths: paths)
             plan.site = site
             plan.base = url
+            plan.limits = ArchiveLimits(
+                allowing: growth?.byteCount, room: DiskRoom.bytes(in: Self.existing(folder.path)))
             plan.progress = ExportOptions.counting(progress)
             let wanted = plan
             return try archiving { () throws(ArchiveError) -> ImportReport in
@@ -175,6 +197,17 @@ extension Larder {
                 return try Import(wanted, interruption, now: now).run(now: now)
             }
         }
+    }
+}
+
+extension Larder {
+    /// The nearest folder that is there already, of one that may be made yet.
+    private static func existing(_ path: String) -> String {
+        var path = path
+        while access(path, F_OK) != 0, let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+            path = String(path[..<slash])
+        }
+        return path
     }
 }
 

@@ -17,16 +17,17 @@ extension Larder {
         limit: ByteSize? = nil, progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> CollectionReport {
         try await reading("larder-gc") { (reader) throws(StoreError) in
-            let result = try StoreWriter(reader.folder).collect(limit: limit?.byteCount) {
+            var result = try StoreWriter(reader.folder).collect(limit: limit?.byteCount) {
                 progress?(WorkProgress(.room, done: 0, of: nil, byteCount: $0))
             }
             SearchIndex.clean(reader)
+            result.byteCountAfter = reader.folder.byteCount
             return try CollectionReport(result, limit: limit, reader)
         }
     }
 
     /// What a collection would take now, by name. It takes nothing: it is tried on a copy of the database,
-    /// for which there has to be room in `$TMPDIR`.
+    /// for which there has to be room in `$TMPDIR`; in a PostgreSQL, in a transaction that is taken back.
     ///
     /// - Throws: As `collect`.
     public func forecastCollection(limit: ByteSize? = nil) async throws(LarderError) -> CollectionForecast {
@@ -39,7 +40,9 @@ extension Larder {
                 _ = try StoreReader(folder)
                 let forecast = try StoreWriter(folder).rehearseCollection(
                     limit: limit?.byteCount, in: copy.larder.folder)
-                return try CollectionForecast(forecast, limit: limit, StoreReader(copy.larder.folder))
+                // What a PostgreSQL keeps was tried where it is, and taken back.
+                let tried = folder.server == nil ? copy.larder.folder : folder
+                return try CollectionForecast(forecast, limit: limit, StoreReader(tried))
             }
         }
     }

@@ -23,8 +23,8 @@ public struct LoginOptions: Sendable {
 }
 
 extension Larder {
-    /// Opens a browser's window at an address for a person to sign in, and keeps the cookies of that site with
-    /// the larder: every prefetch and update of it sends them, and keeps what they become.
+    /// Opens a browser's window at an address for a person to sign in, and keeps the cookies of that site
+    /// with the larder: every prefetch and update of it sends them, and keeps what they become.
     ///
     /// The browser has a profile of the larder's own, which stays: who is signed in there is so the next time
     /// too. It returns when the window is closed, or the task cancelled.
@@ -35,7 +35,8 @@ extension Larder {
     ) async throws(LarderError) -> LoginReport {
         let url = try WebURL.start(address)
         guard !url.host.isEmpty else {
-            throw LarderError(.input, "\(address) names no host to sign in to; write it like https://example.com/")
+            throw LarderError(
+                .input, "\(address) names no host to sign in to; write it like https://example.com/")
         }
         let folder = folder
         let window = Window()
@@ -80,7 +81,9 @@ extension Larder {
             executable: try BrowserProgram.needed(options.browser, forWindow: !options.isHidden))
         browserOptions.isHeadless = options.isHidden
         let hosts: [String]
-        do throws(NetworkMistake) { hosts = try options.network.browserHostRules() } catch { throw LarderError(error) }
+        do throws(NetworkMistake) { hosts = try options.network.browserHostRules() } catch {
+            throw LarderError(error)
+        }
         browserOptions.reach = .network(
             proxy: options.network.proxy, hosts: hosts, isInsecure: options.network.isInsecure)
         var visit = PageVisit(url: url.href)

@@ -17,7 +17,7 @@ extension Larder {
         _ urls: [String], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
         let (first, start) = try WebURL.starts(urls)
-        let options = options.rendering(by: path)
+        let options = options.rendering(by: folder.path)
         return try await indexing(options.indexes) { (run) throws(LarderError) in
             try run.prefetch(first, start: start, options: options)
         }
@@ -36,7 +36,7 @@ extension Larder {
     public func prefetch(
         manifest: String, base: String? = nil, options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
-        let options = options.rendering(by: path)
+        let options = options.rendering(by: folder.path)
         return try await indexing(options.indexes) { (run) throws(LarderError) in
             try run.prefetch(
                 ManifestPlan(place: ManifestPlan.fullPlace(manifest), base: base), options: options)
@@ -56,7 +56,7 @@ extension Larder {
         _ sites: [String] = [], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> [PrefetchReport] {
         let held = try await heldSites(sites)
-        let options = options.rendering(by: path)
+        let options = options.rendering(by: folder.path)
         var reports: [PrefetchReport] = []
         for site in held {
             guard WebURL(site.name) != nil || !site.start.isEmpty else { continue }

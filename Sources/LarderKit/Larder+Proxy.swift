@@ -88,12 +88,30 @@ extension Larder {
         return ProxyAuthority(
             certificate: authority.certificate, fingerprint: authority.fingerprint,
             keyDigest: authority.keyDigest,
-            file: path + "/" + Authority.fileName)
+            file: folder.path + "/" + Authority.fileName)
     }
 
     private func openAuthority() throws(LarderError) -> Authority {
         do throws(StoreError) { _ = try StoreWriter(folder) } catch { throw LarderError(error) }
-        do throws(TLSError) { return try Authority.open(in: path) } catch {
+        do throws(TLSError) { return try Authority.open(in: folder.path) } catch {
+            throw LarderError(.machine, error.description)
+        }
+    }
+
+    /// What a server shows to clients that speak TLS.
+    func security(_ wanted: ServeSecurity, at address: ListenAddress) throws(LarderError) -> TLSServer {
+        let authority: Authority
+        switch wanted {
+        case .own: authority = try openAuthority()
+        case .files(let certificate, let key):
+            do throws(TLSError) { return try TLSServer(certificate: certificate, key: key) } catch {
+                throw LarderError(.input, error.description)
+            }
+        }
+        do throws(TLSError) {
+            // No client is shown that it is somebody else whom it has reached.
+            return try TLSServer(authority) { MirrorServer.answers(to: $0, at: address) }
+        } catch {
             throw LarderError(.machine, error.description)
         }
     }

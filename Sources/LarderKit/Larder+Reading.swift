@@ -11,7 +11,7 @@ extension Larder {
     ///
     /// - Throws: `LarderError` of kind `.machine` when there is no larder at the path, or it cannot be read.
     public func status() async throws(LarderError) -> StatusReport {
-        let path = path
+        let path = folder.name
         return try await reading("larder-status") { (reader) throws(StoreError) in
             try StatusReport(reader, path: path)
         }

@@ -8,16 +8,17 @@ internal import Web
 extension Larder {
     /// Finds pages by the words in them, the best first.
     ///
-    /// Words are looked for whatever their case and accents are, and all of them have to be there; `"phrases"`, `-not`,
-    /// `title:`, `url:`, `word*`, `a OR b` and `a NEAR b` say more. Where nothing has all of them, what has some is given, and
-    /// the report says so.
+    /// Words are looked for whatever their case and accents are, and all of them have to be there;
+    /// `"phrases"`, `-not`, `title:`, `url:`, `word*`, `a OR b` and `a NEAR b` say more. Where nothing has
+    /// all of them, what has some is given, and the report says so.
     ///
     /// ```swift
     /// for hit in try await larder.search("ordered dictionary").hits { print(hit.address, hit.title) }
     /// ```
     ///
-    /// - Throws: `LarderError` of kind `.input` for a question without a word, and when there is no such site or visit;
-    ///   `.machine` when there is no larder, or it cannot be read. That nothing is found is no error.
+    /// - Throws: `LarderError` of kind `.input` for a question without a word, and when there is no such site
+    ///   or visit; `.machine` when there is no larder, or it cannot be read. That nothing is found is no
+    ///   error.
     public func search(_ words: String, options: SearchOptions = SearchOptions()) async throws(LarderError)
         -> SearchReport
     {
@@ -34,7 +35,8 @@ extension Larder {
                 if let visit = options.visit {
                     guard try reader.sites().contains(where: { $0.visits.contains { $0.id == visit } }) else {
                         throw StoreError(
-                            .request, doing: "find a visit of", path: folder.path, detail: "it has no visit \(visit)",
+                            .request, doing: "find a visit of", path: folder.path,
+                            detail: "it has no visit \(visit)",
                             advice: "see which there are")
                     }
                 }
@@ -48,21 +50,23 @@ extension Larder {
         }
     }
 
-    /// Makes what is held to be found by its words, as far as that was not done yet. A prefetch does so by itself when it
-    /// ends, within its time.
+    /// Makes what is held to be found by its words, as far as that was not done yet. A prefetch does so by
+    /// itself when it ends, within its time.
     ///
     /// When the task is cancelled it stops soon and reports; the next one goes on behind it.
     ///
     /// - Parameters:
     ///   - site: nil for all of them.
     ///   - budget: it ends after so long, with the rest left for the next one.
-    /// - Throws: `LarderError` of kind `.input` when there is no such site, `.machine` when there is no larder, or the disk is
-    ///   full.
+    /// - Throws: `LarderError` of kind `.input` when there is no such site, `.machine` when there is no
+    ///   larder, or the disk is full.
     public func index(
-        _ site: String? = nil, within budget: Duration? = nil, progress: (@Sendable (WorkProgress) -> Void)? = nil
+        _ site: String? = nil, within budget: Duration? = nil,
+        progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> IndexReport {
         let (folder, interruption) = (folder, Interruption())
-        return try await Self.onThread("larder-index", onCancel: interruption.request) { () throws(LarderError) in
+        return try await Self.onThread("larder-index", onCancel: interruption.request) {
+            () throws(LarderError) in
             var run = IndexRun(folder, interruption)
             run.site = site
             run.budget = budget

@@ -28,7 +28,17 @@ extension Larder {
     func start(
         port: UInt16?, threads: Int?, memoryLimit: Int, options: ServeOptions
     ) throws(LarderError) -> MirrorService {
-        var mirror = try options.mirrorOptions(hasMirror: port != nil)
+        var mirror = try options.mirrorOptions(
+            hasMirror: port != nil, hasPassword: folder.portalPassword != nil)
+        if port != nil {
+            let work = PortalWork(larder: self, network: options.network)
+            mirror.work = { work.carryOut($0, $1) }
+        }
+        if port != nil, folder.exists || options.mayBeEmpty {
+            mirror.security = try options.security.map { (wanted) throws(LarderError) in
+                try security(wanted, at: mirror.address)
+            }
+        }
         let requirements = RequirementsInForce()
         mirror.requirements = { reader throws(StoreError) in try requirements.read(reader) }
         mirror.walk = { reader, site, limit throws(StoreError) in
@@ -38,7 +48,9 @@ extension Larder {
         if options.mayBeEmpty || options.proxy != nil && options.policy != .offline { try makeStore() }
         let log = options.proxy.map { _ in PassLog() }
         var proxy: (port: UInt16, options: Serve.ProxyOptions)?
-        if folder.exists, let wanted = options.proxy, let log { proxy = try proxyOptions(wanted, options, log) }
+        if folder.exists, let wanted = options.proxy, let log {
+            proxy = try proxyOptions(wanted, options, log)
+        }
         let fetching = try fetching(options, mirror)
         let loads = try fetching.map { (fetching) throws(LarderError) in
             try ServerLoads(fetching, clock: mirror.clock)
@@ -52,8 +64,9 @@ extension Larder {
         }
         guard folder.exists else {
             throw LarderError(
-                .machine, "there is no larder at \(path): prefetch a site into it first, or name another",
-                remedy: .larder)
+                .machine,
+                "there is no larder at \(folder.name): prefetch a site into it first, or name another",
+                remedy: port == nil ? .larder : .newLarder)
         }
         do throws(ServerError) {
             return MirrorService(
@@ -103,11 +116,17 @@ public final class MirrorService: Sendable {
 
     /// Where to look: the list of what is held, or the site at the root.
     public var address: String {
-        "http://\(options.address.isLoopback ? "localhost" : reachable[0]):\(port)/"
+        "\(scheme)://\(options.address.isLoopback ? "localhost" : reachable[0]):\(port)/"
     }
+
+    /// `https` where it speaks TLS, else `http`.
+    public var scheme: String { options.security == nil ? "http" : "https" }
 
     /// Whether other machines can reach it.
     public var isExposed: Bool { !options.address.isLoopback }
+
+    /// Other machines are shown the portal, when they have said its password, and no site.
+    public var isPortalAlone: Bool { isExposed && options.root == nil }
 
     /// The addresses by which other machines reach it, as they stand in a URL; this machine's name where it
     /// has none.
@@ -133,6 +152,15 @@ public final class MirrorService: Sendable {
         let originals = server.originals(of: address).compactMap { WebURL($0) }
         return originals.first(where: isKnown) ?? originals.first
     }
+}
+
+/// By what a server proves who it is.
+public enum ServeSecurity: Sendable, Equatable {
+    /// Certificates that the larder's own authority signs, for the names and addresses by which it is reached;
+    /// clients trust them that trust `Larder.authority()`.
+    case own
+    /// A certificate in PEM, with those that vouch for it, and its key, which may be in the same file.
+    case files(certificate: String, key: String)
 }
 
 /// How a larder is shown.
@@ -168,15 +196,25 @@ public struct ServeOptions: Sendable {
     public var patience: Duration? = .seconds(5)
     /// How large the larder may become by what is loaded; nil for any size.
     public var sizeLimit: Int64?
+    /// Gets what whoever runs the server should know, a sentence at a time: that the larder cannot be read just
+    /// now, and that it can again. Called on any thread.
+    public var notice: @Sendable (String) -> Void = { _ in }
     /// Serves a larder that is not there yet, for whoever is about to stock it.
     public var mayBeEmpty = false
+    /// Pages have a bar that says from when they are and leads to the portal, until that switches it off.
+    public var hasBar = false
+    /// The portal shows what is held, and changes nothing.
+    public var isReadOnly = false
+    /// Speaks TLS: clients ask by https. Nil for plain http.
+    public var security: ServeSecurity?
     /// Answers programs as their proxy, too.
     public var proxy: ProxyOptions?
 
     public init() {}
 
     /// - Throws: `LarderError` of kind `.input` for a site or an address that is none.
-    func mirrorOptions(hasMirror: Bool = true) throws(LarderError) -> MirrorOptions {
+    func mirrorOptions(hasMirror: Bool = true, hasPassword: Bool = false) throws(LarderError) -> MirrorOptions
+    {
         var options = MirrorOptions()
         if let root {
             guard let url = WebURL(root), url.isHTTP else {
@@ -192,9 +230,12 @@ public struct ServeOptions: Sendable {
                 )
             }
             // A name below localhost is this machine for everybody: other machines would find themselves.
-            guard root != nil || known.isLoopback || !hasMirror else {
+            // The portal they may reach, whoever has its password.
+            guard root != nil || known.isLoopback || !hasMirror || hasPassword else {
                 throw LarderError(
-                    .input, "other machines can only be shown one site: name it", remedy: .root)
+                    .input,
+                    "other machines can only be shown one site, or the portal where larder password has set one: "
+                        + "name the site", remedy: .root)
             }
             if proxy != nil, proxy?.login == nil, !known.isLoopback {
                 throw LarderError(
@@ -215,10 +256,13 @@ public struct ServeOptions: Sendable {
         options.patience = patience
         options.sizeLimit = sizeLimit
         options.policy = policy
+        options.isReadOnly = isReadOnly
+        options.hasBar = hasBar
         options.verification = verification
         options.hasShim = hasShim
         options.allowsNetwork = allowsNetwork
         options.showsPrivate = showsPrivate
+        options.notice = notice
         return options
     }
 }

@@ -75,8 +75,8 @@ extension Larder {
     }
 
     /// How pages of a site looked in a visit and in a later one, where a browser kept pictures of them
-    /// (`RenderSettings.takesPictures`); the visits are those that `difference` compares. A server's portal shows them side
-    /// by side.
+    /// (`RenderSettings.takesPictures`); the visits are those that `difference` compares. A server's portal
+    /// shows them side by side.
     ///
     ///     let report = try await larder.pictures(of: "https://example.com/")
     ///     for page in report.differing { print(page.state, page.url) }

@@ -5,7 +5,7 @@ internal import Store
 internal import System
 internal import Web
 
-/// A larder: a folder that holds web pages with everything they need.
+/// A larder: a folder, or a PostgreSQL, that holds web pages with everything they need.
 ///
 /// ```swift
 /// let larder = Larder(at: "/var/lib/larder")
@@ -16,8 +16,12 @@ internal import Web
 /// Every command of `larder` is a call here that returns a report. Calls may be made from any task; what
 /// blocks runs on threads of its own.
 public struct Larder: Sendable {
-    /// The folder. It is created by the first prefetch.
+    /// The folder, or `postgres://USER@HOST/DATABASE?schema=larder`. It is created by the first prefetch.
     public let path: String
+    /// What comes is made small by zstd before it is kept, and what a collection finds as well: pages and
+    /// scripts to a sixth or so. Larders that do not say so read it all the same. A PostgreSQL keeps all as
+    /// it came.
+    public var compresses = false
 
     public init(at path: String) {
         self.path = path
@@ -42,7 +46,14 @@ public struct Larder: Sendable {
     /// ```
     public static func printable(_ text: String) -> String { text.withVisibleControls }
 
-    var folder: StoreFolder { StoreFolder(path) }
+    var folder: StoreFolder {
+        var folder = StoreFolder(path)
+        folder.compresses = compresses
+        return folder
+    }
+
+    /// Where it is, as it may be printed: without a password.
+    package var shownPath: String { ServerAddress.withoutSecret(path) }
 
     /// Reads the store on a thread of its own.
     func reading<Value: Sendable>(

@@ -7,7 +7,8 @@ internal import Store
 internal import System
 internal import Web
 
-/// Opens pages of a held site in a browser that reaches nothing but the larder: the proof by what a person would see.
+/// Opens pages of a held site in a browser that reaches nothing but the larder: the proof by what a person
+/// would see.
 struct OfflineShow {
     private let larder: Larder
     private let program: String
@@ -78,7 +79,10 @@ struct OfflineShow {
             var pages: [Page] = []
             for url in Self.sample(held, options.pages) {
                 func bytes(_ response: StoredResponse?, _ key: RequestKey) throws(StoreError) -> [UInt8]? {
-                    let seen = if let response { response } else { try reader.lastSeen(url.href, key, before: visit) }
+                    let seen =
+                        if let response { response } else {
+                            try reader.lastSeen(url.href, key, before: visit)
+                        }
                     guard let body = seen?.body else { return nil }
                     return try reader.content(of: body)?.load()
                 }
@@ -100,7 +104,9 @@ struct OfflineShow {
         var sample: [WebURL] = []
         var turn = 0
         while sample.count < count {
-            for kind in kinds where turn < kind.value.count && sample.count < count { sample.append(kind.value[turn]) }
+            for kind in kinds where turn < kind.value.count && sample.count < count {
+                sample.append(kind.value[turn])
+            }
             turn += 1
         }
         return sample
@@ -109,15 +115,14 @@ struct OfflineShow {
     /// With what the browser asked for and did not get, and pages that say something else than they did.
     func adding(to report: CheckReport, _ interruption: Interruption) throws(LarderError) -> CheckReport {
         guard !pages.isEmpty else { return report.adding([], ["there is no page to be shown"]) }
-        let service = try larder.serve(port: 0, threads: 1)
-        defer { service.stop() }
-        let browser: Browser
-        do throws(BrowserError) {
-            browser = try Browser(BrowserOptions(executable: program))
-        } catch {
-            throw LarderError(.machine, "the browser does not start: \(error); name another", remedy: .browser)
+        return try larder.showing(by: program) { (browser, service) throws(LarderError) in
+            try adding(to: report, by: browser, service, interruption)
         }
-        defer { browser.close() }
+    }
+
+    private func adding(
+        to report: CheckReport, by browser: Browser, _ service: MirrorService, _ interruption: Interruption
+    ) throws(LarderError) -> CheckReport {
         let known = Set(report.items.filter { $0.verdict != .verified }.map(\.name))
         var items: [CheckReport.Item] = []
         var told: Set<String> = []
@@ -127,7 +132,8 @@ struct OfflineShow {
             for loss in losses(of: shown, service) where !known.contains(loss.url.href) {
                 // As its server says, to this page here and there.
                 if loss.isRefusedByCORS,
-                    try storing({ () throws(StoreError) in try reader.response(for: loss.url.key.href) }) != nil
+                    try storing({ () throws(StoreError) in try reader.response(for: loss.url.key.href) })
+                        != nil
                 {
                     refused.insert(loss.url.href)
                 } else if told.insert(loss.url.href).inserted {
@@ -141,11 +147,14 @@ struct OfflineShow {
         let words = pages.count { $0.text != nil }
         let opened = "\(Wording.count(pages.count, "page")) opened in \(browser.version)"
         let seen = pages.count { $0.picture != nil }
-        var notes = ["\(opened), \(words) compared by their words" + (seen > 0 ? ", \(seen) by their pictures" : "")]
+        var notes = [
+            "\(opened), \(words) compared by their words" + (seen > 0 ? ", \(seen) by their pictures" : "")
+        ]
         if !refused.isEmpty {
             let first = refused.min() ?? ""
             notes.append(
-                "\(Wording.count(refused.count, "address")) refused to pages of other origins, as online: \(first)")
+                "\(Wording.count(refused.count, "address", plural: "addresses")) refused to pages of other origins, as online: \(first)"
+            )
         }
         return report.adding(items, notes)
     }
@@ -185,7 +194,8 @@ struct OfflineShow {
     private func losses(of shown: Shown, _ service: MirrorService) -> [Loss] {
         shown.outcome.requests.compactMap { request in
             // What would change something is never held, and what only tells somebody is no loss.
-            guard let url = WebURL(request.url), url.isHTTP, ["GET", "HEAD", "POST"].contains(request.method),
+            guard let url = WebURL(request.url), url.isHTTP,
+                ["GET", "HEAD", "POST"].contains(request.method),
                 request.type != "Ping"
             else { return nil }
             let original = service.original(of: url.href) { origins.contains($0.origin) } ?? url
@@ -193,7 +203,9 @@ struct OfflineShow {
             // The site itself said so, or the larder answers for itself.
             case let status? where status < 500 || url.path == "/favicon.ico": return nil
             case let status?:
-                let why = status == 504 ? "a browser asks for it, and it is not held" : "the larder answered \(status)"
+                let why =
+                    status == 504
+                    ? "a browser asks for it, and it is not held" : "the larder answered \(status)"
                 return Loss(url: original, why: why)
             case nil:
                 guard let failure = request.failure, failure != "net::ERR_ABORTED" else { return nil }

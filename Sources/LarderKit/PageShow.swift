@@ -5,8 +5,28 @@ internal import Store
 internal import System
 internal import Web
 
-/// Shows one page of a held site in a browser that reaches nothing but the larder, and keeps what that makes of it: a picture,
-/// or a PDF.
+extension Larder {
+    /// Runs the body with a browser, and a server of what the larder holds for it.
+    func showing<Result>(
+        by program: String, _ options: ServeOptions = ServeOptions(),
+        _ body: (Browser, MirrorService) throws(LarderError) -> Result
+    ) throws(LarderError) -> Result {
+        let service = try serve(port: 0, threads: 1, options: options)
+        defer { service.stop() }
+        let browser: Browser
+        do throws(BrowserError) {
+            browser = try Browser(BrowserOptions(executable: program))
+        } catch {
+            throw LarderError(
+                .machine, "the browser does not start: \(error); name another", remedy: .browser)
+        }
+        defer { browser.close() }
+        return try body(browser, service)
+    }
+}
+
+/// Shows one page of a held site in a browser that reaches nothing but the larder, and keeps what that makes
+/// of it: a picture, or a PDF.
 struct PageShow {
     private let larder: Larder
     private let plan: ExportPlan
@@ -19,7 +39,8 @@ struct PageShow {
     init(_ larder: Larder, _ plan: ExportPlan, _ options: ExportOptions) throws(LarderError) {
         (self.larder, self.plan, prefersDark) = (larder, plan, options.prefersDark)
         guard plan.visit == nil else {
-            throw LarderError(.input, "a browser shows what is served; to show visit \(plan.visit ?? 0), publish it")
+            throw LarderError(
+                .input, "a browser shows what is served; to show visit \(plan.visit ?? 0), publish it")
         }
         program = try BrowserProgram.needed(options.browser)
         guard let page = plan.page?.href ?? plan.site.start.first else {
@@ -28,7 +49,8 @@ struct PageShow {
         self.page = page
         guard let viewport = Viewport(options.viewport ?? "1280x900") else {
             let text = options.viewport ?? ""
-            throw LarderError(.input, "\"\(text)\" is no size of a window: write it like 390x844 or 390x844@3")
+            throw LarderError(
+                .input, "\"\(text)\" is no size of a window: write it like 390x844 or 390x844@3")
         }
         self.viewport = viewport
     }
@@ -37,15 +59,14 @@ struct PageShow {
     func run(_ interruption: Interruption) throws(LarderError) -> ExportReport {
         var serving = ServeOptions()
         serving.showsPrivate = plan.hasPrivate
-        let service = try larder.serve(port: 0, threads: 1, options: serving)
-        defer { service.stop() }
-        let browser: Browser
-        do throws(BrowserError) {
-            browser = try Browser(BrowserOptions(executable: program))
-        } catch {
-            throw LarderError(.machine, "the browser does not start: \(error); name another", remedy: .browser)
+        return try larder.showing(by: program, serving) { (browser, service) throws(LarderError) in
+            try show(browser, service, interruption)
         }
-        defer { browser.close() }
+    }
+
+    private func show(
+        _ browser: Browser, _ service: MirrorService, _ interruption: Interruption
+    ) throws(LarderError) -> ExportReport {
         var visit = PageVisit(url: service.address(of: page) ?? page)
         visit.viewports = [viewport]
         visit.prefersDark = prefersDark
@@ -57,13 +78,18 @@ struct PageShow {
         browser.open(visit) { result in outcome.change { $0 = result } }
         while true {
             guard !interruption.isRequested else { throw .interrupted }
-            if let outcome = outcome.wait(atMost: .milliseconds(200), { $0 }) { return try report(outcome, service) }
+            if let outcome = outcome.wait(atMost: .milliseconds(200), { $0 }) {
+                return try report(outcome, service)
+            }
         }
     }
 
-    private func report(_ outcome: PageOutcome, _ service: MirrorService) throws(LarderError) -> ExportReport {
+    private func report(_ outcome: PageOutcome, _ service: MirrorService) throws(LarderError) -> ExportReport
+    {
         // The page's own comes before those of its frames.
-        let document = outcome.requests.first { $0.type == "Document" && !(300..<400).contains($0.status ?? 0) }
+        let document = outcome.requests.first {
+            $0.type == "Document" && !(300..<400).contains($0.status ?? 0)
+        }
         if let status = document?.status, status >= 400 {
             throw LarderError(
                 .input, "cannot show \(page): the larder does not hold it, or may not show it; prefetch it",
@@ -75,7 +101,9 @@ struct PageShow {
         let (plan, missing) = (plan, missing(outcome, service))
         return try archiving { () throws(ArchiveError) -> ExportReport in
             var report = ExportReport(site: plan.site.name, visit: plan.visit, form: plan.form)
-            report.tell(try ArchiveFiles.write(bytes, to: plan.path), missing: missing)
+            let file = try ArchiveFiles.write(bytes, to: plan.path)
+            let isVerified = plan.isVerified ? try ShownFile(plan.path).holds(bytes, plan.form) : nil
+            report.tell(file, missing: missing, isVerified: isVerified)
             return report
         }
     }
@@ -85,7 +113,8 @@ struct PageShow {
         let origin = WebURL(page)?.origin ?? page
         let local = service.address(of: origin + "/").flatMap { WebURL($0)?.origin }
         var missing: [String: String] = [:]
-        for request in outcome.requests where request.status ?? 0 >= 500 && !request.url.hasSuffix("/favicon.ico") {
+        for request in outcome.requests
+        where request.status ?? 0 >= 500 && !request.url.hasSuffix("/favicon.ico") {
             guard let url = WebURL(request.url) else { continue }
             missing[url.origin == local ? origin + url.target : url.href] = page
         }

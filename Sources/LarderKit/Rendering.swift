@@ -52,7 +52,8 @@ extension BrowserProgram {
         }
         guard access(program, X_OK) == 0 else {
             throw LarderError(
-                .input, "\(program) cannot be run; name a Chromium or Chrome to show pages with", remedy: .browser)
+                .input, "\(program) cannot be run; name a Chromium or Chrome to show pages with",
+                remedy: .browser)
         }
         return program
     }
@@ -71,7 +72,8 @@ private struct RenderManner: Sendable {
         var viewports: [Viewport] = []
         for text in settings.viewports {
             guard let viewport = Viewport(text) else {
-                throw LarderError(.input, "\"\(text)\" is no size of a window: write it like 390x844 or 390x844@3")
+                throw LarderError(
+                    .input, "\"\(text)\" is no size of a window: write it like 390x844 or 390x844@3")
             }
             viewports.append(viewport)
         }
@@ -96,6 +98,7 @@ private struct RenderManner: Sendable {
         visit.isDeep = settings.isDeep
         visit.seesDark = settings.seesDark
         visit.limit = isBrief ? settings.limit / 4 : settings.limit
+        visit.stall = min(visit.limit, visit.stall * Machine.slowness)
         visit.wantsText = true
         visit.wantsCookies = true
         visit.wantsPicture = settings.takesPictures
@@ -133,12 +136,16 @@ private final class BrowserRenderer: PageRenderer {
         } catch {
             throw RenderFailure(error.description)
         }
-        do throws(BrowserError) { browser = try Browser(options) } catch { throw RenderFailure(error.description) }
+        do throws(BrowserError) { browser = try Browser(options) } catch {
+            throw RenderFailure(error.description)
+        }
     }
 
     var version: String? { browser.version }
 
-    func render(_ page: UInt32, at url: WebURL, isBrief: Bool, done: @escaping @Sendable (RenderedPage) -> Void) {
+    func render(
+        _ page: UInt32, at url: WebURL, isBrief: Bool, done: @escaping @Sendable (RenderedPage) -> Void
+    ) {
         let proxy: PageProxy
         do throws(ServerError) {
             proxy = try takeProxy()
@@ -170,13 +177,15 @@ private final class BrowserRenderer: PageRenderer {
     /// Nil for a page that is not steady, or that cannot be read, of which its proxy tells.
     private func steadySince(_ url: WebURL) -> Int? {
         guard manner.settings.steadySince != nil else { return nil }
-        let stored = reader.withLock { reader in try? reader.response(for: url.key.href, ofVisit: door.visit) }
+        let stored = reader.withLock { reader in try? reader.response(for: url.key.href, ofVisit: door.visit)
+        }
         return stored.flatMap { SteadyTime.since(HTTPFields(block: $0.fields.utf8.span)) }
     }
 
     private func takeProxy() throws(ServerError) -> PageProxy {
         if let proxy = idle.withLock({ $0.proxies.popLast() }) { return proxy }
-        return try PageProxy(door.folder, visit: door.visit, security: security) { [door] page, request, answer in
+        return try PageProxy(door.folder, visit: door.visit, security: security) {
+            [door] page, request, answer in
             door.ask(page, request, answer: answer)
         }
     }
@@ -215,6 +224,12 @@ extension Machine {
     static var usualTabs: Int {
         let pages = max(0, sysconf(Int32(_SC_AVPHYS_PAGES))) * max(1, sysconf(Int32(_SC_PAGESIZE)))
         return max(1, min(coreCount * 3, pages / bytesOfTab, 12))
+    }
+
+    /// How many times as long as alone something takes now: what others do is not a page's fault.
+    static var slowness: Double {
+        var load = 0.0
+        return getloadavg(&load, 1) == 1 ? max(1, load / Double(max(1, coreCount))) : 1
     }
 
     /// What a page of some size takes, with its processes. Most of its time it waits.

@@ -125,6 +125,7 @@ extension FetchRequest {
         body = request.body.isEmpty ? nil : request.body
         reach = request.mayReach.reach
         isAnonymous = request.isAnonymous
+        asksWholeServer = request.asksWholeServer
         codings = request.codings
         if let tell = request.interim {
             interim = { status, fields in tell(status, fields.withoutControls) }
@@ -167,8 +168,8 @@ private final class StreamBridge: BodyStream {
 }
 
 extension HTTPFields {
-    /// As clients are shown them: without what described a coding that is undone (RFC 9530 §2), and without what some
-    /// readers end a line by.
+    /// As clients are shown them: without what described a coding that is undone (RFC 9530 §2), and without
+    /// what some readers end a line by.
     fileprivate func shown(isCoded: Bool) -> HTTPFields {
         var fields = withoutControls
         guard !isCoded, fields.contains("Content-Encoding") else { return fields }

@@ -49,7 +49,8 @@ extension BodyFormat {
     /// Whether scripts that run in a page may do something else when it is another.
     package var mattersToScripts: Bool {
         switch self {
-        case .html, .xhtml, .xml, .javaScript, .importMap, .json, .jsonLD, .webManifest, .feed, .plainText: true
+        case .html, .xhtml, .xml, .javaScript, .importMap, .json, .jsonLD, .webManifest, .feed, .plainText:
+            true
         case .opaque, .css, .svg, .speculationRules, .hls, .dash, .webVTT, .sitemap: false
         }
     }

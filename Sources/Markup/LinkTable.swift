@@ -90,6 +90,8 @@ package struct ImpliedLink: Hashable, Sendable {
         case build = 1
         /// The body's own path, which goes where an asterisk stands; see ``reference(fromBodyAt:)``.
         case path = 2
+        /// A page of a build of Next.js, whose list of pages the body is; see ``reference(fromBodyAt:)``.
+        case page = 3
     }
 
     package var reference: String
@@ -113,7 +115,11 @@ package struct ImpliedLink: Hashable, Sendable {
     /// With an asterisk it is the body's path that is put into the reference, without a slash at its end and
     /// from behind the root that a number sign marks: `/docs#/data*.json` for `/docs/a/` is
     /// `/docs/data/a.json`, and for `/docs/`, of which nothing is left, `/docs/data/index.json`.
+    ///
+    /// The list of pages at `/docs/_next/static/12/_ssgManifest.js` says of a page `/a` that its data is at
+    /// `/docs/_next/data/12/a.json`.
     package func reference(fromBodyAt path: String) -> String {
+        if base == .page { return reference(inBuildOf: path) }
         if base == .path { return reference(withPath: path) }
         guard base == .build, !reference.hasPrefix("/"),
             let slash = reference.utf8.firstIndex(of: UInt8(ascii: "/"))
@@ -126,6 +132,14 @@ package struct ImpliedLink: Hashable, Sendable {
             return reference
         }
         return String(repeating: "../", count: segments.count - 1 - place) + reference
+    }
+
+    private func reference(inBuildOf path: String) -> String {
+        let segments = path.split(separator: "/", omittingEmptySubsequences: false)
+        guard segments.count >= 4, segments.suffix(4).starts(with: ["_next", "static"]) else { return "" }
+        let (root, build) = (segments.dropLast(4).joined(separator: "/"), segments[segments.count - 2])
+        let page = reference.hasSuffix("/") ? reference + "index" : reference
+        return "\(root)/_next/data/\(build)\(page).json"
     }
 
     private func reference(withPath path: String) -> String {
@@ -183,9 +197,9 @@ package struct DocumentMark: Hashable, Sendable {
 // About four bytes a link.
 extension LinkTable {
     /// The version of the stored form, and of what the scanners look for: 2 has what scripts write and open,
-    /// 3 the marks of documents, 4 the notes for loaders. A body whose table is of another one is scanned
+    /// 3 the marks of documents, 4 the notes for loaders, 5 lists of pages of Next.js. A body whose table is of another one is scanned
     /// anew by whoever needs its links.
-    package static let version: UInt8 = 4
+    package static let version: UInt8 = 5
 
     /// Set in the version of a table with notes: what such a body leads to is not told by its own links
     /// alone.

@@ -39,7 +39,8 @@ public struct DifferenceReport: Sendable, Equatable {
 extension DifferenceReport: JSONObject {
     package var members: JSONMembers {
         [
-            "site": site, "from": from, "to": to, "added": added, "changed": changed, "gone": gone, "moved": moved,
+            "site": site, "from": from, "to": to, "added": added, "changed": changed, "gone": gone,
+            "moved": moved,
         ]
     }
 }
@@ -113,8 +114,8 @@ extension PictureReport.Page: JSONObject {
 }
 
 extension Site {
-    /// The two visits that a person wants compared: as a rule what is served, with what servers loaded on top of it, and the
-    /// complete visit before it.
+    /// The two visits that a person wants compared: as a rule what is served, with what servers loaded on top
+    /// of it, and the complete visit before it.
     ///
     /// - Throws: `StoreError` for the reason `.request` when the site has no such visit.
     package func visitsToCompare(
@@ -136,9 +137,11 @@ extension Site {
 
     /// The last that is complete, and of a prefetch.
     package func visit(before number: Int64) throws(StoreError) -> Visit {
-        guard let before = visits.last(where: { $0.id < number && $0.finished != nil && $0.base == nil }) else {
+        guard let before = visits.last(where: { $0.id < number && $0.finished != nil && $0.base == nil })
+        else {
             throw StoreError(
-                .request, doing: "find an earlier visit of", path: name, detail: "there is none that is complete",
+                .request, doing: "find an earlier visit of", path: name,
+                detail: "there is none that is complete",
                 advice: "see its visits with: larder visits")
         }
         return before

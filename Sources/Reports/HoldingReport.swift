@@ -16,7 +16,8 @@ public struct HoldingReport: Sendable, Equatable {
 
     public var isHeld: Bool { !rows.isEmpty }
 
-    /// Looks at all that is held under the URL, however large: MD5s that nobody computed yet are computed, and kept.
+    /// Looks at all that is held under the URL, however large: MD5s that nobody computed yet are computed,
+    /// and kept.
     ///
     /// - Parameter shownAt: where the larder shows it, if it is held.
     package init(of url: WebURL, shownAt: String?, _ reader: StoreReader) throws(StoreError) {
@@ -59,7 +60,8 @@ public struct HoldingReport: Sendable, Equatable {
         public let isInvalidated: Bool
         /// Only a part of the body is held.
         public let isPart: Bool
-        /// It was fetched with credentials, such as cookies or a login: it is for who prefetched it, and for nobody else.
+        /// It was fetched with credentials, such as cookies or a login: it is for who prefetched it, and for
+        /// nobody else.
         public let isPrivate: Bool
         /// Nil for a redirect, or what is gone.
         public let body: Body?
@@ -95,7 +97,9 @@ public struct HoldingReport: Sendable, Equatable {
             requested = response.requested
             fetched = response.fetched
             referrer = row.referrer
-            headers = HTTPFields(block: response.fields.utf8.span).list.map { Header(name: $0.name, value: $0.value) }
+            headers = HTTPFields(block: response.fields.utf8.span).list.map {
+                Header(name: $0.name, value: $0.value)
+            }
             isInvalidated = response.flags.contains(.isInvalidated)
             isPart = response.flags.contains(.isPart)
             isPrivate = response.flags.contains(.isPrivate)
@@ -186,7 +190,8 @@ extension HoldingReport.Header: JSONObject {
 extension HoldingReport.Body: JSONObject {
     package var members: JSONMembers {
         [
-            "bytes": byteCount, "sha256": sha256, "md5": md5, "fault": IfAny(fault), "form": form, "title": title,
+            "bytes": byteCount, "sha256": sha256, "md5": md5, "fault": IfAny(fault), "form": form,
+            "title": title,
             "place": place,
         ]
     }
@@ -302,7 +307,8 @@ public struct BodyReport: Sendable, Equatable {
         case notHeld(Absence)
     }
 
-    /// Hands over the body in pieces. What is found to be damaged is marked: the next who fetches loads it again.
+    /// Hands over the body in pieces. What is found to be damaged is marked: the next who fetches loads it
+    /// again.
     ///
     /// - Parameters:
     ///   - visit: as this visit shows it; nil for what the larder shows.
@@ -357,7 +363,9 @@ public struct BodyReport: Sendable, Equatable {
             let target = location.flatMap { WebURL($0, base: url) }
             return .redirect(status: response.status, to: target?.withoutFragment.href)
         }
-        guard let content = try reader.content(of: body) else { return .damaged("its bytes are gone or cut short") }
+        guard let content = try reader.content(of: body) else {
+            return .damaged("its bytes are gone or cut short")
+        }
         var stream = DigestStream(.sha256)
         let isWhole: Bool
         do throws(StoreError) {

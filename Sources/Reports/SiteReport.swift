@@ -187,7 +187,8 @@ extension SiteReport: JSONObject {
     /// How much it has.
     package var countMembers: JSONMembers {
         [
-            "id": id, "title": title, "complete": isComplete, "pages": tally.pages, "requisites": tally.requisites,
+            "id": id, "title": title, "complete": isComplete, "pages": tally.pages,
+            "requisites": tally.requisites,
             "redirects": tally.redirects, "tombstones": tally.tombstones, "countsAreCapped": tally.isCapped,
             "bytes": tally.byteCount, "bytesAreEstimated": tally.isEstimate, "missing": needs?.missing.count,
             "leftOut": needs?.leftOut,
@@ -197,7 +198,8 @@ extension SiteReport: JSONObject {
 
 /// How a person names a site.
 package enum SiteName {
-    /// The place of a site by its name, by its address as a person writes it, or by its host when only one site has that.
+    /// The place of a site by its name, by its address as a person writes it, or by its host when only one
+    /// site has that.
     package static func place(of text: String, among names: [String]) -> Int? {
         let href = (try? WebURL.typed(text))?.href
         if let place = names.firstIndex(where: { $0 == text || $0 == href }) { return place }

@@ -9,7 +9,9 @@ public struct PinChange: Sendable, Equatable {
     /// The word names a site, which was taken, and also a URL that is held.
     public let alsoNamesURL: Bool
 
-    package init(_ pin: Pin, isNew: Bool, alsoNamesURL: Bool = false, _ reader: StoreReader) throws(StoreError) {
+    package init(_ pin: Pin, isNew: Bool, alsoNamesURL: Bool = false, _ reader: StoreReader)
+        throws(StoreError)
+    {
         self.pin = try HeldPin.all([pin], reader)[0]
         self.isNew = isNew
         self.alsoNamesURL = alsoNamesURL
@@ -195,8 +197,8 @@ public struct InspectionReport: Sendable, Equatable {
     public let orphanFiles: [String]
     /// What SQLite says of the database itself.
     public let databaseFaults: [String]
-    /// The index of words is what was written. Nothing is lost with one that is not: a repair removes it, and the next
-    /// indexing makes it anew.
+    /// The index of words is what was written. Nothing is lost with one that is not: a repair removes it, and
+    /// the next indexing makes it anew.
     public package(set) var isIndexSound = true
     /// The damaged bodies were taken out of service, and what nothing refers to was removed.
     public let isRepaired: Bool
@@ -227,7 +229,7 @@ public struct InspectionReport: Sendable, Equatable {
         }
         bodiesChecked = findings.bodiesChecked
         bytesChecked = findings.bytesChecked
-        damaged = findings.damaged.map { Damage(sha256: $0.sha256, fault: $0.fault, addresses: $0.addresses) }
+        damaged = findings.damaged.map(Damage.init)
         orphanBodies = findings.orphanBodies
         orphanFiles = findings.orphanFiles
         databaseFaults = findings.databaseFaults
@@ -245,6 +247,12 @@ extension InspectionReport: JSONObject {
             "damaged": damaged, "orphanBodies": orphanBodies, "orphanFiles": orphanFiles,
             "databaseFaults": databaseFaults, "indexSound": isIndexSound, "rebuilt": IfAny(rebuilt),
         ]
+    }
+}
+
+extension InspectionReport.Damage {
+    package init(_ body: DamagedBody) {
+        self.init(sha256: body.sha256, fault: body.fault, addresses: body.addresses)
     }
 }
 

@@ -112,8 +112,9 @@ public struct ByteSize: Sendable, Hashable {
         self.byteCount = byteCount
     }
 
-    /// Digits, with a fraction or without, and a unit or none: `k`, `M`, `G` and `T` are powers of 1000, with an `i` behind
-    /// them powers of 1024; a `B` may follow; case is nothing. Nil for anything else, and for more than can be counted.
+    /// Digits, with a fraction or without, and a unit or none: `k`, `M`, `G` and `T` are powers of 1000, with
+    /// an `i` behind them powers of 1024; a `B` may follow; case is nothing. Nil for anything else, and for
+    /// more than can be counted.
     public init?(_ text: String) {
         let bytes = Array(text.utf8)
         let digits = bytes.prefix(while: Self.isDigit)
@@ -124,7 +125,9 @@ public struct ByteSize: Sendable, Hashable {
             guard !fraction.isEmpty else { return nil }
             rest = rest[fraction.endIndex...]
         }
-        guard let unit = Self.unit(rest), let whole = Int64(String(decoding: digits, as: UTF8.self)) else { return nil }
+        guard let unit = Self.unit(rest), let whole = Int64(String(decoding: digits, as: UTF8.self)) else {
+            return nil
+        }
         let (count, overflow) = whole.multipliedReportingOverflow(by: unit)
         guard !overflow else { return nil }
         // A millionth of the largest unit is a megabyte: what is finer tells nothing, and could overflow.

@@ -32,14 +32,15 @@ public struct IndexReport: Sendable, Equatable {
 extension IndexReport: JSONObject {
     package var members: JSONMembers {
         [
-            "texts": texts, "known": known, "others": others, "forgotten": forgotten, "left": left, "bytes": byteCount,
+            "texts": texts, "known": known, "others": others, "forgotten": forgotten, "left": left,
+            "bytes": byteCount,
             "seconds": elapsed / .seconds(1), "interrupted": isInterrupted, "failure": IfAny(failure),
         ]
     }
 }
 
-/// Reads the text of what is held and was not read yet, and puts it into the index: one thread reads, and the one that
-/// runs this writes. What was committed stays, whatever stops it, and the next run goes on behind that.
+/// Reads the text of what is held and was not read yet, and puts it into the index: one thread reads, and the
+/// one that runs this writes. What was committed stays, whatever stops it, and the next run goes on behind that.
 package struct IndexRun {
     package var site: String?
     /// It ends after so long, with the rest left for the next one.
@@ -53,15 +54,10 @@ package struct IndexRun {
         self.interruption = interruption
     }
 
-    /// Read and not written yet, at most.
-    private static let mostWaiting = 32
-    /// Committed together.
-    private static let textsAtOnce = 256
-    private static let bytesAtOnce = 16 << 20
-    /// Of more bodies nobody counts who leads to which.
-    private static let mostCounted = 300_000
+    /// About so long it takes until a kilobyte of a page has been read and written.
+    private static let timeOfKilobyte = Duration.microseconds(80)
 
-    /// One that is damaged is made anew.
+    /// An index that is damaged is made anew.
     package func run() throws(StoreError) -> IndexReport {
         do throws(StoreError) {
             return try goOn()
@@ -73,74 +69,122 @@ package struct IndexRun {
     private func goOn() throws(StoreError) -> IndexReport {
         let clock = ContinuousClock()
         let start = clock.now
-        var report = IndexReport()
-        let reader = try StoreReader(folder)
-        let site = try site.map { (name) throws(StoreError) in try SiteName.site(name, in: reader.sites()).id }
-        let index = try SearchIndex.opened(folder)
-        let total = try reader.bodyCount()
-        if budget == nil { report.forgotten = try index.forgetGone(reader) }
-        let hands = try TextReading(folder)
-        defer { hands.end() }
-        var links: [Int64: Int]?
-        var batch: [(candidate: TextCandidate, text: IndexedText)] = []
-        var batchBytes = 0
-        var last: Int64 = 0
-        var isOver = false
-        while let (candidates, end) = try reader.textCandidates(after: last, site: site) {
-            last = end
-            var new: [TextCandidate] = []
-            for candidate in candidates {
-                if try index.has(candidate.place) { report.known += 1 } else { new.append(candidate) }
-            }
-            if isOver {
-                report.left += new.count
-                continue
-            }
-            if !new.isEmpty, links == nil { links = total <= Self.mostCounted ? try reader.linkCounts() : [:] }
-            var waiting = new[...]
-            var asked = 0
-            while !waiting.isEmpty || asked > 0 {
-                isOver = isOver || interruption.isRequested || budget.map { clock.now - start > $0 } ?? false
-                if isOver {
-                    report.left += waiting.count
-                    waiting = []
-                }
-                while asked < Self.mostWaiting, let next = waiting.popFirst() {
-                    hands.read(next)
-                    asked += 1
-                }
-                guard asked > 0 else { break }
-                let (candidate, text) = try hands.next()
-                asked -= 1
-                batchBytes += text.body.count
-                report.byteCount += Int64(candidate.body.byteCount)
-                batch.append((candidate, text))
-                if batch.count >= Self.textsAtOnce || batchBytes >= Self.bytesAtOnce {
-                    try write(&batch, links ?? [:], index, &report)
-                    batchBytes = 0
-                    progress?(WorkProgress(.pages, done: report.texts, of: nil, byteCount: report.byteCount))
-                }
-            }
-            if report.left > 0, total > Self.mostCounted { break }
+        let (budget, interruption) = (budget, interruption)
+        let isOver = { (byteCount: Int) in
+            if interruption.isRequested { return true }
+            guard let budget else { return false }
+            return clock.now - start + Self.timeOfKilobyte * (byteCount / 1024) >= budget
         }
-        try write(&batch, links ?? [:], index, &report)
-        if report.texts > 0, !isOver { try index.settle() }
+        let reader = try StoreReader(folder)
+        let index = try SearchIndex.opened(folder)
+        let site = try site.map { (name) throws(StoreError) in
+            try SiteName.site(name, in: reader.sites()).id
+        }
+        var report = IndexReport()
+        if budget == nil { report.forgotten = try index.forgetGone(reader) }
+        report.known = try index.bodyCount()
+        let pass = IndexPass(reader, index, try TextReading(folder), report, isHasty: budget != nil, progress)
+        defer { pass.end() }
+        for visit in try reader.textVisits(site: site) where try !index.hasRead(visit) {
+            try pass.read(visit, until: isOver)
+        }
+        report = pass.report
+        if report.texts > 0, report.left == 0 { try index.settle() }
         // Of other sites nobody knows more than before.
-        let unread = try index.unreadCount()
-        try index.noteUnread(site == nil ? report.left : report.left > 0 ? max(report.left, unread) : unread)
+        let unread = site == nil ? 0 : try index.unreadCount()
+        try index.noteUnread(site == nil || report.left > 0 ? max(report.left, unread) : unread)
         report.isInterrupted = interruption.isRequested
         report.elapsed = clock.now - start
-        progress?(WorkProgress(.pages, done: report.texts, of: nil, byteCount: report.byteCount))
+        pass.tell()
         return report
     }
+}
 
-    private func write(
-        _ batch: inout [(candidate: TextCandidate, text: IndexedText)], _ links: [Int64: Int], _ index: SearchIndex,
-        _ report: inout IndexReport
-    ) throws(StoreError) {
+/// One run's work: what was asked for and not read yet, what was read and not written yet. It belongs to the
+/// thread that runs it.
+private final class IndexPass {
+    private(set) var report: IndexReport
+    private let reader: StoreReader
+    private let index: SearchIndex
+    private let hands: TextReading
+    private let isHasty: Bool
+    private let progress: (@Sendable (WorkProgress) -> Void)?
+    private var askedCount = 0
+    /// What was asked for and is not written.
+    private var pendingBytes = 0
+    private var batch: [(candidate: TextCandidate, text: DocumentText)] = []
+    private var batchBytes = 0
+    /// How many pages lead to an URL; not counted before there is something new.
+    private var links: [Int64: Int]?
+
+    /// Asked for and not read yet, at most: what is asked for is read, whatever time it is.
+    private static let mostWaiting = 4
+    /// Committed together, and where time is short: what was read is written, whatever time it is.
+    private static let textsAtOnce = 256
+    private static let bytesAtOnce = 16 << 20
+    private static let bytesInHaste = 128 << 10
+    /// Of more bodies nobody counts who leads to which.
+    private static let mostCounted = 300_000
+
+    init(
+        _ reader: StoreReader, _ index: SearchIndex, _ hands: TextReading, _ report: IndexReport,
+        isHasty: Bool, _ progress: (@Sendable (WorkProgress) -> Void)?
+    ) {
+        (self.reader, self.index, self.hands) = (reader, index, hands)
+        (self.report, self.isHasty, self.progress) = (report, isHasty, progress)
+    }
+
+    func end() { hands.end() }
+
+    func tell() { progress?(WorkProgress(.pages, done: report.texts, of: nil, byteCount: report.byteCount)) }
+
+    /// Reads what the visit brought. Once all of that is in the index, the visit is not looked through again.
+    ///
+    /// - Parameter isOver: whether there is no time for so many bytes more.
+    func read(_ visit: TextVisit, until isOver: (Int) -> Bool) throws(StoreError) {
+        let bodies = try reader.textBodies(of: visit)
+        let left = report.left
+        for (offset, body) in bodies.enumerated() {
+            guard !isOver(pendingBytes) else {
+                report.left += bodies.count - offset
+                break
+            }
+            guard let candidate = try reader.textCandidate(body), try !index.has(candidate.place) else {
+                continue
+            }
+            guard !isOver(pendingBytes + candidate.body.byteCount) else {
+                report.left += bodies.count - offset
+                break
+            }
+            hands.read(candidate)
+            pendingBytes += candidate.body.byteCount
+            askedCount += 1
+            if askedCount >= Self.mostWaiting { try take() }
+        }
+        while askedCount > 0 { try take() }
+        try write()
+        if report.left == left { try index.noteRead(visit) }
+    }
+
+    private func take() throws(StoreError) {
+        let (candidate, text) = try hands.next()
+        askedCount -= 1
+        batch.append((candidate, text))
+        batchBytes += text.body.count
+        report.byteCount += Int64(candidate.body.byteCount)
+        if batch.count >= Self.textsAtOnce || batchBytes >= (isHasty ? Self.bytesInHaste : Self.bytesAtOnce) {
+            try write()
+            tell()
+        }
+    }
+
+    private func write() throws(StoreError) {
         guard !batch.isEmpty else { return }
         let texts = batch
         batch.removeAll(keepingCapacity: true)
+        batchBytes = 0
+        for (candidate, _) in texts { pendingBytes -= candidate.body.byteCount }
+        let links = try countedLinks()
         let added = try index.changing { () throws(StoreError) in
             var added = 0
             for (candidate, text) in texts {
@@ -153,6 +197,13 @@ package struct IndexRun {
         report.others += texts.count - added
     }
 
+    private func countedLinks() throws(StoreError) -> [Int64: Int] {
+        if let links { return links }
+        let counted = try reader.bodyCount() <= Self.mostCounted ? reader.linkCounts() : [:]
+        links = counted
+        return counted
+    }
+
     /// To the base 2, of one more.
     private static func logarithm(_ count: Int) -> Double {
         Double(Int.bitWidth - (count + 1).leadingZeroBitCount - 1)
@@ -162,7 +213,7 @@ package struct IndexRun {
 /// A thread that reads the texts of bodies, in the order in which they are asked for.
 private final class TextReading: Sendable {
     private let asked = Inbox<TextCandidate>()
-    private let read = Inbox<Result<(TextCandidate, IndexedText), StoreError>>()
+    private let read = Inbox<Result<(TextCandidate, DocumentText), StoreError>>()
 
     init(_ folder: StoreFolder) throws(StoreError) {
         let (asked, read) = (asked, read)
@@ -179,13 +230,14 @@ private final class TextReading: Sendable {
             }
         } catch {
             throw StoreError(
-                .failed, doing: "read the texts of", path: folder.path, detail: "\(error)", advice: "try again")
+                .failed, doing: "read the texts of", path: folder.path, detail: "\(error)",
+                advice: "try again")
         }
     }
 
     func read(_ candidate: TextCandidate) { asked.put(candidate) }
 
-    func next() throws(StoreError) -> (TextCandidate, IndexedText) {
+    func next() throws(StoreError) -> (TextCandidate, DocumentText) {
         guard let result = read.next() else { preconditionFailure("nobody closes it") }
         return try result.get()
     }
@@ -193,25 +245,18 @@ private final class TextReading: Sendable {
     func end() { asked.close() }
 
     /// Empty for what is damaged or gone: whoever finds that out tells it.
-    private static func text(of candidate: TextCandidate, _ reader: StoreReader) throws(StoreError) -> IndexedText {
+    private static func text(of candidate: TextCandidate, _ reader: StoreReader) throws(StoreError)
+        -> DocumentText
+    {
         guard candidate.body.byteCount <= BodyReading.byteLimit,
             let bytes = try reader.content(of: candidate.body)?.load()
-        else { return IndexedText() }
+        else { return DocumentText() }
         guard candidate.isShownText else {
-            return IndexedText(
-                OtherTexts.text(of: bytes, type: candidate.type) ?? DocumentText(bytes.span, form: candidate.body.form))
+            return OtherTexts.text(of: bytes, type: candidate.type)
+                ?? DocumentText(bytes.span, form: candidate.body.form)
         }
         var document = DocumentText(plain: bytes.span)
         document.title = candidate.title ?? document.title
-        return IndexedText(document)
-    }
-}
-
-extension IndexedText {
-    init(_ document: DocumentText) {
-        self.init()
-        (title, description, language) = (document.title, document.description, document.language)
-        (body, aside) = (document.body, document.aside)
-        sections = document.sections.map { IndexedSection(start: $0.start, anchor: $0.anchor, title: $0.title) }
+        return document
     }
 }

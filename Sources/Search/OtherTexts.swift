@@ -3,8 +3,8 @@ internal import Markup
 internal import System
 internal import Web
 
-/// The text of what is neither HTML nor plain: Markdown by its own reader, and documents by programs of this machine,
-/// where they are installed.
+/// The text of what is neither HTML nor plain: Markdown by its own reader, and documents by programs of this
+/// machine, where they are installed.
 enum OtherTexts {
     /// Nil for what is read by its form, and for what nobody here can read.
     static func text(of bytes: [UInt8], type: String?) -> DocumentText? {
@@ -34,7 +34,9 @@ enum OtherTexts {
     private static func output(of command: String, over bytes: [UInt8]) -> [UInt8]? {
         guard let folder = try? Folder.makeTemporary(named: "larder-text") else { return nil }
         defer { Folder.remove(folder) }
-        guard let path = try? WholeFile.temporary(in: folder, named: "document", bytes), let pipe = try? Pipe() else {
+        guard let path = try? WholeFile.temporary(in: folder, named: "document", bytes),
+            let pipe = try? Pipe()
+        else {
             return nil
         }
         defer { close(pipe.reading) }

@@ -6,7 +6,8 @@ package struct QuestionMistake: Error, Sendable, Equatable, CustomStringConverti
     package let description: String
 }
 
-/// A question in words, read as people type it: `"phrases"`, `-not`, `title:`, `url:`, `word*`, `a OR b`, `a NEAR b`.
+/// A question in words, read as people type it: `"phrases"`, `-not`, `title:`, `url:`, `word*`, `a OR b`, `a
+/// NEAR b`.
 ///
 /// What it cannot read so is words. Nothing of it reaches the database but as words between quotes.
 package struct SearchQuestion: Sendable, Equatable {
@@ -25,7 +26,9 @@ package struct SearchQuestion: Sendable, Equatable {
         var isQuoted = false
 
         /// A word that nobody looks for by itself, such as "the".
-        var isCommon: Bool { !isQuoted && column == nil && words.count == 1 && CommonWords.all.contains(words[0]) }
+        var isCommon: Bool {
+            !isQuoted && column == nil && words.count == 1 && CommonWords.all.contains(words[0])
+        }
     }
 
     enum Clause: Sendable, Equatable {
@@ -52,7 +55,8 @@ package struct SearchQuestion: Sendable, Equatable {
         self.text = text
         guard text.utf8.count <= Self.longest else {
             throw QuestionMistake(
-                description: "the question has \(text.utf8.count) bytes: ask with no more than \(Self.longest)")
+                description:
+                    "the question has \(text.utf8.count) bytes: ask with no more than \(Self.longest)")
         }
         var pieces = Self.pieces(of: text)[...]
         var joins = false
@@ -116,7 +120,8 @@ package struct SearchQuestion: Sendable, Equatable {
                 piece.isUnwanted = true
                 rest.removeFirst()
             }
-            if let colon = rest.prefix(16).firstIndex(of: ":"), let column = columns[rest[..<colon].lowercased()],
+            if let colon = rest.prefix(16).firstIndex(of: ":"),
+                let column = columns[rest[..<colon].lowercased()],
                 rest.index(after: colon) < rest.endIndex, !rest[rest.index(after: colon)].isWhitespace
             {
                 piece.column = column
@@ -150,7 +155,8 @@ package struct SearchQuestion: Sendable, Equatable {
         var piece = piece
         if isPrefix { piece.text.removeLast() }
         // Where no space says where words end, ICU's dictionaries do; each is looked for by itself.
-        let parts = piece.isQuoted || !Self.isUnspaced(piece.text) ? [piece.text] : WordBreaks.words(of: piece.text)
+        let parts =
+            piece.isQuoted || !Self.isUnspaced(piece.text) ? [piece.text] : WordBreaks.words(of: piece.text)
         return parts.compactMap { part in
             let words = cutter.words(of: part)
             guard !words.isEmpty else { return nil }
@@ -158,7 +164,8 @@ package struct SearchQuestion: Sendable, Equatable {
             term.isQuoted = piece.isQuoted
             // A single character of such a script is the beginning of a word of two.
             term.isPrefix =
-                isPrefix || words.count == 1 && words[0].unicodeScalars.count == 1 && Self.isUnspaced(words[0])
+                isPrefix
+                || words.count == 1 && words[0].unicodeScalars.count == 1 && Self.isUnspaced(words[0])
             return term
         }
     }
@@ -167,7 +174,8 @@ package struct SearchQuestion: Sendable, Equatable {
     private static func isUnspaced(_ text: String) -> Bool {
         text.unicodeScalars.contains { scalar in
             switch scalar.value {
-            case 0x0E00...0x0EFF, 0x1000...0x109F, 0x1780...0x17FF, 0x3040...0x30FF, 0x3400...0x4DBF, 0x4E00...0x9FFF,
+            case 0x0E00...0x0EFF, 0x1000...0x109F, 0x1780...0x17FF, 0x3040...0x30FF, 0x3400...0x4DBF,
+                0x4E00...0x9FFF,
                 0x20000...0x3FFFF:
                 true
             default: false
@@ -221,7 +229,8 @@ extension SearchQuestion {
     private static func text(of clause: Clause) -> String {
         switch clause {
         case .any(let terms): "(\(terms.map(text).joined(separator: " OR ")))"
-        case .near(let first, let second, let distance): "NEAR(\(quoted(first)) \(quoted(second)), \(distance))"
+        case .near(let first, let second, let distance):
+            "NEAR(\(quoted(first)) \(quoted(second)), \(distance))"
         }
     }
 
@@ -232,7 +241,8 @@ extension SearchQuestion {
 
     /// Between quotes everything is a word.
     private static func quoted(_ term: Term) -> String {
-        let isInflecting = !term.isQuoted && !term.isPrefix && term.words.count == 1 && term.column != "address"
+        let isInflecting =
+            !term.isQuoted && !term.isPrefix && term.words.count == 1 && term.column != "address"
         let text = isInflecting ? SearchIndex.inflecting(term.words[0]) : term.text
         return "\"\(text.replacing("\"", with: " ").replacing("\0", with: " "))\""
     }
@@ -241,7 +251,8 @@ extension SearchQuestion {
     func replacing(_ word: String, with other: String) -> String {
         text.split(separator: " ", omittingEmptySubsequences: false).map { piece in
             let words = cutter.words(of: String(piece))
-            guard words.contains(word), words.count == 1, let place = piece.lowercased().firstRange(of: word) else {
+            guard words.contains(word), words.count == 1, let place = piece.lowercased().firstRange(of: word)
+            else {
                 return String(piece)
             }
             let lowered = piece.lowercased()

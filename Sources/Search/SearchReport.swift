@@ -64,7 +64,8 @@ public struct SearchReport: Sendable, Equatable {
 extension SearchReport: JSONObject {
     package var members: JSONMembers {
         [
-            "question": question, "relaxed": isRelaxed, "more": hasMore, "proposals": proposals, "texts": texts,
+            "question": question, "relaxed": isRelaxed, "more": hasMore, "proposals": proposals,
+            "texts": texts,
             "unread": unread,
             "hits": hits,
         ]
@@ -76,7 +77,8 @@ extension SearchReport.Hit: JSONObject {
         [
             "url": url, "title": title, "heading": heading, "anchor": anchor,
             "snippet": snippet.parts.map { ["text": $0.text, "marked": $0.isMarked] as JSONMembers },
-            "site": site, "visit": visit, "type": type, "language": language, "fetched": fetched, "score": score,
+            "site": site, "visit": visit, "type": type, "language": language, "fetched": fetched,
+            "score": score,
         ]
     }
 }

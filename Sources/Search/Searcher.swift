@@ -23,12 +23,16 @@ package final class Searcher {
 
     package var isReady: Bool { get throws(StoreError) { try current() != nil } }
 
-    package func search(_ question: SearchQuestion, _ options: SearchOptions) throws(StoreError) -> SearchReport {
+    package func search(_ question: SearchQuestion, _ options: SearchOptions) throws(StoreError)
+        -> SearchReport
+    {
         var report = SearchReport(question: question.text)
         guard let index = try current() else { return report }
         report.texts = try index.textCount()
         report.unread = try index.unreadCount()
-        let site = try options.site.map { (name) throws(StoreError) in try SiteName.site(name, in: reader.sites()) }
+        let site = try options.site.map { (name) throws(StoreError) in
+            try SiteName.site(name, in: reader.sites())
+        }
         var found: [Candidate] = []
         var strictness = SearchQuestion.Strictness.all
         let wanted = options.offset + options.limit
@@ -36,7 +40,9 @@ package final class Searcher {
             let words = SoughtWords(question, lastBegins: next == .lastBegins)
             // What is called so may be too long a text to be among the best by its words.
             for isNamed in [false, true] {
-                guard let expression = question.expression(next, inSite: site?.name, isNamed: isNamed) else { continue }
+                guard let expression = question.expression(next, inSite: site?.name, isNamed: isNamed) else {
+                    continue
+                }
                 if found.isEmpty { strictness = next }
                 let known = Set(found.map(\.match.id))
                 found += try candidates(
@@ -76,7 +82,8 @@ package final class Searcher {
                 let facts = try index.facts(of: match.id)
             else { return true }
             let score = Ranking.score(
-                words: match.score, facts, words, address: holding.href, isPage: holding.role == 0, type: holding.type,
+                words: match.score, facts, words, address: holding.href, isPage: holding.role == 0,
+                type: holding.type,
                 isComplete: isComplete)
             found.append(Candidate(match: match, facts: facts, holding: holding, score: score))
             return found.count < most
@@ -101,7 +108,7 @@ package final class Searcher {
     ) throws(StoreError) -> SearchReport.Hit {
         let id = candidate.match.id
         var snippet = Snippet(of: try index.body(of: id, atMost: Snippet.reach), words)
-        var section: IndexedSection?
+        var section: DocumentText.Section?
         if let place = snippet.place {
             section = try index.sections(of: id).last { $0.start <= place }
         } else if !candidate.facts.description.isEmpty {
@@ -109,8 +116,10 @@ package final class Searcher {
         }
         let (facts, holding) = (candidate.facts, candidate.holding)
         return SearchReport.Hit(
-            url: holding.href, title: facts.title, heading: section?.title ?? "", anchor: section?.anchor ?? "",
-            snippet: snippet, site: holding.site, visit: holding.visit, type: holding.type, language: facts.language,
+            url: holding.href, title: facts.title, heading: section?.title ?? "",
+            anchor: section?.anchor ?? "",
+            snippet: snippet, site: holding.site, visit: holding.visit, type: holding.type,
+            language: facts.language,
             fetched: holding.fetched, score: candidate.score)
     }
 
@@ -119,7 +128,8 @@ package final class Searcher {
     private static let mostProposals = 3
 
     /// The question with another word in place of one that no text has.
-    private func proposals(for question: SearchQuestion, _ index: SearchIndex) throws(StoreError) -> [String] {
+    private func proposals(for question: SearchQuestion, _ index: SearchIndex) throws(StoreError) -> [String]
+    {
         var proposals: [String] = []
         for term in question.counted.flatMap(\.terms) where !term.isPrefix {
             for word in term.words where try index.textCount(of: word) == 0 {
@@ -140,7 +150,8 @@ package final class Searcher {
 /// What speaks for a text beside its words.
 enum Ranking {
     static func score(
-        words score: Double, _ facts: TextFacts, _ words: SoughtWords, address: String, isPage: Bool, type: String?,
+        words score: Double, _ facts: TextFacts, _ words: SoughtWords, address: String, isPage: Bool,
+        type: String?,
         isComplete: Bool
     ) -> Double {
         var score = score
@@ -178,7 +189,8 @@ enum Ranking {
     }
 }
 
-/// Words that differ from one by a slip of the finger: a letter too many, too few, another, or two that changed places.
+/// Words that differ from one by a slip of the finger: a letter too many, too few, another, or two that
+/// changed places.
 enum Slips {
     private static let letters = Array("abcdefghijklmnopqrstuvwxyz0123456789".utf8)
     private static let longestWord = 24

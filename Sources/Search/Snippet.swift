@@ -26,7 +26,8 @@ public struct Snippet: Sendable, Equatable {
         let word: Int
     }
 
-    /// The piece with the most different words of the question, and of those the one that has them closest together.
+    /// The piece with the most different words of the question, and of those the one that has them closest
+    /// together.
     package init(of body: [UInt8], _ words: SoughtWords) {
         var hits: [Hit] = []
         words.cutter.cut(body.span, for: .index) { word, place, isColocated in
@@ -43,7 +44,10 @@ public struct Snippet: Sendable, Equatable {
         fill(
             body, shown,
             best.isEmpty
-                ? [] : hits.filter { shown.contains($0.place.lowerBound) && $0.place.upperBound <= shown.upperBound })
+                ? []
+                : hits.filter {
+                    shown.contains($0.place.lowerBound) && $0.place.upperBound <= shown.upperBound
+                })
     }
 
     /// A sentence in place of a piece of text.
@@ -97,7 +101,9 @@ public struct Snippet: Sendable, Equatable {
             parts.append(Part(text: text(hit.place), isMarked: true))
             start = hit.place.upperBound
         }
-        if start < shown.upperBound { parts.append(Part(text: text(start..<shown.upperBound), isMarked: false)) }
+        if start < shown.upperBound {
+            parts.append(Part(text: text(start..<shown.upperBound), isMarked: false))
+        }
         if shown.lowerBound > 0, let first = parts.first {
             parts[0] = Part(text: "…" + first.text, isMarked: first.isMarked)
         }
@@ -120,7 +126,9 @@ package final class SoughtWords {
                 let bytes = Array(word.utf8)
                 if isPrefix { prefixes.append((bytes, number)) } else { numbers[bytes] = number }
                 if !term.isQuoted, term.words.count == 1 {
-                    for other in Inflections.of(bytes.span) where numbers[other] == nil { numbers[other] = number }
+                    for other in Inflections.of(bytes.span) where numbers[other] == nil {
+                        numbers[other] = number
+                    }
                 }
                 number += 1
             }
@@ -137,13 +145,15 @@ package final class SoughtWords {
         return numbers[bytes] ?? prefixes.first { bytes.starts(with: $0.bytes) }?.number
     }
 
-    /// How many of the words a text has, and how many words it has itself. A word that is only a part of one, as in an
-    /// identifier, counts half.
+    /// How many of the words a text has, and how many words it has itself. A word that is only a part of one,
+    /// as in an identifier, counts half.
     func share(of text: String) -> (found: Double, total: Double) {
         var found: [Int: Double] = [:]
         var total = 0.0
         cutter.cut(Array(text.utf8).span, for: .index) { word, _, isColocated in
-            if let number = number(of: word) { found[number] = max(found[number] ?? 0, isColocated ? 0.5 : 1) }
+            if let number = number(of: word) {
+                found[number] = max(found[number] ?? 0, isColocated ? 0.5 : 1)
+            }
             if !isColocated { total += 1 }
             return total < 200
         }

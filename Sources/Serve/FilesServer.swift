@@ -39,6 +39,7 @@ private final class FilesResponder: Responder {
         let path = String(decoding: request.target.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
         guard let file = lookup(path) else { return .text(404, "There is no \(path) here.\n") }
         let tag = DigestStream.digest(.md5, of: file.body.span).hex
-        return Answer(status: 200, fields: [("Content-Type", file.type), ("ETag", "\"\(tag)\"")], body: file.body)
+        return Answer(
+            status: 200, fields: [("Content-Type", file.type), ("ETag", "\"\(tag)\"")], body: file.body)
     }
 }

@@ -1,9 +1,11 @@
 package import Bundles
 internal import CLinux
+internal import Digest
 internal import Glibc
 package import Reports
 package import Store
 internal import System
+package import TLS
 package import Web
 
 /// Serves what a store holds, on loopback, until it is stopped.
@@ -14,6 +16,7 @@ package final class MirrorServer: Sendable {
     private let pressure: MemoryPressure?
     private let housekeeping: Housekeeping?
     private let loading: Loading?
+    private let board: JobBoard?
 
     /// - Parameters:
     ///   - port: 0 lets the kernel choose; nil is for a proxy alone.
@@ -35,16 +38,28 @@ package final class MirrorServer: Sendable {
         }
         self.loading = loading
         let seals = PageSeals()
+        let (totals, health) = (ServingTotals(), StoreHealth(options.notice))
+        let powers = options.work.map { work in
+            let board = JobBoard(memory: options.isReadOnly ? nil : Self.memory(folder), work)
+            var circumstances = PortalGuard.Circumstances()
+            circumstances.isExposed = !options.address.isLoopback
+            circumstances.isReadOnly = options.isReadOnly || !folder.isWritable
+            circumstances.password = { folder.portalPassword.flatMap { PasswordHash(text: $0) } }
+            let bar = BarSwitch(isOn: options.hasBar) { tier.advance() }
+            return PortalPowers(gate: PortalGuard(circumstances), board: board, bar: bar)
+        }
+        board = powers?.board
         func responder(
             _ port: UInt16, _ proxy: ProxyOptions?, _ traffic: PassingTraffic? = nil
         ) throws(ServerError) -> MirrorResponder {
             do throws(StoreError) {
-                let store = try WatchedStore(folder, secondsBetweenLooks: secondsBetweenLooks)
+                let store = try WatchedStore(
+                    folder, secondsBetweenLooks: secondsBetweenLooks, health: health)
                 return MirrorResponder(
                     store, verdicts: Self.verdicts(folder), traffic: traffic,
                     context: MirrorContext(
                         options, port: port, proxy: proxy, verifier: verifier, tier: tier, notes: notes,
-                        loading: loading, seals: seals))
+                        loading: loading, seals: seals, powers: powers, totals: totals, health: health))
             } catch {
                 throw ServerError(error)
             }
@@ -62,7 +77,10 @@ package final class MirrorServer: Sendable {
         }
         do throws(ServerError) {
             server = try port.map { (port) throws(ServerError) in
-                try HTTPServer(port: port, threadCount: threadCount, address: options.address) {
+                try HTTPServer(
+                    port: port, threadCount: threadCount, address: options.address,
+                    security: options.security
+                ) {
                     (port) throws(ServerError) in try responder(port, nil, traffic)
                 }
             }
@@ -71,8 +89,10 @@ package final class MirrorServer: Sendable {
             throw error
         }
         let port = server?.port ?? 0
-        layout = OriginLayout(port: port, root: options.root.flatMap(RootOrigin.init))
-            .seen(from: "localhost:\(port)")
+        layout = OriginLayout(
+            port: port, root: options.root.flatMap(RootOrigin.init), isSecure: options.security != nil
+        )
+        .seen(from: "localhost:\(port)")
         do throws(ServerError) {
             pressure = memoryLimit > 0 ? try Self.pressure(on: tier) : nil
             housekeeping = try notes.map { (notes) throws(ServerError) in
@@ -86,6 +106,15 @@ package final class MirrorServer: Sendable {
         }
     }
 
+    /// Nil where nobody could write it down, or another server does.
+    private static func memory(_ folder: StoreFolder) -> JobMemory? {
+        guard folder.isWritable, let lock = folder.lockPortal() else { return nil }
+        return JobMemory(kept: folder.portalJobs) { text in
+            // A list that cannot be kept is no reason not to do what stands in it.
+            withExtendedLifetime(lock) { try? folder.keep(portalJobs: text) }
+        }
+    }
+
     private static let secondsBetweenNotes: Int32 = 2
 
     /// 0 where there is a proxy alone.
@@ -95,6 +124,7 @@ package final class MirrorServer: Sendable {
     /// Ends what is under way, writes down what was served, and returns when every thread is done. From any
     /// thread, and as often as one likes.
     package func stop() {
+        board?.close()
         server?.stopAndWait()
         proxy?.stopAndWait()
         loading?.stop()
@@ -130,14 +160,21 @@ package final class MirrorServer: Sendable {
         }
     }
 
+    /// Whether a name, without its port, is one of those that a server at an address answers to.
+    package static func answers(to name: String, at address: ListenAddress) -> Bool {
+        name == "localhost" || name.hasSuffix(".localhost")
+            || !address.isLoopback && MirrorContext.machineNames.contains(name)
+    }
+
     /// Where this machine is shown an http or https URL; nil for anything else.
     package func address(of url: String) -> String? {
         WebURL(url).flatMap(layout.address)
     }
 
-    /// The original URLs that one of the larder's addresses may show, the likelier first; none for what shows no copy.
+    /// The original URLs that one of the larder's addresses may show, the likelier first; none for what shows
+    /// no copy.
     package func originals(of address: String) -> [String] {
-        guard let local = WebURL(address), local.scheme == "http" else { return [] }
+        guard let local = WebURL(address), local.scheme == layout.scheme else { return [] }
         return LarderNames(layout: layout).originals(of: local)
     }
 
@@ -168,8 +205,8 @@ package struct MirrorOptions: Sendable {
     package var policy = CachePolicy.offline
     /// Asks servers. Without it none is ever asked.
     package var load: Load?
-    /// Makes what does the same for one thread of the server, beside its clients: of two threads that wake each other for
-    /// each request, one is spared. Nil where `load` alone does it.
+    /// Makes what does the same for one thread of the server, beside its clients: of two threads that wake
+    /// each other for each request, one is spared. Nil where `load` alone does it.
     package var ownLoads: (@Sendable () -> (any OwnLoads)?)?
 
     /// The site that takes in all that is loaded; nil puts it to the sites whose pages it is for.
@@ -187,20 +224,34 @@ package struct MirrorOptions: Sendable {
         Requirements()
     }
 
+    /// Carries out what people ask for on the portal; nil lets them look alone.
+    package var work: JobBoard.Worker?
+    /// Pages have a bar, until it is switched off on the portal.
+    package var hasBar = false
+    /// Has clients speak TLS; nil for plain http.
+    package var security: TLSServer?
+    /// Nothing is changed by way of the portal.
+    package var isReadOnly = false
+
     /// Finds what is missing of sites. Any thread may call it.
     package var walk: SiteNeeds.Walk?
 
+    /// Gets what whoever runs the server should know, a sentence at a time. Any thread may call it.
+    package var notice: @Sendable (String) -> Void = { _ in }
+
     /// What time it is, by which what is held is fresh or stale.
-    package var clock: @Sendable () -> HTTPDate = { HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()) }
+    package var clock: @Sendable () -> HTTPDate = {
+        HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch())
+    }
 
     package init() {}
 
     /// Several people ask, as a proxy that other machines reach.
     package var isShared = false
 
-    /// A site at the root is everybody's, and its cache a shared one, as is a proxy's that several use: what was asked
-    /// for with `Authorization`, or answered as `private`, is kept for nobody, unless the server says otherwise (RFC
-    /// 9111, section 3.5). Else the larder is somebody's own.
+    /// A site at the root is everybody's, and its cache a shared one, as is a proxy's that several use: what
+    /// was asked for with `Authorization`, or answered as `private`, is kept for nobody, unless the server
+    /// says otherwise (RFC 9111, section 3.5). Else the larder is somebody's own.
     var profile: CacheProfile {
         var profile = root != nil ? CacheProfile.reverseProxy : isShared ? .shared : .private
         profile.storesParts = true

@@ -31,18 +31,18 @@ extension StoreWriter {
         result.byteCountBefore = folder.byteCount
         try aloneForAWhile(doing: "collect") { () throws(StoreError) in
             // On a full disk the first room to be had is that of the log. Without it, the first change tells.
-            _ = try? isLogEmptied()
+            if !isServed { _ = try? isLogEmptied() }
             try withoutReferences { () throws(StoreError) in
                 let bodiesBefore = try count("SELECT count(*) FROM body")
                 try removeOrphans()
                 result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
-                if let limit { try collect(downTo: limit, &result, progress) }
+                if let limit { try collect(downTo: contentLimit(limit), &result, progress) }
                 result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
             }
             result.shrinkFailure = shrink() ?? result.shrinkFailure
             try renewJournalIfThereIsRoom(&result)
         }
-        result.byteCountAfter = folder.byteCount
+        result.byteCountAfter = isServed ? try usedByteCount() : folder.byteCount
         return result
     }
 
@@ -67,17 +67,24 @@ extension StoreWriter {
             try renewJournalIfThereIsRoom(&result)
             let used = try usedByteCount()
             guard used <= target else { break }
-            if folder.byteCount > limit { _ = shrink() }
-            if folder.byteCount > limit {
+            if isServed { return }
+            if folder.contentByteCount > limit { _ = shrink() }
+            if folder.contentByteCount > limit {
                 result.shrinkFailure = try thinPacks(wasteAllowed: 0)
                 _ = shrink()
             }
-            let waste = folder.byteCount - limit
+            let waste = folder.contentByteCount - limit
             guard waste > 0 else { return }
             target = used - waste
         }
         let left = try usedByteCount() - limit
         if left > 0 { result.excess = left }
+    }
+
+    /// What is left of a limit for all but the index of words, which becomes smaller as the rest does.
+    private func contentLimit(_ limit: Int64) throws(StoreError) -> Int64 {
+        let (used, index) = (try usedByteCount(), folder.searchIndexByteCount)
+        return index > 0 ? Int64(Double(limit) * Double(used) / Double(used + index)) : limit
     }
 
     /// So much of a pack may be room that no body has: moving them takes longer than it is worth.
@@ -86,6 +93,7 @@ extension StoreWriter {
     /// While nobody looks after them, rows must go in an order of which every step is sound: a kill may come
     /// at any time.
     private func withoutReferences(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        if isServed { return try body() }
         // What is given back to the disk was let go by rows that stay gone, even after a power cut.
         try execute("PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL;", doing: "collect")
         let result = Result { () throws(StoreError) in try body() }
@@ -95,8 +103,10 @@ extension StoreWriter {
 
     /// What the store would take on the disk if it had no room left in it.
     func usedByteCount() throws(StoreError) -> Int64 {
+        if isServed { return try servedByteCount() }
         let pages = try count("PRAGMA page_count") - (try count("PRAGMA freelist_count"))
-        let packed = try count("SELECT coalesce(sum(size), 0) FROM body WHERE pack IS NOT NULL")
+        let packed = try count(
+            "SELECT coalesce(sum(coalesce(frame, size)), 0) FROM body WHERE pack IS NOT NULL")
         return pages * (try count("PRAGMA page_size")) + packed + folder.bodiesByteCount
     }
 
@@ -163,13 +173,18 @@ extension StoreWriter {
             if !isBeside { urls = try removeOrphanURLs() }
         }
         // Only a server starts a note book.
-        if folder.hasNotes, !urls.isEmpty { try NoteBook(folder).forget(urls) }
+        if folder.hasNotes, !urls.isEmpty, !isRehearsing { try NoteBook(folder).forget(urls) }
         try removeOrphanFiles()
     }
 
     /// Why the file could not be made smaller, if it could not.
     private func shrink() -> StoreError? {
         do throws(StoreError) {
+            if isServed {
+                guard !isRehearsing else { return nil }
+                try execute("VACUUM response, link, url, body, content, piece", doing: "shrink")
+                return nil
+            }
             if try count("PRAGMA freelist_count") > 0 { try execute("VACUUM", doing: "shrink") }
             guard try !isLogEmptied() else { return nil }
             return StoreError(
@@ -208,7 +223,7 @@ extension StoreWriter {
         var sizes: [Int64: Int] = [:]
         try eachRow(
             """
-            SELECT response.url, body.id, body.size + length(content.links) FROM response
+            SELECT response.url, body.id, coalesce(body.frame, body.size) + length(content.links) FROM response
             JOIN body ON body.id = response.body JOIN content ON content.body = body.id
             """
         ) { row in
@@ -316,6 +331,11 @@ extension StoreWriter {
 
     /// Removes the files that no body has. The caller is alone: another writer's file comes before its row.
     func removeOrphanFiles() throws(StoreError) {
+        if isServed {
+            try run(
+                "DELETE FROM piece WHERE NOT EXISTS (SELECT 1 FROM body WHERE body.sha256 = piece.sha256)")
+        }
+        if isRehearsing { return }
         var known: Set<String> = []
         try eachRow(
             """

@@ -23,16 +23,33 @@ extension StoreWriter {
     package func rehearseCollection(limit: Int64?, in copy: StoreFolder) throws(StoreError)
         -> CollectionForecast
     {
+        if isServed { return try rehearseCollection(limit: limit) }
         try alone(doing: "look through") { () throws(StoreError) in try folder.copyWithoutBytes(to: copy) }
         let writer = try StoreWriter(copy)
         let (visits, urls) = (try writer.everyVisit(), try writer.everyURL())
+        let usedBefore = try writer.usedByteCount()
         var forecast = CollectionForecast(result: try writer.collect(limit: limit))
         // The files have no blocks on the disk.
         forecast.result.byteCountBefore = folder.byteCount
-        forecast.result.byteCountAfter = min(try writer.usedByteCount(), folder.byteCount)
+        let share = 1 + Double(folder.searchIndexByteCount) / Double(max(1, usedBefore))
+        let used = Int64(Double(try writer.usedByteCount()) * share)
+        forecast.result.byteCountAfter = min(used, folder.byteCount)
         let (leftVisits, leftURLs) = (Set(try writer.everyVisit().map(\.id)), Set(try writer.everyURL()))
         forecast.visits = visits.filter { !leftVisits.contains($0.id) }
         forecast.urls = urls.filter { !leftURLs.contains($0) }
+        return forecast
+    }
+
+    /// In a transaction that is not to be.
+    private func rehearseCollection(limit: Int64?) throws(StoreError) -> CollectionForecast {
+        var forecast = CollectionForecast()
+        let (visits, urls) = (try everyVisit(), try everyURL())
+        try rehearsing { () throws(StoreError) in
+            forecast.result = try collect(limit: limit)
+            let (leftVisits, leftURLs) = (Set(try everyVisit().map(\.id)), Set(try everyURL()))
+            forecast.visits = visits.filter { !leftVisits.contains($0.id) }
+            forecast.urls = urls.filter { !leftURLs.contains($0) }
+        }
         return forecast
     }
 
@@ -71,6 +88,7 @@ extension StoreFolder {
             }
         }
         for name in bodyFileNames { try Self.pretend(copy.bodies + "/" + name, bodies + "/" + name) }
+        if hasSearchIndex { try Self.pretend(copy.searchIndex, searchIndex) }
         for pack in packList {
             guard let other = pack.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { continue }
             try Self.pretend(copy.packs + pack.path[other...], pack.path)

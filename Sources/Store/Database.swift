@@ -1,7 +1,10 @@
 internal import CSQLite
 internal import Glibc
 
-/// One SQLite connection. It belongs to one thread at a time; nothing in it is shared.
+/// One connection to a database: a file of SQLite's, or a PostgreSQL. It belongs to one thread at a time;
+/// nothing in it is shared.
+///
+/// Statements are written for SQLite, and `ServerDialect` has them in the other's words.
 final class Connection {
     enum Access {
         case readOnly
@@ -10,8 +13,14 @@ final class Connection {
         case readWrite
     }
 
+    /// For people.
     let path: String
-    private let handle: OpaquePointer
+    private let driver: Driver
+
+    fileprivate enum Driver {
+        case file(OpaquePointer)
+        case server(ServerSession)
+    }
 
     /// Where somebody has used SQLite before us it is too late for that, and does no harm.
     private static let setUp = larder_sqlite_count_no_memory()
@@ -42,14 +51,38 @@ final class Connection {
             throw error
         }
         self.path = path
-        self.handle = opened
-        sqlite3_extended_result_codes(handle, 1)
+        driver = .file(opened)
+        sqlite3_extended_result_codes(opened, 1)
         waitForOthers(milliseconds: Limits.busyMilliseconds)
     }
+
+    /// A session of a PostgreSQL. One that reads is begun anew when it is cut.
+    ///
+    /// - Parameter patience: how long that may take, in milliseconds.
+    init(
+        _ address: ServerAddress, access: Access, patience: Int = Limits.busyMilliseconds
+    ) throws(StoreError) {
+        path = address.shown
+        driver = .server(try ServerSession(address, isReader: access != .readWrite, patience: patience))
+    }
+
+    /// Where the PostgreSQL is; nil for a file.
+    var address: ServerAddress? { session?.address }
+
+    var session: ServerSession? {
+        switch driver {
+        case .file: nil
+        case .server(let session): session
+        }
+    }
+
+    /// Whether the store is a PostgreSQL's.
+    var isServed: Bool { session != nil }
 
     /// How long it waits for its turn to write. It looks again each millisecond: a writer that has much to
     /// write lets go of the database only shortly.
     func waitForOthers(milliseconds: Int) {
+        guard case .file(let handle) = driver else { return }
         let most = UnsafeMutableRawPointer(bitPattern: milliseconds)
         _ = sqlite3_busy_handler(
             handle,
@@ -61,7 +94,7 @@ final class Connection {
     }
 
     deinit {
-        sqlite3_close_v2(handle)
+        if case .file(let handle) = driver { sqlite3_close_v2(handle) }
     }
 
     private static func uri(_ path: String) -> String {
@@ -76,25 +109,65 @@ final class Connection {
 
     /// Runs statements that give no rows.
     func execute(_ sql: String, doing: String = "write to") throws(StoreError) {
+        let handle: OpaquePointer
+        switch driver {
+        case .file(let file): handle = file
+        case .server(let session): return try session.command(sql, doing: doing)
+        }
         let code = sqlite3_exec(handle, sql, nil, nil, nil)
         guard code == SQLITE_OK else { throw error(code, doing: doing) }
     }
 
+    /// Begins to write; nobody else's writes come between. Of a PostgreSQL, others' may.
+    func begin() throws(StoreError) {
+        switch driver {
+        case .file: try execute("BEGIN IMMEDIATE")
+        case .server(let session): try session.begin()
+        }
+    }
+
+    /// Begins to read what is there at this moment.
+    func beginReading() throws(StoreError) {
+        switch driver {
+        case .file: try execute("BEGIN", doing: "read")
+        case .server(let session): try session.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        }
+    }
+
+    func commit(hasChanged: Bool = true) throws(StoreError) {
+        switch driver {
+        case .file: try execute("COMMIT")
+        case .server(let session): try session.commit(hasChanged: hasChanged)
+        }
+    }
+
+    func rollBack() throws(StoreError) {
+        switch driver {
+        case .file: try execute("ROLLBACK")
+        case .server(let session): try session.rollBack()
+        }
+    }
+
     /// All that `body` changes or, when it throws, nothing.
     func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
-        try execute("BEGIN IMMEDIATE")
+        try begin()
         do {
             let result = try body()
-            try execute("COMMIT")
+            try commit()
             return result
         } catch {
             // SQLite may have rolled back by itself already; the first error is the one that tells.
-            try? execute("ROLLBACK")
+            try? rollBack()
             throw error
         }
     }
 
     func prepare(_ sql: String) throws(StoreError) -> Statement {
+        let handle: OpaquePointer
+        switch driver {
+        case .file(let file): handle = file
+        case .server(let session): return Statement(sql, of: session, by: self)
+        }
         var statement: OpaquePointer?
         let code = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
         guard code == SQLITE_OK, let statement else { throw error(code, doing: "read") }
@@ -102,7 +175,10 @@ final class Connection {
     }
 
     /// Full-text search by the words of `SearchTokenizer`; false where this SQLite has none.
-    func addSearch() -> Bool { SearchTokenizer.register(on: handle) }
+    func addSearch() -> Bool {
+        guard case .file(let handle) = driver else { return false }
+        return SearchTokenizer.register(on: handle)
+    }
 
     /// The first column of the first row of a query that always gives one.
     func integer(_ sql: String) throws(StoreError) -> Int64 {
@@ -111,12 +187,32 @@ final class Connection {
     }
 
     /// How many rows the last statement that writes has changed.
-    var changedRowCount: Int { Int(sqlite3_changes(handle)) }
+    var changedRowCount: Int {
+        guard case .file(let handle) = driver else { return lastChangedRowCount }
+        return Int(sqlite3_changes(handle))
+    }
 
-    var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
+    /// Of a PostgreSQL.
+    fileprivate var lastChangedRowCount = 0
+
+    fileprivate var lastInsertedRow: Int64 {
+        guard case .file(let handle) = driver else { return 0 }
+        return sqlite3_last_insert_rowid(handle)
+    }
+
+    /// Another number than before once another connection has changed the store.
+    func dataVersion() throws(StoreError) -> Int64 {
+        switch driver {
+        case .file: try integer("PRAGMA data_version")
+        case .server(let session): try session.changeCount()
+        }
+    }
 
     func error(_ code: Int32, doing: String) -> StoreError {
-        Self.error(of: handle, code: code, doing: doing, path: path)
+        guard case .file(let handle) = driver else {
+            return StoreError(.failed, doing: doing, path: path, detail: "\(code)")
+        }
+        return Self.error(of: handle, code: code, doing: doing, path: path)
     }
 
     /// Whether the system's own error, of which SQLite made one of its, says that no room is left.
@@ -158,6 +254,10 @@ enum SQLValue {
     /// Text that is bytes already.
     case utf8([UInt8])
     case blob([UInt8])
+    /// Of a PostgreSQL's statements that have many rows at a time.
+    case integers([Int64?])
+    case texts([String?])
+    case blobs([[UInt8]?])
 
     static func optional(_ integer: Int64?) -> SQLValue {
         integer.map(SQLValue.integer) ?? .null
@@ -172,16 +272,33 @@ enum SQLValue {
 
 /// A prepared statement, kept for as long as its owner needs it. The connection outlives it.
 final class Statement {
-    private let handle: OpaquePointer
+    /// Of a file; nil where a PostgreSQL runs it.
+    private let file: OpaquePointer?
     private let connection: Connection
+    private let server: Served?
+
+    private struct Served {
+        let session: ServerSession
+        let sql: String
+    }
+
+    /// With the number of the row that it adds.
+    private lazy var insertion = server.map { $0.sql + " RETURNING id" } ?? ""
 
     init(_ handle: OpaquePointer, of connection: Connection) {
-        self.handle = handle
+        file = handle
+        server = nil
         self.connection = connection
     }
 
+    init(_ sql: String, of session: ServerSession, by connection: Connection) {
+        file = nil
+        self.connection = connection
+        server = Served(session: session, sql: session.translated(sql))
+    }
+
     deinit {
-        sqlite3_finalize(handle)
+        if let file { sqlite3_finalize(file) }
     }
 
     /// Runs the statement to its end.
@@ -190,9 +307,25 @@ final class Statement {
     }
 
     func run(_ values: [SQLValue], doing: String) throws(StoreError) {
-        defer { sqlite3_reset(handle) }
-        try bind(values, doing: doing)
-        while try step(doing: doing) {}
+        guard let file else {
+            if let server {
+                connection.lastChangedRowCount = try server.session.run(server.sql, values, doing: doing)
+            }
+            return
+        }
+        defer { sqlite3_reset(file) }
+        try bind(values, to: file, doing: doing)
+        while try step(file, doing: doing) {}
+    }
+
+    /// Runs what adds a row to a table whose key is `id`, and gives that; nil where the row was there.
+    @discardableResult
+    func insert(_ values: SQLValue..., doing: String = "write to") throws(StoreError) -> Int64? {
+        if let server {
+            return try server.session.first(insertion, values, doing: doing) { $0.integer(0) }
+        }
+        try run(values, doing: doing)
+        return connection.changedRowCount > 0 ? connection.lastInsertedRow : nil
     }
 
     /// What `read` makes of the first row of which it makes anything, nil when there is none.
@@ -201,10 +334,13 @@ final class Statement {
     }
 
     func first<Result>(_ values: [SQLValue], read: (Row) -> Result?) throws(StoreError) -> Result? {
-        defer { sqlite3_reset(handle) }
-        try bind(values, doing: "read")
-        while try step(doing: "read") {
-            if let result = read(Row(handle: handle)) { return result }
+        guard let file else {
+            return try server?.session.first(server?.sql ?? "", values) { read(Row($0)) }
+        }
+        defer { sqlite3_reset(file) }
+        try bind(values, to: file, doing: "read")
+        while try step(file, doing: "read") {
+            if let result = read(Row(file)) { return result }
         }
         return nil
     }
@@ -215,12 +351,16 @@ final class Statement {
     }
 
     func each(_ values: [SQLValue], read: (Row) -> Void) throws(StoreError) {
-        defer { sqlite3_reset(handle) }
-        try bind(values, doing: "read")
-        while try step(doing: "read") { read(Row(handle: handle)) }
+        guard let file else {
+            if let server { try server.session.each(server.sql, values) { read(Row($0)) } }
+            return
+        }
+        defer { sqlite3_reset(file) }
+        try bind(values, to: file, doing: "read")
+        while try step(file, doing: "read") { read(Row(file)) }
     }
 
-    private func step(doing: String) throws(StoreError) -> Bool {
+    private func step(_ handle: OpaquePointer, doing: String) throws(StoreError) -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: true
         case SQLITE_DONE: false
@@ -228,12 +368,14 @@ final class Statement {
         }
     }
 
-    private func bind(_ values: [SQLValue], doing: String) throws(StoreError) {
+    private func bind(
+        _ values: [SQLValue], to handle: OpaquePointer, doing: String
+    ) throws(StoreError) {
         for (offset, value) in values.enumerated() {
             let index = Int32(offset + 1)
             let code: Int32
             switch value {
-            case .null:
+            case .null, .integers, .texts, .blobs:
                 code = sqlite3_bind_null(handle, index)
             case .integer(let integer):
                 code = sqlite3_bind_int64(handle, index, integer)
@@ -242,7 +384,8 @@ final class Statement {
             case .utf8(let text):
                 code = text.withUnsafeBytes { bytes in
                     larder_sqlite_bind_text(
-                        handle, index, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), UInt64(bytes.count))
+                        handle, index, bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
+                        UInt64(bytes.count))
                 }
             case .text(var text):
                 code = text.withUTF8 { bytes in
@@ -262,16 +405,44 @@ final class Statement {
 
 /// The row a statement stands on; good only inside the closure that was handed it.
 struct Row {
-    fileprivate let handle: OpaquePointer
+    /// Of SQLite's statement, or of a result of libpq's.
+    private let handle: OpaquePointer
+    /// Of a result's row; -1 for SQLite, which stands on one.
+    private let number: Int32
 
-    func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
+    fileprivate init(_ statement: OpaquePointer) {
+        handle = statement
+        number = -1
+    }
 
-    func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+    fileprivate init(_ row: ServerRow) {
+        handle = row.result
+        number = row.number
+    }
 
-    func real(_ column: Int32) -> Double { sqlite3_column_double(handle, column) }
+    /// Nil for SQLite's.
+    @inline(__always) private var served: ServerRow? {
+        number < 0 ? nil : ServerRow(result: handle, number: number)
+    }
+
+    func isNull(_ column: Int32) -> Bool {
+        if let served { return served.isNull(column) }
+        return sqlite3_column_type(handle, column) == SQLITE_NULL
+    }
+
+    func integer(_ column: Int32) -> Int64 {
+        if let served { return served.integer(column) }
+        return sqlite3_column_int64(handle, column)
+    }
+
+    func real(_ column: Int32) -> Double {
+        if let served { return served.real(column) }
+        return sqlite3_column_double(handle, column)
+    }
 
     /// Text as bytes, no more than so many.
     func utf8(_ column: Int32, atMost most: Int = .max) -> [UInt8] {
+        if let served { return served.bytes(column) { [UInt8]($0.prefix(most)) } }
         guard let bytes = sqlite3_column_text(handle, column) else { return [] }
         let count = min(Int(sqlite3_column_bytes(handle, column)), most)
         return [UInt8](UnsafeBufferPointer(start: bytes, count: count))
@@ -280,6 +451,7 @@ struct Row {
     func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
 
     func text(_ column: Int32) -> String {
+        if let served { return served.bytes(column) { String(decoding: $0, as: UTF8.self) } }
         guard let bytes = sqlite3_column_text(handle, column) else { return "" }
         let count = Int(sqlite3_column_bytes(handle, column))
         return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
@@ -290,6 +462,7 @@ struct Row {
     func optionalBlob(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : blob(column) }
 
     func blob(_ column: Int32) -> [UInt8] {
+        if let served { return served.bytes(column) { [UInt8]($0) } }
         guard let bytes = sqlite3_column_blob(handle, column) else { return [] }
         return [UInt8](UnsafeRawBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, column))))
     }

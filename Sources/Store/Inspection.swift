@@ -35,14 +35,7 @@ extension StoreReader {
     /// `progress` is told the counts now and then.
     package func inspect(progress: (StoreFindings) -> Void = { _ in }) throws(StoreError) -> StoreFindings {
         var findings = StoreFindings()
-        try eachRow("PRAGMA integrity_check") { row in
-            if row.text(0) != "ok" { findings.databaseFaults.append(row.text(0)) }
-        }
-        try eachRow("SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2") { row in
-            findings.databaseFaults.append(
-                "rows of \(row.text(0)) that name rows of \(row.text(1)) which are not there: \(row.integer(2))"
-            )
-        }
+        findings.databaseFaults = try databaseFaults()
         var bodies: [StoredBody] = []
         try eachRow("SELECT \(StoredBody.columns) FROM body ORDER BY id") { row in
             if let body = StoredBody(row, from: 0) { bodies.append(body) }
@@ -63,7 +56,7 @@ extension StoreReader {
         }
         findings.orphanBodies = Int(try orphanBodyCount())
         var packs: Set<Int64> = []
-        try eachRow("SELECT number FROM pack") { packs.insert($0.integer(0)) }
+        if !isServed { try eachRow("SELECT number FROM pack") { packs.insert($0.integer(0)) } }
         findings.orphanFiles =
             folder.bodyFileNames.filter { !known.contains($0) }.sorted()
             + folder.packList.filter { !packs.contains($0.number) }.map(\.name)
@@ -71,9 +64,9 @@ extension StoreReader {
     }
 
     /// Nil for a body that is what it should be.
-    private func fault(of body: StoredBody, _ digest: Digest?) throws(StoreError) -> String? {
+    func fault(of body: StoredBody, _ digest: Digest?) throws(StoreError) -> String? {
         guard let digest else { return "its digest has another length" }
-        guard let content = try found(body) else { return "its bytes are gone" }
+        guard let content = try found(body, isFresh: true) else { return "its bytes are gone" }
         let measured: (sha256: Digest, byteCount: Int)
         do throws(StoreError) {
             measured = try content.measure()
@@ -86,15 +79,20 @@ extension StoreReader {
         return measured.sha256 == digest ? nil : "its bytes have changed"
     }
 
-    private func addresses(of body: StoredBody) throws(StoreError) -> [String] {
+    func addresses(of body: StoredBody) throws(StoreError) -> [String] {
         var addresses: [String] = []
         try eachRow(
             """
-            SELECT DISTINCT url.href FROM response JOIN url ON url.id = response.url
-            WHERE response.body = ? ORDER BY url.href
+            SELECT href FROM url WHERE id IN (SELECT url FROM response WHERE body = ?) ORDER BY href
             """, .integer(body.id)
         ) { addresses.append($0.text(0)) }
         return addresses
+    }
+
+    func body(_ number: Int64) throws(StoreError) -> StoredBody? {
+        try prepare("SELECT \(StoredBody.columns) FROM body WHERE id = ?").first(.integer(number)) {
+            StoredBody($0, from: 0)
+        }
     }
 
     private func orphanBodyCount() throws(StoreError) -> Int64 {
@@ -114,13 +112,13 @@ extension StoreWriter {
     package func repair(_ findings: StoreFindings) throws(StoreError) {
         try alone(doing: "repair") { () throws(StoreError) in
             for body in findings.damaged { try quarantine(body) }
-            try execute("PRAGMA synchronous = FULL", doing: "repair")
+            if !isServed { try execute("PRAGMA synchronous = FULL", doing: "repair") }
             try transaction { () throws(StoreError) in
                 if !findings.databaseFaults.isEmpty { try removeDanglingRows() }
                 for body in findings.damaged { try takeOutOfService(body) }
                 try removeOrphanRows()
             }
-            try execute("PRAGMA synchronous = NORMAL", doing: "repair")
+            if !isServed { try execute("PRAGMA synchronous = NORMAL", doing: "repair") }
             try removeOrphanFiles()
             _ = try thinPacks(wasteAllowed: .infinity)
             try renewJournal()
@@ -141,6 +139,17 @@ extension StoreWriter {
     private func quarantine(_ body: DamagedBody) throws(StoreError) {
         guard !body.sha256.isEmpty else { return }
         let target = folder.quarantine + "/" + body.sha256
+        if isServed {
+            let reader = try StoreReader(folder)
+            guard let held = try reader.body(body.id), let content = try reader.found(held, isFresh: true)
+            else { return }
+            try folder.createQuarantine()
+            let copy = try BodyFiles.write(try content.load(), in: folder)
+            guard rename(copy, target) == 0 else {
+                throw StoreError(errno, doing: "move a body to", path: target)
+            }
+            return
+        }
         if let bytes = try packedBytes(of: body) {
             try folder.createQuarantine()
             let copy = try BodyFiles.write(bytes, in: folder)
@@ -164,12 +173,10 @@ extension StoreWriter {
 
     /// What is left in its pack of a body that is in one.
     private func packedBytes(of body: DamagedBody) throws(StoreError) -> [UInt8]? {
-        let piece = try prepare("SELECT pack, start, size FROM body WHERE id = ? AND pack IS NOT NULL")
-            .first(.integer(body.id)) {
-                (pack: $0.integer(0), start: $0.integer(1), size: Int($0.integer(2)))
-            }
+        let piece = try prepare("SELECT pack, start, frame, size FROM body WHERE id = ? AND pack IS NOT NULL")
+            .first(.integer(body.id)) { (place: PackPlace($0, from: 0), byteCount: Int($0.integer(3))) }
         guard let piece else { return nil }
-        return try Pack(piece.pack, in: folder).read(from: piece.start, byteCount: piece.size)
+        return try piece.place?.read(piece.byteCount, in: folder)
     }
 }
 
@@ -178,9 +185,9 @@ extension StoreWriter {
     /// leaves. What went with them is missing, and fetched at the next prefetch. The caller is alone, in a
     /// transaction.
     private func removeDanglingRows() throws(StoreError) {
+        if !isServed { try execute("REINDEX", doing: "repair") }
         try execute(
             """
-            REINDEX;
             DELETE FROM response WHERE url NOT IN (SELECT id FROM url) OR body NOT IN (SELECT id FROM body)
                 OR visit NOT IN (SELECT visit.id FROM visit JOIN site ON site.id = visit.site);
             UPDATE response SET referrer = NULL WHERE referrer NOT IN (SELECT id FROM url);

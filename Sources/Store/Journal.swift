@@ -15,18 +15,22 @@ final class Journal {
     private var waiting: [UInt8] = []
     /// What it says of a database is there already: no commit is waited for.
     private let isAlone: Bool
+    /// A PostgreSQL keeps a log of its own.
+    private let isNeeded: Bool
     /// What came between its lines and the file, to be told by the next `flush`.
     private var failure: StoreError?
 
     init(_ folder: StoreFolder) {
         self.folder = folder
         isAlone = false
+        isNeeded = folder.server == nil
     }
 
     /// A file of its own, at this path.
     init(_ folder: StoreFolder, at path: String) throws(StoreError) {
         self.folder = folder
         isAlone = true
+        isNeeded = true
         file = try StoreError.wrapping { () throws(SystemError) in
             try File(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND)
         }
@@ -34,6 +38,7 @@ final class Journal {
 
     /// A response that its visit has.
     func note(_ response: NewResponse, ofVisit visit: Int64) {
+        guard isNeeded else { return }
         let body: (sha256: String, form: String)? =
             switch response.body {
             case .none: nil
@@ -50,6 +55,7 @@ final class Journal {
     }
 
     func note(_ body: NewBody, at place: PackPlace?, inline: [UInt8]?) {
+        guard isNeeded else { return }
         note(
             JournalLine.Body(
                 sha256: body.sha256.hex, form: body.form, byteCount: Int64(body.byteCount), title: body.title,
@@ -57,6 +63,7 @@ final class Journal {
     }
 
     func note(_ line: some JSONWritable) {
+        guard isNeeded else { return }
         var writer = JSONWriter()
         writer.value(line)
         let text = writer.takeBytes()
@@ -83,6 +90,7 @@ final class Journal {
     /// Writes all that the database has to a file of its own, after which those before it are nobody's, but
     /// for those that other writers hold.
     func renew(_ write: (Journal) throws(StoreError) -> Void) throws(StoreError) {
+        guard isNeeded else { return }
         try StoreFolder.makeFolders(folder.journal)
         let target = folder.journal + "/" + Self.name(Int64.random(in: 1...Int64.max))
         let part = target + ".part"
@@ -188,7 +196,8 @@ extension StoreFolder {
 
     /// Bodies or rows are there, of which only a database tells.
     var hasRemains: Bool {
-        !journalFiles.isEmpty || !bodyFileNames.isEmpty || packList.contains { $0.byteCount ?? 0 > 0 }
+        if server != nil { return false }
+        return !journalFiles.isEmpty || !bodyFileNames.isEmpty || packList.contains { $0.byteCount ?? 0 > 0 }
     }
 
     /// What to say where there is no database that could be read, and one was there.
@@ -210,7 +219,7 @@ extension Connection {
             FROM body LEFT JOIN content ON content.body = body.id
             """
         ).each { row in
-            journal.note(JournalLine.Body(row, sha256: row.blob(7), bytes: row.optionalBlob(6)))
+            journal.note(JournalLine.Body(row, sha256: row.blob(8), bytes: row.optionalBlob(7)))
         }
         try prepare(
             """
@@ -231,7 +240,8 @@ extension Connection {
     /// What can be read of it where it is damaged: each table by itself, from both ends. The rest is passed
     /// over. Fails when the journal cannot be written.
     func salvage(to journal: Journal) throws(StoreError) {
-        func rows(_ table: String, _ columns: String, by key: String, read: (Row) -> Void) throws(StoreError) {
+        func rows(_ table: String, _ columns: String, by key: String, read: (Row) -> Void) throws(StoreError)
+        {
             var isWhole = true
             for order in ["ASC", "DESC"] where isWhole == (order == "ASC") {
                 let keys = key.split(separator: ",").map { "\($0) \(order)" }.joined(separator: ", ")
@@ -252,10 +262,10 @@ extension Connection {
         }
         var bodies: [Int64: (sha256: [UInt8], form: String)] = [:]
         try rows("body", "\(JournalLine.Body.columns), id, sha256", by: "id") { row in
-            let id = row.integer(6)
-            bodies[id] = (row.blob(7), row.text(0))
+            let id = row.integer(7)
+            bodies[id] = (row.blob(8), row.text(0))
             journal.note(
-                JournalLine.Body(row, sha256: row.blob(7), bytes: row.isNull(4) ? bytes[id] : nil))
+                JournalLine.Body(row, sha256: row.blob(8), bytes: row.isNull(4) ? bytes[id] : nil))
         }
         let columns = "\(JournalLine.Response.columns), url, referrer, body"
         try rows("response", columns, by: "url,visit,request,variant") { row in
@@ -302,14 +312,14 @@ extension Connection {
 
 extension JournalLine.Body {
     /// Of `body`, what `init(_:sha256:bytes:)` reads first.
-    fileprivate static let columns = "form, size, title, md5, pack, start"
+    fileprivate static let columns = "form, size, title, md5, pack, start, frame"
 
     fileprivate init(_ row: Row, sha256: [UInt8], bytes: [UInt8]?) {
         self.init(
             sha256: Hex.encode(sha256), form: row.text(0), byteCount: row.integer(1),
             title: row.optionalText(2),
             md5: row.optionalBlob(3).map { Hex.encode($0) },
-            place: row.optionalInteger(4).map { PackPlace(pack: $0, start: row.integer(5)) }, bytes: bytes)
+            place: PackPlace(row, from: 4), bytes: bytes)
     }
 }
 

@@ -123,7 +123,9 @@ extension JournalLine.Body {
         else { return nil }
         var place: PackPlace?
         if let pack = json.integer("pack"), let start = json.integer("start") {
-            place = PackPlace(pack: pack, start: start)
+            place = PackPlace(
+                pack: pack, start: start,
+                frameByteCount: json.integer("frame").map { Int(clamping: $0) })
         }
         self.init(
             sha256: sha256, form: form, byteCount: size, title: json["title"]?.string,
@@ -141,6 +143,7 @@ extension JournalLine.Body {
             if let place {
                 object.member("pack", place.pack)
                 object.member("start", place.start)
+                object.memberIfPresent("frame", place.frameByteCount)
             }
             object.memberIfPresent("bytes", bytes.map { Base64.encode($0) })
         }

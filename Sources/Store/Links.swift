@@ -47,7 +47,7 @@ extension StoreReader {
         try eachRow(
             """
             SELECT href FROM url
-            WHERE id IN (SELECT url FROM link WHERE instr(pages, ?1) OR instr(requisites, ?1)) ORDER BY href
+            WHERE id IN (SELECT url FROM link WHERE instr(pages, ?1) > 0 OR instr(requisites, ?1) > 0) ORDER BY href
             """, .text(LinkLists.text([number]))
         ) { referrers.append($0.text(0)) }
         return referrers

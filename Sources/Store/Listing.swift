@@ -14,7 +14,42 @@ package struct ListedResponse: Sendable, Equatable {
     package let fetched: Int64
 }
 
+/// A page by its title.
+package struct TitledPage: Sendable, Equatable {
+    package let title: String
+    package let href: String
+
+    package init(title: String, href: String) { (self.title, self.href) = (title, href) }
+}
+
 extension StoreReader {
+    /// The pages of a site that have titles, in the order of these and then of their addresses, from behind one
+    /// on. All of the site's are sorted for it.
+    package func titledPages(
+        ofSite site: Int64, after place: TitledPage?, limit: Int
+    ) throws(StoreError) -> [TitledPage] {
+        var pages: [TitledPage] = []
+        try eachRow(
+            """
+            SELECT title, href FROM (
+                SELECT body.title AS title, url.href AS href, response.status AS status, response.role AS role,
+                    max(response.visit)
+                FROM visit
+                CROSS JOIN site ON site.id = visit.site
+                CROSS JOIN response ON response.visit = visit.id
+                CROSS JOIN url ON url.id = response.url
+                LEFT JOIN body ON body.id = response.body
+                WHERE site.id = ?1 AND response.request = '' AND \(Schema.isVisible("response"))
+                GROUP BY url.id
+            )
+            WHERE status = 200 AND role = 0 AND title > ''
+                AND (?2 IS NULL OR (title COLLATE NOCASE, href) > (?2 COLLATE NOCASE, ?3))
+            ORDER BY title COLLATE NOCASE, href LIMIT ?4
+            """, .integer(site), .optional(place?.title), .text(place?.href ?? ""), .integer(Int64(limit))
+        ) { pages.append(TitledPage(title: $0.text(0), href: $0.text(1))) }
+        return pages
+    }
+
     /// Hands over what readers get for each URL, in the order of the URLs: of the whole store, or of one site
     /// as if there were no other. Ends early when `take` says false.
     ///
@@ -59,7 +94,7 @@ extension StoreReader {
             CROSS JOIN visit ON visit.id = response.visit
             CROSS JOIN site ON site.id = visit.site
             LEFT JOIN body ON body.id = response.body
-            WHERE url.href > ?1 AND url.href <= ?2 AND (?3 IS NULL OR site.id = ?3)
+            WHERE url.href > ?1 AND url.href <= ?2 AND (CAST(?3 AS BIGINT) IS NULL OR site.id = ?3)
                 AND \(Schema.isVisible("response"))
             ORDER BY url.href, \(StoredResponse.shownFirst)
             """, .text(start), .text(end ?? Self.behindAll), .optional(site)
@@ -101,7 +136,7 @@ extension StoreReader {
         shown.reserveCapacity(hrefs.count)
         let most = Int64(hrefs.count) * 4
         let between = try prepare(
-            "SELECT count(*) FROM (SELECT 1 FROM url WHERE href BETWEEN ? AND ? LIMIT ?)"
+            "SELECT count(*) FROM (SELECT 1 FROM url WHERE href BETWEEN ? AND ? LIMIT ?) AS few"
         )
         .first(.text(first), .text(last), .integer(most)) { $0.integer(0) }
         guard let between, between < most else {
@@ -115,11 +150,15 @@ extension StoreReader {
             return shown
         }
         var packs: [Int64: Int64?] = [:]
+        let inline = "(SELECT length(bytes) FROM content WHERE content.body = body.id)"
+        let stored =
+            isServed
+            ? "coalesce(\(inline), (SELECT sum(length(bytes)) FROM piece WHERE piece.sha256 = body.sha256))"
+            : inline
         try eachRow(
             """
-            SELECT url.href, response.visit, response.status, body.pack, body.start,
-                iif(body.pack IS NULL, (SELECT length(bytes) FROM content WHERE content.body = body.id), NULL),
-                \(StoredBody.columns)
+            SELECT url.href, response.visit, response.status, body.pack, body.start, body.frame,
+                iif(body.pack IS NULL, \(stored), NULL), \(StoredBody.columns)
             FROM url
             CROSS JOIN response ON response.url = url.id AND response.request = ''
             CROSS JOIN visit ON visit.id = response.visit
@@ -131,14 +170,14 @@ extension StoreReader {
         ) { row in
             let href = row.text(0)
             guard shown[href] == nil else { return }
-            let body = StoredBody(row, from: 6)
+            let body = StoredBody(row, from: 7)
             var isThere = false
             if let body {
-                if let pack = row.optionalInteger(3) {
-                    let size = packs[pack] ?? Pack(pack, in: folder).byteCount
-                    packs[pack] = .some(size)
-                    isThere = PackPlace(pack: pack, start: row.integer(4)).holds(body.byteCount, ofPack: size)
-                } else if let stored = row.optionalInteger(5) {
+                if let place = PackPlace(row, from: 3) {
+                    let size = packs[place.pack] ?? Pack(place.pack, in: folder).byteCount
+                    packs[place.pack] = .some(size)
+                    isThere = place.holds(body.byteCount, ofPack: size)
+                } else if let stored = row.optionalInteger(6) {
                     isThere = stored == body.byteCount
                 } else if let digest = Digest(.sha256, bytes: body.sha256) {
                     let file = BodyContent.file(path: folder.bodyFile(sha256: digest.hex))
@@ -178,7 +217,7 @@ extension HeldEntry {
     /// Of plain responses with their `visit` and `site`: those that readers may see, of the site ?1 or of
     /// all.
     static let isVisible = """
-        (?1 IS NULL OR site.id = ?1) AND \(Schema.isVisible("response"))
+        (CAST(?1 AS BIGINT) IS NULL OR site.id = ?1) AND \(Schema.isVisible("response"))
         """
 
     /// The newest that its site shows for its URL.

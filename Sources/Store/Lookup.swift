@@ -13,7 +13,8 @@ extension StoreReader {
     ///
     /// - Parameter isStrict: a program asks, to which little stands in.
     package func find(
-        _ url: WebURL, request: RequestKey = .get, fields: HTTPFields? = nil, rules: CacheRules = CacheRules(),
+        _ url: WebURL, request: RequestKey = .get, fields: HTTPFields? = nil,
+        rules: CacheRules = CacheRules(),
         isStrict: Bool = false
     ) throws(StoreError) -> FoundResponse? {
         let busters = rules.busters(of: url, isStrict: isStrict)
@@ -68,7 +69,8 @@ extension StoreReader {
     /// Whether some visit, shown or not, was led from one URL to the other, by whichever scheme.
     private func isRedirect(from source: WebURL, to target: WebURL) throws(StoreError) -> Bool {
         var isRedirect = false
-        for candidate in LookupCandidate.all(for: source) where candidate.change.subtracting(.scheme).isEmpty {
+        for candidate in LookupCandidate.all(for: source) where candidate.change.subtracting(.scheme).isEmpty
+        {
             try eachRow(
                 """
                 SELECT response.fields FROM response JOIN url ON url.id = response.url

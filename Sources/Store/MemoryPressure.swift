@@ -57,7 +57,8 @@ package final class MemoryPressure: Sendable {
             guard count > 0 else { continue }
             for index in polled.indices.dropFirst() where polled[index].revents != 0 {
                 // A control group that is gone tells no more; poll passes over what is negative.
-                if Int32(polled[index].revents) & POLLPRI == 0 || Int32(polled[index].revents) & POLLERR != 0 {
+                if Int32(polled[index].revents) & POLLPRI == 0 || Int32(polled[index].revents) & POLLERR != 0
+                {
                     polled[index].fd = -1
                 } else {
                     tell(.stall)

@@ -75,7 +75,7 @@ package struct MemoryTier<Value: AnyObject & Sendable>: Sendable {
 
 /// Which look at the store values were made from.
 package struct TierGeneration: Sendable, Equatable {
-    let number: Int
+    package let number: Int
 }
 
 /// When something was last used, by the clock that the tier's users chose.

@@ -2,6 +2,9 @@ internal import Web
 
 /// What a server notes of those who ask it, in a database of its own: it neither waits for those who write to
 /// the store nor makes them wait, and readers of the store see no change. It belongs to one thread.
+///
+/// In a PostgreSQL it is tables beside the others: what any server missed, the next prefetch fetches on whichever
+/// machine.
 package final class NoteBook {
     let connection: Connection
     private let addServed: Statement
@@ -10,14 +13,21 @@ package final class NoteBook {
     package init(_ folder: StoreFolder) throws(StoreError) {
         do throws(StoreError) {
             connection = try Self.connect(folder)
-        } catch  where error.reason == .unusable {
+        } catch  where error.reason == .unusable && folder.server == nil {
             // Damaged notes are worth nothing, and keep nobody from taking new ones.
             folder.removeNotes()
             connection = try Self.connect(folder)
         }
         addServed = try connection.prepare(
-            "INSERT INTO served (url, at) VALUES (?, ?) ON CONFLICT (url) DO UPDATE SET at = max(at, excluded.at)"
-        )
+            """
+            INSERT INTO served (url, at) \(connection.isServed ? "SELECT * FROM unnest(?, ?)" : "VALUES (?, ?)")
+            ON CONFLICT (url) DO UPDATE SET at = \(Self.greater("at", in: "served"))
+            """)
+    }
+
+    /// Of what is kept and what comes the greater.
+    private static func greater(_ column: String, in table: String) -> String {
+        "iif(\(table).\(column) > excluded.\(column), \(table).\(column), excluded.\(column))"
     }
 
     /// Nil where nobody has taken notes yet.
@@ -26,6 +36,14 @@ package final class NoteBook {
     }
 
     private static func connect(_ folder: StoreFolder) throws(StoreError) -> Connection {
+        if folder.server != nil {
+            let connection = try folder.connect(.readWrite)
+            guard try ServerSchema.isThere(connection) else {
+                throw StoreError(.missing, doing: "open", path: folder.name, detail: "there is no larder")
+            }
+            try ServerSchema.check(connection)
+            return connection
+        }
         let locks = try StoreLocks(folder)
         let connection = try Connection(folder.notes, access: .readWrite, modeOf: folder.locks)
         // SQLite does not wait for its turn to change how a database keeps its log.
@@ -47,8 +65,36 @@ package final class NoteBook {
 
     /// When URLs were served: their numbers in the store, and seconds since 1970.
     package func note(served: [(url: Int64, at: Int64)]) throws(StoreError) {
-        try connection.transaction { () throws(StoreError) in
-            for (url, at) in served { try addServed.run(.integer(url), .integer(at)) }
+        guard !served.isEmpty else { return }
+        try changing { () throws(StoreError) in
+            guard connection.isServed else {
+                for (url, at) in served { try addServed.run(.integer(url), .integer(at)) }
+                return
+            }
+            let latest = Dictionary(served.map { ($0.url, $0.at) }, uniquingKeysWith: max)
+            // In one order, so that no two servers wait for each other.
+            let rows = latest.sorted { $0.key < $1.key }
+            try addServed.run(.integers(rows.map(\.key)), .integers(rows.map(\.value)))
+        }
+    }
+
+    /// All that `body` changes or, when it throws, nothing. Readers of the store hear nothing of it.
+    private func changing(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        for attempt in 1... {
+            do throws(StoreError) {
+                try connection.begin()
+                try body()
+                return try connection.commit(hasChanged: false)
+            } catch {
+                // SQLite may have rolled back by itself already; the first error is the one that tells.
+                try? connection.rollBack()
+                guard connection.isServed, attempt < Limits.attempts else { throw error }
+                switch error.reason {
+                case .busy: continue
+                case .unreachable: try connection.session?.renew()
+                case .request, .missing, .full, .denied, .unusable, .failed: throw error
+                }
+            }
         }
     }
 
@@ -62,10 +108,62 @@ package final class NoteBook {
     /// Forgets URLs that the store has no more: their numbers may be given again.
     func forget(_ urls: [Int64]) throws(StoreError) {
         let delete = try connection.prepare("DELETE FROM served WHERE url = ?")
-        try connection.transaction { () throws(StoreError) in
+        try changing { () throws(StoreError) in
             for url in urls { try delete.run(.integer(url)) }
         }
     }
+
+    /// What the other one has, in place of what was noted here.
+    func replace(by other: NoteBook) throws(StoreError) {
+        try changing { () throws(StoreError) in
+            for table in ["served", "miss", "verdict", "damage"] {
+                try connection.prepare("DELETE FROM \(table)").run()
+            }
+        }
+        var verdicts: [BundleVerdict] = []
+        try other.connection.prepare("SELECT href, sha256, name, detail, good FROM verdict ORDER BY id").each
+        {
+            verdicts.append(
+                BundleVerdict(
+                    href: $0.text(0), sha256: $0.blob(1), name: $0.text(2), detail: $0.optionalText(3),
+                    isGood: $0.integer(4) != 0))
+        }
+        try note(served: other.servedTimes().map { ($0.key, $0.value) })
+        try note(misses: other.misses())
+        try note(verdicts: verdicts)
+        try note(damaged: Array(other.damaged()))
+    }
+
+    /// The same tables in a PostgreSQL. An address may be longer than what a B-tree takes.
+    static let serverStep = ServerMigration.Step(
+        name: "notes of all servers in the database",
+        sql: """
+            CREATE TABLE served (url bigint PRIMARY KEY, at bigint NOT NULL);
+            CREATE TABLE miss (
+                href text COLLATE "C" NOT NULL,
+                method text COLLATE "C" NOT NULL,
+                referrer text COLLATE "C",
+                page bigint NOT NULL,
+                count bigint NOT NULL,
+                first bigint NOT NULL,
+                last bigint NOT NULL,
+                reach bigint NOT NULL DEFAULT 0,
+                origin text COLLATE "C"
+            );
+            CREATE UNIQUE INDEX miss_key ON miss (md5(href), method);
+            CREATE INDEX miss_href ON miss USING hash (href);
+            CREATE TABLE verdict (
+                id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+                href text COLLATE "C" NOT NULL,
+                sha256 bytea NOT NULL,
+                name text COLLATE "C" NOT NULL,
+                detail text COLLATE "C",
+                good bigint NOT NULL
+            );
+            CREATE INDEX verdict_href ON verdict USING hash (href);
+            CREATE TABLE damage (sha256 bytea PRIMARY KEY);
+
+            """)
 }
 
 extension NoteBook {
@@ -108,17 +206,21 @@ extension NoteBook {
     /// Adds to what was noted of the same URLs before.
     package func note(misses: [Miss]) throws(StoreError) {
         guard !misses.isEmpty else { return }
-        try connection.transaction { () throws(StoreError) in
+        let key = connection.isServed ? "md5(href), method" : "href, method"
+        try changing { () throws(StoreError) in
             let add = try connection.prepare(
                 """
                 INSERT INTO miss (href, method, referrer, page, reach, origin, count, first, last)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-                ON CONFLICT (href, method) DO UPDATE SET
-                    referrer = coalesce(excluded.referrer, referrer), page = max(page, excluded.page),
-                    reach = max(reach, excluded.reach), origin = coalesce(excluded.origin, origin),
-                    count = count + excluded.count, first = min(first, excluded.first), last = max(last, excluded.last)
+                ON CONFLICT (\(key)) DO UPDATE SET
+                    referrer = coalesce(excluded.referrer, miss.referrer),
+                    page = \(Self.greater("page", in: "miss")), reach = \(Self.greater("reach", in: "miss")),
+                    origin = coalesce(excluded.origin, miss.origin), count = miss.count + excluded.count,
+                    first = iif(miss.first < excluded.first, miss.first, excluded.first),
+                    last = \(Self.greater("last", in: "miss"))
                 """)
-            for miss in misses {
+            // In one order, so that no two servers wait for each other.
+            for miss in misses.sorted(by: { ($0.href, $0.method) < ($1.href, $1.method) }) {
                 try add.run(
                     .text(miss.href), .text(miss.method), .optional(miss.referrer),
                     .integer(miss.isPage ? 1 : 0),
@@ -128,7 +230,8 @@ extension NoteBook {
             try connection.prepare(
                 """
                 DELETE FROM miss WHERE (href, method) IN (
-                    SELECT href, method FROM miss ORDER BY last DESC, href LIMIT -1 OFFSET ?)
+                    SELECT href, method FROM miss ORDER BY last DESC, href
+                    \(connection.isServed ? "" : "LIMIT -1") OFFSET ?)
                 """
             ).run(.integer(Int64(Self.mostMisses)))
         }
@@ -142,6 +245,7 @@ extension NoteBook {
     /// The same, where nothing may be written either. Empty where nobody has taken notes yet.
     package static func misses(in folder: StoreFolder) throws(StoreError) -> [Miss] {
         guard folder.hasNotes else { return [] }
+        if folder.server != nil { return try misses(folder.connect(.readOnly)) }
         let connection = try Connection(folder.notes, access: folder.areNotesSealed ? .sealed : .readOnly)
         let isNoted = try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'miss'") > 0
         return isNoted ? try misses(connection) : []
@@ -150,7 +254,8 @@ extension NoteBook {
     private static func misses(_ connection: Connection) throws(StoreError) -> [Miss] {
         var misses: [Miss] = []
         // An earlier larder's table may lack columns that nobody could add.
-        let later = try hasLaterColumns(connection) ? "reach, origin" : "0, NULL"
+        let hasAll = connection.isServed ? true : try hasLaterColumns(connection)
+        let later = hasAll ? "reach, origin" : "0, NULL"
         try connection.prepare(
             "SELECT href, method, referrer, page, \(later), count, first, last FROM miss ORDER BY href, method"
         )
@@ -179,7 +284,7 @@ extension NoteBook {
     /// Forgets what was missed at these addresses, by whatever method: it is held now, or will never be.
     package func forget(misses hrefs: some Sequence<String>) throws(StoreError) {
         let delete = try connection.prepare("DELETE FROM miss WHERE href = ?")
-        try connection.transaction { () throws(StoreError) in
+        try changing { () throws(StoreError) in
             for href in hrefs { try delete.run(.text(href)) }
         }
     }
@@ -275,15 +380,17 @@ extension NoteBook {
 
     /// In place of what was found of the same bodies at the same addresses before.
     package func note(verdicts: [BundleVerdict]) throws(StoreError) {
+        let replace = try connection.prepare("DELETE FROM verdict WHERE href = ? AND sha256 = ?")
         let add = try connection.prepare(
-            "INSERT OR REPLACE INTO verdict (href, sha256, name, detail, good) VALUES (?, ?, ?, ?, ?)")
+            "INSERT INTO verdict (href, sha256, name, detail, good) VALUES (?, ?, ?, ?, ?)")
         let forget = try connection.prepare(
             """
             DELETE FROM verdict WHERE href = ?1 AND id NOT IN (
                 SELECT id FROM verdict WHERE href = ?1 ORDER BY id DESC LIMIT ?2)
             """)
-        try connection.transaction { () throws(StoreError) in
+        try changing { () throws(StoreError) in
             for verdict in verdicts {
+                try replace.run(.text(verdict.href), .blob(verdict.sha256))
                 try add.run(
                     .text(verdict.href), .blob(verdict.sha256), .text(verdict.name),
                     .optional(verdict.detail),
@@ -316,8 +423,10 @@ extension NoteBook {
 
     package func note(damaged bodies: [[UInt8]]) throws(StoreError) {
         let add = try connection.prepare("INSERT OR IGNORE INTO damage (sha256) VALUES (?)")
-        try connection.transaction { () throws(StoreError) in
-            for sha256 in bodies { try add.run(.blob(sha256)) }
+        try changing { () throws(StoreError) in
+            for sha256 in bodies.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+                try add.run(.blob(sha256))
+            }
         }
     }
 
@@ -329,7 +438,8 @@ extension NoteBook {
     }
 
     package func forget(damaged sha256: [UInt8]) throws(StoreError) {
-        try connection.prepare("DELETE FROM damage WHERE sha256 = ?").run(.blob(sha256))
+        let delete = try connection.prepare("DELETE FROM damage WHERE sha256 = ?")
+        try changing { () throws(StoreError) in try delete.run(.blob(sha256)) }
     }
 
     /// Marks bodies that somebody found damaged, so that whoever fetches next loads them again. Where this
@@ -341,7 +451,7 @@ extension NoteBook {
         } catch {
             switch error.reason {
             case .denied, .busy, .full: return
-            case .request, .missing, .unusable, .failed: throw error
+            case .request, .missing, .unusable, .unreachable, .failed: throw error
             }
         }
     }
@@ -397,7 +507,9 @@ extension StoreReader {
     }
 
     /// Those of sites that have a manifest. It is asked for with each change of the store.
-    package func settingsWithManifest() throws(StoreError) -> [(name: String, start: [String], settings: String)] {
+    package func settingsWithManifest() throws(StoreError) -> [(
+        name: String, start: [String], settings: String
+    )] {
         try settings(findManifests)
     }
 

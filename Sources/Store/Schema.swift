@@ -4,7 +4,7 @@ internal import Web
 enum Schema {
     /// "lrdr", so that `file` and we know our own.
     static let applicationID: Int64 = 0x6c72_6472
-    static let version: Int64 = 4
+    static let version: Int64 = 5
 
     /// Makes an empty database ours, or checks that it is ours and not newer than we are. An older one stays
     /// as it is: `Migration` is for those who hold the store alone.
@@ -60,8 +60,8 @@ enum Schema {
     ///
     /// A response is what an URL answered in a visit: to a plain GET, or to the request that `request` tells
     /// apart; where it varies, to the fields in `variant`. A body is content as it is read (`form`: format
-    /// and character set), shared by every response that has it; its bytes are in a pack, from `start` on, or
-    /// stand apart, so that counting bodies does not read them: in `content`, or in a file of their own.
+    /// and character set), shared by every response that has it; its bytes are in a pack, from `start` on (a
+    /// frame of zstd of so many bytes where `frame` says so), or stand apart, so that counting bodies does not read them: in `content`, or in a file of their own.
     ///
     /// What a body at an URL links to are lists of URLs' numbers with a comma before and after each, so that
     /// a number is found in them without reading them as a list.
@@ -95,6 +95,7 @@ enum Schema {
             title TEXT,
             pack INTEGER,
             start INTEGER,
+            frame INTEGER,
             UNIQUE (sha256, form)
         ) STRICT;
         CREATE TABLE content (
@@ -178,6 +179,7 @@ enum Schema {
             LEFT JOIN url AS referrer ON referrer.id = response.referrer;
         CREATE VIEW larder_body AS
             SELECT lower(hex(body.sha256)) AS sha256, lower(hex(body.md5)) AS md5, body.size, body.form, body.title,
+                coalesce(body.frame, body.size) AS room,
                 CASE
                     WHEN body.pack IS NOT NULL THEN printf('packs/%016x', body.pack)
                     WHEN content.bytes IS NULL THEN 'bodies/' || lower(hex(body.sha256))
@@ -205,7 +207,9 @@ enum Schema {
 /// Whoever calls holds the store alone: another larder's prepared statements would not know what they find.
 enum Migration {
     static func isNeeded(_ connection: Connection) throws(StoreError) -> Bool {
-        try Schema.checkOurs(connection) < Schema.version
+        // The other tables are younger than any change of these.
+        if connection.isServed { return false }
+        return try Schema.checkOurs(connection) < Schema.version
     }
 
     static func run(_ connection: Connection) throws(StoreError) {
@@ -228,6 +232,7 @@ enum Migration {
         case 1: try from1(connection)
         case 2: try from2(connection)
         case 3: try from3(connection)
+        case 4: try from4(connection)
         default: break
         }
     }
@@ -269,6 +274,15 @@ enum Migration {
             \(dropViews)
             ALTER TABLE site ADD COLUMN overlay INTEGER REFERENCES visit(id);
             ALTER TABLE visit ADD COLUMN base INTEGER;
+            """, doing: "bring up to date")
+    }
+
+    /// Frames. What is held stays as it is.
+    private static func from4(_ connection: Connection) throws(StoreError) {
+        try connection.execute(
+            """
+            \(dropViews)
+            ALTER TABLE body ADD COLUMN frame INTEGER;
             \(Schema.views)
             """, doing: "bring up to date")
     }

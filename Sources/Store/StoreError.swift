@@ -10,6 +10,8 @@ package import System
 public enum Remedy: Sendable, Equatable {
     /// Another larder.
     case larder
+    /// Another larder, or `ServeOptions.mayBeEmpty`.
+    case newLarder
     /// `Larder.inspect`, which repairs.
     case repair
     /// `CheckOptions.bases`, or the base of a manifest that is prefetched.
@@ -61,6 +63,8 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case denied
         /// What is there is not ours, newer than we are, or damaged.
         case unusable
+        /// The PostgreSQL does not answer, or has hung up.
+        case unreachable
         /// The disk or SQLite failed in another way.
         case failed
     }
@@ -123,6 +127,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case .full: "free some space, then run the same command again"
         case .denied: "check the folder's owner and permissions, or name another store"
         case .unusable: "restore this one from a copy, or name another store"
+        case .unreachable: "see that the server runs, then run the same command again"
         case .failed: "check the disk, then run the same command again"
         }
     }
@@ -130,7 +135,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     private static func usualRemedy(for reason: Reason) -> Remedy? {
         switch reason {
         case .missing, .denied, .unusable: .larder
-        case .request, .busy, .full, .failed: nil
+        case .request, .busy, .full, .unreachable, .failed: nil
         }
     }
 }
@@ -141,6 +146,14 @@ package enum Limits {
     package static let inlineBody = 1024
     /// Bodies up to here live in packs, larger ones are files.
     package static let packedBody = 1024 * 1024
+    /// Texts up to here live there as well where zstd makes so little of them.
+    static let framedBody = 8 * 1024 * 1024
+    /// Smaller ones stay as they are: a page of the disk is as much.
+    static let leastFramed = 2 * 1024
+    /// Larger ones that a PostgreSQL keeps are there in pieces of this size.
+    static let serverPiece = 2 * 1024 * 1024
+    /// So many bytes of copies of them are kept at most.
+    static let serverCopies: Int64 = 4 * 1024 * 1024 * 1024
     /// A pack of this size is not appended to any more.
     static let packSize: Int64 = 256 * 1024 * 1024
     /// A transaction is committed when so many bytes of bodies, or so many rows and links, are in it, or
@@ -152,6 +165,8 @@ package enum Limits {
     static let writerCacheKiB = 8 * 1024
     /// What a reader keeps at most. With SQLite's own 2 MB a list of 10,000 URLs reads each page 40 times.
     static let readerCacheKiB = 8 * 1024
+    /// How often what is in the way of another session is tried.
+    static let attempts = 8
     static let openTime = Duration.milliseconds(250)
     /// How much may wait for the writer before those who add have to wait.
     static let queuedBytes = 2 * 1024 * 1024

@@ -2,12 +2,23 @@ internal import Glibc
 internal import System
 
 /// Where the parts of a store are, and how its folders come to be.
+///
+/// What a PostgreSQL keeps has a folder too, for what is this machine's own.
 package struct StoreFolder: Sendable, Equatable {
     package let path: String
+    /// Nil where everything is in the folder.
+    package let server: ServerAddress?
+    /// Bodies are made small by zstd before they are kept. Whoever reads need not know.
+    package var compresses = false
 
-    package init(_ path: String) {
-        self.path = path
+    /// - Parameter place: the path of a folder, or `postgres://...`.
+    package init(_ place: String) {
+        server = ServerAddress(place)
+        path = server?.folder ?? place
     }
+
+    /// As people are told.
+    package var name: String { server?.shown ?? path }
 
     init(ofDatabase path: String) {
         self.init(path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ".")
@@ -31,12 +42,32 @@ package struct StoreFolder: Sendable, Equatable {
     /// What the database has, once more.
     var journal: String { path + "/journal" }
 
-    package var exists: Bool { access(database, F_OK) == 0 }
+    /// What hinders looking is told by whoever opens it.
+    package var exists: Bool {
+        guard let server else { return access(database, F_OK) == 0 }
+        do throws(StoreError) {
+            return try ServerSchema.isThere(Connection(server, access: .readOnly))
+        } catch {
+            return true
+        }
+    }
 
-    package var isWritable: Bool { access(path, W_OK) == 0 && access(database, W_OK) == 0 }
+    package var isWritable: Bool {
+        access(path, W_OK) == 0 && (server != nil || access(database, W_OK) == 0)
+    }
+
+    /// Opens the database, which has its tables.
+    ///
+    /// - Parameter patience: how long a reader waits for a PostgreSQL that has gone, in milliseconds.
+    func connect(
+        _ access: Connection.Access, patience: Int = Limits.busyMilliseconds
+    ) throws(StoreError) -> Connection {
+        if let server { return try Connection(server, access: access, patience: patience) }
+        return try Connection(database, access: access, modeOf: access == .readWrite ? locks : nil)
+    }
 
     /// A store that this user cannot write to, and that nobody has left in the middle of a write.
-    var isSealed: Bool { isSealed(database) }
+    var isSealed: Bool { server == nil && isSealed(database) }
 
     /// The same of what servers noted.
     var areNotesSealed: Bool { isSealed(notes) }
@@ -60,7 +91,11 @@ package struct StoreFolder: Sendable, Equatable {
     ///
     /// A folder that holds other things too is more than a store's: only what is the store's in it is closed.
     func tighten() {
-        let parts = [packs, bodies, incoming, partials, quarantine, locks, journal, loginFolder] + databaseFiles
+        let parts =
+            [
+                packs, bodies, incoming, partials, quarantine, locks, journal, loginFolder, passwordFile,
+                portalFile, portalLock,
+            ] + databaseFiles
         for part in parts { Self.tighten(part) }
         if Self.names(in: path).allSatisfy({ parts.contains(path + "/" + $0) }) { Self.tighten(path) }
     }
@@ -90,27 +125,40 @@ package struct StoreFolder: Sendable, Equatable {
     }
 
     func clearIncoming() {
-        for name in Self.names(in: incoming) { unlink(incoming + "/" + name) }
+        for name in Self.names(in: incoming) { Folder.remove(incoming + "/" + name) }
+    }
+
+    /// What all of it takes on the disk.
+    package var byteCount: Int64 { contentByteCount + searchIndexByteCount }
+
+    /// The same of the index of words, which is made of the rest.
+    var searchIndexByteCount: Int64 {
+        Self.byteCount(of: searchIndex) + Self.byteCount(of: searchIndex + "-wal")
     }
 
     /// What the database and the bodies take on the disk.
-    package var byteCount: Int64 {
-        Self.byteCount(of: database) + Self.byteCount(of: database + "-wal") + bodiesByteCount
+    var contentByteCount: Int64 {
+        if let server { return (try? Connection(server, access: .readOnly).byteCount()) ?? 0 }
+        return Self.byteCount(of: database) + Self.byteCount(of: database + "-wal") + bodiesByteCount
             + packList.reduce(0) { $0 + $1.byteCountOnDisk }
             + journalFiles.reduce(0) { $0 + Self.byteCount(of: $1) }
     }
 
-    var bodiesByteCount: Int64 {
+    var bodiesByteCount: Int64 { server == nil ? copiesByteCount : 0 }
+
+    /// The files that have large bodies. Of a PostgreSQL's these are copies.
+    var copiesByteCount: Int64 {
         bodyFileNames.reduce(0) { $0 + Self.byteCount(of: bodies + "/" + $1) }
     }
 
-    var hasNotes: Bool { access(notes, F_OK) == 0 }
+    /// Of a PostgreSQL they are tables.
+    var hasNotes: Bool { server != nil || access(notes, F_OK) == 0 }
 
     func removeNotes() {
         for suffix in ["", "-wal", "-shm"] { unlink(notes + suffix) }
     }
 
-    private static func byteCount(of file: String) -> Int64 {
+    static func byteCount(of file: String) -> Int64 {
         var status = stat()
         return stat(file, &status) == 0 ? Int64(status.st_size) : 0
     }

@@ -8,9 +8,22 @@ internal import System
 struct StoreLocks: ~Copyable {
     private let file: File
     private let folder: StoreFolder
+    /// Nil where the file tells.
+    private let served: ServerLocks?
 
     init(_ folder: StoreFolder) throws(StoreError) {
+        try self.init(folder, served: nil)
+    }
+
+    /// Those of a PostgreSQL, by a session of its own that writes too: when that is cut, neither is held, nor
+    /// is anything written any more.
+    init(_ folder: StoreFolder, of connection: Connection) throws(StoreError) {
+        try self.init(folder, served: connection.session.map(ServerLocks.init))
+    }
+
+    private init(_ folder: StoreFolder, served: ServerLocks?) throws(StoreError) {
         self.folder = folder
+        self.served = served
         file = try StoreError.wrapping { () throws(SystemError) in
             try File(folder.locks, O_RDWR | O_CREAT, doing: "open")
         }
@@ -43,6 +56,15 @@ struct StoreLocks: ~Copyable {
         case collecting = 0x4000_0000_0000_0002
         /// Shared by those who have let go, and go on afterwards.
         case pausing = 0x4000_0000_0000_0003
+    }
+
+    /// Holds again what was held by a session that is no more. Fails with `.busy` when somebody else has it.
+    func renew() throws(StoreError) {
+        guard try served?.renew() ?? true else {
+            throw StoreError(
+                .busy, doing: "go on with", path: folder.name,
+                detail: "another one took the site while the server was away")
+        }
     }
 
     /// Runs `body` when nobody else is at the task; waits until then.
@@ -153,9 +175,29 @@ struct StoreLocks: ~Copyable {
 
     /// Holds a site for one prefetch at a time. Fails with `.busy` when another run has it.
     func hold(site: Int64, named name: String) throws(StoreError) {
-        guard try lock(site, F_WRLCK) else {
+        var isHeld = try lock(site, F_WRLCK)
+        // Of one whose process was killed just now, a server may not know that yet.
+        for _ in 0..<20 where served != nil && !isHeld {
+            usleep(50_000)
+            isHeld = try lock(site, F_WRLCK)
+        }
+        guard isHeld else {
             throw StoreError(
                 .busy, doing: "prefetch", path: name, detail: "another prefetch of this site is running")
+        }
+    }
+
+    /// Holds a site along with other workers, against those who want it for themselves.
+    func share(site: Int64, named name: String) throws(StoreError) {
+        var isHeld = try lock(site, F_RDLCK)
+        // One that has just begun the visit is about to let go of it.
+        for _ in 0..<60 where !isHeld {
+            usleep(50_000)
+            isHeld = try lock(site, F_RDLCK)
+        }
+        guard isHeld else {
+            throw StoreError(
+                .busy, doing: "work on", path: name, detail: "a prefetch has this site for itself")
         }
     }
 
@@ -165,7 +207,8 @@ struct StoreLocks: ~Copyable {
 
     /// False when another process has it.
     private func lock(_ byte: Int64, _ type: Int32, waiting: Bool = false) throws(StoreError) -> Bool {
-        try Self.lock(file.descriptor, of: folder, byte, type, waiting: waiting)
+        if let served { return try served.lock(byte, type, waiting: waiting) }
+        return try Self.lock(file.descriptor, of: folder, byte, type, waiting: waiting)
     }
 
     /// The same with another descriptor of the file.
@@ -191,6 +234,67 @@ struct StoreLocks: ~Copyable {
     /// runs in one process apart.
     private static let setLockOfDescription: Int32 = 37
     private static let waitForLockOfDescription: Int32 = 38
+}
+
+// MARK: - ServerLocks
+
+/// The same locks among the sessions of a PostgreSQL, which lets go of them when a session ends.
+private final class ServerLocks {
+    private let session: ServerSession
+    /// Of what is held, whether others may share it.
+    private var held: [Int64: Bool] = [:]
+
+    init(_ session: ServerSession) {
+        self.session = session
+    }
+
+    /// The server hears a moment later that a session is over.
+    deinit {
+        if !held.isEmpty { session.letGoOfEverything() }
+    }
+
+    /// False when somebody else has one of them.
+    func renew() throws(StoreError) -> Bool {
+        for (byte, isShared) in held {
+            guard try take(session.address.key(byte), isShared ? "_shared" : "", false) else { return false }
+        }
+        return true
+    }
+
+    func lock(_ byte: Int64, _ type: Int32, waiting: Bool) throws(StoreError) -> Bool {
+        let key = session.address.key(byte)
+        let before = held[byte]
+        switch type {
+        case Int32(F_UNLCK):
+            try letGo(key, before)
+            held[byte] = nil
+            return true
+        case Int32(F_RDLCK):
+            if before == true { return true }
+            guard try take(key, "_shared", waiting) else { return false }
+            try letGo(key, before)
+            held[byte] = true
+        default:
+            if before == false { return true }
+            guard try take(key, "", waiting) else { return false }
+            try letGo(key, before)
+            held[byte] = false
+        }
+        return true
+    }
+
+    private func take(_ key: Int64, _ kind: String, _ waiting: Bool) throws(StoreError) -> Bool {
+        let call = waiting ? "pg_advisory_lock\(kind)" : "pg_try_advisory_lock\(kind)"
+        return try session.first("SELECT \(call)($1)", [.integer(key)], doing: "lock") {
+            waiting || $0.integer(0) != 0
+        } ?? false
+    }
+
+    private func letGo(_ key: Int64, _ isShared: Bool?) throws(StoreError) {
+        guard let isShared else { return }
+        let call = isShared ? "pg_advisory_unlock_shared" : "pg_advisory_unlock"
+        _ = try session.first("SELECT \(call)($1)", [.integer(key)], doing: "lock") { _ in true }
+    }
 }
 
 // MARK: - ReadersLock

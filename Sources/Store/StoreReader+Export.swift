@@ -11,10 +11,11 @@ package struct ShownRow: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// Hands over what a site shows, whatever the request and the variant, in the order of the addresses: as of a visit, or
-    /// as readers see it now. Ends early when `take` says false.
+    /// Hands over what a site shows, whatever the request and the variant, in the order of the addresses: as
+    /// of a visit, or as readers see it now. Ends early when `take` says false.
     ///
-    /// It reads some addresses at a time, so that neither memory nor the log of the store grows with a slow taker.
+    /// It reads some addresses at a time, so that neither memory nor the log of the store grows with a slow
+    /// taker.
     package func eachShown(
         ofSite site: Int64, asOf visit: Int64?, _ take: (ShownRow) -> Bool
     ) throws(StoreError) {
@@ -43,7 +44,7 @@ extension StoreReader {
         var seen: [Slot: Int64] = [:]
         let isSeen =
             visit == nil
-            ? "(?4 IS NULL AND \(Schema.isVisible("response")))"
+            ? "(CAST(?4 AS BIGINT) IS NULL AND \(Schema.isVisible("response")))"
             : "(response.visit <= coalesce((SELECT base FROM visit WHERE id = ?4), ?4) OR response.visit = ?4)"
         // CROSS JOIN keeps SQLite at the order of the addresses' index.
         try eachRow(

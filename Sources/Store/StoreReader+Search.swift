@@ -87,7 +87,7 @@ extension StoreReader {
             CROSS JOIN site ON site.id = visit.site
             LEFT JOIN body ON body.id = response.body
             WHERE \(HeldEntry.isVisible) AND url.href > ?2 AND url.href <= ?3 AND url.href LIKE ?4 ESCAPE '\\'
-                AND NOT coalesce(body.title LIKE ?5 ESCAPE '\\', 0)
+                AND (body.title IS NULL OR body.title NOT LIKE ?5 ESCAPE '\\')
             ORDER BY url.href, \(StoredResponse.shownFirst)
             """)
         _ = try search.first(

@@ -79,7 +79,7 @@ extension StoreReader {
         let search = try prepare(
             """
             SELECT url.id, url.href FROM link CROSS JOIN url ON url.id = link.url
-            WHERE link.url > ?1 AND link.url <= ?2 AND (instr(link.pages, ?3) OR instr(link.requisites, ?3))
+            WHERE link.url > ?1 AND link.url <= ?2 AND (instr(link.pages, ?3) > 0 OR instr(link.requisites, ?3) > 0)
             ORDER BY link.url
             """)
         let isCut = try search.first(
@@ -117,7 +117,7 @@ extension StoreReader {
         try prepare(
             """
             SELECT url FROM link
-            WHERE url > ?1 AND (?3 IS NULL OR EXISTS (
+            WHERE url > ?1 AND (CAST(?3 AS BIGINT) IS NULL OR EXISTS (
                 SELECT 1 FROM response JOIN visit ON visit.id = response.visit
                 WHERE response.url = link.url AND visit.site = ?3))
             ORDER BY url LIMIT 1 OFFSET ?2

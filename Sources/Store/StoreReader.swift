@@ -13,27 +13,46 @@ package final class StoreReader {
     private var visit: Int64?
     private let findContent: Statement
     private let readers: ReadersLock
+    /// Nil where bodies are in files.
+    private let pieces: ServerBodies?
     private var isReading = false
     private let findLinks: Statement
     private let findLinkEnds: Statement
-    private let findDataVersion: Statement
     let findManifests: Statement
     let findLinkLists: Statement
     let findAddress: Statement
     private var textStatements: [String: Statement] = [:]
 
     /// Fails with `.missing` when there is no store. One of an earlier version is brought up to date first.
-    package init(_ folder: StoreFolder) throws(StoreError) {
-        guard folder.exists else {
+    package convenience init(_ folder: StoreFolder) throws(StoreError) {
+        try self.init(folder, isCopying: false)
+    }
+
+    /// The same for whoever has others wait: a PostgreSQL that has gone is told at once, and not waited for.
+    package convenience init(impatiently folder: StoreFolder) throws(StoreError) {
+        try self.init(folder, isCopying: false, patience: 0)
+    }
+
+    /// - Parameters:
+    ///   - isCopying: it may be a copy that is not whole yet.
+    ///   - patience: how long a PostgreSQL that has gone is waited for, in milliseconds.
+    init(
+        _ folder: StoreFolder, isCopying: Bool, patience: Int = Limits.busyMilliseconds
+    ) throws(StoreError) {
+        guard folder.server != nil || folder.exists else {
             if folder.hasRemains {
                 throw folder.lostDatabase("it is gone, and what it told of is still there")
             }
-            throw StoreError(.missing, doing: "open", path: folder.path, detail: "there is no larder")
+            throw StoreError(.missing, doing: "open", path: folder.name, detail: "there is no larder")
         }
         self.folder = folder
-        connection = try Self.connect(folder)
-        try connection.execute("PRAGMA cache_size = -\(Limits.readerCacheKiB)", doing: "open")
+        connection = try Self.connect(folder, patience)
+        if !isCopying { try CopyMark.refuse(folder, connection) }
+        if folder.server == nil {
+            try connection.execute("PRAGMA cache_size = -\(Limits.readerCacheKiB)", doing: "open")
+        }
         readers = ReadersLock(folder)
+        pieces = folder.server == nil ? nil : try ServerBodies(folder, connection)
         findVisible = try connection.prepare(
             """
             SELECT \(StoredResponse.columns) FROM url
@@ -75,13 +94,12 @@ package final class StoreReader {
                 AND site.id <> (SELECT site FROM visit WHERE id = ?2)
             ORDER BY \(StoredResponse.shownFirst)
             """)
-        findDataVersion = try connection.prepare("PRAGMA data_version")
         findManifests = try connection.prepare(
             "SELECT start, settings, name FROM site WHERE instr(settings, '\"manifest\"') > 0 ORDER BY name")
         // A number may be given again: what somebody still knows by it may be another body by now.
         findContent = try connection.prepare(
             """
-            SELECT body.pack, body.start, iif(body.pack IS NULL, content.bytes, NULL)
+            SELECT body.pack, body.start, body.frame, iif(body.pack IS NULL, content.bytes, NULL)
             FROM body JOIN content ON content.body = body.id WHERE body.id = ? AND body.sha256 = ?
             """)
         findLinks = try connection.prepare(
@@ -90,13 +108,23 @@ package final class StoreReader {
             WHERE body.id = ? AND body.sha256 = ? AND body.form = ?
             """)
         findLinkEnds = try connection.prepare(
-            "SELECT substr(links, 1, 2), substr(links, -1) FROM content WHERE body = ?")
+            "SELECT substr(links, 1, 2), substr(links, length(links), 1) FROM content WHERE body = ?")
         findLinkLists = try connection.prepare(
             "SELECT pages, requisites, guesses FROM link WHERE url = ? AND body = ?")
         findAddress = try connection.prepare("SELECT href FROM url WHERE id = ?")
     }
 
-    private static func connect(_ folder: StoreFolder) throws(StoreError) -> Connection {
+    private static func connect(_ folder: StoreFolder, _ patience: Int) throws(StoreError) -> Connection {
+        if folder.server != nil {
+            // What is this machine's own may come to be at any time.
+            try folder.create()
+            let connection = try folder.connect(.readOnly, patience: patience)
+            guard try ServerSchema.isThere(connection) else {
+                throw StoreError(.missing, doing: "open", path: folder.name, detail: "there is no larder")
+            }
+            try ServerSchema.check(connection)
+            return connection
+        }
         let connection = try Connection(folder.database, access: folder.isSealed ? .sealed : .readOnly)
         guard try !Schema.isEmpty(connection) else {
             if folder.hasRemains {
@@ -159,7 +187,8 @@ package final class StoreReader {
             .text(href), .integer(visit), .text(RequestKey.get.text), read: StoredResponse.init)
     }
 
-    /// All that a visit has for a request, what was fetched last first: answers that vary by something, one of each.
+    /// All that a visit has for a request, what was fetched last first: answers that vary by something, one
+    /// of each.
     package func responses(
         for href: String, ofVisit visit: Int64, request: RequestKey
     ) throws(StoreError) -> [StoredResponse] {
@@ -198,23 +227,39 @@ package final class StoreReader {
             case .pack(let place):
                 place.holds(body.byteCount, ofPack: Pack(place.pack, in: folder).byteCount)
             case .file(let path): BodyContent.file(path: path).byteCount == body.byteCount
+            case .pieces: try pieces?.byteCount(body.sha256) == body.byteCount
             case nil: false
             }
         }
     }
 
+    /// Whether no pack is gone, or ends before what is committed of it. Bodies need not be looked for then.
+    package func hasWholePacks() throws(StoreError) -> Bool {
+        guard folder.server == nil else { return true }
+        var isWhole = true
+        try connection.prepare("SELECT number, size FROM pack").each { row in
+            let size = Pack(row.integer(0), in: folder).byteCount ?? -1
+            isWhole = isWhole && size >= row.integer(1)
+        }
+        return isWhole
+    }
+
     /// What is there of the bytes. Nil for a body that the database does not have, and for one whose pack is
     /// gone.
-    func found(_ body: StoredBody) throws(StoreError) -> BodyContent? {
+    ///
+    /// - Parameter isFresh: as it is there, whatever copies there are.
+    func found(_ body: StoredBody, isFresh: Bool = false) throws(StoreError) -> BodyContent? {
         try whileReading { () throws(StoreError) in
             switch try place(of: body) {
             case .database(let bytes):
                 return .bytes(bytes)
             case .pack(let place):
-                let pack = Pack(place.pack, in: folder)
-                return try pack.read(from: place.start, byteCount: body.byteCount).map(BodyContent.bytes)
+                return try place.read(body.byteCount, in: folder).map(BodyContent.bytes)
             case .file(let path):
                 return .file(path: path)
+            case .pieces:
+                return try pieces?.copy(body.sha256, byteCount: body.byteCount, isFresh: isFresh)
+                    .map { .file(path: $0) }
             case nil:
                 return nil
             }
@@ -225,14 +270,15 @@ package final class StoreReader {
         case database([UInt8])
         case pack(PackPlace)
         case file(String)
+        /// Of a PostgreSQL.
+        case pieces
     }
 
     private func place(of body: StoredBody) throws(StoreError) -> BodyPlace? {
         try findContent.first(.integer(body.id), .blob(body.sha256)) { row in
-            if let pack = row.optionalInteger(0) {
-                return .pack(PackPlace(pack: pack, start: row.integer(1)))
-            }
-            guard row.isNull(2) else { return .database(row.blob(2)) }
+            if let place = PackPlace(row, from: 0) { return .pack(place) }
+            guard row.isNull(3) else { return .database(row.blob(3)) }
+            if folder.server != nil { return .pieces }
             return Digest(.sha256, bytes: body.sha256).map { .file(folder.bodyFile(sha256: $0.hex)) }
         } ?? nil
     }
@@ -241,17 +287,18 @@ package final class StoreReader {
     package func placeName(of body: StoredBody) throws(StoreError) -> String? {
         let path: String? =
             switch try place(of: body) {
-            case .database: folder.database
+            case .database: folder.server == nil ? folder.database : nil
             case .pack(let place): Pack(place.pack, in: folder).path
             case .file(let path): path
-            case nil: nil
+            case .pieces, nil: nil
             }
         return path.map { String($0.dropFirst(folder.path.count + 1)) }
     }
 
     /// Nobody moves a body that is looked up and read in here, or gives its room to others.
     private func whileReading<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
-        guard !isReading else { return try body() }
+        // What a PostgreSQL moves it shows where it was for as long as somebody reads it.
+        guard !isReading, folder.server == nil else { return try body() }
         isReading = true
         defer { isReading = false }
         return try readers.whileReading(body)
@@ -262,8 +309,8 @@ package final class StoreReader {
         try findLinks.first(.integer(body.id), .blob(body.sha256), .text(body.form)) { $0.blob(0) } ?? []
     }
 
-    /// The two bytes with which the body's link table begins, and the one with which it ends: by which larder it
-    /// was made, and what else it says of itself. Empty where there is none.
+    /// The two bytes with which the body's link table begins, and the one with which it ends: by which larder
+    /// it was made, and what else it says of itself. Empty where there is none.
     package func linkEnds(of body: StoredBody) throws(StoreError) -> [UInt8] {
         try findLinkEnds.first(.integer(body.id)) { $0.blob(0) + $0.blob(1) } ?? []
     }
@@ -287,16 +334,49 @@ package final class StoreReader {
     }
 
     private func atOneMoment<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
-        try connection.execute("BEGIN", doing: "read")
+        try connection.beginReading()
         do {
             let result = try body()
-            try connection.execute("COMMIT", doing: "read")
+            try connection.commit(hasChanged: false)
             return result
         } catch {
             // The first error is the one that tells.
-            try? connection.execute("ROLLBACK", doing: "read")
+            try? connection.rollBack()
             throw error
         }
+    }
+
+    var isServed: Bool { connection.isServed }
+
+    /// How far a standby is behind its primary, in seconds; nil where it is none.
+    package func secondsBehind() throws(StoreError) -> Double? {
+        guard isServed else { return nil }
+        return try prepare(
+            """
+            SELECT CASE WHEN pg_is_in_recovery() THEN CAST(coalesce(extract(epoch FROM
+                CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN interval '0'
+                ELSE now() - pg_last_xact_replay_timestamp() END), 0) AS double precision) END
+            """
+        ).first { $0.isNull(0) ? nil : $0.real(0) }
+    }
+
+    /// What the database says of itself; empty when it is sound.
+    func databaseFaults() throws(StoreError) -> [String] {
+        var faults: [String] = []
+        func add(_ table: String, _ parent: String, _ count: Int64) {
+            faults.append("rows of \(table) that name rows of \(parent) which are not there: \(count)")
+        }
+        if isServed {
+            for (table, parent, count) in try connection.danglingRows() { add(table, parent, count) }
+            return faults
+        }
+        try eachRow("PRAGMA integrity_check") { row in
+            if row.text(0) != "ok" { faults.append(row.text(0)) }
+        }
+        try eachRow("SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2") { row in
+            add(row.text(0), row.text(1), row.integer(2))
+        }
+        return faults
     }
 
     func prepare(_ sql: String) throws(StoreError) -> Statement {
@@ -317,7 +397,7 @@ package final class StoreReader {
 
     /// Another number than before once another connection has changed the store.
     package func dataVersion() throws(StoreError) -> Int64 {
-        try findDataVersion.first { $0.integer(0) } ?? 0
+        try connection.dataVersion()
     }
 
     package func sites() throws(StoreError) -> [Site] {
@@ -352,8 +432,8 @@ package final class StoreReader {
         var summary = StoreSummary()
         try connection.prepare(
             """
-            SELECT count(*), sum(role = 0 AND body IS NOT NULL), sum(role = 1 AND body IS NOT NULL),
-                sum(status IN (404, 410)) FROM response
+            SELECT count(*), sum(iif(role = 0 AND body IS NOT NULL, 1, 0)),
+                sum(iif(role = 1 AND body IS NOT NULL, 1, 0)), sum(iif(status IN (404, 410), 1, 0)) FROM response
             """
         ).each { row in
             summary.responses = Int(row.integer(0))

@@ -14,6 +14,11 @@ package struct StoreRebuild: Sendable, Equatable {
     /// Puts the new database in the place of the old one, which goes to `quarantine`. Fails with `.busy`
     /// while somebody writes, and with `.unusable` where nothing tells what there was.
     package static func run(_ folder: StoreFolder) throws(StoreError) -> StoreRebuild {
+        if let server = folder.server {
+            throw StoreError(
+                .request, doing: "rebuild", path: server.shown, detail: "a PostgreSQL keeps a log of its own",
+                advice: "restore the database from a copy")
+        }
         var result = StoreRebuild()
         let locks = try StoreLocks(folder)
         try locks.alone(doing: "rebuild") { () throws(StoreError) in
@@ -65,7 +70,8 @@ package struct StoreRebuild: Sendable, Equatable {
 
     private static func fresh(_ folder: StoreFolder) -> String { folder.database + ".new" }
 
-    private static func build(_ folder: StoreFolder, from files: [String]) throws(StoreError) -> StoreRebuild {
+    private static func build(_ folder: StoreFolder, from files: [String]) throws(StoreError) -> StoreRebuild
+    {
         let path = fresh(folder)
         for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) }
         let connection = try Connection(path, access: .readWrite, modeOf: folder.locks)
@@ -146,7 +152,10 @@ private struct RebuiltRows {
         urls = try URLRows(connection)
         findBody = try connection.prepare("SELECT id FROM body WHERE sha256 = ? AND form = ?")
         addBody = try connection.prepare(
-            "INSERT INTO body (sha256, form, size, title, md5, pack, start) VALUES (?, ?, ?, ?, ?, ?, ?)")
+            """
+            INSERT INTO body (sha256, form, size, title, md5, pack, start, frame)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """)
         addContent = try connection.prepare("INSERT INTO content (body, links, bytes) VALUES (?, x'', ?)")
         addResponse = try connection.prepare(
             """
@@ -169,19 +178,17 @@ private struct RebuiltRows {
             return
         }
         lost.remove(key)
-        try addBody.run(
+        let row = try addBody.insert(
             .blob(digest.bytes), .text(body.form), .integer(body.byteCount), .optional(body.title),
             body.md5.flatMap { Digest(.md5, hex: $0) }.map { .blob($0.bytes) } ?? .null,
-            .optional(body.place?.pack), .optional(body.place?.start))
-        try addContent.run(.integer(connection.lastInsertedRow), body.bytes.map { .blob($0) } ?? .null)
+            .optional(body.place?.pack), .optional(body.place?.start), .optional(body.place?.frame))
+        try addContent.run(.optional(row), body.bytes.map { .blob($0) } ?? .null)
     }
 
     private func isWhole(_ body: JournalLine.Body, _ digest: Digest) throws(StoreError) -> Bool {
         let content: BodyContent?
         if let place = body.place {
-            let bytes = try Pack(place.pack, in: folder).read(
-                from: place.start, byteCount: Int(body.byteCount))
-            content = bytes.map { .bytes($0) }
+            content = try place.read(Int(clamping: body.byteCount), in: folder).map { .bytes($0) }
         } else {
             content = body.bytes.map { .bytes($0) } ?? .file(path: folder.bodyFile(sha256: body.sha256))
         }

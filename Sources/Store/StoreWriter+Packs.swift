@@ -1,4 +1,6 @@
 internal import CLinux
+internal import Codings
+internal import Digest
 internal import Glibc
 internal import System
 
@@ -8,6 +10,7 @@ extension StoreWriter {
         let body: Int64
         let start: Int64
         let byteCount: Int64
+        let isFrame: Bool
 
         var end: Int64 { start + byteCount }
     }
@@ -17,6 +20,7 @@ extension StoreWriter {
     /// goes by moving its bodies to another pack where it is more than `wasteAllowed` of them. Gives the
     /// reason when there is no room to do so, or when somebody reads all the time.
     func thinPacks(wasteAllowed: Double) throws(StoreError) -> StoreError? {
+        if isServed { return nil }
         guard try waitForReaders() else {
             return StoreError(
                 .busy, doing: "shrink", path: folder.packs, detail: "somebody is reading from it",
@@ -36,13 +40,64 @@ extension StoreWriter {
             let allowed = wasteAllowed * (Double(live) + Self.block)
             if Double(pack.byteCountOnDisk - live) > allowed { wasteful.append((pack, pieces)) }
         }
+        if folder.compresses {
+            let moving = Set(wasteful.map(\.0.number))
+            wasteful += try packsToCompress(piecesByPack).filter { !moving.contains($0.0.number) }
+        }
         do throws(StoreError) {
             for (pack, pieces) in wasteful { try moveBodies(pieces, out: pack) }
+            if folder.compresses { try compressFiles() }
         } catch  where error.reason == .full {
             return error
         }
         if !wasteful.isEmpty, try waitForReaders() { try removeUnusedPacks() }
         return nil
+    }
+
+    /// Those in which a good part are texts as they came.
+    private func packsToCompress(_ piecesByPack: [Int64: [Piece]?]) throws(StoreError) -> [(Pack, [Piece])] {
+        var found: [(Pack, [Piece])] = []
+        try eachRow(
+            """
+            SELECT pack FROM body WHERE pack IS NOT NULL GROUP BY pack
+            HAVING sum(iif(frame IS NULL AND size >= ? AND form NOT LIKE 'opaque%', size, 0)) * 16
+                > sum(coalesce(frame, size))
+            """, .integer(Int64(Limits.leastFramed))
+        ) { row in
+            guard let pieces = piecesByPack[row.integer(0)] ?? nil else { return }
+            found.append((Pack(row.integer(0), in: folder), pieces))
+        }
+        return found
+    }
+
+    /// Large texts that lie in files of their own; these are nobody's then.
+    private func compressFiles() throws(StoreError) {
+        var bodies: [(id: Int64, sha256: [UInt8], byteCount: Int)] = []
+        try eachRow(
+            """
+            SELECT body.id, sha256, size FROM body JOIN content ON content.body = body.id
+            WHERE content.bytes IS NULL AND pack IS NULL AND size <= ? AND form NOT LIKE 'opaque%'
+            """, .integer(Int64(Limits.framedBody))
+        ) { bodies.append(($0.integer(0), $0.blob(1), Int($0.integer(2)))) }
+        guard !bodies.isEmpty else { return }
+        var isChanged = false
+        try fill { (writer) throws(StoreError) in
+            var places: [(body: Int64, place: PackPlace)] = []
+            for body in bodies {
+                guard let digest = Digest(.sha256, bytes: body.sha256) else { continue }
+                let file = BodyContent.file(path: folder.bodyFile(sha256: digest.hex))
+                guard file.byteCount == body.byteCount, let frame = ZstdFrame.packed(try file.load()),
+                    frame.count <= Limits.packedBody
+                else { continue }
+                places.append((body.id, try writer.append(frame, isFrame: true)))
+            }
+            isChanged = !places.isEmpty
+            return places
+        }
+        guard isChanged else { return }
+        // Servers look once a second, and have the files ready until then.
+        sleep(2)
+        try removeOrphanFiles()
     }
 
     /// For a pack with next to nothing in it.
@@ -70,8 +125,12 @@ extension StoreWriter {
     private func pieces() throws(StoreError) -> [Int64: [Piece]?] {
         var pieces: [Int64: [Piece]] = [:]
         var impossible: Set<Int64> = []
-        try eachRow("SELECT pack, id, start, size FROM body WHERE pack IS NOT NULL") { row in
-            let piece = Piece(body: row.integer(1), start: row.integer(2), byteCount: row.integer(3))
+        try eachRow(
+            "SELECT pack, id, start, coalesce(frame, size), frame IS NOT NULL FROM body WHERE pack IS NOT NULL"
+        ) { row in
+            let piece = Piece(
+                body: row.integer(1), start: row.integer(2), byteCount: row.integer(3),
+                isFrame: row.integer(4) != 0)
             if Pack.canHold(piece.start, piece.byteCount) {
                 pieces[row.integer(0), default: []].append(piece)
             } else {
@@ -100,30 +159,46 @@ extension StoreWriter {
         }
     }
 
-    /// The rows name the new places only once the bytes are there. A pack that cannot be read wholly stays as
+    /// What moves is made small where it was not yet. The rows name the new places only once the bytes are
+    /// there. A pack that cannot be read wholly stays as
     /// it is.
     private func moveBodies(_ pieces: [Piece], out pack: Pack) throws(StoreError) {
-        let writer = try PackWriter(newIn: folder)
-        do throws(StoreError) {
+        try fill { (writer) throws(StoreError) in
             var places: [(body: Int64, place: PackPlace)] = []
             for piece in pieces {
                 let byteCount = Int(piece.byteCount)
                 guard let bytes = try pack.read(from: piece.start, byteCount: byteCount),
                     bytes.count == byteCount
-                else {
-                    unlink(writer.pack.path)
-                    return
-                }
-                places.append((piece.body, try writer.append(bytes)))
+                else { return [] }
+                let isLeft = piece.isFrame || !folder.compresses || byteCount < Limits.leastFramed
+                let frame = isLeft ? nil : ZstdFrame.packed(bytes)
+                let place = try writer.append(frame ?? bytes, isFrame: piece.isFrame || frame != nil)
+                places.append((piece.body, place))
+            }
+            return places
+        }
+    }
+
+    /// Gives bodies places in a new pack. Where there are none it goes again.
+    private func fill(
+        _ places: (PackWriter) throws(StoreError) -> [(body: Int64, place: PackPlace)]
+    ) throws(StoreError) {
+        let writer = try PackWriter(newIn: folder)
+        do throws(StoreError) {
+            let places = try places(writer)
+            guard !places.isEmpty else {
+                unlink(writer.pack.path)
+                return
             }
             try writer.settle()
             try transaction { () throws(StoreError) in
                 try run(
                     "INSERT INTO pack (number, size) VALUES (?, ?)", .integer(writer.pack.number),
                     .integer(writer.end))
-                let move = try prepare("UPDATE body SET pack = ?, start = ? WHERE id = ?")
+                let move = try prepare("UPDATE body SET pack = ?, start = ?, frame = ? WHERE id = ?")
                 for (body, place) in places {
-                    try move.run(.integer(place.pack), .integer(place.start), .integer(body))
+                    try move.run(
+                        .integer(place.pack), .integer(place.start), .optional(place.frame), .integer(body))
                 }
             }
         } catch {

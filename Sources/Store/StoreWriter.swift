@@ -5,20 +5,26 @@ internal import Glibc
 package final class StoreWriter {
     package let folder: StoreFolder
     private let connection: Connection
-    private var bodies: BodyRows
-    private var urls: URLRows
+    var bodies: BodyRows
+    var urls: URLRows
+    /// Nil for a file.
+    private let batch: ServerBatch?
     private let journal: Journal
     private let locks: StoreLocks
 
     private let addResponse: Statement
-    private let replaceResponse: Statement
+    private let removeResponse: Statement
     private let addLinks: Statement
     private let changeLinks: Statement
     private let knownLinks: Statement
     /// The sites whose visits this writer has open.
     private var openSites: Set<Int64> = []
+    /// In whose name a worker writes; nil where the site is held by one alone.
+    private var fence: (worker: Int64, statement: Statement)?
     /// Others write too, and have let go for the time being.
     private(set) var isBeside = false
+    /// What is done is taken back in the end.
+    private(set) var isRehearsing = false
     /// How much the rows take in the transaction that is open; nil when none is.
     private var openRowBytes: Int?
     /// Where what servers loaded goes, as is known while the transaction is open.
@@ -33,16 +39,19 @@ package final class StoreWriter {
     /// Opens the store, and creates it when there is none.
     package init(_ folder: StoreFolder) throws(StoreError) {
         try folder.create()
-        let locks = try StoreLocks(folder)
-        locks.tightenOnce()
-        let connection = try Connection(folder.database, access: .readWrite, modeOf: folder.locks)
+        let own = try StoreLocks(folder)
+        own.tightenOnce()
+        let connection = try folder.connect(.readWrite)
+        let locks = folder.server == nil ? consume own : try StoreLocks(folder, of: connection)
         // SQLite does not wait for its turn to change how a database keeps its log.
         try locks.whileAlone(.settingUp) { () throws(StoreError) in
+            if let server = folder.server { return try ServerSchema.prepare(connection, server.quotedSchema) }
             if folder.hasRemains, try Schema.isEmpty(connection) {
                 throw folder.lostDatabase("it is empty or new, and bodies of a larder are beside it")
             }
             try Schema.prepare(connection)
         }
+        try CopyMark.refuse(folder, connection)
         self.connection = connection
         try locks.join { () throws(StoreError) in
             // What killed runs left there is nobody's, as long as no other run is at work.
@@ -59,12 +68,11 @@ package final class StoreWriter {
         journal = Journal(folder)
         bodies = try BodyRows(folder, connection, journal)
         urls = try URLRows(connection)
-        // To be able to take back half of a replacement, SQLite copies every page that it changes. It is
-        // rare.
-        (addResponse, replaceResponse) = (
-            try connection.prepare("INSERT OR IGNORE \(Self.response)"),
-            try connection.prepare("INSERT OR REPLACE \(Self.response)")
-        )
+        batch = connection.isServed ? try ServerBatch(connection) : nil
+        // Most are new: what there is already is looked for only then.
+        addResponse = try connection.prepare("INSERT OR IGNORE \(Self.response)")
+        removeResponse = try connection.prepare(
+            "DELETE FROM response WHERE url = ? AND visit = ? AND request = ? AND variant = ?")
         addLinks = try connection.prepare(
             """
             INSERT OR IGNORE INTO link (url, body, pages, requisites, guesses)
@@ -76,7 +84,7 @@ package final class StoreWriter {
             UPDATE link SET pages = ?3, requisites = ?4, guesses = ?5
             WHERE url = ?1
                 AND body IN (SELECT body FROM response WHERE url = ?1 AND visit = ?2 AND request = '')
-                AND (pages, requisites, guesses) <> (?3, ?4, ?5)
+                AND (pages <> ?3 OR requisites <> ?4 OR guesses <> ?5)
             """)
         knownLinks = try connection.prepare(
             """
@@ -85,7 +93,9 @@ package final class StoreWriter {
                 AND body IN (SELECT body FROM response WHERE url = ?1 AND visit = ?2 AND request = '')
             """)
         // An earlier larder kept none.
-        if folder.journalFiles.isEmpty, try connection.integer("SELECT EXISTS (SELECT 1 FROM site)") != 0 {
+        if folder.server == nil, folder.journalFiles.isEmpty,
+            try connection.integer("SELECT EXISTS (SELECT 1 FROM site)") != 0
+        {
             try renewJournal()
         }
     }
@@ -112,6 +122,27 @@ package final class StoreWriter {
             try? locks.release(site: site)
             throw error
         }
+    }
+
+    /// Goes on with a visit that is open, beside others who do, in the name of a worker: what is written after its
+    /// lease has ended is refused. Fails with `.busy` when a prefetch has the site for itself.
+    package func join(_ shared: ServerFrontier.Shared, as worker: Int64) throws(StoreError) -> OpenVisit {
+        try locks.share(site: shared.site, named: shared.name)
+        openSites.insert(shared.site)
+        fence = (worker, try connection.prepare(ServerFrontier.fence))
+        try connection.session?.endWhenStill(ServerFrontier.stillness)
+        return OpenVisit(site: shared.site, id: shared.visit, isContinued: true)
+    }
+
+    /// Until the transaction ends, nobody takes the lease away.
+    private func checkLease() throws(StoreError) {
+        guard let fence else { return }
+        let isHeld = try fence.statement.first(.integer(fence.worker)) { _ in true }
+        guard isHeld == nil else { return }
+        throw StoreError(
+            .request, doing: "write to", path: folder.name,
+            detail: "worker \(fence.worker) was not heard of for too long, and others go on with what it had",
+            advice: "run larder work again: it takes up what is left")
     }
 
     private func hold(site name: String, start: SQLValue) throws(StoreError) -> Int64 {
@@ -148,9 +179,9 @@ package final class StoreWriter {
         if let unfinished { return OpenVisit(site: site, id: unfinished, isContinued: true) }
 
         try finishServed(of: site, now: now)
-        try connection.prepare("INSERT INTO visit (site, started) VALUES (?, ?)").run(
-            .integer(site), .integer(now))
-        return OpenVisit(site: site, id: connection.lastInsertedRow, isContinued: false)
+        let visit = try connection.prepare("INSERT INTO visit (site, started) VALUES (?, ?)")
+            .insert(.integer(site), .integer(now))
+        return OpenVisit(site: site, id: visit ?? 0, isContinued: false)
     }
 
     private func refuse(named name: String, if isOpen: Bool) throws(StoreError) {
@@ -171,16 +202,17 @@ package final class StoreWriter {
     func put(_ responses: [NewResponse], links: [NewLinks], to visit: OpenVisit) throws(StoreError) {
         urls.begin(visit: visit.id)
         try putting { () throws(StoreError) in
+            if let batch { return try put(responses, links: links, to: visit, by: batch) }
             for response in responses { try add(response, to: visit) }
             for links in links { try add(links, to: visit) }
         }
     }
 
-    /// Reads or changes something in the transaction that is open, or in one that stays open. When it throws, all of
-    /// that is lost.
+    /// Reads or changes something in the transaction that is open, or in one that stays open. When it throws,
+    /// all of that is lost.
     func putting<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         if openRowBytes == nil {
-            try execute("BEGIN IMMEDIATE", doing: "write to")
+            try begin()
             openRowBytes = 0
         }
         do {
@@ -193,6 +225,7 @@ package final class StoreWriter {
 
     /// What sites there are, and what they show, as it is in the transaction that is open.
     func putState() throws(StoreError) {
+        guard !connection.isServed else { return }
         journal.note(try putting { () throws(StoreError) in try connection.state() })
     }
 
@@ -219,21 +252,45 @@ package final class StoreWriter {
             // A row never names a body that is not whole, even after a power cut.
             try bodies.settle()
             try journal.flush()
-            try execute("COMMIT", doing: "write to")
+            try checkLease()
+            try connection.commit()
         } catch {
             rollBack()
             throw error
         }
         openRowBytes = nil
         bodies.committed()
+        urls.committed()
+    }
+
+    /// Whether a transaction that failed may be done once more: another session was in its way, or the
+    /// PostgreSQL was started anew. Then there is a session again, which holds what the one before held.
+    func recovers(from error: StoreError) -> Bool {
+        guard let session = connection.session else { return false }
+        switch error.reason {
+        case .busy: return true
+        case .unreachable:
+            // The new one may be cut too before it holds everything.
+            for _ in 0..<3 {
+                do throws(StoreError) {
+                    try session.renew()
+                    try locks.renew()
+                    return true
+                } catch {
+                    guard error.reason == .unreachable else { return false }
+                }
+            }
+            return false
+        case .request, .missing, .full, .denied, .unusable, .failed: return false
+        }
     }
 
     private func rollBack() {
         // SQLite may have rolled back by itself already; the first error is the one that tells.
-        try? execute("ROLLBACK", doing: "write to")
+        try? connection.rollBack()
         openRowBytes = nil
         overlays.removeAll()
-        urls.forget()
+        urls.rollBack()
         bodies.rollBack()
         journal.drop()
     }
@@ -254,8 +311,10 @@ package final class StoreWriter {
         case .holdBack(let now):
             // Where nothing was published, readers would see it.
             guard try published(of: visit.site) != nil else { return try end(visit, .forget) }
-            try connection.prepare("UPDATE visit SET finished = ? WHERE id = ?").run(
-                .integer(now), .integer(visit.id))
+            try transaction { () throws(StoreError) in
+                try connection.prepare("UPDATE visit SET finished = ? WHERE id = ?").run(
+                    .integer(now), .integer(visit.id))
+            }
         case .forget where try isServed(visit):
             // An earlier run of it reached the site.
             break
@@ -275,6 +334,7 @@ package final class StoreWriter {
 
     /// Which sites, visits and pins there are goes to the journal.
     func noteState() throws(StoreError) {
+        guard !connection.isServed else { return }
         journal.note(try connection.state())
         try journal.flush()
     }
@@ -283,9 +343,9 @@ package final class StoreWriter {
     func renewJournal() throws(StoreError) {
         let connection = connection
         try journal.renew { journal throws(StoreError) in
-            try connection.execute("BEGIN", doing: "read")
+            try connection.beginReading()
             let result = Result { () throws(StoreError) in try connection.write(to: journal) }
-            try connection.execute("COMMIT", doing: "read")
+            try connection.commit(hasChanged: false)
             try result.get()
         }
     }
@@ -327,6 +387,19 @@ package final class StoreWriter {
         _ = try locks.pauseIfAsked { bodies.letGo() }
     }
 
+    /// Does what a PostgreSQL takes back afterwards.
+    func rehearsing(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        isRehearsing = true
+        defer { isRehearsing = false }
+        try connection.begin()
+        let result = Result { () throws(StoreError) in try body() }
+        try connection.rollBack()
+        try result.get()
+    }
+
+    /// What the larder takes that a PostgreSQL keeps.
+    func servedByteCount() throws(StoreError) -> Int64 { try connection.byteCount() }
+
     /// The sites that runs have.
     func heldSites() throws(StoreError) -> Set<Int64> {
         var held: Set<Int64> = []
@@ -347,7 +420,7 @@ package final class StoreWriter {
         connection.waitForOthers(milliseconds: milliseconds)
     }
 
-    var lastInsertedRow: Int64 { connection.lastInsertedRow }
+    var isServed: Bool { connection.isServed }
 
     func execute(_ sql: String, doing: String) throws(StoreError) {
         try connection.execute(sql, doing: doing)
@@ -384,7 +457,10 @@ package final class StoreWriter {
             .optional(response.type), .optional(referrer), .optional(body), .text(response.fields),
         ]
         try addResponse.run(values, doing: "write to")
-        if connection.changedRowCount == 0 { try replaceResponse.run(values, doing: "write to") }
+        if connection.changedRowCount == 0 {
+            try removeResponse.run(Array(values[..<4]), doing: "write to")
+            try addResponse.run(values, doing: "write to")
+        }
         journal.note(response, ofVisit: visit.id)
     }
 
@@ -394,16 +470,19 @@ package final class StoreWriter {
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
 
-    private func add(_ links: NewLinks, to visit: OpenVisit) throws(StoreError) {
-        func list(_ targets: [NewLinks.Target], after known: String) throws(StoreError) -> SQLValue {
-            var numbers = LinkLists.numbers(known)
-            let all = Set(numbers)
-            numbers.reserveCapacity(all.count + targets.count)
-            for target in targets {
-                if let row = try urls.row(of: target), !all.contains(row) { numbers.append(row) }
-            }
-            return .text(LinkLists.text(numbers))
+    func list(_ targets: [NewLinks.Target], after known: String) throws(StoreError) -> String {
+        var numbers = LinkLists.numbers(known)
+        let all = Set(numbers)
+        numbers.reserveCapacity(all.count + targets.count)
+        for target in targets {
+            if let row = try urls.row(of: target), !all.contains(row) { numbers.append(row) }
         }
+        return LinkLists.text(numbers)
+    }
+
+    func noteRow(byteCount: Int) { openRowBytes? += byteCount }
+
+    func add(_ links: NewLinks, to visit: OpenVisit) throws(StoreError) {
         guard let source = try urls.row(of: links.source) else { return }
         openRowBytes? += links.count * 6
         var values: [SQLValue] = [.integer(source), .integer(visit.id)]
@@ -413,7 +492,7 @@ package final class StoreWriter {
                 (0..<3).map { row.text($0) }
             } : nil
         for (place, targets) in [links.pages, links.requisites, links.guesses].enumerated() {
-            values.append(try list(targets, after: known?[place] ?? ""))
+            values.append(.text(try list(targets, after: known?[place] ?? "")))
         }
         try addLinks.run(values, doing: "write to")
         // The body was scanned before: by a larder that looked for other links, say.
@@ -421,6 +500,40 @@ package final class StoreWriter {
     }
 
     func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
-        try connection.transaction(body)
+        try begin()
+        do {
+            let result = try body()
+            try checkLease()
+            try connection.commit()
+            return result
+        } catch {
+            // The first error is the one that tells.
+            try? connection.rollBack()
+            throw error
+        }
+    }
+
+    /// Where the session was cut since the last transaction, nothing was lost with it.
+    private func begin() throws(StoreError) {
+        do throws(StoreError) {
+            try connection.begin()
+        } catch {
+            guard recovers(from: error) else { throw error }
+            try connection.begin()
+        }
+    }
+
+    /// Does once more what failed because others were in the way, or the PostgreSQL away. `body` is told the
+    /// how manieth time it is.
+    func persisting(_ body: (Int) throws(StoreError) -> Void) throws(StoreError) {
+        for attempt in 1... {
+            do throws(StoreError) {
+                return try body(attempt)
+            } catch {
+                guard attempt < Limits.attempts, recovers(from: error) else { throw error }
+                // Two that were in each other's way are not to meet again.
+                usleep(UInt32.random(in: 1000...50_000) * UInt32(attempt))
+            }
+        }
     }
 }

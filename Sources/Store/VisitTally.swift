@@ -24,13 +24,26 @@ package struct TypeTally: Sendable, Equatable {
 }
 
 extension StoreReader {
+    /// How many responses of each role and status a visit has.
+    package func statusCounts(
+        ofVisit visit: Int64
+    ) throws(StoreError) -> [(role: Int, status: Int, count: Int)] {
+        var counts: [(role: Int, status: Int, count: Int)] = []
+        try prepare(
+            "SELECT role, status, count(*) FROM response WHERE visit = ? AND role IN (0, 1) GROUP BY role, status"
+        ).each(.integer(visit)) { row in
+            counts.append((Int(row.integer(0)), Int(row.integer(1)), Int(row.integer(2))))
+        }
+        return counts
+    }
+
     /// Counts what a visit has of its own: of each kind at most `limit`. The bytes are those of at most
     /// `limit` bodies, and estimated by them where there are more.
     package func tally(ofVisit visit: Int64, limit: Int) throws(StoreError) -> VisitTally {
         var tally = VisitTally()
         func count(_ condition: String) throws(StoreError) -> Int {
             let rows = "SELECT 1 FROM response WHERE visit = ?1 AND \(condition) LIMIT ?2"
-            let found = try prepare("SELECT count(*) FROM (\(rows))").first(
+            let found = try prepare("SELECT count(*) FROM (\(rows)) AS few").first(
                 .integer(visit), .integer(Int64(limit))
             ) { Int($0.integer(0)) }
             if found == limit { tally.isCapped = true }
@@ -50,8 +63,8 @@ extension StoreReader {
             try eachRow(
                 """
                 SELECT count(*), coalesce(sum(size), 0)
-                FROM (SELECT DISTINCT body FROM response WHERE visit = ? AND role = ? AND status < 300 LIMIT ?)
-                JOIN body ON body.id = body
+                FROM (SELECT DISTINCT body FROM response WHERE visit = ? AND role = ? AND status < 300 LIMIT ?) AS few
+                JOIN body ON body.id = few.body
                 """, .integer(visit), .integer(Int64(role)), .integer(Int64(limit))
             ) { (measured, bytes) = ($0.integer(0), $0.integer(1)) }
             guard measured == Int64(limit) else {
@@ -75,9 +88,9 @@ extension StoreReader {
         try eachRow(
             """
             SELECT type, count(*), sum(size)
-            FROM (SELECT type, body FROM response WHERE visit = ? AND body IS NOT NULL LIMIT ?)
-            JOIN body ON body.id = body
-            GROUP BY type ORDER BY 2 DESC, 1
+            FROM (SELECT type, body FROM response WHERE visit = ? AND body IS NOT NULL LIMIT ?) AS few
+            JOIN body ON body.id = few.body
+            GROUP BY type ORDER BY 2 DESC, 1 NULLS FIRST
             """, .integer(visit), .integer(Int64(limit))
         ) { row in
             types.append(

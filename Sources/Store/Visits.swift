@@ -162,11 +162,26 @@ extension StoreReader {
     /// A visit shows, for each address, the newest response of its site that is not newer than itself, so
     /// that an address that a visit did not reach has not changed.
     package func difference(from first: Int64, to second: Int64) throws(StoreError) -> VisitDifference {
-        VisitDifference(from: try shown(by: first), to: try shown(by: second))
+        let same = try bodiesOfSameBytes()
+        return VisitDifference(from: try shown(by: first, same), to: try shown(by: second, same))
     }
 
-    /// The pictures of pages that a visit has, or of those that it took none of the last before it; none of pages that
-    /// are gone.
+    /// The first body of those that have the same bytes in another form, by each of the others.
+    private func bodiesOfSameBytes() throws(StoreError) -> [Int64: Int64] {
+        var first: [Int64: Int64] = [:]
+        try eachRow(
+            """
+            SELECT id, (SELECT min(other.id) FROM body AS other WHERE other.sha256 = body.sha256) FROM body
+            WHERE sha256 IN (SELECT sha256 FROM body GROUP BY sha256 HAVING count(*) > 1)
+            """
+        ) { row in
+            first[row.integer(0)] = row.integer(1)
+        }
+        return first
+    }
+
+    /// The pictures of pages that a visit has, or of those that it took none of the last before it; none of
+    /// pages that are gone.
     package func pictures(shownBy visit: Int64) throws(StoreError) -> [String: StoredResponse] {
         var pictures: [String: StoredResponse] = [:]
         try eachRow(
@@ -215,7 +230,9 @@ extension StoreReader {
         ).first(.text(href), .integer(visit), read: StoredResponse.init)
     }
 
-    private func shown(by visit: Int64) throws(StoreError) -> [String: VisitDifference.Shown] {
+    private func shown(
+        by visit: Int64, _ same: [Int64: Int64]
+    ) throws(StoreError) -> [String: VisitDifference.Shown] {
         var shown: [String: VisitDifference.Shown] = [:]
         try eachRow(
             """
@@ -231,7 +248,8 @@ extension StoreReader {
             let (href, request) = (row.text(0), row.text(1))
             // The last of an address is what readers see first.
             shown[request.isEmpty ? href : "\(href) (\(request))"] =
-                VisitDifference.Shown(status: Int(row.integer(2)), body: row.optionalInteger(3))
+                VisitDifference.Shown(
+                    status: Int(row.integer(2)), body: row.optionalInteger(3).map { same[$0] ?? $0 })
         }
         return shown
     }
@@ -267,9 +285,18 @@ extension StoreWriter {
             "UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(visit.id),
             .integer(visit.site))
         guard let later else { return }
-        try run(
-            "UPDATE OR IGNORE response SET visit = ? WHERE visit = ?", .integer(visit.id), .integer(later))
+        try move(responsesOf: later, to: visit.id)
         try remove(visit: later)
+    }
+
+    /// What the other has of its own stays its own.
+    private func move(responsesOf visit: Int64, to other: Int64) throws(StoreError) {
+        try run(
+            """
+            UPDATE response SET visit = ?1 WHERE visit = ?2 AND NOT EXISTS (
+                SELECT 1 FROM response AS own WHERE own.url = response.url AND own.visit = ?1
+                    AND own.request = response.request AND own.variant = response.variant)
+            """, .integer(other), .integer(visit))
     }
 
     private func remove(visit: Int64) throws(StoreError) {
@@ -304,9 +331,7 @@ extension StoreWriter {
             let later = visits[(place + 1)...].filter { !$0.isOverlay }
             if let next = later.first(where: { $0.isFinished || $0.id != later.last?.id }) {
                 // What the next visit has of its own stays its own.
-                try run(
-                    "UPDATE OR IGNORE response SET visit = ? WHERE visit = ?", .integer(next.id),
-                    .integer(visit))
+                try move(responsesOf: visit, to: next.id)
             }
             try remove(visit: visit)
         }
@@ -513,10 +538,10 @@ extension StoreWriter {
         let (published, overlay, finished) = shown ?? (nil, nil, nil)
         if let overlay { return OpenVisit(site: site, id: overlay, isContinued: true) }
         guard let base = published ?? held?.visit, finished == nil else {
-            try run(
-                "INSERT INTO visit (site, started, finished, base) VALUES (?1, ?2, ?2, ?3)", .integer(site),
-                .integer(now), .optional(published))
-            let id = lastInsertedRow
+            let added = try prepare(
+                "INSERT INTO visit (site, started, finished, base) VALUES (?1, ?2, ?2, ?3)"
+            ).insert(.integer(site), .integer(now), .optional(published))
+            let id = added ?? 0
             try run("UPDATE site SET overlay = ? WHERE id = ?", .integer(id), .integer(site))
             return OpenVisit(site: site, id: id, isContinued: false)
         }

@@ -38,7 +38,10 @@ package final class WriteQueue: Sendable {
             try NamedThread.start("larder-store") {
                 do throws(StoreError) {
                     try Self.write(state, lent.writer, visit)
-                    try lent.writer.end(visit, try state.change { $0.ending }())
+                    let ending = try state.change { $0.ending }()
+                    try lent.writer.persisting { _ throws(StoreError) in
+                        try lent.writer.end(visit, ending)
+                    }
                 } catch {
                     // From here on nothing is kept; whoever adds or finishes is told why.
                     state.change { $0.failure = error }
@@ -72,8 +75,8 @@ package final class WriteQueue: Sendable {
         try add(href.utf8.count, limit: .max) { $0.missing.append(href) }
     }
 
-    /// Has all that was added until now committed soon, and calls `body` then, on the queue's thread. It is not
-    /// called where the writer has failed.
+    /// Has all that was added until now committed soon, and calls `body` then, on the queue's thread. It is
+    /// not called where the writer has failed.
     package func afterCommit(_ body: @escaping @Sendable () -> Void) throws(StoreError) {
         try add(0, limit: .max) { $0.listeners.append(body) }
     }
@@ -114,8 +117,25 @@ package final class WriteQueue: Sendable {
         let clock = ContinuousClock()
         var commitTime: ContinuousClock.Instant?
         var listeners: [@Sendable () -> Void] = []
+        /// What is put and not committed, where it may have to be put once more.
+        var open: [Batch] = []
+        func put(_ batch: Batch) throws(StoreError) {
+            try writer.put(batch.responses, links: batch.links, to: visit)
+            for table in batch.tables { try writer.put(table.links, of: table.body) }
+        }
+        /// Does it again, behind all of what is open, as long as that is of use.
+        func persisting(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+            try writer.persisting { attempt throws(StoreError) in
+                if attempt > 1 { for batch in open { try put(batch) } }
+                try body()
+            }
+        }
+        func commitRows() throws(StoreError) {
+            try persisting { () throws(StoreError) in try writer.commit() }
+            open = []
+        }
         func commit() throws(StoreError) {
-            try writer.commit()
+            try commitRows()
             for listener in listeners { listener() }
             listeners = []
         }
@@ -126,12 +146,14 @@ package final class WriteQueue: Sendable {
             switch arrival {
             case .batch(let batch, let byteCount):
                 commitTime = commitTime ?? clock.now + Limits.openTime
-                try writer.put(batch.responses, links: batch.links, to: visit)
-                for table in batch.tables { try writer.put(table.links, of: table.body) }
+                try persisting { () throws(StoreError) in try put(batch) }
+                if writer.isServed { open.append(batch) }
                 if !batch.missing.isEmpty {
                     // In a transaction of its own: it is rare.
-                    try writer.commit()
-                    try writer.mark(softNotFound: batch.missing, in: visit)
+                    try commitRows()
+                    try persisting { () throws(StoreError) in
+                        try writer.mark(softNotFound: batch.missing, in: visit)
+                    }
                 }
                 listeners += batch.listeners
                 guard writer.hasMuchOpen || !listeners.isEmpty || clock.now >= commitTime ?? clock.now else {
@@ -145,7 +167,7 @@ package final class WriteQueue: Sendable {
                 break
             }
             try commit()
-            try writer.pauseIfAsked()
+            try persisting { () throws(StoreError) in try writer.pauseIfAsked() }
             guard commitTime != nil else { continue }
             commitTime = nil
             // Other processes look for their turn each millisecond.
@@ -184,6 +206,7 @@ extension NewResponse {
         if case .new(let body) = body {
             count += body.links.count
             if case .bytes(let bytes) = body.content { count += bytes.count }
+            count += body.frame?.count ?? 0
         }
         return count
     }

@@ -8,6 +8,13 @@ package enum Folder {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
+    /// The whole path, without links and dots; as it is where nothing stands there.
+    package static func resolved(_ path: String) -> String {
+        guard let real = realpath(path, nil) else { return path }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
     /// What is in it, without order; nil when it cannot be opened, of which `errno` tells. One is open at a
     /// time.
     package static func names(in path: String) -> [[UInt8]]? {

@@ -25,7 +25,8 @@ package enum Tool {
         return folders.map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 && WholeFile.isThere($0) }
     }
 
-    /// Runs it in a process group of its own, which ends with it, and when it is to be stopped. It reads nothing.
+    /// Runs it in a process group of its own, which ends with it, and when it is to be stopped. It reads
+    /// nothing.
     ///
     /// - Parameters:
     ///   - folder: where it may write what it pleases, and what it says is kept meanwhile.

@@ -21,14 +21,14 @@ package struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// Who vouches, before the user's own clients, that a larder may speak for every host: a key and a certificate that
-/// stay in the store's folder. Any thread may use it.
+/// Who vouches, before the user's own clients, that a larder may speak for every host: a key and a
+/// certificate that stay in the store's folder. Any thread may use it.
 ///
 ///     let authority = try Authority.open(folder.path)
 ///     print(authority.certificate)
 ///
-/// Whoever has the key can pretend to be any host to those who trust the certificate, so its file is nobody else's to
-/// read.
+/// Whoever has the key can pretend to be any host to those who trust the certificate, so its file is nobody
+/// else's to read.
 package final class Authority: Sendable {
     /// The certificate in PEM, which clients are to trust.
     package let certificate: String
@@ -56,7 +56,9 @@ package final class Authority: Sendable {
             defer { unlink(draft) }
             chmod(draft, 0o600)
             // Of two that make one at the same time, the second takes the first one's.
-            guard link(draft, path) == 0 || errno == EEXIST else { throw SystemError(errno, doing: "write", path) }
+            guard link(draft, path) == 0 || errno == EEXIST else {
+                throw SystemError(errno, doing: "write", path)
+            }
         } catch {
             throw TLSError("keep an authority in \(folder)", error.description)
         }
@@ -168,14 +170,16 @@ final class Certificate: @unchecked Sendable {
         var end = time_t(start + days * 86_400)
         var start = time_t(start)
         // Browsers refuse a second certificate of one issuer with the same number. It is positive.
-        guard RAND_bytes(&serial, Int32(serial.count)) == 1, made.setSerial([serial[0] & 0x7F | 0x40] + serial[1...]),
+        guard RAND_bytes(&serial, Int32(serial.count)) == 1,
+            made.setSerial([serial[0] & 0x7F | 0x40] + serial[1...]),
             X509_set_version(pointer, 2) == 1,
             X509_time_adj_ex(X509_getm_notBefore(pointer), 0, 0, &start) != nil,
             X509_time_adj_ex(X509_getm_notAfter(pointer), 0, 0, &end) != nil,
             X509_set_pubkey(pointer, key.pointer) == 1, let name = X509_get_subject_name(pointer),
             X509_NAME_add_entry_by_txt(name, "O", MBSTRING_UTF8, "Larder", -1, -1, 0) == 1,
             X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, subject, -1, -1, 0) == 1,
-            X509_set_issuer_name(pointer, signer.map { X509_get_subject_name($0.certificate.pointer) } ?? name) == 1
+            X509_set_issuer_name(
+                pointer, signer.map { X509_get_subject_name($0.certificate.pointer) } ?? name) == 1
         else { throw TLSError("make a certificate") }
         for (kind, value) in extensions {
             let issuer = signer?.certificate.pointer ?? pointer

@@ -3,22 +3,56 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// The server's side of TLS: whichever host a client asks for, it is shown a certificate for that. Any thread may begin
-/// sessions.
+/// The server's side of TLS: whichever host a client asks for, it is shown a certificate for that. Any thread
+/// may begin sessions.
 package final class TLSServer: @unchecked Sendable {
     // OpenSSL locks what sessions share of a context; nothing of it is set once `init` is over.
     private let context: OpaquePointer
-    private let authority: Authority
+    /// Nil where one certificate is shown to all.
+    private let authority: Authority?
+    private let isServed: @Sendable (String) -> Bool
 
-    package init(_ authority: Authority) throws(TLSError) {
+    /// - Parameter isServed: whether there is a certificate for the host that a client names; who names
+    ///   another one is shown that of the host for which the session was begun.
+    package convenience init(
+        _ authority: Authority, isServed: @escaping @Sendable (String) -> Bool = { _ in true }
+    ) throws(TLSError) {
+        try self.init(authority: authority, isServed: isServed)
+        SSL_CTX_set_cert_cb(context, { TLSServer.choose($0, $1) }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Shows the certificate of a file, with those behind it that vouch for it, to whoever comes.
+    ///
+    /// - Parameter key: the file of its key, which may be the same.
+    package convenience init(certificate: String, key: String) throws(TLSError) {
+        try self.init(authority: nil, isServed: { _ in true })
+        let advice = "name a file in PEM, the server's own certificate first"
+        for file in [certificate, key] where access(file, R_OK) != 0 {
+            throw TLSError("read \(file)", String(cString: strerror(errno)), advice: advice)
+        }
+        guard SSL_CTX_use_certificate_chain_file(context, certificate) == 1 else {
+            throw TLSError("read a certificate in \(certificate)", advice: advice)
+        }
+        // Nobody is there to be asked for a password.
+        SSL_CTX_set_default_passwd_cb(context) { _, _, _, _ in -1 }
+        guard SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1,
+            SSL_CTX_check_private_key(context) == 1
+        else {
+            throw TLSError(
+                "use the key in \(key)", advice: "name the key of the certificate in PEM, without a password")
+        }
+    }
+
+    private init(
+        authority: Authority?, isServed: @escaping @Sendable (String) -> Bool
+    ) throws(TLSError) {
         guard let context = SSL_CTX_new(TLS_server_method()) else { throw TLSError("start TLS") }
-        self.context = context
-        self.authority = authority
+        (self.context, self.authority, self.isServed) = (context, authority, isServed)
+        ERR_clear_error()
         let name = Array("larder".utf8)
         guard larder_tls_limit(context) == 1,
             SSL_CTX_set_session_id_context(context, name, UInt32(name.count)) == 1
         else { throw TLSError("set TLS up") }
-        SSL_CTX_set_cert_cb(context, { TLSServer.choose($0, $1) }, Unmanaged.passUnretained(self).toOpaque())
         SSL_CTX_set_alpn_select_cb(context, { TLSServer.selectProtocol($0, $1, $2, $3, $4, $5) }, nil)
     }
 
@@ -32,12 +66,14 @@ package final class TLSServer: @unchecked Sendable {
     }
 
     /// The certificate that a client's hello asks for.
-    private static func choose(_ session: OpaquePointer?, _ server: UnsafeMutableRawPointer?) -> Int32 {
-        guard let session, let server, let owner = larder_tls_owner(session) else { return 0 }
-        let authority = Unmanaged<TLSServer>.fromOpaque(server).takeUnretainedValue().authority
+    private static func choose(_ session: OpaquePointer?, _ pointer: UnsafeMutableRawPointer?) -> Int32 {
+        guard let session, let pointer, let owner = larder_tls_owner(session) else { return 0 }
+        let server = Unmanaged<TLSServer>.fromOpaque(pointer).takeUnretainedValue()
+        guard let authority = server.authority else { return 0 }
         let own = Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue()
         do throws(TLSError) {
-            let host = TLSSession.serverName(session) ?? own.host
+            let named = TLSSession.serverName(session).flatMap { server.isServed($0) ? $0 : nil }
+            let host = named ?? own.host
             let leaf = try authority.leaf(for: host, now: SystemClock.secondsSinceEpoch())
             // With who signed it: by that some clients know whom to trust.
             return larder_tls_show(

@@ -75,6 +75,7 @@ struct Arguments: Sendable {
         let kept = given.filter { known.contains($0.option.name) && changes[$0.option.name] == nil }
         let options = kept.flatMap { option, text -> [String] in
             guard let text else { return [option.name] }
+            if option.name == Option.store.name { return [option.name, Larder(at: text).shownPath] }
             let isSecret = option.isSecret || text.utf8.contains(UInt8(ascii: "@"))
             return [option.name, isSecret ? option.value ?? "" : text]
         }
@@ -102,7 +103,8 @@ struct Arguments: Sendable {
                 continue
             }
             let (name, attached) = Self.parts(of: word)
-            if entry.readsWords, !word.hasPrefix("--"), !(entry.options + [.help]).contains(where: { $0.short == name })
+            if entry.readsWords, !word.hasPrefix("--"),
+                !(entry.options + [.help]).contains(where: { $0.short == name })
             {
                 operands.append(word)
                 continue
@@ -212,7 +214,9 @@ extension Arguments {
         settings.takesPictures = has(.renderPictures)
         if has(.steady) { settings.steadySince = SystemClock.secondsSinceEpoch() }
         if let list = text(.viewport) {
-            settings.viewports = list.split(separator: ",", omittingEmptySubsequences: false).map { String($0) }
+            settings.viewports = list.split(separator: ",", omittingEmptySubsequences: false).map {
+                String($0)
+            }
         }
         for value in texts(.renderScript) { settings.scripts.append(try renderScript(value)) }
         return settings

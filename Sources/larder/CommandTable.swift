@@ -59,6 +59,26 @@ struct CommandEntry: Sendable {
             examples: ["larder update", "larder update example.com"],
             options: Option.update, run: UpdateCommand.run),
         CommandEntry(
+            name: "work", operands: "[URL...]", operandCount: 0...1000,
+            summary: "prefetch along with other machines that share a PostgreSQL",
+            examples: [
+                "larder work https://example.com/ --store postgres:///larder",
+                "larder work --store postgres:///larder",
+            ],
+            options: Option.work,
+            notes: [
+                """
+                With URLs it begins a visit of a site, or joins it; without, it joins whatever visits are shared, one after the
+                other. Each worker leases hosts, so that one of them at a time asks a host; limits hold for all together.
+                The last one publishes, and its report is of the whole visit.
+                """,
+                """
+                What a worker had that is stopped, killed or cut off goes to others: at once after Ctrl-C, else within 15
+                seconds. How pages are chosen is what the first said; the network's options are each worker's own.
+                See larder help postgres.
+                """,
+            ], run: WorkCommand.run),
+        CommandEntry(
             name: "plan", operands: "URL...", operandCount: 1...1000,
             summary: "estimate what a prefetch would fetch, by a few pages",
             examples: [
@@ -80,6 +100,20 @@ struct CommandEntry: Sendable {
             ],
             options: Option.serve,
             notes: [
+                """
+                The portal at the server's own address stocks, updates, pins, drops and removes too, by its own pages alone. With
+                --listen it wants the password that larder password sets; with --read-only it changes nothing.
+                """,
+                """
+                With --tls own it speaks https, by certificates that the larder's authority signs for this machine's names
+                and addresses: clients trust them that trust what larder ca --pem prints. --tls FILE shows a certificate of
+                your own. Other machines are shown one site (--at-root), or the portal: names below localhost are each
+                machine's own, and no others keep sites apart.
+                """,
+                """
+                With --bar each page that a browser shows has a bar: from when it is, its other visits, a search, and the way
+                to the portal, where the bar is switched off and on, too. No page can read it, or is changed by it.
+                """,
                 """
                 What servers are asked for by a policy or a rule is kept on top of the visit that is served, which stays
                 as it is; larder visits lists it, and larder rollback leaves it.
@@ -177,6 +211,18 @@ struct CommandEntry: Sendable {
             ],
             run: LogoutCommand.run),
         CommandEntry(
+            name: "password", operands: "", operandCount: 0...0,
+            summary: "set the password by which other machines get at the portal",
+            examples: ["larder password", "larder password --forget"],
+            options: [.store, .forget, .quiet],
+            notes: [
+                """
+                With larder serve --listen, the portal is shown to whoever says it, and nobody else; without one the portal is
+                not shown there. It is asked for in the terminal, or read from the standard input, and kept as its scrypt in a
+                file of the larder's. On loopback nobody needs it: the portal's own pages carry what an order has to come with.
+                """
+            ], run: PasswordCommand.run),
+        CommandEntry(
             name: "misses", operands: "", operandCount: 0...0,
             summary: "list what was asked of the server and is not held",
             examples: ["larder misses", "larder misses --json", "larder misses --clear"],
@@ -206,8 +252,12 @@ struct CommandEntry: Sendable {
                 a NEAR b are close to each other.
                 """,
                 """
-                What a prefetch, an update or an import brings is found when it has ended; what it had no time for, and what
-                servers loaded, when larder index has run. Exit status 1 says that nothing was found.
+                What a prefetch, an update or an import brings is found when it has ended; what it had no time for is read by the
+                first search, and what servers loaded when larder index has run. Exit status 1 says that nothing was found.
+                """,
+                """
+                The words of a page are those that it shows, with its title, its description and what stands for its pictures,
+                and where a browser showed it, what its scripts wrote; not those of <noscript>, nor of parts that are hidden.
                 """,
             ], run: SearchCommand.run),
         CommandEntry(
@@ -294,15 +344,19 @@ struct CommandEntry: Sendable {
         CommandEntry(
             name: "gc", operands: "", operandCount: 0...0,
             summary: "remove what nothing refers to, and what is beyond a size",
-            examples: ["larder gc", "larder gc --max-size 2G", "larder gc --max-size 2G --dry-run"],
-            options: [.store, .maxSize, .dryRun, .json, .quiet, .progress],
+            examples: [
+                "larder gc", "larder gc --max-size 2G", "larder gc --max-size 2G --dry-run",
+                "larder gc --compress",
+            ],
+            options: [.store, .maxSize, .compress.in(.general), .dryRun, .json, .quiet, .progress],
             notes: [
                 """
                 First visits that are not served go, the oldest first, then what was not served for the longest time;
                 never what is pinned. What is evicted is fetched again by the next prefetch of its site. k, M, G and T
                 are powers of 1000, kiB, MiB, GiB and TiB powers of 1024. Exit status 1 says that the larder is still
                 larger than that. --dry-run lists by name what would go, and takes nothing; it needs room for a copy of the
-                database in $TMPDIR.
+                database in $TMPDIR. --compress makes small what was kept as it came; what comes afterwards is made small by
+                whoever is told so, best by larder.json: see larder help config.
                 """
             ], run: GCCommand.run),
         CommandEntry(
@@ -379,7 +433,8 @@ struct CommandEntry: Sendable {
                 "larder export https://example.com/ example.wacz",
                 "larder export https://example.com/ example.warc.gz --visit 3 --verify",
                 "larder export https://example.com/ docs.warc.gz --include '/docs/**' --split 1G",
-                "larder export https://example.com/ stick/example/", "larder export https://example.com/ example.zim",
+                "larder export https://example.com/ stick/example/",
+                "larder export https://example.com/ example.zim",
                 "larder export https://example.com/docs/a.html a.html",
                 "larder export https://example.com/docs/a.html a.pdf",
             ],
@@ -429,6 +484,31 @@ struct CommandEntry: Sendable {
                 --flag=false on the command line takes it back. What a list says is replaced by who counts more, not added to.
                 """,
             ], run: ConfigCommand.run),
+        CommandEntry(
+            name: "store", operands: "copy FROM TO|status|migrate", operandCount: 1...3,
+            summary: "copy a larder, look how it is kept, bring it up to date",
+            examples: [
+                "larder store copy ~/.local/share/larder 'postgres://ann@db.example.com/larder'",
+                "larder store copy postgres://ann@db.example.com/larder backup/ --verify",
+                "larder store status --store postgres://ann@db.example.com/larder",
+                "larder store migrate --store postgres://ann@db.example.com/larder",
+            ],
+            options: [.store, .readBack, .compress.in(.general), .json, .quiet, .progress],
+            notes: [
+                """
+                A copy goes to where there is no larder yet. Each body is held against its digest before it goes, and with
+                --verify once more where it went; what is damaged is left out and told (exit status 1). It may be stopped or
+                killed at any moment: the same command goes on with it, and until it has ended nobody sees anything there.
+                """,
+                """
+                Sites, visits, responses, links, bodies, pins, settings and what servers noted go along, with their numbers.
+                Logins, the proxy's authority, the portal's password and the index of words are of the machine, and stay.
+                """,
+                """
+                migrate is for a larder in a PostgreSQL that an earlier larder made, and holds nobody up; a folder is brought
+                up to date by whatever opens it. Exit status 1 of status says that it is not up to date, or not whole.
+                """,
+            ], run: StoreCommand.run),
         CommandEntry(
             name: "sites", operands: "", operandCount: 0...0,
             summary: "print the names of the sites that are held",
@@ -511,10 +591,10 @@ extension CommandEntry {
         private var names: [String] {
             switch self {
             case .first: ["prefetch", "preload", "update", "serve", "open", "status"]
-            case .stock: ["login", "logout", "plan", "explain", "misses", "schedule"]
+            case .stock: ["work", "login", "logout", "password", "plan", "explain", "misses", "schedule"]
             case .read: ["search", "list", "show", "cat", "visits", "diff", "rollback", "sites"]
             case .bundles: ["check", "manifest"]
-            case .care: ["pin", "unpin", "pins", "gc", "drop", "remove", "fsck", "index"]
+            case .care: ["pin", "unpin", "pins", "gc", "drop", "remove", "fsck", "index", "store"]
             case .archives: ["export", "import"]
             case .proxy: ["proxy", "record", "replay", "ca"]
             case .machines: ["config", "completions", "manual", "demo", "help"]

@@ -40,7 +40,8 @@ struct Option: Sendable, Equatable {
     }
 
     static let store = Option(
-        name: "--store", value: "DIR", help: "the folder that holds the larder",
+        name: "--store", value: "DIR",
+        help: "the folder that holds the larder, or postgres://USER@HOST/DATABASE",
         standard: "$LARDER_STORE, else $XDG_DATA_HOME/larder, else ~/.local/share/larder",
         variable: "LARDER_STORE")
     static let quiet = Option(
@@ -96,6 +97,10 @@ struct Option: Sendable, Equatable {
     static let maxSize = Option(
         name: "--max-size", value: "SIZE", help: "how large the larder may be, such as 500M, 2G, 1.5GiB or 0",
         standard: "no limit")
+    static let compress = Option(
+        name: "--compress", value: nil,
+        help: "make what a folder keeps small by zstd: pages and scripts take a sixth of the room",
+        standard: nil, group: .held)
     static let dryRun = Option(
         name: "--dry-run", value: nil, help: "list what would go, and take nothing", standard: nil,
         place: .commandLine)
@@ -134,10 +139,16 @@ extension Option {
     static let prefetch: [Option] =
         [.store, .json, .quiet, .verbose, .progress, .base, .manifest, .strict]
         + scopeOptions + mannerOptions + renderOptions + heldOptions + networkOptions + identityOptions
+    static let work: [Option] =
+        [.store, .json, .quiet, .verbose, .progress, .strict, .stay]
+        + scopeOptions + mannerOptions + renderOptions + heldOptions.filter { $0.name != Option.maxSize.name }
+        + networkOptions + identityOptions
     /// How a site is prefetched is known from the last time.
     static let update: [Option] =
         [.store, .json, .quiet, .verbose, .progress, .strict]
-        + (mannerOptions + renderOptions).map { asBefore.contains($0) ? $0.otherwise("as the last time") : $0 }
+        + (mannerOptions + renderOptions).map {
+            asBefore.contains($0) ? $0.otherwise("as the last time") : $0
+        }
         + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
 
     static let preload: [Option] =
@@ -160,7 +171,9 @@ extension Option {
         .render, .browser, .renderTabs, .renderScroll, .renderTime, .renderDeep, .renderDark, .renderScript,
         .renderPictures, .steady, .viewport,
     ]
-    static let heldOptions: [Option] = [.fetchPolicy, .rule, .allowShrink, .noIndex, .maxSize.in(.held)]
+    static let heldOptions: [Option] = [
+        .fetchPolicy, .rule, .allowShrink, .noIndex, .maxSize.in(.held), .compress,
+    ]
     static let networkOptions: [Option] = [
         .proxy, .resolve, .ipv4, .ipv6, .authorities, .insecure, .allowPrivate,
     ]
@@ -199,7 +212,8 @@ extension Option {
         help: "compare how pages looked, where a prefetch kept that with --render-pictures", standard: nil)
     static let render = Option(
         name: "--render", value: "WHICH",
-        help: "which pages are shown in a browser: auto, a few of each kind whose scripts cannot be read through, "
+        help:
+            "which pages are shown in a browser: auto, a few of each kind whose scripts cannot be read through, "
             + "and more where that brings something; always; never",
         standard: "auto", group: .rendering)
     static let browser = Option(
@@ -209,23 +223,28 @@ extension Option {
         name: "--render-tabs", value: "N", help: "how many pages are shown at once",
         standard: "by cores and memory", group: .rendering)
     static let renderScroll = Option(
-        name: "--render-scroll", value: "N", help: "how many screens a page is scrolled, at most", standard: "20",
+        name: "--render-scroll", value: "N", help: "how many screens a page is scrolled, at most",
+        standard: "20",
         group: .rendering)
     static let renderTime = Option(
         name: "--render-time", value: "TIME", help: "how long one page may take", standard: "20s",
         group: .rendering)
     static let renderDeep = Option(
-        name: "--render-deep", value: nil, help: "open details, tabs and menus, and play films for their beginning",
+        name: "--render-deep", value: nil,
+        help: "open details, tabs and menus, and play films for their beginning",
         standard: nil, group: .rendering)
     static let renderDark = Option(
-        name: "--render-dark", value: nil, help: "see pages in dark colours too", standard: nil, group: .rendering)
+        name: "--render-dark", value: nil, help: "see pages in dark colours too", standard: nil,
+        group: .rendering)
     static let renderScript = Option(
         name: "--render-script", value: "FILE",
-        help: "run this script in pages that have come to rest; PATTERN=FILE for some of them", standard: "none",
+        help: "run this script in pages that have come to rest; PATTERN=FILE for some of them",
+        standard: "none",
         group: .rendering, repeats: true)
     static let viewport = Option(
         name: "--viewport", value: "LIST",
-        help: "how large the page is seen, and how else for a moment: 1280x900,390x844@3", standard: "1280x900",
+        help: "how large the page is seen, and how else for a moment: 1280x900,390x844@3",
+        standard: "1280x900",
         group: .rendering)
 
     static let renderPictures = Option(
@@ -312,6 +331,10 @@ extension Option {
             "serve a visit that has less than half of the pages of the one before, or a login in place of the site",
         standard: nil, group: .held)
 
+    static let stay = Option(
+        name: "--stay", value: nil,
+        help: "when nothing is left, wait until another visit is shared", standard: nil)
+
     static let proxy = Option(
         name: "--proxy", value: "URL",
         help: "go through this proxy: http://, https://, socks4a://, socks5h://",
@@ -383,7 +406,7 @@ extension Option {
     static let listen = Option(
         name: "--listen", value: "ADDRESS",
         help:
-            "the address to listen on, * for all; a mirror needs --at-root, a proxy --proxy-user",
+            "the address to listen on, * for all; a mirror needs --at-root or larder password, a proxy --proxy-user",
         standard: "loopback only")
     static let policy = Option(
         name: "--policy", value: "NAME",
@@ -404,6 +427,26 @@ extension Option {
     static let showPrivate = Option(
         name: "--show-private", value: nil,
         help: "with --listen, show other machines what was fetched with credentials, too", standard: nil)
+    static let readOnly = Option(
+        name: "--read-only", value: nil, help: "let nobody change anything by way of the portal",
+        standard: nil)
+    static let tls = Option(
+        name: "--tls", value: "own|FILE",
+        help:
+            "speak https: by the larder's own authority (larder ca), or with the certificate and key in FILE (PEM)",
+        standard: "http")
+    static let tlsKey = Option(
+        name: "--tls-key", value: "FILE", help: "the key of --tls FILE (PEM)",
+        standard: "in the file of --tls")
+    static let bar = Option(
+        name: "--bar", value: nil,
+        help: "have pages show a bar that says from when they are and leads to the portal", standard: nil)
+    static let openBrowser = Option(
+        name: "--open", value: nil, help: "show the portal in the browser, with an empty larder too",
+        standard: nil,
+        place: .commandLine)
+    static let forget = Option(
+        name: "--forget", value: nil, help: "take the password away", standard: nil, place: .commandLine)
     static let preloaded = Option(
         name: "--preload", value: "MANIFEST",
         help:
@@ -428,9 +471,12 @@ extension Option {
 
     static let serve: [Option] =
         [
-            .store, .port, .proxyPort, .proxyUser, .connectPort, .untouched, .atRoot, .listen, .policy,
+            .store, .port, .proxyPort, .proxyUser, .connectPort, .untouched, .atRoot, .listen, .tls, .tlsKey,
+            .policy,
             .rule.in(.general), .patience, .preloaded, .every, .base, .format,
-            .requisites, .verify, .memory, .maxSize, .noShim, .allowNetwork, .showPrivate, .quiet,
+            .requisites, .verify, .memory, .maxSize, .compress.in(.general), .noShim, .allowNetwork,
+            .showPrivate, .readOnly, .bar, .openBrowser,
+            .quiet,
         ] + networkOptions + identityOptions
 }
 
@@ -457,7 +503,7 @@ extension Option {
     static let pem = Option(name: "--pem", value: nil, help: "print the certificate alone, in PEM")
 
     private static let ofProxy: [Option] =
-        [.into, .rule.in(.general), .maxSize, .memory, .untouched, .verify, .quiet]
+        [.into, .rule.in(.general), .maxSize, .compress.in(.general), .memory, .untouched, .verify, .quiet]
         + networkOptions + identityOptions
     static let proxying: [Option] =
         [
@@ -465,7 +511,8 @@ extension Option {
             .patience,
         ] + ofProxy
     static let record: [Option] = [.store, .policy.otherwise("protocol")] + ofProxy
-    static let replay: [Option] = [.store] + ofProxy.filter { ![.into, .maxSize].contains($0) }
+    static let replay: [Option] =
+        [.store] + ofProxy.filter { ![.into, .maxSize, .compress.in(.general)].contains($0) }
     static let authority: [Option] = [.store, .pem, .json]
     static let login: [Option] = [.store, .browser.in(.general), .json, .quiet, .proxy, .resolve, .insecure]
 }
@@ -479,24 +526,34 @@ extension Option {
     static let split = Option(
         name: "--split", value: "SIZE", help: "begin another WARC when one is so large", standard: "one file")
     static let privateToo = Option(
-        name: "--private", value: nil, help: "export too what was fetched with a login or with cookies", standard: nil)
+        name: "--private", value: nil,
+        help: "export too what was fetched with a login or with cookies, and fields that set cookies",
+        standard: nil)
     static let noScripts = Option(
         name: "--no-scripts", value: nil, help: "of a page in one file: leave its scripts out", standard: nil)
     static let dark = Option(
         name: "--dark", value: nil, help: "of a PDF or PNG: show the page in dark colours", standard: nil)
     static let oneViewport = Option(
-        name: "--viewport", value: "SIZE", help: "of a PDF or PNG: the window, such as 390x844@3", standard: "1280x900")
+        name: "--viewport", value: "SIZE", help: "of a PDF or PNG: the window, such as 390x844@3",
+        standard: "1280x900")
     static let readBack = Option(
         name: "--verify", value: nil, help: "read back what was written, and compare it with what is held",
         standard: nil)
     static let sign = Option(
-        name: "--sign", value: nil, help: "sign a WACZ with the larder's own key, which is made at the first time",
+        name: "--sign", value: nil,
+        help: "sign a WACZ with the larder's own key, which is made at the first time",
         standard: nil)
     static let intoSite = Option(
-        name: "--site", value: "NAME", help: "the site that gets the visit", standard: "the first page in the archives")
+        name: "--site", value: "NAME", help: "the site that gets the visit",
+        standard: "the first page in the archives")
     static let folderAddress = Option(
         name: "--url", value: "URL", help: "the address that a folder or a saved page had",
         standard: "what it says itself")
+
+    static let growth = Option(
+        name: "--growth", value: "SIZE",
+        help: "how much more than 200 times its size an archive may become",
+        standard: "512MiB, or a quarter of what the disk has left")
 
     static let export: [Option] = [
         .store, .archiveFormat, .visit, .include.in(.general), .exclude.in(.general), .privateToo, .split,
@@ -504,14 +561,16 @@ extension Option {
         .dark, .readBack, .sign, .json, .quiet, .progress,
     ]
     static let importing: [Option] = [
-        .store, .intoSite, .folderAddress, .noIndex.in(.general), .json, .quiet, .progress,
+        .store, .intoSite, .folderAddress, .growth, .noIndex.in(.general), .compress.in(.general),
+        .json, .quiet, .progress,
     ]
 }
 
 /// What `search` and `index` understand beside what others do.
 extension Option {
     static let noIndex = Option(
-        name: "--no-index", value: nil, help: "do not make what came to be found by larder search", standard: nil,
+        name: "--no-index", value: nil, help: "do not make what came to be found by larder search",
+        standard: nil,
         group: .held)
     static let inSite = Option(name: "--site", value: "SITE", help: "only this site", standard: "all")
     static let limit = Option(name: "--limit", value: "N", help: "the most hits", standard: "10")
@@ -529,7 +588,8 @@ extension Option {
         repeats: true)
     static let renderOffline = Option(
         name: "--render", value: nil,
-        help: "with --offline: open pages in a browser too, which reaches nothing but the larder", standard: nil)
+        help: "with --offline: open pages in a browser too, which reaches nothing but the larder",
+        standard: nil)
     static let renderPages = Option(
         name: "--render-pages", value: "N", help: "with --render: how many, some of each kind; 0 opens all",
         standard: "60")

@@ -15,7 +15,8 @@ enum ProgressBlock: Equatable {
     /// - Parameters:
     ///   - waited: how long ago the figures came.
     ///   - notice: what has to be known besides, such as that it is stopping.
-    func lines(width: Int, height: Int, waited: Duration, isColored: Bool, notice: String? = nil) -> [String] {
+    func lines(width: Int, height: Int, waited: Duration, isColored: Bool, notice: String? = nil) -> [String]
+    {
         // The last column stays free: some terminals wrap when it is written to.
         let room = max(1, width - 1)
         var lines =

@@ -2,9 +2,9 @@ internal import Glibc
 internal import Synchronization
 internal import System
 
-/// Signals as events. SIGINT, SIGTERM and the SIGHUP of a terminal that goes: the first asks the command to stop, the
-/// second ends it at once. SIGHUP, once somebody waits for it, asks it to look again. While another command runs on larder's behalf, all of
-/// them are that one's.
+/// Signals as events. SIGINT, SIGTERM and the SIGHUP of a terminal that goes: the first asks the command to
+/// stop, the second ends it at once. SIGHUP, once somebody waits for it, asks it to look again. While another
+/// command runs on larder's behalf, all of them are that one's.
 final class Signals: Sendable {
     static let shared = Signals()
 
@@ -55,7 +55,8 @@ final class Signals: Sendable {
         sigaction(number, &action, nil)
     }
 
-    /// From here on signals neither stop nor end larder: they are passed on to a command that it is about to run.
+    /// From here on signals neither stop nor end larder: they are passed on to a command that it is about to
+    /// run.
     func beginPassing() {
         passing.withLock { $0 = Passing() }
     }

@@ -11,7 +11,8 @@ import Web
     // MARK: - Names
 
     @Test(arguments: [
-        ("index.html", "/"), ("a/index.html", "/a/"), ("a b.html", "/a%20b.html"), ("café.html", "/caf%C3%A9.html"),
+        ("index.html", "/"), ("a/index.html", "/a/"), ("a b.html", "/a%20b.html"),
+        ("café.html", "/caf%C3%A9.html"),
         ("i@2x.png", "/i@2x.png"), ("p%41.html", "/p%2541.html"), ("100%", "/100%25"), ("x#y", "/x%23y"),
         ("a\\b", "/a%5Cb"), ("list.php.html", "/list.php"), ("%2e%2e", "/%252e%252e"),
     ])
@@ -21,7 +22,8 @@ import Web
 
     @Test(arguments: [
         ("page?q=1&r=2", "/page?q=1&r=2"), ("page?q=1.html", "/page?q=1"), ("s.css?v=1.css", "/s.css?v=1"),
-        ("s.css%3Fv=1.css", "/s.css?v=1"), ("page@q=1&r=2.html", "/page?q=1&r=2"), ("go?to=%2Fa%2Fb", "/go?to=/a/b"),
+        ("s.css%3Fv=1.css", "/s.css?v=1"), ("page@q=1&r=2.html", "/page?q=1&r=2"),
+        ("go?to=%2Fa%2Fb", "/go?to=/a/b"),
         ("index.html?x=1", "/?x=1"), ("caf%C3%A9.html", "/caf%C3%A9.html"), ("i@2x.png", "/i@2x.png"),
     ])
     func `a name of a mirror has the query in it`(name: String, target: String) {
@@ -82,8 +84,13 @@ import Web
         }
     }
 
-    private func take(_ file: String, at base: String? = nil) throws -> ImportReport {
+    private func take(
+        _ file: String, at base: String? = nil, limits: ArchiveLimits = ArchiveLimits(),
+        leastRoom: Int64 = 0
+    ) throws -> ImportReport {
         var plan = ImportPlan(site.folder, paths: [home.file(file)])
+        plan.limits = limits
+        plan.leastRoom = leastRoom
         plan.base = base.flatMap { WebURL($0) }
         return try Import(plan, Interruption(), now: HeldSite.time).run(now: HeldSite.time)
     }
@@ -99,7 +106,8 @@ import Web
         var held: [String: String] = [:]
         for row in rows {
             let body = try row.response.body.flatMap { try reader.content(of: $0)?.load() }
-            held[row.response.href] = body.map { String(decoding: $0, as: UTF8.self) } ?? "\(row.response.status)"
+            held[row.response.href] =
+                body.map { String(decoding: $0, as: UTF8.self) } ?? "\(row.response.status)"
         }
         return held
     }
@@ -122,7 +130,9 @@ import Web
         )
         #expect(held["https://example.com/s.css?v=1"] == "b{background:url(i.png)}")
         #expect(held["https://example.com/a/page?q=1"] == "<title>Q</title><a href=\"/\">up</a>")
-        #expect(held["https://example.com/a/"] == "<title>A</title><script src=\"https://cdn.test/x.js\"></script>")
+        #expect(
+            held["https://example.com/a/"]
+                == "<title>A</title><script src=\"https://cdn.test/x.js\"></script>")
         #expect(held.count == 6)
     }
 
@@ -130,8 +140,10 @@ import Web
         try write([
             "w/example.com/index.html": "<a href=page.html>p</a>",
             "w/example.com/index.html.orig": "<a href=/page>p</a>",
-            "w/example.com/page.html": "<title>P</title>", "w/example.com/page.orig": "<title>P</title><!-- -->",
-            "w/example.com/x.css?v.css": "a", "w/example.com/x.css?vorig": "b", "w/example.com/real.orig": "r",
+            "w/example.com/page.html": "<title>P</title>",
+            "w/example.com/page.orig": "<title>P</title><!-- -->",
+            "w/example.com/x.css?v.css": "a", "w/example.com/x.css?vorig": "b",
+            "w/example.com/real.orig": "r",
         ])
         #expect(try take("w").refusedCount == 0)
         let held = try held()
@@ -142,17 +154,22 @@ import Web
     }
 
     @Test func `pages say over which protocol and port their host was asked`() throws {
-        try write(["w/example.com/index.html": "<title>x</title>http://example.com:8080/x http://example.com:8080/y"])
+        try write([
+            "w/example.com/index.html": "<title>x</title>http://example.com:8080/x http://example.com:8080/y"
+        ])
         let report = try take("w")
         #expect(report.site == "http://example.com:8080/" && report.doubtfulCount == 0)
         try write(["v/other.test/index.html": "<title>x</title>"])
         let other = try take("v")
-        #expect(other.site == "https://other.test/" && other.doubtful.first?.reason.contains("https is taken") == true)
+        #expect(
+            other.site == "https://other.test/"
+                && other.doubtful.first?.reason.contains("https is taken") == true)
     }
 
     @Test func `a site's own folder answers as a web server has it answer`() throws {
         try write([
-            "b/index.html": "<title>x</title><a href=docs>d</a><a href=/about>a</a><a href=/docs/index.html>i</a>",
+            "b/index.html":
+                "<title>x</title><a href=docs>d</a><a href=/about>a</a><a href=/docs/index.html>i</a>",
             "b/docs/index.html": "<title>d</title>", "b/about.html": "<title>a</title>", "b/data.json": "{}",
         ])
         let report = try take("b", at: "https://example.com/base/")
@@ -161,14 +178,16 @@ import Web
         #expect(held["https://example.com/base/docs"] == "301" && held["https://example.com/about"] == nil)
         #expect(held["https://example.com/base/"]?.hasPrefix("<title>x</title><a href=docs>") == true)
         #expect(try take("b", at: "https://root.test/").responses == 7)
-        held = try #require(try? StoreReader(site.folder).sites().map(\.name).reduce(into: [:]) { $0[$1] = "" })
+        held = try #require(
+            try? StoreReader(site.folder).sites().map(\.name).reduce(into: [:]) { $0[$1] = "" })
         #expect(Set(held.keys) == ["https://example.com/base/", "https://root.test/"])
         #expect(throws: ArchiveError.self) { try take("b") }
     }
 
     @Test func `an address without a slash is a folder's, and what a server hides is left out`() throws {
         try write([
-            "b/index.html": "<title>x</title>", "b/.env": "secret", "b/.git/config": "x", "b/.well-known/a.txt": "a",
+            "b/index.html": "<title>x</title>", "b/.env": "secret", "b/.git/config": "x",
+            "b/.well-known/a.txt": "a",
         ])
         let report = try take("b", at: "https://example.com/docs")
         #expect(report.site == "https://example.com/docs/" && report.refused.count == 2)
@@ -199,7 +218,8 @@ import Web
         #expect(single.site == "https://other.test/x" && single.responses == 3 && single.isComplete)
     }
 
-    @Test(arguments: [ArchiveForm.folder, .zip, .tar]) func `what larder has written as files is taken in again`(
+    @Test(arguments: [ArchiveForm.folder, .zip, .tar])
+    func `what larder has written as files is taken in again`(
         form: ArchiveForm
     ) throws {
         var old = HeldSite.Answer(path: "/old", status: 301)
@@ -227,6 +247,23 @@ import Web
 
     // MARK: - Hostile ones
 
+    @Test(
+        arguments: [
+            (nil, nil, 512 << 20), (nil, 1 << 40, 512 << 20), (nil, 400, 100), (7, 4, 7),
+            (1 << 40, 4, 1 << 40),
+        ] as [(Int64?, Int64?, Int)])
+    func `an archive becomes no larger than the disk can spare, or somebody allows`(
+        allowed: Int64?, room: Int64?, allowance: Int
+    ) {
+        #expect(ArchiveLimits(allowing: allowed, room: room).allowance == allowance)
+    }
+
+    @Test func `an import ends before it fills the disk, and leaves nothing`() throws {
+        try write(["h/example.com/index.html": "<title>x</title>"])
+        #expect(throws: ArchiveError.self) { try take("h", leastRoom: .max) }
+        #expect(try !StoreReader(site.folder).holdsAnything())
+    }
+
     @Test func `links out of a folder, pipes and sparse files are told and left`() throws {
         try write(["h/example.com/index.html": "<title>x</title>", "secret": "s"])
         #expect(symlink(home.file("secret"), home.file("h/example.com/s.html")) == 0)
@@ -238,13 +275,17 @@ import Web
         #expect(truncate(home.file("h/example.com/large.bin"), 1 << 40) == 0)
         try home.write("", to: "h/example.com/sparse.bin")
         #expect(truncate(home.file("h/example.com/sparse.bin"), 1 << 30) == 0)
-        let report = try take("h")
+        var limits = ArchiveLimits()
+        limits.allowance = 1 << 20
+        let report = try take("h", limits: limits)
         #expect(report.responses == 2 && report.refusedCount == 6, "\(report)")
         let told = Set(report.refused.map(\.reason))
         #expect(
             told == [
-                "it is a link out of the folder", "it is a link to a folder", "it is a link that leads nowhere",
-                "it is no ordinary file", "it is over 8589934592 bytes", "it is over 200 times what stands on the disk",
+                "it is a link out of the folder", "it is a link to a folder",
+                "it is a link that leads nowhere",
+                "it is no ordinary file", "it is over 8589934592 bytes",
+                "it becomes over 200 times as large, and 1048576 bytes more",
             ])
     }
 
@@ -268,12 +309,14 @@ import Web
         let lines = (0..<400).map { "{\"url\":\"https://example.com/\($0)" + line }.joined()
         try write([
             "m/~larder.jsonl":
-                "{\"format\":\"larder-folder-1\",\"site\":\"x\",\"start\":\"https://example.com/0\"}\n" + lines
+                "{\"format\":\"larder-folder-1\",\"site\":\"x\",\"start\":\"https://example.com/0\"}\n"
+                + lines
         ])
         try home.write([UInt8](repeating: 0x61, count: 1 << 20), to: "m/a.html")
         let report = try take("m")
         #expect(
-            (60...80).contains(report.responses) && report.responses + report.refusedCount == 400, "\(report.responses)"
+            (60...80).contains(report.responses) && report.responses + report.refusedCount == 400,
+            "\(report.responses)"
         )
     }
 

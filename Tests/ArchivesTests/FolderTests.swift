@@ -7,7 +7,8 @@ import Web
 @testable import Archives
 
 @Suite struct FolderTests {
-    private static func name(_ address: String, _ type: String? = "text/html", among others: [String] = []) throws
+    private static func name(_ address: String, _ type: String? = "text/html", among others: [String] = [])
+        throws
         -> String
     {
         var names = FolderNames(start: try #require(WebURL("https://example.com/")))
@@ -16,15 +17,20 @@ import Web
     }
 
     @Test(arguments: [
-        ("https://example.com/", "text/html", "index.html"), ("https://example.com/a/", "text/html", "a/index.html"),
-        ("https://example.com/a", "text/html", "a.html"), ("https://example.com/a.php", "text/html", "a.php.html"),
+        ("https://example.com/", "text/html", "index.html"),
+        ("https://example.com/a/", "text/html", "a/index.html"),
+        ("https://example.com/a", "text/html", "a.html"),
+        ("https://example.com/a.php", "text/html", "a.php.html"),
         ("https://example.com/b.min.js", "text/javascript", "b.min.js"),
         ("https://example.com/x.HTM", "text/html", "x.HTM"),
-        ("https://example.com/LICENSE", "text/plain", "LICENSE.txt"), ("https://example.com/a.c", "text/plain", "a.c"),
+        ("https://example.com/LICENSE", "text/plain", "LICENSE.txt"),
+        ("https://example.com/a.c", "text/plain", "a.c"),
         ("https://cdn.test/x.css", "text/css", "~web/cdn.test/x.css"),
         ("http://cdn.test:8080/x.css", "text/css", "~web/http_cdn.test_8080/x.css"),
     ])
-    func `a plain address keeps its name, with the suffix of its type`(address: String, type: String, name: String)
+    func `a plain address keeps its name, with the suffix of its type`(
+        address: String, type: String, name: String
+    )
         throws
     {
         #expect(try Self.name(address, type) == name)
@@ -43,20 +49,24 @@ import Web
         let name = try Self.name(address)
         #expect(name.hasSuffix(".html") && name.utf8.count <= 200)
         for segment in name.split(separator: "/", omittingEmptySubsequences: false) {
-            #expect(!segment.isEmpty && !segment.hasPrefix(".") && !segment.hasSuffix(".") && segment.utf8.count <= 90)
+            #expect(
+                !segment.isEmpty && !segment.hasPrefix(".") && !segment.hasSuffix(".")
+                    && segment.utf8.count <= 90)
             #expect(segment.utf8.allSatisfy { $0.isASCIIAlphanumeric || "-._~".utf8.contains($0) }, "\(name)")
         }
         #expect(try name != Self.name(address + "x"))
     }
 
     @Test(arguments: [
-        ["https://example.com/a", "https://example.com/a.html"], ["https://example.com/A", "https://example.com/a"],
+        ["https://example.com/a", "https://example.com/a.html"],
+        ["https://example.com/A", "https://example.com/a"],
         ["https://example.com/a.html", "https://example.com/a.html/b"],
         ["https://example.com/a?x", "https://example.com/a?X"],
         ["https://example.com/a/", "https://example.com/a/index.html"],
     ])
-    func `no two addresses get one file, on a system that does not tell cases apart either`(addresses: [String]) throws
-    {
+    func `no two addresses get one file, on a system that does not tell cases apart either`(
+        addresses: [String]
+    ) throws {
         let names = try addresses.map { try Self.name($0, among: addresses) }
         #expect(Set(names.map { $0.lowercased() }).count == addresses.count)
         for name in names { #expect(!names.contains { $0.hasPrefix(name + "/") }) }
@@ -93,20 +103,25 @@ import Web
         let report = try site.export("out/", .folder)
         #expect(report.isVerified == true)
         #expect(report.responses == 5 && report.leftOutByForm == 1)
-        let home = String(decoding: try WholeFile.read(site.home.file("out/index.html"), atMost: 9999), as: UTF8.self)
+        let home = String(
+            decoding: try WholeFile.read(site.home.file("out/index.html"), atMost: 9999), as: UTF8.self)
         let style = try #require(site.home.names(in: "out").first { $0.hasSuffix(".css") })
         for part in [
-            "href=\"./\"", "href=\"\(style)\"", "data-hash=", "href=\"docs/two.html#part\"", "href=\"docs/two.html\"",
+            "href=\"./\"", "href=\"\(style)\"", "data-hash=", "href=\"docs/two.html#part\"",
+            "href=\"docs/two.html\"",
             "href=\"https://elsewhere.test/\"", "src=\"https://example.com/gone.png\"",
         ] {
             #expect(home.contains(part), "\(part) in \(home)")
         }
         #expect(home.hasPrefix("\u{FEFF}<!doctype"))
-        let sheet = String(decoding: try WholeFile.read(site.home.file("out/\(style)"), atMost: 9999), as: UTF8.self)
+        let sheet = String(
+            decoding: try WholeFile.read(site.home.file("out/\(style)"), atMost: 9999), as: UTF8.self)
         #expect(sheet == "b{background:url(i.png)}")
-        let two = String(decoding: try WholeFile.read(site.home.file("out/docs/two.html"), atMost: 9999), as: UTF8.self)
+        let two = String(
+            decoding: try WholeFile.read(site.home.file("out/docs/two.html"), atMost: 9999), as: UTF8.self)
         #expect(two == "<a href=../index.html>home</a>")
-        let old = String(decoding: try WholeFile.read(site.home.file("out/old.html"), atMost: 9999), as: UTF8.self)
+        let old = String(
+            decoding: try WholeFile.read(site.home.file("out/old.html"), atMost: 9999), as: UTF8.self)
         #expect(old.contains("url=docs/two.html"))
         let missing = String(
             decoding: try WholeFile.read(site.home.file("out/~missing.txt"), atMost: 9999), as: UTF8.self)
@@ -119,10 +134,13 @@ import Web
         #expect(try site.export("out.zip", .zip).isVerified == true)
         let names = try ZipFile(site.home.file("out.zip")).entries.map(\.name)
         #expect(
-            Set(names).isSuperset(of: ["index.html", "docs/two.html", "old.html", "i.png", ".nojekyll", "~missing.txt"])
+            Set(names).isSuperset(of: [
+                "index.html", "docs/two.html", "old.html", "i.png", ".nojekyll", "~missing.txt",
+            ])
         )
         guard WholeFile.isThere("/usr/bin/unzip") else { return }
-        let ending = try ChildProcess("/usr/bin/unzip", ["-t", site.home.file("out.zip")], environment: [:]).wait()
+        let ending = try ChildProcess("/usr/bin/unzip", ["-t", site.home.file("out.zip")], environment: [:])
+            .wait()
         #expect(ending.status == 0, "\(ending)")
     }
 }

@@ -22,7 +22,8 @@ import Web
             case .response(let response):
                 let body = try response.body?.content?.load() ?? []
                 let type = response.fields["Content-Type"] ?? "-"
-                told.append("\(response.url) \(response.status) \(type) \(String(decoding: body, as: UTF8.self))")
+                told.append(
+                    "\(response.url) \(response.status) \(type) \(String(decoding: body, as: UTF8.self))")
             case .fault(let fault): told.append(fault.reason)
             case .revisit, .other: told.append("?")
             }
@@ -50,17 +51,21 @@ import Web
                 Self.entry(#"{"mimeType": "image/png", "text": "b25l", "encoding": "base64"}"#),
                 Self.entry(#"{"mimeType": "image/png", "size": 70}"#), Self.entry("{}", status: 0),
                 Self.entry("{}", status: 301, headers: #"{"name": "Location", "value": "/x"}"#),
-                Self.entry(#"{"mimeType": "image/png", "text": "?", "encoding": "base64"}"#), "{}", "{\"request\": 1}"))
+                Self.entry(#"{"mimeType": "image/png", "text": "?", "encoding": "base64"}"#), "{}",
+                "{\"request\": 1}"))
         #expect(
             all == [
                 "http://a.test/ 200 text/html; charset=utf-8 <p>{}[]\"ä", "http://a.test/ 200 image/png one",
-                "its body is not in it: have it saved with content", "it was not answered", "http://a.test/ 301 - ",
-                "its body is no base64", "it has no request or no response", "it has no request or no response",
+                "its body is not in it: have it saved with content", "it was not answered",
+                "http://a.test/ 301 - ",
+                "its body is no base64", "it has no request or no response",
+                "it has no request or no response",
             ])
     }
 
     @Test(arguments: [
-        "", "[]", "{", "null", "{}}", "{\"log\": {\"entries\": [{\"a\": 1", "{]", "{\"log\": {\"entries\": 5}}",
+        "", "[]", "{", "null", "{}}", "{\"log\": {\"entries\": [{\"a\": 1", "{]",
+        "{\"log\": {\"entries\": 5}}",
     ])
     func `what is no HAR, or breaks off, comes to an end`(text: String) throws {
         #expect(try told(text).count <= 1)
@@ -69,7 +74,9 @@ import Web
     @Test func `wherever it breaks off, that is told`() throws {
         let text = Array(Self.har(Self.entry("{}"), Self.entry("{}")).utf8)
         for count in 1..<text.count - 1 {
-            #expect(try told(String(decoding: text[..<count], as: UTF8.self)).last?.contains("it ") == true, "\(count)")
+            #expect(
+                try told(String(decoding: text[..<count], as: UTF8.self)).last?.contains("it ") == true,
+                "\(count)")
         }
     }
 }

@@ -21,7 +21,9 @@ struct HeldSite {
         var variant = ""
         var flags: ResponseFlags = []
 
-        static func page(_ path: String, _ text: String) -> Answer { Answer(path: path, body: Array(text.utf8)) }
+        static func page(_ path: String, _ text: String) -> Answer {
+            Answer(path: path, body: Array(text.utf8))
+        }
 
         static func file(_ path: String, _ type: String, _ bytes: [UInt8]) -> Answer {
             Answer(path: path, type: type, body: bytes, role: 1)
@@ -55,11 +57,14 @@ struct HeldSite {
         for (name, value) in answer.fields { fields.append(name, value) }
         let body: NewResponse.Body =
             try answer.body.map { bytes in
-                guard let url = WebURL("https://example.com\(answer.path)") else { throw TestError("no address") }
+                guard let url = WebURL("https://example.com\(answer.path)") else {
+                    throw TestError("no address")
+                }
                 let reading = LinkScanner().read(bytes.span, of: url, as: fields.contentType)
                 return .new(
                     try NewBody(
-                        .bytes(bytes), form: reading.form, title: reading.table.title, links: reading.table.encoded(),
+                        .bytes(bytes), form: reading.form, title: reading.table.title,
+                        links: reading.table.encoded(),
                         in: folder))
             } ?? .none
         var new = NewResponse(
@@ -89,7 +94,9 @@ struct HeldSite {
     }
 
     /// Takes files of this one's home in.
-    func take(_ files: [String], site: String? = nil, limits: ArchiveLimits = ArchiveLimits()) throws -> ImportReport {
+    func take(_ files: [String], site: String? = nil, limits: ArchiveLimits = ArchiveLimits()) throws
+        -> ImportReport
+    {
         var plan = ImportPlan(folder, paths: files)
         plan.site = site
         plan.limits = limits

@@ -20,7 +20,8 @@ import Web
             case .response(let response):
                 let body = try response.body?.content?.load() ?? []
                 let type = response.fields["Content-Type"] ?? "-"
-                told.append("\(response.url) \(type) \(String(decoding: body, as: UTF8.self).debugDescription)")
+                told.append(
+                    "\(response.url) \(type) \(String(decoding: body, as: UTF8.self).debugDescription)")
             case .fault(let fault): told.append(fault.reason)
             case .revisit, .other: told.append("?")
             }
@@ -28,7 +29,9 @@ import Web
         return told
     }
 
-    private static func message(_ parts: String..., boundary: String = "=_b", end: String = "\n--=_b--\n") -> String {
+    private static func message(_ parts: String..., boundary: String = "=_b", end: String = "\n--=_b--\n")
+        -> String
+    {
         """
         From: <Saved by Blink>
         Snapshot-Content-Location: http://a.test/page
@@ -90,13 +93,19 @@ import Web
 
     @Test(arguments: [
         ("Content-Location: http://a.test/x\nContent-Transfer-Encoding: base64\n\n?", "it is no base64"),
-        ("Content-Location: http://a.test/x\nContent-Transfer-Encoding: base64\n\nb25l=\nb25l", "it is no base64"),
+        (
+            "Content-Location: http://a.test/x\nContent-Transfer-Encoding: base64\n\nb25l=\nb25l",
+            "it is no base64"
+        ),
         ("Content-Location: file:///etc/passwd\n\nx", "it has no address over http or https"),
         (
             "Content-Location: http://a.test/x\nContent-Type: multipart/mixed; boundary=x\n\n--x\n\n--x--",
             "it has parts of its own"
         ),
-        ("Content-Location: http://a.test/x\n\n" + String(repeating: "x", count: 2000), "it is over 1000 bytes"),
+        (
+            "Content-Location: http://a.test/x\n\n" + String(repeating: "x", count: 2000),
+            "it is over 1000 bytes"
+        ),
         (
             "Content-Location: http://a.test/" + String(repeating: "x", count: 70000) + "\n\nx",
             "it has no head that could be read"
@@ -111,13 +120,15 @@ import Web
     }
 
     @Test func `a boundary that lies, or none, comes to an end`() throws {
-        let whole = Self.message("Content-Location: http://a.test/x\n\nx", "Content-Location: http://a.test/y\n\ny")
+        let whole = Self.message(
+            "Content-Location: http://a.test/x\n\nx", "Content-Location: http://a.test/y\n\ny")
         #expect(try told(whole).count == 2)
         let bytes = Array(whole.utf8)
         let head = whole.utf8.count - 90
         for count in head..<bytes.count - 4 {
             #expect(
-                try told(String(decoding: bytes[..<count], as: UTF8.self)).last?.contains("it ") == true, "\(count)")
+                try told(String(decoding: bytes[..<count], as: UTF8.self)).last?.contains("it ") == true,
+                "\(count)")
         }
         #expect(try told(Self.message("x", boundary: "")).first == "it is no MHTML: it has no parts")
         #expect(try told(Self.message("x", boundary: "other")).first == "it breaks off: it has no part")
@@ -127,7 +138,8 @@ import Web
         let part = "\n--=_b\nContent-Location: http://a.test/../../etc/%00\u{1}x\n\ny"
         let all = try told(
             Self.message(
-                "Content-Location: http://a.test/x\n\nx", end: String(repeating: part, count: 10_000) + "\n--=_b--\n"))
+                "Content-Location: http://a.test/x\n\nx",
+                end: String(repeating: part, count: 10_000) + "\n--=_b--\n"))
         #expect(all.count == 10_001)
         #expect(all.last == "http://a.test/etc/%00%01x - \"y\"")
     }
@@ -135,7 +147,8 @@ import Web
     @Test(arguments: [
         "", "a", "--=_b", "a\r\nb", "a\nb\rc", "\r\n", "\r\n\r\n", "a ", "a \r\n \t\r\n", "=", "=3D", "-",
         "\n-\n--x\r\n--y",
-        String(repeating: "long ", count: 100), String(repeating: "-", count: 300), "\0\u{1}ä\u{2603}", "ends\n",
+        String(repeating: "long ", count: 100), String(repeating: "-", count: 300), "\0\u{1}ä\u{2603}",
+        "ends\n",
     ])
     func `every byte comes back from what is quoted`(text: String) throws {
         let quoted = QuotedPrintable.encode(Array(text.utf8))
@@ -150,7 +163,9 @@ import Web
 
     @Test func `a page goes out with what it needs, and comes in as that`() throws {
         let site = try HeldSite([
-            .page("/", "<title>Ein Märchen</title><img src=i.png><link rel=stylesheet href=/s.css><a href=/b>b</a>"),
+            .page(
+                "/",
+                "<title>Ein Märchen</title><img src=i.png><link rel=stylesheet href=/s.css><a href=/b>b</a>"),
             .page("/b", "not of it"), .file("/i.png", "image/png", [UInt8](0...255)),
             .file("/s.css", "text/css; charset=utf-8", Array("b{background:url(j.png)}\n/* ä */".utf8)),
             .file("/j.png", "image/png", [7, 8, 9]),

@@ -24,20 +24,29 @@ import Web
 
     @Test(arguments: [
         ("<a href=/b#c>b</a>", "<a href=https://example.com/b#c>"), ("<a href=/#c>b</a>", "<a href=#c>"),
-        ("<a href=#c>b</a>", "<a href=#c>"), ("<base href=/x/><a href=y>", "<a href=https://example.com/x/y>"),
+        ("<a href=#c>b</a>", "<a href=#c>"),
+        ("<base href=/x/><a href=y>", "<a href=https://example.com/x/y>"),
         ("<base href=/x/><a href=y>", "<base href=#>"),
         ("<img src=/i.png>", "<img src=\"data:image/png;base64,AQID\">"),
-        ("<img src=/none.png>", "<img src=about:invalid>"), ("<script src=/none.js></script>", "src=about:invalid>"),
+        ("<img src=/none.png>", "<img src=about:invalid>"),
+        ("<script src=/none.js></script>", "src=about:invalid>"),
         ("<iframe src=/none></iframe>", "<iframe src=about:blank>"),
         ("<link rel=preconnect href=//else.test>", "href=data:,>"),
         ("<link rel=preload as=image href=/i.png>", "href=data:,>"),
         ("<link rel=preload as=style onload=x() href=/s.css>", "onload=x() href=data:text/css,b{}>"),
         ("<meta http-equiv=refresh content='3;url=/b'>", "content='3;url=#'"),
-        ("<meta http-equiv=content-security-policy content=x>", "http-equiv=original-content-policy content=x"),
+        (
+            "<meta http-equiv=content-security-policy content=x>",
+            "http-equiv=original-content-policy content=x"
+        ),
         ("<script integrity=sha256-x src=/s.js></script>", "<script data-hash=sha256-x src="),
-        ("<form action=/f>", "<form action=https://example.com/f>"), ("<img src=/big.png>", "<img src=about:invalid>"),
+        ("<form action=/f>", "<form action=https://example.com/f>"),
+        ("<img src=/big.png>", "<img src=about:invalid>"),
         ("<p style=\"background: url('/i.png')\">", "url('data:image/png;base64,AQID')"),
-        ("<img srcset='/i.png 1x,/none.png 2x'>", "<img srcset='data:image/png;base64,AQID 1x,about:invalid 2x'>"),
+        (
+            "<img srcset='/i.png 1x,/none.png 2x'>",
+            "<img srcset='data:image/png;base64,AQID 1x,about:invalid 2x'>"
+        ),
     ])
     func `each link leads to what is in the file, or to where it was`(page: String, expected: String) throws {
         let (text, _) = try Self.document(
@@ -65,20 +74,25 @@ import Web
         ) { $0.pageLimits.body = 4000 }
         #expect(report.missing.map(\.url) == ["https://example.com/n", "https://example.com/none.png"])
         #expect(report.missing.map(\.neededBy) == ["https://example.com/s.css", "https://example.com/"])
-        #expect(report.tooLarge == [.init(url: "https://example.com/big.png", byteCount: 5000)] && !report.isComplete)
+        #expect(
+            report.tooLarge == [.init(url: "https://example.com/big.png", byteCount: 5000)]
+                && !report.isComplete)
     }
 
     @Test func `sheets that import each other, and frames that show each other, come to an end`() throws {
         let (text, report) = try Self.document(
             "<!doctype html><link rel=stylesheet href=/a.css><iframe src=/f></iframe>",
             [
-                Self.css("/a.css", "@import '/b.css';@import '/a.css';a{}"), Self.css("/b.css", "@import '/a.css';b{}"),
+                Self.css("/a.css", "@import '/b.css';@import '/a.css';a{}"),
+                Self.css("/b.css", "@import '/a.css';b{}"),
                 .page("/f", "<!doctype html><iframe src=/></iframe><iframe src=/f></iframe>f"),
             ])
         #expect(text.utf8.count < 4000 && report.responses == 4)
     }
 
-    @Test func `a chain of a thousand sheets, frames or modules is cut, or carried out, and does not break the stack`()
+    @Test
+    func
+        `a chain of a thousand sheets, frames or modules is cut, or carried out, and does not break the stack`()
         throws
     {
         var files: [HeldSite.Answer] = []
@@ -97,8 +111,10 @@ import Web
     @Test func `what doubles at each step stays below the limit`() throws {
         var files: [HeldSite.Answer] = []
         for number in 0..<40 {
-            files.append(Self.css("/\(number).css", "@import '/\(number + 1).css';@import '/\(number + 1).css?';"))
-            files.append(Self.css("/\(number).css?", "@import '/\(number + 1).css';@import '/\(number + 1).css?';"))
+            files.append(
+                Self.css("/\(number).css", "@import '/\(number + 1).css';@import '/\(number + 1).css?';"))
+            files.append(
+                Self.css("/\(number).css?", "@import '/\(number + 1).css';@import '/\(number + 1).css?';"))
         }
         let (text, _) = try Self.document("<link rel=stylesheet href=/0.css>", files) {
             $0.pageLimits.depth = 30
@@ -152,7 +168,8 @@ import Web
             .file("/i.png", "image/png", [1]), .file("/other.png", "image/png", [2]),
         ])
         let report = try site.export("p" + form.suffix, form) { $0.page = WebURL("https://example.com/p") }
-        #expect(report.responses == 3 && report.pages == 1 && report.isVerified == true && report.missing.isEmpty)
+        #expect(
+            report.responses == 3 && report.pages == 1 && report.isVerified == true && report.missing.isEmpty)
         if form == .folder {
             let names: Set = [".nojekyll", "i.png", "index.html", "p.html", "s.css", "~larder.jsonl"]
             #expect(Set(site.home.names(in: "p")) == names)

@@ -10,9 +10,12 @@ import Web
 
 /// What is held goes out, is read back, and comes in again as what it was.
 @Suite struct RoundTripTests {
-    @Test func `a link is written through, and nothing takes the place of a pipe or is read from one`() throws {
+    @Test func `a link is written through, and nothing takes the place of a pipe or is read from one`() throws
+    {
         let site = try HeldSite([.page("/", "x")])
-        let (real, link, pipe) = (site.home.file("real.warc"), site.home.file("link.warc"), site.home.file("pipe.warc"))
+        let (real, link, pipe) = (
+            site.home.file("real.warc"), site.home.file("link.warc"), site.home.file("pipe.warc")
+        )
         try site.home.write("old", to: "real.warc")
         #expect(symlink(real, link) == 0 && mkfifo(pipe, 0o600) == 0)
         _ = try site.export("link.warc", .warc)
@@ -40,7 +43,8 @@ import Web
             .page("/same", String(repeating: "jam and bread ", count: 500)),
             .page("/%C3%B6%20?q=1&p=%C3%A4", "ä, ö; \u{1F353}"),
             .file("/noise.png", "image/png", noise), .file("/empty.css", "text/css", []),
-            .file("/large.bin", "application/octet-stream", Array(repeating: noise, count: 40).flatMap { $0 }),
+            .file(
+                "/large.bin", "application/octet-stream", Array(repeating: noise, count: 40).flatMap { $0 }),
             .file("/latin.txt", "text/plain; charset=iso-8859-1", [0x67, 0xFC, 0x74, 0]),
         ]
         answers[1].fields = [("Content-Encoding", "br"), ("Content-Length", "77"), ("X-Odd", "caf\u{EFE9}")]
@@ -73,6 +77,57 @@ import Web
         #expect(try other.held() == site.held())
     }
 
+    @Test(arguments: [ArchiveForm.warc, .wacz, .zip, .tar])
+    func `what compresses as nothing else comes back`(form: ArchiveForm) throws {
+        let zeros = [UInt8](repeating: 0, count: 80 << 20)
+        let site = try HeldSite([
+            .page("/", "<a href=zeros.bin>z</a>"), .file("/zeros.bin", "application/octet-stream", zeros),
+        ])
+        let report = try site.export("out\(form.suffix)", form)
+        #expect(report.isVerified == true && report.files[0].byteCount < 400_000, "\(report)")
+        let taken = try HeldSite().take([site.home.file("out\(form.suffix)")])
+        #expect(taken.isComplete && taken.byteCount > zeros.count, "\(taken)")
+    }
+
+    @Test(arguments: ArchiveForm.ofResponses)
+    func `cookies that were set stay at home, and are counted`(form: ArchiveForm) throws {
+        var page = HeldSite.Answer.page("/", "home")
+        page.fields = [("Set-Cookie", "id=secret"), ("X-Kept", "1"), ("set-cookie", "b=2")]
+        let site = try HeldSite([page])
+        let report = try site.export("out\(form.suffix)", form) { $0.hasPrivate = false }
+        #expect(report.leftOutCookies == 2 && report.isVerified == true)
+        let other = try HeldSite()
+        _ = try other.take([site.home.file("out\(form.suffix)")], site: HeldSite.name)
+        let held = try other.held().joined()
+        #expect(
+            held.contains("X-Kept") && !held.contains("secret") && !held.lowercased().contains("set-cookie"))
+        #expect(try site.export("all\(form.suffix)", form).leftOutCookies == 0)
+        _ = try other.take([site.home.file("all\(form.suffix)")], site: HeldSite.name)
+        #expect(try other.held() == site.held())
+    }
+
+    @Test(arguments: ArchiveForm.ofResponses)
+    func `what comes in again has the forms that it had`(form: ArchiveForm) throws {
+        let site = try HeldSite(Self.answers)
+        try site.export("out\(form.suffix)", form)
+        _ = try site.take([site.home.file("out\(form.suffix)")], site: HeldSite.name)
+        let visits = try site.site().visits.map(\.id)
+        let reader = try StoreReader(site.folder)
+        #expect(try reader.difference(from: visits[0], to: visits[1]).isEmpty)
+        let forms = try [nil, visits[0]].map { visit in
+            var forms: [String] = []
+            try reader.eachShown(ofSite: try site.site().id, asOf: visit) { row in
+                // What is large is kept apart, and nobody looks into it.
+                if let body = row.response.body, body.byteCount <= Limits.packedBody {
+                    forms.append(body.form)
+                }
+                return true
+            }
+            return forms
+        }
+        #expect(forms[0] == forms[1])
+    }
+
     @Test(arguments: ArchiveForm.ofResponses)
     func `the same visit gives the same file, and no draft stays`(form: ArchiveForm) throws {
         let site = try HeldSite(Self.answers)
@@ -90,7 +145,8 @@ import Web
 
     @Test func `an earlier visit goes out as it was, and what is gone since is gone`() throws {
         let site = try HeldSite([.page("/", "first"), .page("/b", "b")])
-        try site.add([.page("/", "second"), HeldSite.Answer(path: "/b", status: 404)], at: HeldSite.time + 100)
+        try site.add(
+            [.page("/", "second"), HeldSite.Answer(path: "/b", status: 404)], at: HeldSite.time + 100)
         let first = try #require(try site.site().visits.first)
         try site.export("first.warc.gz", .warc) { $0.visit = first.id }
         try site.export("now.warc.gz", .warc)
@@ -111,7 +167,9 @@ import Web
         #expect(report.leftOutPrivate == 1)
         #expect(report.leftOutByPattern == 1)
         #expect(report.responses == Self.answers.count - 2)
-        #expect(throws: ArchiveError.self) { try site.export("none.warc.gz", .warc) { $0.isWanted = { _ in false } } }
+        #expect(throws: ArchiveError.self) {
+            try site.export("none.warc.gz", .warc) { $0.isWanted = { _ in false } }
+        }
         #expect(!WholeFile.isThere(site.home.file("none.warc.gz")))
     }
 
@@ -130,7 +188,8 @@ import Web
         let site = try HeldSite([
             .page("/", "home"), .file("/large.bin", "video/mp4", Array(repeating: 7, count: 2 << 20)),
         ])
-        let name = try #require(Folder.names(in: site.folder.bodies)?.first.map { String(decoding: $0, as: UTF8.self) })
+        let name = try #require(
+            Folder.names(in: site.folder.bodies)?.first.map { String(decoding: $0, as: UTF8.self) })
         let file = try File(site.folder.bodies + "/" + name, 2)
         try file.write([8], at: 1_000_000)
         let report = try site.export("out.warc.gz", .warc)
@@ -139,13 +198,28 @@ import Web
         #expect(report.responses == 1)
     }
 
+    @Test(arguments: [ArchiveForm.warc, .wacz, .har, .folder, .zip, .tar])
+    func `what killed exports have left beside the place goes with the next one`(form: ArchiveForm) throws {
+        let site = try HeldSite([.page("/", "home")])
+        let name = form == .folder ? "out" : "out\(form.suffix)"
+        try site.home.write("half", to: "\(name).4000000.part")
+        for _ in 0..<2 {
+            if form == .folder { Folder.remove(site.home.file(name)) }
+            try site.export(name, form)
+            #expect(Set(site.home.names(in: "")) == ["store", name])
+        }
+    }
+
     @Test func `an interrupted export leaves nothing`() throws {
         let site = try HeldSite(Self.answers)
         let interruption = Interruption()
         interruption.request()
         for form in ArchiveForm.ofResponses {
-            let plan = ExportPlan(site: try site.site(), path: site.home.file("out\(form.suffix)"), form: form)
-            #expect(throws: ArchiveError.self) { try Export(plan, StoreReader(site.folder), interruption).run() }
+            let plan = ExportPlan(
+                site: try site.site(), path: site.home.file("out\(form.suffix)"), form: form)
+            #expect(throws: ArchiveError.self) {
+                try Export(plan, StoreReader(site.folder), interruption).run()
+            }
         }
         #expect(Folder.names(in: site.home.path)?.count == 1)
     }

@@ -34,10 +34,11 @@ import Web
 
     @Test(arguments: [
         ("f.tar", []), ("f.tar.gz", ["-z"]), ("f.v7", ["--format=v7"]), ("f.pax", ["--format=pax"]),
-        ("f.tar.zst", ["--zstd"]),
+        ("f.tar.zst", ["--zstd"]), ("f.tar.xz", ["-J"]),
     ])
     func `what tar has packed is taken in as its folder`(name: String, arguments: [String]) throws {
         guard name != "f.tar.zst" || WholeFile.isThere("/usr/bin/zstd") else { return }
+        guard name != "f.tar.xz" || WholeFile.isThere("/usr/bin/xz") else { return }
         let long = String(repeating: "n", count: 180)
         if name != "f.v7" { try home.write("1", to: "f/example.com/\(long).js") }
         let report = try take(tar(name, arguments))
@@ -51,11 +52,14 @@ import Web
         let origin = try HeldSite([.page("/", "<a href=\"\(long)\">l</a>"), .page(long, "<title>l</title>")])
         #expect(try origin.export("o.tar.zst", .tar).isVerified == true)
         let ending = try ChildProcess(
-            "/usr/bin/tar", ["--zstd", "-tf", origin.home.file("o.tar.zst")], environment: ["PATH": "/usr/bin:/bin"]
+            "/usr/bin/tar", ["--zstd", "-tf", origin.home.file("o.tar.zst")],
+            environment: ["PATH": "/usr/bin:/bin"]
         ).wait()
         #expect(ending.status == 0 && ending.output.contains("\(long.dropFirst()).html\n"), "\(ending)")
         let again = try origin.export("p.tar.zst", .tar)
-        #expect(again.files[0].byteCount == (try WholeFile.read(origin.home.file("o.tar.zst"), atMost: 1 << 20)).count)
+        #expect(
+            again.files[0].byteCount
+                == (try WholeFile.read(origin.home.file("o.tar.zst"), atMost: 1 << 20)).count)
     }
 
     @Test func `links, pipes and sparse files are told`() throws {
@@ -65,11 +69,46 @@ import Web
         try home.write("", to: "f/example.com/s.bin")
         #expect(truncate(home.file("f/example.com/s.bin"), 4 << 20) == 0)
         let report = try take(tar("f.tar", ["--sparse"]))
-        #expect(report.responses == 2, "\(report)")
+        #expect(report.responses == 3, "\(report)")
         #expect(
             report.refused.map(\.reason).sorted() == [
-                "it is a link", "it is a link", "it is a sparse file", "it is no ordinary file",
+                "it is a link out of the folder", "it is a sparse file", "it is no ordinary file",
             ])
+    }
+
+    @Test(arguments: ["f.tar", "f.zip"])
+    func `links stand for what they lead to, as in a folder`(name: String) throws {
+        let below = home.file("f/example.com")
+        let long = String(repeating: "n", count: 120)
+        mkdir("\(below)/v", 0o755)
+        try home.write("1", to: "f/example.com/\(long).js")
+        let links = [
+            ("../b.html", "v/up.html"), ("./up.html", "v/twice.html"), ("../\(long).js", "v/\(long)2.js"),
+            ("..", "v/folder"), ("none.html", "v/none.html"), ("../../../x", "v/out.html"),
+            ("/etc/passwd", "v/far.html"), ("round2", "v/round1"), ("round1", "v/round2"),
+        ]
+        for (target, link) in links { #expect(symlink(target, "\(below)/\(link)") == 0) }
+        if name == "f.zip" {
+            guard WholeFile.isThere("/usr/bin/zip") else { return }
+            let ending = try ChildProcess(
+                "/bin/sh", ["-c", "cd \(home.file("f")) && zip -qry \(home.file(name)) ."],
+                environment: ["PATH": "/usr/bin:/bin"]
+            ).wait()
+            #expect(ending.status == 0, "\(ending)")
+        } else {
+            try tar(name, [])
+        }
+        let report = try take(home.file(name))
+        #expect(report.responses == 6, "\(report)")
+        #expect(
+            report.refused.map(\.reason).sorted() == [
+                "it is a link out of the folder", "it is a link out of the folder",
+                "it is a link that leads nowhere", "it is a link that leads nowhere",
+                "it is a link that leads nowhere", "it is a link to a folder",
+            ], "\(report)")
+        let reader = try StoreReader(site.folder)
+        let body = try #require(try reader.response(for: "https://example.com/v/twice.html")?.body)
+        #expect(try reader.content(of: body)?.load() == Array("<title>b</title>".utf8))
     }
 
     private static func isWhole(_ head: inout [UInt8]) {
@@ -105,8 +144,11 @@ import Web
     }
 
     @Test func `what becomes far larger than it is packed is refused`() throws {
-        try home.write([UInt8](repeating: 0, count: 80 << 20), to: "f/example.com/z.bin")
+        try home.write([UInt8](repeating: 0, count: 20 << 20), to: "f/example.com/z.bin")
         let path = try tar("f.tar.gz", ["-z"])
-        #expect(throws: ArchiveError.self) { try take(path) }
+        var limits = ArchiveLimits()
+        limits.allowance = 1 << 20
+        #expect(throws: ArchiveError.self) { try site.take([path], limits: limits) }
+        #expect(try take(path).responses == 3)
     }
 }

@@ -42,11 +42,13 @@ import Web
             """#
         #expect(
             try told([
-                ("archive/a.warc", Self.record), ("archive/../../b.warc", Self.record), ("pages/x.warc", Self.record),
+                ("archive/a.warc", Self.record), ("archive/../../b.warc", Self.record),
+                ("pages/x.warc", Self.record),
                 ("datapackage.json", Array(package.utf8)),
             ]) == [
                 "begins at http://a.test/", "doubtful: archive/a.warc has another size than it lists",
-                "refused: archive/none.warc.gz is not in it, which it lists", "http://a.test/ 3", "http://a.test/ 3",
+                "refused: archive/none.warc.gz is not in it, which it lists", "http://a.test/ 3",
+                "http://a.test/ 3",
             ])
         // Names of entries lead nowhere.
         #expect(Set(home.names()) == ["in.wacz"])
@@ -104,14 +106,16 @@ import Web
 
         // A byte of the WARC, and one of what is signed: as many as before.
         let bytes = try WholeFile.read(site.home.file("s.wacz"), atMost: 1 << 20)
-        for (mark, reason) in [("\"software\"", "its signature does not hold"), ("data.warc.gz", "does not stand for")]
-        {
+        for (mark, reason) in [
+            ("\"software\"", "its signature does not hold"), ("data.warc.gz", "does not stand for"),
+        ] {
             var changed = bytes
             let place = try #require(bytes.indices.first { bytes[$0...].starts(with: mark.utf8) })
             changed[place + (mark == "data.warc.gz" ? 40 : 1)] ^= 0x20
             try site.home.write(changed, to: "x.wacz")
             let taken = try site.take([site.home.file("x.wacz")])
-            #expect(taken.signers.isEmpty && taken.doubtful.contains { $0.reason.contains(reason) }, "\(taken)")
+            #expect(
+                taken.signers.isEmpty && taken.doubtful.contains { $0.reason.contains(reason) }, "\(taken)")
         }
     }
 
@@ -126,6 +130,7 @@ import Web
         changed[mark] ^= 0x20
         try site.home.write(changed, to: "x.wacz")
         let taken = try site.take([site.home.file("x.wacz")])
-        #expect(taken.signers.isEmpty && taken.doubtful.contains { $0.reason.contains("index.cdx") }, "\(taken)")
+        #expect(
+            taken.signers.isEmpty && taken.doubtful.contains { $0.reason.contains("index.cdx") }, "\(taken)")
     }
 }

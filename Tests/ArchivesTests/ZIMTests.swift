@@ -1,3 +1,4 @@
+import Glibc
 import Store
 import System
 import TestOrigin
@@ -20,8 +21,13 @@ import Web
             ),
             .page(
                 "/b?x=1",
-                "<meta http-equiv=refresh content='5;url=/nowhere'><p id=c>b</p><link rel=stylesheet href=/s.css>"),
+                "<meta http-equiv=refresh content='5;url=/nowhere'><p id=c>b</p><link rel=stylesheet href=/s.css>"
+            ),
             .page("/self", "<meta http-equiv=refresh content='0;url=/self'>self"),
+            .page(
+                "/written",
+                "<title>w</title><script>document.write('<img src=\"http://else.test/x.png\"><a href=\"/nowhere\">n</a>')</script>"
+                    + "<!-- <img src='http://else.test/y.png'> -->w"),
             .file("/empty.js", "text/javascript", []),
             .file("/s.css", "text/css", Array("@import '/none.css'; b { background: url(i.png) }".utf8)),
             .file("/i.png", "image/png", [1, 2]),
@@ -33,16 +39,73 @@ import Web
                 + ["gone.png", "none.css"].map { "https://example.com/\($0)" })
         let other = try HeldSite()
         let taken = try other.take([site.home.file("site.zim")])
-        #expect(taken.refused.isEmpty && taken.site == "http://site.zim.invalid/index.html" && taken.responses == 6)
+        #expect(
+            taken.refused.isEmpty && taken.site == "http://site.zim.invalid/index.html"
+                && taken.responses == 7)
         #expect(site.home.names(in: "").sorted() == ["site.zim", "store"])
         #expect(other.home.names(in: "store/incoming").isEmpty)
+    }
+
+    @Test(.enabled(if: isInstalled, "zim-tools are not installed"))
+    func `pages of others lead to their files, in whichever escapes they write them`() throws {
+        let home = try TemporaryFolder()
+        for folder in ["site", "site/a b", "site/ä"] { mkdir(home.file(folder), 0o755) }
+        let links = [
+            "a%20b/c%23d.html", "%C3%A4/%C3%B6.html", "x%3Fy=1+2.html", "(p)&amp;'q.html",
+            "%28p%29%26%27q.html",
+        ]
+        try home.write(
+            "<title>Home</title>" + links.map { "<a href=\"\($0)\">x</a>" }.joined(), to: "site/index.html")
+        for file in ["a b/c#d.html", "ä/ö.html", "x?y=1+2.html", "(p)&'q.html"] {
+            try home.write("<title>x</title><p>words</p>", to: "site/\(file)")
+        }
+        try home.write(ZIMMetadata.tile("x"), to: "site/i.png")
+        let words = [
+            "--welcome=index.html", "--illustration=i.png", "--language=eng", "--title=t", "--description=d",
+            "--creator=c", "--publisher=p", "--name=n", home.file("site"), home.file("odd.zim"),
+        ]
+        let program = try #require(Tool.find("zimwriterfs"))
+        let ending = try Tool.run(program, words, in: home.path) { false }
+        #expect(ending?.status == 0, "\(String(describing: ending?.lastWords))")
+        let site = try HeldSite()
+        let report = try site.take([home.file("odd.zim")])
+        #expect(report.isComplete, "\(report)")
+        let reader = try StoreReader(site.folder)
+        for link in links {
+            let base = try #require(WebURL("http://odd.zim.invalid/index.html"))
+            let url = try #require(WebURL(link.replacing("&amp;", with: "&"), base: base))
+            #expect(try reader.response(for: url.key.href) != nil, "\(link)")
+        }
+    }
+
+    @Test(arguments: [
+        ("<img src='a'><a href=\"b\">", "<img src='a'><a href=\"b\">"),
+        (
+            "<script>w('<img src=\"a\">')</script><img src=\"b\">",
+            "<script>w('<img\tsrc=\"a\">')</script><img src=\"b\">"
+        ),
+        ("<SCRIPT>var href = 'x'; a. src  =  \"y\"", "<SCRIPT>var\thref = 'x'; a.\tsrc  =  \"y\""),
+        ("<!-- <a href='x'> --><a href='y'>", "<!-- <a\thref='x'> --><a href='y'>"),
+        (
+            "<script>t.split(/ src='/); t.indexOf(' href=\"')</script>",
+            "<script>t.split(/ src='/); t.indexOf(' href=\"')</script>"
+        ),
+        ("<script>a src= b; c srcset='d'; e href", "<script>a src= b; c srcset='d'; e href"),
+        ("<!--", "<!--"), ("<script", "<script"), ("", ""), ("< src='", "< src='"),
+    ])
+    func `what scripts write is no link of the page to openZIM's check`(text: String, hidden: String) {
+        var bytes = Array(text.utf8)
+        ZIMText.hideWrittenLinks(in: &bytes)
+        #expect(String(decoding: bytes, as: UTF8.self) == hidden)
     }
 
     @Test func `an interrupted one leaves nothing`() throws {
         let folder = try TemporaryFolder()
         let ending = try Tool.run("/bin/sleep", ["60"], in: folder.path) { true }
         #expect(ending == nil)
-        let said = try Tool.run("/bin/sh", ["-c", "echo out; echo err >&2; exit 3"], in: folder.path) { false }
+        let said = try Tool.run("/bin/sh", ["-c", "echo out; echo err >&2; exit 3"], in: folder.path) {
+            false
+        }
         #expect(said?.status == 3 && said?.output == Array("out\n".utf8) && said?.lastWords == "err")
         let killed = try Tool.run("/bin/sh", ["-c", "kill -9 $$"], in: folder.path) { false }
         #expect(killed?.status == -9)

@@ -14,7 +14,8 @@ import Testing
         let output = try ArchiveOutput(home.file("a.zip"))
         let zip = ZipWriter(output, date: 1_795_176_000)
         _ = try zip.add("a/stored.txt", Array("stored".utf8))
-        _ = try zip.add("a/packed.txt", Array(String(repeating: "deflated ", count: 100).utf8), isDeflated: true)
+        _ = try zip.add(
+            "a/packed.txt", Array(String(repeating: "deflated ", count: 100).utf8), isDeflated: true)
         try zip.finish()
         _ = try output.finish()
         return try WholeFile.read(home.file("a.zip"), atMost: 1 << 20)
@@ -61,12 +62,14 @@ import Testing
         let lines = (0..<500).map { "line \($0 &* 7919 % 500)" }
         for line in lines { try sorter.add(Array(line.utf8)) }
         var sorted: [String] = []
-        try sorter.each { (line) throws(ArchiveError) in sorted.append(String(decoding: line, as: UTF8.self)) }
+        try sorter.each { (line) throws(ArchiveError) in sorted.append(String(decoding: line, as: UTF8.self))
+        }
         #expect(sorted == lines.sorted())
     }
 
     @Test(arguments: [
-        ("https://www.example.com/A?c=2&b=1", "com,example)/a?b=1&c=2"), ("http://www2.a.test:8080/", "test,a:8080)/"),
+        ("https://www.example.com/A?c=2&b=1", "com,example)/a?b=1&c=2"),
+        ("http://www2.a.test:8080/", "test,a:8080)/"),
         ("http://127.0.0.1/x", "1,0,0,127)/x"), ("https://www.test/", "test)/"),
         ("http://a.test/?b&a&b=", "test,a)/?a&b&b="), ("http://a.test/foo/", "test,a)/foo"),
         ("http://a.test/foo/?x=1", "test,a)/foo?x=1"), ("http://a.test/foo?", "test,a)/foo"),

@@ -31,8 +31,8 @@ enum SharedBrowser {
         return try Browser(options)
     }
 
-    /// What becomes of a page of its own. It need not be quiet for long, and may be slow: a machine with much else
-    /// to do is no page that hangs.
+    /// What becomes of a page of its own. It need not be quiet for long, and may be slow: a machine with much
+    /// else to do is no page that hangs.
     static func look(
         at url: String, _ change: (inout PageVisit) -> Void = { _ in }
     ) throws -> PageOutcome {

@@ -387,7 +387,8 @@ private struct Play {
         try play.commit()
         try play.reply("Page.navigate", #"{"frameId":"T","loaderId":"L"}"#)
         play.commands = []
-        try play.event("Browser.downloadWillBegin", #"{"frameId":"T","url":"http://a.test/f.zip"}"#, session: nil)
+        try play.event(
+            "Browser.downloadWillBegin", #"{"frameId":"T","url":"http://a.test/f.zip"}"#, session: nil)
         play.pass(.milliseconds(500))
         #expect(play.takeNames() == ["Page.createIsolatedWorld"])
     }
@@ -462,6 +463,73 @@ private struct Play {
         try play.reply("Target.disposeBrowserContext")
         #expect(play.outcomes.map(\.ending) == [.outOfTime])
         #expect(play.outcomes.first?.notices.map(\.kind) == [.tooManyRequests])
+    }
+
+    /// It is as good as asleep, and its place is wanted; whoever it is that keeps it, it is told that its time
+    /// was over.
+    @Test func `a page that something slow keeps from loading gives its place up, if it could go on`() throws
+    {
+        var play = Play { $0.patience = .seconds(3) }
+        try play.start()
+        try play.reply("Runtime.runIfWaitingForDebugger")
+        try play.commit()
+        try play.reply("Page.navigate", #"{"frameId":"T","loaderId":"L"}"#)
+        play.pass(.seconds(1))
+        try play.request("slow", type: "Image")
+        play.commands = []
+        play.pass(.seconds(2))
+        // It is asked whether it can go on: a script that runs for so long may ask for more.
+        try play.value("0")
+        play.pass(.milliseconds(999))
+        #expect(play.takeNames() == [])
+        play.pass(.milliseconds(1))
+        try play.enterWorld()
+        try play.look()
+        try play.reply("Target.disposeBrowserContext")
+        #expect(play.outcomes.map(\.ending) == [.outOfTime])
+        #expect(play.outcomes.first?.elapsed == .seconds(4))
+        #expect(play.outcomes.first?.links == ["http://a.test/b"])
+    }
+
+    @Test func `a page that says nothing while it waits may be at work, and is waited for`() throws {
+        var play = Play { $0.patience = .seconds(3) }
+        try play.start()
+        try play.reply("Runtime.runIfWaitingForDebugger")
+        try play.commit()
+        try play.reply("Page.navigate", #"{"frameId":"T","loaderId":"L"}"#)
+        try play.request("slow", type: "Image")
+        play.pass(.seconds(6))
+        #expect(!play.takeNames().contains("Page.createIsolatedWorld"))
+    }
+
+    @Test func `a screen that asks for nothing takes no time, and one that asks has it`() throws {
+        var play = Play { $0.scroll = 20 }
+        try play.open()
+        play.pass(.milliseconds(500))
+        try play.enterWorld()
+        func scroll(_ height: Int) throws { try play.value(#"{"hasMoved":true,"height":\#(height)}"#) }
+        try scroll(1000)
+        play.pass(.milliseconds(40))
+        // As long as what it asked for takes, and what that asks for.
+        try play.request("a")
+        try scroll(2000)
+        play.pass(.milliseconds(500))
+        #expect(play.takeNames() == [])
+        try play.answer("a")
+        play.pass(.milliseconds(149))
+        #expect(play.takeNames() == [])
+        play.pass(.milliseconds(1))
+        try scroll(3000)
+        // Who has listened late once is waited for from then on.
+        play.pass(.milliseconds(40))
+        try play.request("b")
+        try play.answer("b")
+        play.pass(.milliseconds(150))
+        try scroll(4000)
+        play.pass(.milliseconds(149))
+        #expect(play.takeNames() == [])
+        play.pass(.milliseconds(1))
+        #expect(play.takeNames() == ["Runtime.evaluate"])
     }
 
     @Test func `a page is scrolled as long as that leads on, and then back`() throws {

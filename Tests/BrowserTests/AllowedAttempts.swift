@@ -11,10 +11,12 @@ extension Attempt {
     static let allowed: [Attempt] = [
         may(
             "use a CDN's font that is for everybody", "loaded",
-            "return new FontFace('A', `url(${at.cdn}/any.woff2)`).load().then(() => 'loaded', () => 'refused')"),
+            "return new FontFace('A', `url(${at.cdn}/any.woff2)`).load().then(() => 'loaded', () => 'refused')"
+        ),
         may(
             "use a CDN's font that is for whoever asks", "loaded",
-            "return new FontFace('B', `url(${at.cdn}/reflected.woff2)`).load().then(() => 'loaded', () => 'refused')"),
+            "return new FontFace('B', `url(${at.cdn}/reflected.woff2)`).load().then(() => 'loaded', () => 'refused')"
+        ),
         may(
             "use a sibling's font that is for this origin", "loaded",
             """
@@ -90,7 +92,8 @@ extension Attempt {
             "return navigator.serviceWorker.register(at.app + '/sw.js').then(() => 'registered', () => 'refused')"
         ).but([.belowRoot], says: "refused", because: noOrigin),
         may(
-            "register a service worker as far as its server allows", on: "evil/agent", "registered", by: [.alone],
+            "register a service worker as far as its server allows", on: "evil/agent", "registered",
+            by: [.alone],
             """
             return navigator.serviceWorker.register(at.evil + "/folder/sw-wide.js", { scope: at.evil + "/" })
               .then(() => "registered", () => "refused")
@@ -150,7 +153,8 @@ extension Attempt {
             """
         ).but([.atRoot, .belowRoot], says: nil, because: noOrigin),
         may(
-            "share a cookie of the domain by its name on the web", on: "www.bank/agent", "shared", by: [.alone],
+            "share a cookie of the domain by its name on the web", on: "www.bank/agent", "shared",
+            by: [.alone],
             """
             document.cookie = "shared=1; Domain=bank.example"
             const window = await frame(at["static.bank"] + "/agent")
@@ -165,8 +169,11 @@ extension Attempt {
             const window = await frame(at["static.bank"] + "/agent")
             return (await ask(window, "document.cookie")).includes("shared") ? "shared" : "apart"
             """
-        ).but([.offline], says: nil, because: "a cookie that a server sets is nobody's when the server is not there")
-            .but([.atRoot, .belowRoot], says: nil, because: noOrigin),
+        ).but(
+            [.offline], says: nil,
+            because: "a cookie that a server sets is nobody's when the server is not there"
+        )
+        .but([.atRoot, .belowRoot], says: nil, because: noOrigin),
         may(
             "be one with a sibling by a common domain", on: "www.bank/own-domain", "read", by: [.alone],
             """
@@ -178,7 +185,9 @@ extension Attempt {
         ).but([.atRoot, .belowRoot], says: "refused", because: noOrigin),
         may(
             "read a sibling with the cookies of all", on: "www.bank/agent", "read",
-            arrives: ["GET bank/account.json {jar lax none strict} O:www.bank R:www.bank/ same-site cors empty"],
+            arrives: [
+                "GET bank/account.json {jar lax none strict} O:www.bank R:www.bank/ same-site cors empty"
+            ],
             "return read(at.bank + '/act/account.json', { credentials: 'include' })"
         ).but([.offline], says: "refused", because: "nobody asked by this origin when it was fetched"),
         may(

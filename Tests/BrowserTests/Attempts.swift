@@ -2,13 +2,15 @@ import Web
 
 /// Something that a page tries to do to another site, and what comes of it on the web.
 ///
-/// The script is the body of an async function; what it returns is the outcome, in a word. It finds the addresses of the
-/// hosts in `at`, on the web the original ones and in a mirror the larder's: an attacker would know these.
+/// The script is the body of an async function; what it returns is the outcome, in a word. It finds the
+/// addresses of the hosts in `at`, on the web the original ones and in a mirror the larder's: an attacker
+/// would know these.
 struct Attempt: Sendable {
     enum Setting: String, Sendable, CaseIterable {
         case web
         case offline, auto
-        /// With one site at the root: that of the page which tries, or another one, so that the page stands below it.
+        /// With one site at the root: that of the page which tries, or another one, so that the page stands
+        /// below it.
         case atRoot, belowRoot
     }
 
@@ -45,7 +47,8 @@ struct Attempt: Sendable {
     let arrivals: [String]
     let manner: Manner
     let script: String
-    /// The web lets a page do it. Below a root, where documents have an opaque origin, it may be refused all the same.
+    /// The web lets a page do it. Below a root, where documents have an opaque origin, it may be refused all
+    /// the same.
     let isAllowed: Bool
     var exceptions: [Exception] = []
 
@@ -74,7 +77,8 @@ struct Attempt: Sendable {
 
 extension Attempt {
     static var all: [Attempt] {
-        reading + writing + leading + framing + opening + working + planting + storing + probing + leaking + allowed
+        reading + writing + leading + framing + opening + working + planting + storing + probing + leaking
+            + allowed
     }
 
     // MARK: - Reading
@@ -172,7 +176,8 @@ extension Attempt {
             "return import(at.cdn + '/closed.js').then(() => 'read', () => 'refused')"),
         Attempt(
             "use a font of a CDN that does not allow it", "refused",
-            "return new FontFace('Closed', `url(${at.cdn}/closed.woff2)`).load().then(() => 'loaded', () => 'refused')"),
+            "return new FontFace('Closed', `url(${at.cdn}/closed.woff2)`).load().then(() => 'loaded', () => 'refused')"
+        ),
         Attempt(
             "listen to another site's events", "refused",
             arrives: ["GET bank/events {none} O:evil R:evil/ cross-site cors empty"],
@@ -349,7 +354,9 @@ extension Attempt {
             "send a beacon", "sent",
             arrives: ["POST bank/transfer {none} O:evil R:evil/ cross-site no-cors empty"],
             "return navigator.sendBeacon(at.bank + '/act/transfer', 'x') ? 'sent' : 'refused'"
-        ).but([.auto], says: "sent", arrives: [], because: "what only tells a server something is told to nobody"),
+        ).but(
+            [.auto], says: "sent", arrives: [],
+            because: "what only tells a server something is told to nobody"),
         Attempt(
             "have a link ping", "sent",
             arrives: ["POST bank/transfer {none} O:evil R:- cross-site no-cors empty"],
@@ -373,11 +380,13 @@ extension Attempt {
             "const link = make('a', { href: at.bank + '/act/account' }); setTimeout(() => link.click())"),
         Attempt(
             "set the location to another site", "bank/act/account",
-            arrives: ["GET bank/account {jar lax none} O:- R:evil/ cross-site navigate document"], by: [.leaves],
+            arrives: ["GET bank/account {jar lax none} O:- R:evil/ cross-site navigate document"],
+            by: [.leaves],
             "setTimeout(() => { location = at.bank + '/act/account' })"),
         Attempt(
             "refresh to another site", "bank/act/account",
-            arrives: ["GET bank/account {jar lax none} O:- R:evil/ cross-site navigate document"], by: [.leaves],
+            arrives: ["GET bank/account {jar lax none} O:- R:evil/ cross-site navigate document"],
+            by: [.leaves],
             """
             const meta = document.createElement("meta")
             meta.httpEquiv = "refresh"
@@ -386,11 +395,13 @@ extension Attempt {
             """),
         Attempt(
             "lead to another site by a redirect", "bank/act/account",
-            arrives: ["GET bank/account {jar lax none} O:- R:evil/ cross-site navigate document"], by: [.leaves],
+            arrives: ["GET bank/account {jar lax none} O:- R:evil/ cross-site navigate document"],
+            by: [.leaves],
             "setTimeout(() => { location = at.evil + '/to-bank' })"),
         Attempt(
             "open another site in a window", "opened",
-            arrives: ["GET bank/account {jar lax none} O:- R:evil/ cross-site navigate document"], by: [.asUser],
+            arrives: ["GET bank/account {jar lax none} O:- R:evil/ cross-site navigate document"],
+            by: [.asUser],
             "return open(at.bank + '/act/account') ? 'opened' : 'refused'"),
         Attempt(
             "lead the page around a frame elsewhere", on: "bank/agent", "stays", by: [.alone],
@@ -485,14 +496,16 @@ extension Attempt {
             """),
         Attempt(
             "register a service worker of another site", "refused", by: [.alone],
-            "return navigator.serviceWorker.register(at.bank + '/sw.js').then(() => 'registered', () => 'refused')"),
+            "return navigator.serviceWorker.register(at.bank + '/sw.js').then(() => 'registered', () => 'refused')"
+        ),
         Attempt(
             "register a service worker for another site", "refused", by: [.alone],
             """
             return navigator.serviceWorker.register(at.evil + "/sw.js", { scope: at.bank + "/" })
               .then(() => "registered", () => "refused")
             """
-        ).but([.atRoot], says: "registered", because: "it hears of no request for what stands beside the root"),
+        ).but(
+            [.atRoot], says: "registered", because: "it hears of no request for what stands beside the root"),
         Attempt(
             "register a service worker beyond its folder", "refused", by: [.alone],
             """
@@ -604,7 +617,8 @@ extension Attempt {
             try { return localStorage.word ? "read" : "apart" } catch { return "apart" }
             """),
         Attempt(
-            "find what a player keeps on another site's pages", on: "app/agent", "apart", by: [.alone, .asUser],
+            "find what a player keeps on another site's pages", on: "app/agent", "apart",
+            by: [.alone, .asUser],
             """
             await ask(await frame(at.player + "/embed"), "localStorage.volume = '7'")
             const other = await popup(at.evil + "/agent")
@@ -786,7 +800,8 @@ extension Attempt {
             "the location of an XML document", on: "evil/agent.xml", ["GET outside/gone"], by: [.leaves],
             says: "outside/gone", "setTimeout(() => { location = at.outside + '/gone' })"),
         leak(
-            "the page around a blob: document", ["GET outside/gone"], by: [.leaves, .asUser], says: "outside/gone",
+            "the page around a blob: document", ["GET outside/gone"], by: [.leaves, .asUser],
+            says: "outside/gone",
             """
             const text = `<script>top.location = "${at.outside}/gone"</` + "script>"
             setTimeout(() => make("iframe", { src: URL.createObjectURL(new Blob([text], { type: "text/html" })) }))
@@ -819,7 +834,8 @@ extension Attempt {
             return "done"
             """),
         leak(
-            "a service worker that leads its page", ["GET outside/gone"], by: [.alone, .leaves], says: "outside/gone",
+            "a service worker that leads its page", ["GET outside/gone"], by: [.alone, .leaves],
+            says: "outside/gone",
             gap: "a script made for it can send the window away",
             """
             await navigator.serviceWorker.register(at.evil + "/sw.js")

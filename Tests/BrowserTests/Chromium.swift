@@ -10,8 +10,9 @@ import Web
 ///     #expect(visit.failures.isEmpty)
 ///     #expect(try visit.text().contains("hello"))
 ///
-/// Each visit has a context of its own, so that no cache, cookie or service worker of one helps another. A browser without
-/// a name, a place or a proxy of its own has nothing that a context does not have anew: it goes from one test to the next.
+/// Each visit has a context of its own, so that no cache, cookie or service worker of one helps another. A
+/// browser without a name, a place or a proxy of its own has nothing that a context does not have anew: it
+/// goes from one test to the next.
 final class Chromium {
     struct Viewport {
         var width = 1280
@@ -31,11 +32,14 @@ final class Chromium {
 
     /// - Parameters:
     ///   - names: a pattern of hosts that stand on loopback: `*.example`.
-    ///   - secureOrigins: taken for safe places as those of https are, for service workers and `Secure` cookies.
+    ///   - secureOrigins: taken for safe places as those of https are, for service workers and `Secure`
+    ///     cookies.
+    ///   - keyDigest: of an authority whose certificates are taken.
     ///   - proxy: the port of a proxy that is asked for everything, and the digest of its authority's key.
     init(
-        viewport: Viewport = Viewport(), prefersDark: Bool = false, names: String? = nil, secureOrigins: [String] = [],
-        proxy: (port: UInt16, keyDigest: String)? = nil
+        viewport: Viewport = Viewport(), prefersDark: Bool = false, names: String? = nil,
+        secureOrigins: [String] = [],
+        proxy: (port: UInt16, keyDigest: String)? = nil, trusting keyDigest: String? = nil
     ) throws(ChromiumError) {
         self.viewport = viewport
         self.prefersDark = prefersDark
@@ -47,8 +51,10 @@ final class Chromium {
             // Whatever a fresh browser would do of itself.
             "--no-first-run", "--no-default-browser-check", "--disable-background-networking",
             "--disable-component-update",
-            "--disable-default-apps", "--disable-extensions", "--disable-sync", "--disable-domain-reliability",
-            "--disable-breakpad", "--disable-crash-reporter", "--metrics-recording-only", "--password-store=basic",
+            "--disable-default-apps", "--disable-extensions", "--disable-sync",
+            "--disable-domain-reliability",
+            "--disable-breakpad", "--disable-crash-reporter", "--metrics-recording-only",
+            "--password-store=basic",
             "--disable-features=MediaRouter,OptimizationHints,Translate,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,"
                 // Processes that are kept ready for what nobody opens.
                 + "SpareRendererForSitePerProcess,PreloadTopChromeWebUI",
@@ -65,22 +71,25 @@ final class Chromium {
         } else {
             arguments.append("--no-proxy-server")
         }
+        if let keyDigest { arguments.append("--ignore-certificate-errors-spki-list=\(keyDigest)") }
         if !secureOrigins.isEmpty {
             let origins = secureOrigins.joined(separator: ",")
             arguments.append("--unsafely-treat-insecure-origin-as-secure=\(origins)")
         }
         if getuid() == 0 { arguments.append("--no-sandbox") }
-        let isPlain = names == nil && secureOrigins.isEmpty && proxy == nil
+        let isPlain = names == nil && secureOrigins.isEmpty && proxy == nil && keyDigest == nil
         lease = try ChromiumLease(
-            secureOrigins.isEmpty ? Self.executable : Self.whole, arguments + ["about:blank"], isShared: isPlain)
+            secureOrigins.isEmpty ? Self.executable : Self.whole, arguments + ["about:blank"],
+            isShared: isPlain)
     }
 
-    /// Opens a page in a new tab and waits until it has loaded and has been quiet, or until the limit has passed; requests
-    /// that have no answer then count as failures.
+    /// Opens a page in a new tab and waits until it has loaded and has been quiet, or until the limit has
+    /// passed; requests that have no answer then count as failures.
     ///
     /// - Parameters:
     ///   - quiet: how long it shall have been; nil for a page that has loaded, whatever it asks for.
-    ///   - hasOwnContext: false opens it in the browser's first one, where Chromium does what it does not in a private window.
+    ///   - hasOwnContext: false opens it in the browser's first one, where Chromium does what it does not in
+    ///     a private window.
     func open(
         _ url: String, within limit: Duration = .seconds(30), quiet: Duration? = ChromiumVisit.quiet,
         hasOwnContext: Bool = true
@@ -94,7 +103,9 @@ final class Chromium {
             $0.member("width", viewport.width)
             $0.member("height", viewport.height)
         }
-        guard let target = target["targetId"]?.string else { throw ChromiumError("making a tab", "it has no name") }
+        guard let target = target["targetId"]?.string else {
+            throw ChromiumError("making a tab", "it has no name")
+        }
         let session = try connection.call("Target.attachToTarget") {
             $0.member("targetId", target)
             $0.member("flatten", true)
@@ -109,7 +120,9 @@ final class Chromium {
     }
 
     private func newContext() throws(ChromiumError) -> String {
-        let context = try connection.call("Target.createBrowserContext") { $0.member("disposeOnDetach", true) }
+        let context = try connection.call("Target.createBrowserContext") {
+            $0.member("disposeOnDetach", true)
+        }
         guard let context = context["browserContextId"]?.string else {
             throw ChromiumError("making a browser context", "it has no name")
         }
@@ -149,15 +162,19 @@ final class ChromiumLease {
         try connection.call("Browser.getVersion")
     }
 
-    private static func start(_ executable: String?, _ arguments: [String]) throws(ChromiumError) -> BrowserProcess {
+    private static func start(_ executable: String?, _ arguments: [String]) throws(ChromiumError)
+        -> BrowserProcess
+    {
         guard let executable else {
             throw ChromiumError("starting chromium", "it is not installed; scripts/test installs it")
         }
         do throws(BrowserError) {
-            // A fresh context is a private window, which would keep cookies from all frames and requests of other sites.
-            // All else is as a person has it.
+            // A fresh context is a private window, which would keep cookies from all frames and requests of
+            // other sites. All else is as a person has it.
             let preferences = #"{"profile":{"cookie_controls_mode":0}}"#
-            return try BrowserProcess(executable, preferences: preferences) { ["--user-data-dir=\($0)"] + arguments }
+            return try BrowserProcess(executable, preferences: preferences) {
+                ["--user-data-dir=\($0)"] + arguments
+            }
         } catch {
             throw ChromiumError(error.doing, error.why)
         }

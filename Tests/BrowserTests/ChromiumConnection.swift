@@ -61,11 +61,14 @@ final class ChromiumConnection {
         let number = try post(method, session: session, parameters)
         awaited.insert(number)
         defer { awaited.remove(number) }
-        guard try wait(limit, until: { answers[number] != nil }), let answer = answers.removeValue(forKey: number)
+        guard try wait(limit, until: { answers[number] != nil }),
+            let answer = answers.removeValue(forKey: number)
         else {
             throw ChromiumError("waiting for the answer to \(method)", "none came within \(limit)")
         }
-        if let error = answer["error"] { throw ChromiumError(method, error["message"]?.string ?? "it failed") }
+        if let error = answer["error"] {
+            throw ChromiumError(method, error["message"]?.string ?? "it failed")
+        }
         guard let result = answer["result"] else { throw ChromiumError(method, "an answer without a result") }
         return result
     }

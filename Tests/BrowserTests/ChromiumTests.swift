@@ -6,11 +6,14 @@ import Web
 struct ChromiumTests {
     /// One pixel, red.
     static let pixel: [UInt8] = [
-        0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00,
+        0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00,
+        0x00,
         0x00, 0x01,
-        0x00, 0x00, 0x00, 0x01, 0x08, 0x02, 0x00, 0x00, 0x00, 0x90, 0x77, 0x53, 0xde, 0x00, 0x00, 0x00, 0x0c, 0x49,
+        0x00, 0x00, 0x00, 0x01, 0x08, 0x02, 0x00, 0x00, 0x00, 0x90, 0x77, 0x53, 0xde, 0x00, 0x00, 0x00, 0x0c,
+        0x49,
         0x44, 0x41,
-        0x54, 0x78, 0x9c, 0x63, 0xf8, 0xcf, 0xc0, 0x00, 0x00, 0x03, 0x01, 0x01, 0x00, 0xc9, 0xfe, 0x92, 0xef, 0x00,
+        0x54, 0x78, 0x9c, 0x63, 0xf8, 0xcf, 0xc0, 0x00, 0x00, 0x03, 0x01, 0x01, 0x00, 0xc9, 0xfe, 0x92, 0xef,
+        0x00,
         0x00, 0x00,
         0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
     ]
@@ -27,7 +30,8 @@ struct ChromiumTests {
         origin.on("/style.css", .file("h1 { color: rgb(1, 2, 3) }", type: "text/css"))
         origin.on("/pixel.png", .file(pixel, type: "image/png"))
         origin.on(
-            "/main.js", .file("import { word } from './part.js'; document.body.append(word)", type: "text/javascript"))
+            "/main.js",
+            .file("import { word } from './part.js'; document.body.append(word)", type: "text/javascript"))
         origin.on("/part.js", .file("export const word = 'from a module'", type: "text/javascript"))
         return origin
     }
@@ -45,7 +49,9 @@ struct ChromiumTests {
         #expect(visit.requests(ofType: "Image").map(\.outcome) == [.status(200)])
         #expect(try visit.text().contains("from a module"))
         #expect(try visit.evaluate("document.title")?.string == "Site")
-        #expect(try visit.evaluate("getComputedStyle(document.querySelector('h1')).color")?.string == "rgb(1, 2, 3)")
+        #expect(
+            try visit.evaluate("getComputedStyle(document.querySelector('h1')).color")?.string
+                == "rgb(1, 2, 3)")
         #expect(try visit.evaluate("document.images[0].naturalWidth")?.int == 1)
     }
 
@@ -98,14 +104,19 @@ struct ChromiumTests {
         let base = "http://a.localhost:\(origin.port)"
         let other = "http://b.localhost:\(origin.port)"
         origin.on(
-            "/", .page("<!DOCTYPE html><iframe src=\(other)/frame></iframe><script>new Worker('/worker.js')</script>"))
+            "/",
+            .page(
+                "<!DOCTYPE html><iframe src=\(other)/frame></iframe><script>new Worker('/worker.js')</script>"
+            ))
         origin.on("/frame", .page("<!DOCTYPE html><img src=/pixel.png>"))
         origin.on("/pixel.png", .file(Self.pixel, type: "image/png"))
         origin.on("/worker.js", .file("fetch('/data.json')", type: "text/javascript"))
         origin.on("/data.json", .file("{}", type: "application/json"))
         let browser = try Chromium()
         let visit = try browser.open(base + "/")
-        let expected = [base + "/", other + "/frame", other + "/pixel.png", base + "/worker.js", base + "/data.json"]
+        let expected = [
+            base + "/", other + "/frame", other + "/pixel.png", base + "/worker.js", base + "/data.json",
+        ]
         #expect(Set(visit.requests.map(\.url)).isSuperset(of: expected))
         #expect(visit.failures.isEmpty)
         #expect(visit.escapes.isEmpty)

@@ -19,7 +19,8 @@ final class ChromiumVisit {
     private let session: String
     /// The page's own session and those of its frames and workers in other processes.
     private var sessions: Set<String>
-    /// Where the latest request of an identifier stands; a frame's request may end in another session than it began in.
+    /// Where the latest request of an identifier stands; a frame's request may end in another session than it
+    /// began in.
     private var places: [String: Int] = [:]
     /// Statuses of requests whose bodies are still on their way.
     private var answered: [Int: Int] = [:]
@@ -43,7 +44,9 @@ final class ChromiumVisit {
     deinit {
         // Nobody is left to hear of a failure, and the tab ends with the browser at the latest.
         if let context {
-            _ = try? connection.post("Target.disposeBrowserContext") { $0.member("browserContextId", context) }
+            _ = try? connection.post("Target.disposeBrowserContext") {
+                $0.member("browserContextId", context)
+            }
         } else {
             _ = try? connection.post("Target.closeTarget") { $0.member("targetId", target) }
         }
@@ -75,19 +78,29 @@ final class ChromiumVisit {
         }
     }
 
+    /// Has no script of a page run from its next load on.
+    func disableScripts() throws(ChromiumError) {
+        try connection.call("Emulation.setScriptExecutionDisabled", session: session) {
+            $0.member("value", true)
+        }
+    }
+
     /// Goes to another address in the same tab; the record of requests goes on.
     func navigate(
         to url: String, within limit: Duration = .seconds(30), quiet: Duration? = ChromiumVisit.quiet
     ) throws(ChromiumError) {
         let answer = try connection.call("Page.navigate", session: session) { $0.member("url", url) }
-        // A refused connection, say, stands in the record as a failed request; an address that is none does not.
-        if let why = answer["errorText"]?.string, requests.isEmpty { throw ChromiumError("opening \(url)", why) }
+        // A refused connection, say, stands in the record as a failed request; an address that is none does
+        // not.
+        if let why = answer["errorText"]?.string, requests.isEmpty {
+            throw ChromiumError("opening \(url)", why)
+        }
         awaitedLoad = answer["errorText"] == nil ? answer["loaderId"]?.string : nil
         try settle(within: limit, quiet: quiet)
     }
 
-    /// Waits until the page has loaded and has asked for nothing for a while, where `quiet` says how long; false when it did
-    /// not come to that.
+    /// Waits until the page has loaded and has asked for nothing for a while, where `quiet` says how long;
+    /// false when it did not come to that.
     @discardableResult
     func settle(
         within limit: Duration = .seconds(30), quiet: Duration? = ChromiumVisit.quiet
@@ -108,7 +121,8 @@ final class ChromiumVisit {
 
     // MARK: - What it asked for
 
-    /// Requests without an answer, with a failure, or with a status of 400 and more; but for the icon that no page named.
+    /// Requests without an answer, with a failure, or with a status of 400 and more; but for the icon that no
+    /// page named.
     var failures: [ChromiumRequest] { requests.filter(\.isFailure) }
 
     /// Requests to anything but loopback. None of them got through.
@@ -150,7 +164,9 @@ final class ChromiumVisit {
     /// What the viewport shows, as a PNG.
     func screenshot() throws(ChromiumError) -> [UInt8] {
         _ = try evaluate("document.fonts.ready.then(() => true)")
-        let answer = try connection.call("Page.captureScreenshot", session: session) { $0.member("format", "png") }
+        let answer = try connection.call("Page.captureScreenshot", session: session) {
+            $0.member("format", "png")
+        }
         guard let data = answer["data"]?.string, let picture = Base64.decode(data) else {
             throw ChromiumError("taking a picture", "the answer holds none")
         }
@@ -159,8 +175,12 @@ final class ChromiumVisit {
 
     /// The page as the browser saves it: MHTML.
     func snapshot() throws(ChromiumError) -> String {
-        let answer = try connection.call("Page.captureSnapshot", session: session) { $0.member("format", "mhtml") }
-        guard let data = answer["data"]?.string else { throw ChromiumError("saving the page", "the answer holds none") }
+        let answer = try connection.call("Page.captureSnapshot", session: session) {
+            $0.member("format", "mhtml")
+        }
+        guard let data = answer["data"]?.string else {
+            throw ChromiumError("saving the page", "the answer holds none")
+        }
         return data
     }
 
@@ -190,10 +210,14 @@ final class ChromiumVisit {
             }
         case "Page.frameNavigated":
             // A page may lead on before it has loaded, and then never does.
-            guard let frame = parameters?["frame"], frame["parentId"] == nil, awaitedLoad != nil else { return }
+            guard let frame = parameters?["frame"], frame["parentId"] == nil, awaitedLoad != nil else {
+                return
+            }
             awaitedLoad = frame["loaderId"]?.string
         case "Page.lifecycleEvent":
-            guard parameters?["name"]?.string == "load", let loader = parameters?["loaderId"]?.string else { return }
+            guard parameters?["name"]?.string == "load", let loader = parameters?["loaderId"]?.string else {
+                return
+            }
             loaded.insert(loader)
         case "Runtime.exceptionThrown":
             let details = parameters?["exceptionDetails"]
@@ -201,7 +225,9 @@ final class ChromiumVisit {
             scriptErrors.append(text ?? "an exception")
         case "Runtime.consoleAPICalled":
             guard parameters?["type"]?.string == "error" else { return }
-            let words = parameters?["args"]?.array?.map { $0["value"]?.string ?? $0["description"]?.string ?? "" }
+            let words = parameters?["args"]?.array?.map {
+                $0["value"]?.string ?? $0["description"]?.string ?? ""
+            }
             scriptErrors.append(words?.joined(separator: " ") ?? "")
         case "Network.requestWillBeSent", "Network.responseReceived", "Network.loadingFinished",
             "Network.loadingFailed":
@@ -221,13 +247,18 @@ final class ChromiumVisit {
                 requests[place].outcome = .status(status)
             }
             // data: and blob: are no requests to anybody.
-            guard ["http:", "https:", "ws:", "wss:", "ftp:", "file:"].contains(where: url.hasPrefix) else { return }
+            guard ["http:", "https:", "ws:", "wss:", "ftp:", "file:"].contains(where: url.hasPrefix) else {
+                return
+            }
             places[key] = requests.count
             requests.append(
                 ChromiumRequest(
-                    url: url, method: request["method"]?.string ?? "", type: parameters?["type"]?.string ?? "Other"))
+                    url: url, method: request["method"]?.string ?? "",
+                    type: parameters?["type"]?.string ?? "Other"))
         case "Network.responseReceived":
-            guard let place = places[key], let status = parameters?["response"]?["status"]?.int else { return }
+            guard let place = places[key], let status = parameters?["response"]?["status"]?.int else {
+                return
+            }
             answered[place] = status
         case "Network.loadingFinished":
             guard let place = places[key] else { return }

@@ -19,13 +19,15 @@ struct LoginTests {
         origin = try TestOrigin()
         origin.on("/") { request in
             request["Cookie"]?.contains("session=") == true
-                ? .page("<title>Inside</title><a href=/next>next") : .page("<title>Outside</title><a href=/login>in")
+                ? .page("<title>Inside</title><a href=/next>next")
+                : .page("<title>Outside</title><a href=/login>in")
         }
         origin.on("/next", .page("<p>next"))
         origin.on(
             "/login",
             .page("<title>Sign in</title>")
-                .adding("Set-Cookie", "session=secret; HttpOnly").adding("Set-Cookie", "kept=long; Max-Age=600"))
+                .adding("Set-Cookie", "session=secret; HttpOnly").adding(
+                    "Set-Cookie", "kept=long; Max-Age=600"))
     }
 
     /// Somebody who looks at the page for a while.
@@ -37,7 +39,8 @@ struct LoginTests {
         return try await larder.login(origin.url("/login"), options: options)
     }
 
-    @Test func `what a browser was given goes along from then on, and nobody else may read it`() async throws {
+    @Test func `what a browser was given goes along from then on, and nobody else may read it`() async throws
+    {
         let report = try await signIn()
         #expect(report.site == "127.0.0.1")
         #expect(report.cookies == 2)
@@ -48,7 +51,9 @@ struct LoginTests {
 
         let prefetch = try await larder.prefetch([origin.url("/")])
         #expect(prefetch.isComplete)
-        #expect(origin.requests.last(where: { $0.target == "/next" })?["Cookie"]?.contains("session=secret") == true)
+        #expect(
+            origin.requests.last(where: { $0.target == "/next" })?["Cookie"]?.contains("session=secret")
+                == true)
         let shown = try await larder.show(origin.url("/"))
         #expect(shown.rows.first?.isPrivate == true)
 

@@ -24,9 +24,12 @@ struct Look {
         failures = Set(visit.failures.map { Self.path($0.url) })
     }
 
-    private static func path(_ url: String) -> String { url.split(separator: "/").dropFirst(2).joined(separator: "/") }
+    private static func path(_ url: String) -> String {
+        url.split(separator: "/").dropFirst(2).joined(separator: "/")
+    }
 
-    /// Loads the pages from a folder's site, prefetches it, takes it down, and expects the same of the mirror.
+    /// Loads the pages from a folder's site, prefetches it, takes it down, and expects the same of the
+    /// mirror.
     static func compare(_ pages: [String], ofSiteIn folder: String) async throws {
         let origin = try TestOrigin()
         origin.serve(folder: folder)

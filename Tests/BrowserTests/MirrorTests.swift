@@ -3,7 +3,8 @@ import TestOrigin
 import Testing
 import Web
 
-/// The promise itself: with the origin gone, a real browser shows the same page and asks nothing of the network.
+/// The promise itself: with the origin gone, a real browser shows the same page and asks nothing of the
+/// network.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct MirrorTests {
     private static let pages = [
@@ -11,7 +12,8 @@ struct MirrorTests {
     ]
 
     private static var demoSite: String {
-        #filePath.split(separator: "/").dropLast(3).reduce(into: "") { $0 += "/" + $1 } + "/Sources/larder/Demo/Site"
+        #filePath.split(separator: "/").dropLast(3).reduce(into: "") { $0 += "/" + $1 }
+            + "/Sources/larder/Demo/Site"
     }
 
     @Test func `the demonstration's pages look and work as they did, with their origin gone`() async throws {
@@ -43,7 +45,9 @@ struct MirrorTests {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let visit = try Chromium().open(try #require(service.address(of: origin.url("/"))))
-        #expect(try visit.evaluate("getComputedStyle(document.querySelector('h1')).color")?.string == "rgb(1, 2, 3)")
+        #expect(
+            try visit.evaluate("getComputedStyle(document.querySelector('h1')).color")?.string
+                == "rgb(1, 2, 3)")
         #expect(try visit.evaluate("document.images[0].naturalWidth")?.int == 1)
         _ = try visit.evaluate("document.querySelector('a').click()")
         try visit.settle()
@@ -53,7 +57,8 @@ struct MirrorTests {
         #expect(cdn.requests.isEmpty)
     }
 
-    @Test func `an earlier visit keeps its links, and shares neither cookies nor storage with the one of now`()
+    @Test
+    func `an earlier visit keeps its links, and shares neither cookies nor storage with the one of now`()
         async throws
     {
         let origin = try TestOrigin()
@@ -105,7 +110,8 @@ struct MirrorTests {
             "/module.js",
             .file("window.hasRun = true", type: "text/javascript").adding(
                 "Access-Control-Allow-Origin", origin.url("")))
-        cdn.on("/data.json", .file("[1]", type: "application/json").adding("Access-Control-Allow-Origin", "*"))
+        cdn.on(
+            "/data.json", .file("[1]", type: "application/json").adding("Access-Control-Allow-Origin", "*"))
         let folder = try TemporaryFolder()
         let larder = Larder(at: folder.path)
         _ = try await larder.prefetch([origin.url("/")])
@@ -114,7 +120,8 @@ struct MirrorTests {
         defer { service.stop() }
         let visit = try Chromium().open(try #require(service.address(of: origin.url("/"))))
         #expect(
-            try visit.evaluate("document.fonts.ready.then(() => [...document.fonts][0].status)")?.string == "loaded")
+            try visit.evaluate("document.fonts.ready.then(() => [...document.fonts][0].status)")?.string
+                == "loaded")
         #expect(try visit.evaluate("window.hasRun")?.bool == true)
         let data = "document.querySelector('link').href"
         let text = try visit.evaluate("fetch(\(data), { credentials: 'omit' }).then(r => r.text())")
@@ -126,7 +133,8 @@ struct MirrorTests {
     }
 
     @Test(arguments: [
-        "new Worker('/worker.js')", "new SharedWorker('/worker.js')", "navigator.serviceWorker.register('/worker.js')",
+        "new Worker('/worker.js')", "new SharedWorker('/worker.js')",
+        "navigator.serviceWorker.register('/worker.js')",
     ])
     func `a worker reaches the network no more than its page does`(start: String) async throws {
         let outside = try TestOrigin()

@@ -13,7 +13,8 @@ struct PageFileTests {
         let larder: Larder
         let start: String
 
-        /// - Parameter hasScripts: browsers run none of a message of parts, nor do they take parts of drawings out of it.
+        /// - Parameter hasScripts: browsers run none of a message of parts, nor do they take parts of
+        ///   drawings out of it.
         init(hasScripts: Bool = true) async throws {
             let (origin, cdn) = (try TestOrigin(), try TestOrigin())
             let any = { (answer: OriginAnswer) in answer.adding("Access-Control-Allow-Origin", "*") }
@@ -23,10 +24,12 @@ struct PageFileTests {
             }
             origin.on("/", .page(Self.page(cdn, hasScripts)))
             origin.on(
-                "/css/main.css", .file(hasScripts ? Self.sheet : Self.sheet.replacing("#x", with: ""), type: "text/css")
+                "/css/main.css",
+                .file(hasScripts ? Self.sheet : Self.sheet.replacing("#x", with: ""), type: "text/css")
             )
             origin.on(
-                "/css/deep/more.css", .file("@import '../main.css'; h2 { color: rgb(9, 99, 9) }", type: "text/css"))
+                "/css/deep/more.css",
+                .file("@import '../main.css'; h2 { color: rgb(9, 99, 9) }", type: "text/css"))
             origin.on("/css/bg.svg", .file(draw("#123456"), type: "image/svg+xml"))
             origin.on("/a%20b.svg", .file(draw("tomato"), type: "image/svg+xml"))
             origin.on("/fine.svg", .file(draw("olive", 2), type: "image/svg+xml"))
@@ -36,16 +39,20 @@ struct PageFileTests {
                 "/sprite.svg",
                 .file(
                     "<?xml version='1.0'?><svg xmlns='http://www.w3.org/2000/svg'><symbol id='mark' viewBox='0 0 9 9'>"
-                        + "<circle cx='4' cy='4' r='4' fill='purple'/></symbol></svg>", type: "image/svg+xml"))
+                        + "<circle cx='4' cy='4' r='4' fill='purple'/></symbol></svg>", type: "image/svg+xml")
+            )
             origin.on("/app/main.js", .file(Self.module, type: "text/javascript"))
             origin.on(
                 "/app/part.js",
-                .file("import { name } from './main.js'; export const of = () => name + '!';", type: "text/javascript"))
+                .file(
+                    "import { name } from './main.js'; export const of = () => name + '!';",
+                    type: "text/javascript"))
             origin.on("/app/late.js", .file("export default 'late';", type: "text/javascript"))
             origin.on(
                 "/old.js",
                 .file(
-                    "document.querySelector('#old').textContent = 'caf\u{E9}';", type: "text/javascript; charset=utf-8")
+                    "document.querySelector('#old').textContent = 'caf\u{E9}';",
+                    type: "text/javascript; charset=utf-8")
             )
             origin.on("/data.json", .file("{\"told\": \"data\"}", type: "application/json"))
             origin.on(
@@ -57,7 +64,10 @@ struct PageFileTests {
             origin.on("/other", .page("another page"))
             cdn.on(
                 "/x.css",
-                any(.file("h1 { background: url(x.png) 0 0 / 30px; border: 3px solid teal }", type: "text/css")))
+                any(
+                    .file(
+                        "h1 { background: url(x.png) 0 0 / 30px; border: 3px solid teal }", type: "text/css"))
+            )
             cdn.on("/x.png", any(.file(ChromiumTests.pixel, type: "image/png")))
             folder = try TemporaryFolder()
             larder = Larder(at: folder.file("store"))
@@ -126,13 +136,18 @@ struct PageFileTests {
         let site = try await Furnished()
         var options = ExportOptions()
         options.isVerified = true
-        let report = try await site.larder.export(site.start, to: site.folder.file("page.html"), options: options)
+        let report = try await site.larder.export(
+            site.start, to: site.folder.file("page.html"), options: options)
         #expect(report.form == .html && report.pages == 1 && report.isVerified == true)
-        #expect(Set(report.missing.map { $0.url.split(separator: "/").last ?? "" }) == ["gone.png", "none.svg"])
+        #expect(
+            Set(report.missing.map { $0.url.split(separator: "/").last ?? "" }) == ["gone.png", "none.svg"])
         let (page, _) = try await site.compare(site.folder.file("page.html"))
         #expect(try page.evaluate("document.querySelector('#data').textContent")?.string == "data")
-        #expect(try page.evaluate("document.querySelectorAll('a')[0].href")?.string == site.start + "other#there")
-        #expect(try page.evaluate("document.querySelectorAll('a')[1].href.slice(-15)")?.string == "/page.html#here")
+        #expect(
+            try page.evaluate("document.querySelectorAll('a')[0].href")?.string == site.start + "other#there")
+        #expect(
+            try page.evaluate("document.querySelectorAll('a')[1].href.slice(-15)")?.string
+                == "/page.html#here")
         #expect(
             try page.evaluate("frames[0].document.querySelector('#f').innerText")?.string
                 == "In a frame & \"well\" \u{2603} ran")
@@ -142,7 +157,8 @@ struct PageFileTests {
         let site = try await Furnished(hasScripts: false)
         var options = ExportOptions()
         options.isVerified = true
-        let report = try await site.larder.export(site.start, to: site.folder.file("page.mhtml"), options: options)
+        let report = try await site.larder.export(
+            site.start, to: site.folder.file("page.mhtml"), options: options)
         #expect(report.form == .mhtml && report.pages == 1 && report.isVerified == true)
         _ = try await site.compare(site.folder.file("page.mhtml"))
     }
@@ -165,7 +181,9 @@ struct PageFileTests {
         #expect(light.form == .png && light.pages == 1 && light.isComplete)
         options.prefersDark = true
         _ = try await larder.export(origin.url("/"), to: folder.file("dark.png"), options: options)
-        let pictures = try ["light.png", "dark.png"].map { try WholeFile.read(folder.file($0), atMost: 64 << 20) }
+        let pictures = try ["light.png", "dark.png"].map {
+            try WholeFile.read(folder.file($0), atMost: 64 << 20)
+        }
         for picture in pictures {
             let size = picture[16..<24].map { Int($0) }
             #expect(size[2] * 256 + size[3] == 1200)

@@ -3,14 +3,16 @@ import TestOrigin
 import Testing
 import Web
 
-/// The portal as a person meets it, with whatever a person has: a phone, a dark room, a keyboard, a screen reader.
+/// The portal as a person meets it, with whatever a person has: a phone, a dark room, a keyboard, a screen
+/// reader.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct PortalTests {
     private let origin: TestOrigin
     private let larder: Larder
     private let scratch: TemporaryFolder
 
-    private static let bad = "&quot;&gt;&lt;script&gt;window.isOpen=1&lt;/script&gt; &lt;img src=x onerror=isOpen=1&gt;"
+    private static let bad =
+        "&quot;&gt;&lt;script&gt;window.isOpen=1&lt;/script&gt; &lt;img src=x onerror=isOpen=1&gt;"
 
     init() async throws {
         origin = try TestOrigin()
@@ -27,7 +29,8 @@ struct PortalTests {
         origin.on("/app.js", .file("window.hasRun = true", type: "text/javascript"))
         origin.otherwise { request in
             request.target.hasPrefix("/recipes/")
-                ? .page("<!DOCTYPE html><title>\(Self.bad) \(request.target)</title><a href=/>back</a>") : .failure(404)
+                ? .page("<!DOCTYPE html><title>\(Self.bad) \(request.target)</title><a href=/>back</a>")
+                : .failure(404)
         }
         scratch = try TemporaryFolder()
         larder = Larder(at: scratch.path)
@@ -39,13 +42,15 @@ struct PortalTests {
     private var targets: [String] {
         [
             "", "-/sites/1", "-/sites/1/pages?under=\(origin.url("/recipes/"))", "-/sites/1/missing",
-            "-/sites/1/missing?kind=pages", "-/sites/1/changes", "-/sites/1/pictures", "-/sites/1/search?q=%3Cscript",
+            "-/sites/1/missing?kind=pages", "-/sites/1/changes", "-/sites/1/pictures",
+            "-/sites/1/search?q=%3Cscript",
             "-/search?q=long",
             "-/scripts", "-/page?url=\(origin.url("/"))", "-/page?url=\(origin.url("/none"))", "nothing",
+            "-/jobs", "-/room", "-/sites/1/titles", "-/sites/1/settings",
         ]
     }
 
-    @Test(arguments: [(360, true), (360, false), (1280, true), (1280, false)])
+    @Test(arguments: [(360, true), (390, false), (1280, true), (1280, false)])
     func `every page fits, can be read, and asks for nothing but its style`(width: Int, isDark: Bool) throws {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
@@ -57,7 +62,7 @@ struct PortalTests {
             // A page that says that nothing is there answers 404 itself.
             #expect(visit.failures.allSatisfy { $0.type == "Document" }, "\(target): \(visit.failures)")
             // A search answers while one types.
-            let types: Set = ["Document", "Stylesheet", "Image", "Other"]
+            let types: Set = ["Document", "Stylesheet", "Image", "Manifest", "Other"]
             let allowed = target.contains("search?") ? types.union(["Script"]) : types
             #expect(Set(visit.requests.map(\.type)).isSubset(of: allowed), "\(target)")
             #expect(try visit.evaluate("typeof window.isOpen")?.string == "undefined")
@@ -85,14 +90,18 @@ struct PortalTests {
         defer { service.stop() }
         let visit = try Chromium().open(service.address)
         _ = try visit.evaluate(
-            "document.querySelector('#q').value = 'recipes/7?'; document.querySelector('form button').click()")
+            "document.querySelector('#q').value = 'recipes/7?'; document.querySelector('form button').click()"
+        )
         try visit.settle()
         #expect(try visit.text().contains("1 result."))
         let copy = "http://port-\(origin.port).127-0-0-1.localhost:\(service.port)/recipes/7?"
-        #expect(try visit.evaluate("document.querySelector('.list a.name').href")?.string?.hasPrefix(copy) == true)
+        #expect(
+            try visit.evaluate("document.querySelector('.list a.name').href")?.string?.hasPrefix(copy) == true
+        )
         _ = try visit.evaluate("document.querySelector('.list a.url').click()")
         try visit.settle()
-        #expect(try visit.evaluate("document.querySelector('h1').innerText")?.string?.contains("onerror") == true)
+        #expect(
+            try visit.evaluate("document.querySelector('h1').innerText")?.string?.contains("onerror") == true)
         _ = try visit.evaluate("document.querySelector('.actions .button').click()")
         try visit.settle()
         #expect(try visit.address().hasPrefix(copy))
@@ -101,7 +110,7 @@ struct PortalTests {
     }
 
     /// Texts whose contrast to what is behind them is under 4.5 (WCAG 2.2, 1.4.3).
-    private static let poorContrast = """
+    static let poorContrast = """
         (() => {
           const numbers = text => (text.match(/[\\d.]+/g) || []).map(Number)
           const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
@@ -126,7 +135,7 @@ struct PortalTests {
         """
 
     /// What a keyboard or a screen reader would stumble over.
-    private static let structuralFaults = """
+    static let structuralFaults = """
         (() => {
           const faults = []
           const all = selector => [...document.querySelectorAll(selector)]
@@ -141,12 +150,14 @@ struct PortalTests {
           }
           const names = all('nav').map(n => n.getAttribute('aria-label'))
           if (names.includes(null) || new Set(names).size !== names.length) faults.push('navigations without names')
-          for (const field of all('input, select')) if (!field.labels.length) faults.push(`no label: ${field.name}`)
+          for (const more of all('details')) more.open = true
+          for (const field of all('input:not([type=hidden]), select, textarea')) if (!field.labels.length) faults.push(`no label: ${field.name}`)
           for (const cell of all('th')) if (!cell.scope) faults.push(`no scope: ${cell.innerText}`)
           for (const image of all('img')) if (!image.hasAttribute('alt')) faults.push('a picture without words')
           if (new Set(all('[id]').map(e => e.id)).size !== all('[id]').length) faults.push('an id twice')
           if (all('[tabindex]').some(e => e.tabIndex > 0)) faults.push('an order of its own')
-          const stops = all('a[href], button, input, select, [tabindex="0"]')
+          const stops = all(
+            'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]')
           const skip = stops[0]
           if (skip.getAttribute('href').split('#')[1] !== document.querySelector('main').id) faults.push('no skip link')
           for (const stop of stops) {
@@ -155,6 +166,7 @@ struct PortalTests {
             if (document.activeElement !== stop) faults.push(`not to be reached: ${stop.outerHTML}`)
             if (style.outlineStyle === 'none' || box.right <= 0) faults.push(`focus is not seen: ${stop.outerHTML}`)
             const name = stop.innerText?.trim() || stop.labels?.length || stop.getAttribute('aria-labelledby')
+              || stop.getAttribute('aria-label')
             if (!name) faults.push(`no name: ${stop.outerHTML}`)
           }
           return faults

@@ -3,7 +3,8 @@ import System
 import TestOrigin
 import Testing
 
-/// A browser whose proxy larder is: it records a site of several hosts by https, and shows it again without them.
+/// A browser whose proxy larder is: it records a site of several hosts by https, and shows it again without
+/// them.
 @Suite(.enabled(if: Chromium.isInstalled)) struct ProxyTests {
     private let folder: TemporaryFolder
     private let origin: TestOrigin
@@ -47,9 +48,11 @@ import Testing
         origin.on("/style.css", .file("body{background:#def} p{color:#123}", type: "text/css"))
         origin.on("/own.svg", .file(square.replacing("COLOR", with: "teal"), type: "image/svg+xml"))
         origin.on("/far.svg", .file(square.replacing("COLOR", with: "plum"), type: "image/svg+xml"))
-        origin.on("/data.json", .file("{\"jam\": 3}", type: "application/json").adding("Cache-Control", "no-store"))
         origin.on(
-            "/open.json", .file("{\"plum\": 4}", type: "application/json").adding("Access-Control-Allow-Origin", "*"))
+            "/data.json", .file("{\"jam\": 3}", type: "application/json").adding("Cache-Control", "no-store"))
+        origin.on(
+            "/open.json",
+            .file("{\"plum\": 4}", type: "application/json").adding("Access-Control-Allow-Origin", "*"))
         origin.on("/post") { _ in .file("5", type: "text/plain") }
         origin.on(
             "/worker.js",
@@ -101,7 +104,9 @@ import Testing
             #expect(after.text == before?.text)
             let isSamePicture = after.picture == before?.picture
             #expect(isSamePicture)
-            let missed = service.traffic?.missed.filter { $0.contains(".test:") && !$0.hasSuffix("/favicon.ico") }
+            let missed = service.traffic?.missed.filter {
+                $0.contains(".test:") && !$0.hasSuffix("/favicon.ico")
+            }
             #expect(missed == [])
         }
     }
@@ -113,7 +118,8 @@ import Testing
             "\(scheme)://www.jam.test:\(modern.modern)\(path)"
         }
         let font = try WholeFile.read(Self.font, atMost: 10_000_000)
-        modern.origin.on("/font.ttf", .file(font, type: "font/ttf").adding("Access-Control-Allow-Origin", "*"))
+        modern.origin.on(
+            "/font.ttf", .file(font, type: "font/ttf").adding("Access-Control-Allow-Origin", "*"))
         modern.origin.on("/socket", OriginAnswer(status: 404, text: "no socket"))
         modern.origin.on(
             "/",

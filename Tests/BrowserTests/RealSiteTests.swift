@@ -3,7 +3,8 @@ import Testing
 
 /// A real site, when somebody has the time:
 ///
-///     LARDER_REAL_SITE=/usr/share/doc/python3.11/html LARDER_REAL_PAGES="/ /library/os.html" scripts/test --filter RealSite
+///     LARDER_REAL_SITE=/usr/share/doc/python3.11/html LARDER_REAL_PAGES="/ /library/os.html" scripts/test
+///     --filter RealSite
 enum RealSite {
     static let folder = value("LARDER_REAL_SITE")
     static let pages = (value("LARDER_REAL_PAGES") ?? "/").split(separator: " ").map(String.init)

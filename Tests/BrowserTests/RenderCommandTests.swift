@@ -21,7 +21,8 @@ struct RenderCommandTests {
         return try ChildProcess(
             ChildProcess.built("larder"), words,
             environment: [
-                "HOME": home.path, "PATH": "/usr/bin:/bin", "TMPDIR": home.file("tmp"), "LARDER_PROGRESS": "none",
+                "HOME": home.path, "PATH": "/usr/bin:/bin", "TMPDIR": home.file("tmp"),
+                "LARDER_PROGRESS": "none",
                 "LARDER_CHROMIUM": Chromium.executable ?? "",
             ])
     }
@@ -95,7 +96,8 @@ struct RenderCommandTests {
     }
 
     @Test func `as many pages are shown at once as is said`() throws {
-        origin.on("/", .page("<!DOCTYPE html><p>start" + (1...4).map { "<a href=/p/\($0)>\($0)</a>" }.joined()))
+        origin.on(
+            "/", .page("<!DOCTYPE html><p>start" + (1...4).map { "<a href=/p/\($0)>\($0)</a>" }.joined()))
         for number in 1...4 {
             origin.on(
                 "/p/\(number)",

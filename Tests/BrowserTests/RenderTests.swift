@@ -3,8 +3,8 @@ import TestOrigin
 import Testing
 import Web
 
-/// Sites that say what they need only when their scripts run: prefetched by way of a browser, then shown with their
-/// origin gone.
+/// Sites that say what they need only when their scripts run: prefetched by way of a browser, then shown with
+/// their origin gone.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct RenderTests {
     /// What stands for a kind of sites.
@@ -33,12 +33,16 @@ struct RenderTests {
             }
             for (path, answers) in posts {
                 origin.on(path) { request in
-                    answers[String(decoding: request.body, as: UTF8.self)].map { .file($0, type: "application/json") }
+                    answers[String(decoding: request.body, as: UTF8.self)].map {
+                        .file($0, type: "application/json")
+                    }
                         ?? .failure(400)
                 }
             }
             if let fallback, let shell = files[fallback.file] {
-                origin.otherwise { $0.target.hasPrefix(fallback.prefix) ? .file(shell, type: "text/html") : nil }
+                origin.otherwise {
+                    $0.target.hasPrefix(fallback.prefix) ? .file(shell, type: "text/html") : nil
+                }
             }
         }
     }
@@ -105,7 +109,8 @@ struct RenderTests {
                     }
                     onscroll = more; more()
                     """),
-                "/rows-1.json": "[\"a\", \"b\", \"c\", \"d\"]", "/rows-2.json": "[\"e\", \"f\", \"g\", \"h\"]",
+                "/rows-1.json": "[\"a\", \"b\", \"c\", \"d\"]",
+                "/rows-2.json": "[\"e\", \"f\", \"g\", \"h\"]",
                 "/rows-3.json": "[\"i\", \"j\", \"k\", \"l\"]", "/rows-4.json": "[\"m\", \"n\"]",
             ]),
         Kind(
@@ -120,7 +125,8 @@ struct RenderTests {
             ],
             posts: [
                 "/graphql": [
-                    "{\"query\":\"{a}\"}": "{\"data\": \"first\"}", "{\"query\":\"{b}\"}": "{\"data\": \"second\"}",
+                    "{\"query\":\"{a}\"}": "{\"data\": \"first\"}",
+                    "{\"query\":\"{b}\"}": "{\"data\": \"second\"}",
                 ]
             ]),
         Kind(
@@ -136,7 +142,8 @@ struct RenderTests {
                     })
                     """, "<x-card name=one></x-card>"),
                 "/parts/one.html": "<p>In the shadow</p><img src=/parts/p.svg><a href=/pages/one.html>on</a>",
-                "/parts/p.svg": picture("blue"), "/pages/one.html": "<!DOCTYPE html><title>one</title><p>Page one</p>",
+                "/parts/p.svg": picture("blue"),
+                "/pages/one.html": "<!DOCTYPE html><title>one</title><p>Page one</p>",
             ]),
         Kind(
             name: "a worker that asks",
@@ -214,7 +221,9 @@ struct RenderTests {
         #expect(report.isPublished)
         #expect(report.missing.isEmpty, "\(report.missing)")
         #expect(report.rendering.rendered > 0)
-        let targets = origin.requests.map { "\($0.method) \($0.target) \(String(decoding: $0.body, as: UTF8.self))" }
+        let targets = origin.requests.map {
+            "\($0.method) \($0.target) \(String(decoding: $0.body, as: UTF8.self))"
+        }
         #expect(targets.count == Set(targets).count, "something was fetched twice: \(targets.sorted())")
         origin.stop()
         let service = try larder.serve(port: 0)
@@ -226,7 +235,9 @@ struct RenderTests {
     }
 
     /// Twice, since what was given to the first look must not be the one address that the second asks for.
-    @Test func `addresses made of time and chance are the same again in a steady site, later too`() async throws {
+    @Test func `addresses made of time and chance are the same again in a steady site, later too`()
+        async throws
+    {
         let origin = try TestOrigin()
         origin.on(
             "/",
@@ -296,8 +307,8 @@ struct RenderTests {
         for _ in 1...2 { #expect(try looks(address, [], Chromium()) == ["made", ""]) }
     }
 
-    /// As a browser does it: at once with what the page itself asks for, and with what is asked for later; but not beyond
-    /// the path, and what a server set stays as it did.
+    /// As a browser does it: at once with what the page itself asks for, and with what is asked for later;
+    /// but not beyond the path, and what a server set stays as it did.
     @Test func `cookies that scripts set go along with what is asked for`() async throws {
         let origin = try TestOrigin()
         func answer(_ text: String) -> OriginAnswer {
@@ -335,7 +346,8 @@ struct RenderTests {
     }
 
     /// One origin that pages of another ask: with a body for each, without a word on it, and for nobody.
-    @Test func `answers that were made for one origin are not given to another, and what is refused is no miss`()
+    @Test
+    func `answers that were made for one origin are not given to another, and what is refused is no miss`()
         async throws
     {
         let (origin, other) = (try TestOrigin(), try TestOrigin())
@@ -348,7 +360,8 @@ struct RenderTests {
                     const ask = path => fetch('\(place)/' + path).then(r => r.text()).catch(() => 'refused');
                     Promise.all(['echo', 'silent', 'never'].map(ask)).then(all => { app.textContent = all.join(' ') })
                     """,
-                    "<p id=app></p>" + ["echo", "silent", "never"].map { "<img src=\(place)/\($0) alt=''>" }.joined())))
+                    "<p id=app></p>"
+                        + ["echo", "silent", "never"].map { "<img src=\(place)/\($0) alt=''>" }.joined())))
         for name in ["echo", "silent", "never"] {
             other.on("/\(name)") { request in
                 let answer = OriginAnswer.file(name, type: "text/plain")
@@ -427,12 +440,50 @@ struct RenderTests {
         #expect(count() == 2)
     }
 
+    /// The first visit finds in its order what only a cookie, a field or a page of the scripts leads to. A later
+    /// one knows all of it from the beginning.
+    @Test(arguments: [RenderMode.auto, .always, .never])
+    func `an update asks for what scripts open as they opened it`(mode: RenderMode) async throws {
+        let origin = try TestOrigin()
+        origin.on(
+            "/",
+            .page(
+                Self.page(
+                    """
+                    document.cookie = 'door=open; path=/';
+                    const ask = (name, options) => fetch(['', name].join('/'), options).then(r => r.text());
+                    Promise.all([ask('cookie.json'), ask('field.json', {headers: {'X-Own': 'yes'}})])
+                      .then(all => { app.innerHTML = all.join(' ') + '<a href="/behind/">on</a>' })
+                    """)
+            ).validated(entityTag: "\"1\""))
+        func opens(
+            _ target: String, _ answer: OriginAnswer, if isOpen: @escaping @Sendable (OriginRequest) -> Bool
+        ) {
+            origin.on(target) { isOpen($0) ? answer : .failure(403) }
+        }
+        let hasCookie: @Sendable (OriginRequest) -> Bool = { $0["Cookie"] == "door=open" }
+        opens("/cookie.json", .file("1", type: "application/json"), if: hasCookie)
+        opens("/field.json", .file("2", type: "application/json")) { $0["X-Own"] == "yes" }
+        opens("/behind/", .page("<p>behind"), if: hasCookie)
+        let larder = larder(try TemporaryFolder())
+        #expect(try await larder.prefetch([origin.url("/")], options: options()).missing.isEmpty)
+        for _ in 1...2 {
+            origin.forgetRequests()
+            let report = try await larder.prefetch([origin.url("/")], options: options(mode))
+            #expect(report.missing.isEmpty, "\(report.missing)")
+            for target in ["/cookie.json", "/field.json", "/behind/"] {
+                #expect(origin.requests(to: target).count == 1, "\(target)")
+            }
+        }
+    }
+
     @Test func `a check compares words and pictures with those that were there`() async throws {
         let origin = try TestOrigin()
         func page(_ colour: String) -> OriginAnswer {
             .page(
                 Self.page(
-                    "app.textContent = 'here'; document.body.style.background = \(colour)", "<a href=/b>b</a><p id=app>"
+                    "app.textContent = 'here'; document.body.style.background = \(colour)",
+                    "<a href=/b>b</a><p id=app>"
                 ))
         }
         origin.on("/", page("'teal'"))

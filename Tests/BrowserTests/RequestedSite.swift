@@ -21,7 +21,8 @@ final class RequestedSite {
     }
 
     private let origin: TestOrigin
-    /// The same site with empty scripts and a policy against those in the pages: what it is asked for, a parser asks for.
+    /// The same site with empty scripts and a policy against those in the pages: what it is asked for, a
+    /// parser asks for.
     private let quiet: TestOrigin
     private let browser: Chromium
     private let scanner = LinkScanner()
@@ -48,7 +49,9 @@ final class RequestedSite {
     // MARK: - What the browser asks for
 
     /// Targets of the site itself, and whole addresses elsewhere.
-    private func asked(_ page: String, of origin: TestOrigin) throws -> (all: Set<String>, failed: Set<String>) {
+    private func asked(_ page: String, of origin: TestOrigin) throws -> (
+        all: Set<String>, failed: Set<String>
+    ) {
         let visit = try browser.open(origin.url(page))
         func names(_ requests: [ChromiumRequest]) -> Set<String> {
             Set(requests.compactMap { WebURL($0.url).map { name($0.withoutFragment, of: origin) } })
@@ -94,11 +97,14 @@ final class RequestedSite {
         if let known = bodies[url.href] { return known }
         let response = try RawClient(port: origin.port).get(url.target)
         var body = Body()
-        if let location = response["Location"].flatMap({ WebURL($0, base: url) }) { body.links.append(location) }
+        if let location = response["Location"].flatMap({ WebURL($0, base: url) }) {
+            body.links.append(location)
+        }
         let type = MediaType(response["Content-Type"] ?? "")
         body.format = BodyFormat(mediaType: type, url: url, body: response.body.span)
         var references: [(LinkOccurrence, [UInt8])] = []
-        let table = scanner.scan(response.body.span, as: body.format, charset: type?.charset) { link, reference in
+        let table = scanner.scan(response.body.span, as: body.format, charset: type?.charset) {
+            link, reference in
             guard Self.isAskedFor(link), !link.flags.contains(.isFragment) else { return }
             references.append((link, reference.withUnsafeBufferPointer { Array($0) }))
         }

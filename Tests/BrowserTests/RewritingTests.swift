@@ -3,7 +3,8 @@ import TestOrigin
 import Testing
 import Web
 
-/// What names another origin, wherever it stands, is found in the mirror by a real browser, with both origins gone.
+/// What names another origin, wherever it stands, is found in the mirror by a real browser, with both origins
+/// gone.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
 struct RewritingTests {
     /// Two origins, prefetched and taken down.
@@ -50,11 +51,14 @@ struct RewritingTests {
         let plain = "window.plain = 1"
         let rewritten = "window.rewritten = 1; fetch('\(pair.cdn.url("/pixel.png"))')"
         let style = "h1 { background: url(\(pair.cdn.url("/pixel.png"))) ; color: rgb(1, 2, 3) }"
-        pair.cdn.on("/plain.js", .file(plain, type: "text/javascript").adding("Access-Control-Allow-Origin", "*"))
         pair.cdn.on(
-            "/wrong.js", .file("window.wrong = 1", type: "text/javascript").adding("Access-Control-Allow-Origin", "*"))
+            "/plain.js", .file(plain, type: "text/javascript").adding("Access-Control-Allow-Origin", "*"))
         pair.cdn.on(
-            "/rewritten.js", .file(rewritten, type: "text/javascript").adding("Access-Control-Allow-Origin", "*"))
+            "/wrong.js",
+            .file("window.wrong = 1", type: "text/javascript").adding("Access-Control-Allow-Origin", "*"))
+        pair.cdn.on(
+            "/rewritten.js",
+            .file(rewritten, type: "text/javascript").adding("Access-Control-Allow-Origin", "*"))
         pair.cdn.on("/style.css", .file(style, type: "text/css").adding("Access-Control-Allow-Origin", "*"))
         let anywhere = try Chromium().open(pair.cdn.url("/pixel.png"))
         func tag(_ path: String, _ text: String) throws -> String {
@@ -71,7 +75,8 @@ struct RewritingTests {
             #expect(try visit.evaluate("document.querySelectorAll('[integrity]').length")?.int == 2)
             #expect(try visit.evaluate("typeof window.wrong")?.string == "undefined")
             #expect(
-                try visit.evaluate("getComputedStyle(document.querySelector('h1')).color")?.string == "rgb(1, 2, 3)")
+                try visit.evaluate("getComputedStyle(document.querySelector('h1')).color")?.string
+                    == "rgb(1, 2, 3)")
         }
     }
 
@@ -129,7 +134,8 @@ struct RewritingTests {
             <iframe id=inner srcdoc="<img src='\(pair.cdn.url("/pixel.png?a=1&amp;amp;b"))'>"></iframe>
             """
         try await pair.visit(page) { (visit: ChromiumVisit) throws -> Void in
-            let image = "document.getElementById('drawing').contentDocument.querySelector('image').href.baseVal"
+            let image =
+                "document.getElementById('drawing').contentDocument.querySelector('image').href.baseVal"
             #expect(try visit.evaluate(image)?.string?.contains(".localhost:") == true)
             let inner = "document.getElementById('inner').contentDocument.images[0].naturalWidth"
             #expect(try visit.evaluate(inner)?.int == 1)

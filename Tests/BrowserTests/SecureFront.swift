@@ -36,7 +36,9 @@ final class SecureFront: Sendable {
                     let url = WebURL("http://127.0.0.1:\(target)/")
                 else { return }
                 let handed = HandedOver(descriptor: client, session: session, received: [])
-                Relay.start(handed, to: url, by: { _, _ in PlainChannel(port: target) }, greeting: .request([])) { _ in
+                Relay.start(
+                    handed, to: url, by: { _, _ in PlainChannel(port: target) }, greeting: .request([])
+                ) { _ in
                 }
             }
         }

@@ -13,7 +13,8 @@ struct ShimTests {
         "new Promise(done => { const img = new Image(); \(Self.withPixel); \(script) })"
     }
 
-    /// A page whose scripts may use `cdn`, the other origin, and `own`, its own: both whole, and as they were.
+    /// A page whose scripts may use `cdn`, the other origin, and `own`, its own: both whole, and as they
+    /// were.
     private func visit(
         options: ServeOptions = ServeOptions(), _ use: (ChromiumVisit, _ cdn: Int) throws -> Void
     ) async throws {
@@ -39,7 +40,9 @@ struct ShimTests {
             </script>
             """
         let port = pair.cdn.port
-        try await pair.visit(page, options: options) { (visit: ChromiumVisit) throws -> Void in try use(visit, port) }
+        try await pair.visit(page, options: options) { (visit: ChromiumVisit) throws -> Void in
+            try use(visit, port)
+        }
     }
 
     @Test func `every way of asking for a whole address leads to the larder`() async throws {
@@ -58,21 +61,25 @@ struct ShimTests {
             #expect(try value(request)?.string == "[1]")
             #expect(try value(picture("img.src = cdn + '/pixel.png'"))?.int == 1)
             #expect(try value(picture("img.srcset = cdn + '/pixel.png 1x'"))?.int == 1)
-            #expect(try value(picture("img.setAttribute('src', '//' + cdn.slice(7) + '/pixel.png')"))?.int == 1)
+            #expect(
+                try value(picture("img.setAttribute('src', '//' + cdn.slice(7) + '/pixel.png')"))?.int == 1)
             let markup = """
                 new Promise(done => { place.innerHTML = `<img src="${cdn}/pixel.png">`; const img = place.firstChild
                 img.onload = () => done(img.naturalWidth) })
                 """
             #expect(try value(markup)?.int == 1)
             for change in [
-                "s.setProperty('background-image', url)", "s.backgroundImage = url", "s.cssText = 'background:' + url",
+                "s.setProperty('background-image', url)", "s.backgroundImage = url",
+                "s.cssText = 'background:' + url",
                 "place.setAttribute('style', 'background:' + url)",
             ] {
                 let style = """
                     new Promise(done => { const s = place.style, url = `url("${cdn}/pixel.png")`; s.cssText = ""; \(change)
                     setTimeout(() => done(getComputedStyle(place).backgroundImage), 0) })
                     """
-                #expect(try value(style)?.string?.contains("port-\(cdn).127-0-0-1.localhost") == true, "\(change)")
+                #expect(
+                    try value(style)?.string?.contains("port-\(cdn).127-0-0-1.localhost") == true, "\(change)"
+                )
             }
             for sheet in [
                 "document.head.appendChild(document.createElement('style')).sheet.insertRule(rule)",
@@ -84,7 +91,8 @@ struct ShimTests {
                     const rule = `b { list-style-image: url(${cdn}/pixel.png) }`; \(sheet)
                     setTimeout(() => done(getComputedStyle(p).listStyleImage), 0) })
                     """
-                #expect(try value(style)?.string?.contains("port-\(cdn).127-0-0-1.localhost") == true, "\(sheet)")
+                #expect(
+                    try value(style)?.string?.contains("port-\(cdn).127-0-0-1.localhost") == true, "\(sheet)")
             }
             let script = """
                 new Promise(done => { const s = document.createElement("script"); s.integrity = "sha256-AAAA"
@@ -95,7 +103,9 @@ struct ShimTests {
             let worker = "new Promise(done => new Worker(own + '/worker.js').onmessage = e => done(e.data))"
             #expect(try value(worker)?.string == "worked")
             #expect(try value("navigator.sendBeacon(cdn + '/told', 'x')")?.bool == true)
-            #expect(try value("history.pushState(null, '', own + '/pushed'), location.pathname")?.string == "/pushed")
+            #expect(
+                try value("history.pushState(null, '', own + '/pushed'), location.pathname")?.string
+                    == "/pushed")
         }
     }
 
@@ -106,7 +116,8 @@ struct ShimTests {
                 s.onerror = () => done("refused"); s.onopen = () => done("open") } catch (e) { done("refused") } })
                 """
             #expect(try visit.evaluate(socket)?.string == "refused")
-            let source = "new Promise(done => { new EventSource(cdn + '/data.json').onerror = () => done('refused') })"
+            let source =
+                "new Promise(done => { new EventSource(cdn + '/data.json').onerror = () => done('refused') })"
             #expect(try visit.evaluate(source)?.string == "refused")
             _ = try visit.evaluate("location.href = own + '/next', 0")
             try visit.settle(within: .seconds(10))
@@ -118,7 +129,8 @@ struct ShimTests {
         var options = ServeOptions()
         options.hasShim = false
         try await visit(options: options) { (visit: ChromiumVisit, cdn: Int) throws -> Void in
-            #expect(try visit.evaluate("fetch(cdn + '/data.json').catch(() => 'kept in')")?.string == "kept in")
+            #expect(
+                try visit.evaluate("fetch(cdn + '/data.json').catch(() => 'kept in')")?.string == "kept in")
             #expect(visit.requests.allSatisfy { !$0.isForShim })
         }
     }

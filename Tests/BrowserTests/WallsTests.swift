@@ -10,7 +10,8 @@ struct WallsTests {
     /// All, or those that `LARDER_WALLS` names, whose attempts are told then with the time that each took.
     private static let named = getenv("LARDER_WALLS").map { String(cString: $0) }
     private static var settings: [Attempt.Setting] {
-        named?.split(separator: ",").compactMap { Attempt.Setting(rawValue: String($0)) } ?? Attempt.Setting.allCases
+        named?.split(separator: ",").compactMap { Attempt.Setting(rawValue: String($0)) }
+            ?? Attempt.Setting.allCases
     }
 
     @Test(arguments: settings)
@@ -24,7 +25,9 @@ struct WallsTests {
 
     /// All of them as a page that is not mirrored sees them, in the same browser.
     @Test(arguments: [CachePolicy.offline, .auto])
-    func `a page from elsewhere neither reads a mirror nor learns what it holds`(policy: CachePolicy) async throws {
+    func `a page from elsewhere neither reads a mirror nor learns what it holds`(policy: CachePolicy)
+        async throws
+    {
         let range = try WebRange()
         let visitor = try TestOrigin()
         visitor.on("/", .page("<!DOCTYPE html><title>visitor</title><body>"))
@@ -47,7 +50,8 @@ struct WallsTests {
         var told: [String] = []
         for (kind, script, place) in Self.probes {
             func outcome(_ address: String) throws -> String {
-                try visit.evaluate("(async (url) => { \(script) })('\(address)')", within: .seconds(5))?.string
+                try visit.evaluate("(async (url) => { \(script) })('\(address)')", within: .seconds(5))?
+                    .string
                     ?? "nothing"
             }
             let held = try outcome(#require(service.address(of: range.url(place))))
@@ -56,7 +60,8 @@ struct WallsTests {
             if ["loaded", "read"].contains(held) { told.append("\(kind): \(held)") }
         }
         for path in ["", "?format=json", "-/sites/1"] {
-            let word = try visit.evaluate("read('\(service.address)\(path)', { credentials: 'include' })")?.string
+            let word = try visit.evaluate("read('\(service.address)\(path)', { credentials: 'include' })")?
+                .string
             if word != "refused" { told.append("the larder's own /\(path): \(word ?? "nothing")") }
         }
         #expect(told.isEmpty, "\(told.joined(separator: "\n"))")
@@ -80,7 +85,10 @@ struct WallsTests {
         ("a fetch", "return read(url)", "cdn/data.json"),
         ("a fetch with credentials", "return read(url, { credentials: 'include' })", "bank/act/account.json"),
         ("a fetch without asking", "return read(url, { mode: 'no-cors' })", "bank/act/account"),
-        ("a fetch of what is loaded", "return read(url, { headers: { 'Larder-Policy': 'reload' } })", "cdn/data.json"),
+        (
+            "a fetch of what is loaded", "return read(url, { headers: { 'Larder-Policy': 'reload' } })",
+            "cdn/data.json"
+        ),
         ("a post", "return read(url, { method: 'POST', mode: 'no-cors', body: 'x' })", "bank/act/account"),
         ("an object", "return loads('object', { data: url, type: 'image/png' })", "cdn/pic.png"),
         (
@@ -92,7 +100,9 @@ struct WallsTests {
     ]
 
     /// Behind the proxy its server is a public one, whatever its address.
-    @Test func `what a public page asks for of this machine is never fetched, by whomever and whenever`() async throws {
+    @Test func `what a public page asks for of this machine is never fetched, by whomever and whenever`()
+        async throws
+    {
         let range = try WebRange()
         let proxy = try SocksProxy(to: range.port)
         let folder = try TemporaryFolder()
@@ -102,7 +112,8 @@ struct WallsTests {
         _ = try await larder.prefetch([range.url("evil/")], options: prefetch)
         let service = try larder.serve(port: 0)
         defer { service.stop() }
-        let visit = try Chromium().open(try #require(service.address(of: range.url("evil/agent"))), quiet: nil)
+        let visit = try Chromium().open(
+            try #require(service.address(of: range.url("evil/agent"))), quiet: nil)
         let near = range.near.url("/near")
         let led = try #require(service.address(of: near))
         _ = try visit.evaluate("globalThis.prelude = ''; " + Trial.helpers + "; 0")
@@ -167,7 +178,8 @@ private final class Trial {
     private let larder: Larder
     private let browser: Chromium
     private var service: (root: String?, service: MirrorService)?
-    /// What attempts were expected to ask for and had not when they were over: on a busy machine it comes later.
+    /// What attempts were expected to ask for and had not when they were over: on a busy machine it comes
+    /// later.
     private var owed: [String] = []
 
     init(_ setting: Attempt.Setting) async throws {
@@ -181,8 +193,8 @@ private final class Trial {
 
     deinit { service?.service.stop() }
 
-    /// In the order of the table. Those for which one root is needed are tried together, first in one tab, and then those
-    /// that need a tab of their own.
+    /// In the order of the table. Those for which one root is needed are tried together, first in one tab,
+    /// and then those that need a tab of their own.
     func rows() throws -> [Row] {
         let attempts = Attempt.all.filter { setting != .web || !$0.manner.contains(.mirrorOnly) }
         var rows: [(number: Int, row: Row)] = []
@@ -198,7 +210,9 @@ private final class Trial {
                 rows.append((number, row.row))
             }
             for (number, attempt) in group where attempt.manner.contains(.alone) {
-                rows.append((number, try patientRow(attempt) { () throws -> ChromiumVisit in try visit(attempt) }.row))
+                rows.append(
+                    (number, try patientRow(attempt) { () throws -> ChromiumVisit in try visit(attempt) }.row)
+                )
             }
         }
         return rows.sorted { $0.number < $1.number }.map(\.row)
@@ -263,11 +277,15 @@ private final class Trial {
     private func place(of address: String) throws -> String {
         // Beside the root a page stands below a seal.
         var address = address
-        if let seal = address.firstRange(of: "/-/as/"), let end = address[seal.upperBound...].firstIndex(of: "/") {
+        if let seal = address.firstRange(of: "/-/as/"),
+            let end = address[seal.upperBound...].firstIndex(of: "/")
+        {
             address.replaceSubrange(seal.lowerBound..<end, with: "/-/web")
         }
         let known = try names().filter { address == $0.address || address.hasPrefix($0.address + "/") }
-        guard let place = known.max(by: { $0.address.utf8.count < $1.address.utf8.count }) else { return address }
+        guard let place = known.max(by: { $0.address.utf8.count < $1.address.utf8.count }) else {
+            return address
+        }
         return place.name + address.dropFirst(place.address.count).prefix { $0 != "?" && $0 != "#" }
     }
 
@@ -289,8 +307,8 @@ private final class Trial {
 
     // MARK: - One attempt
 
-    /// On a busy machine something may not have come yet: then it is tried once more, in a tab of its own. What did come
-    /// counts as it is.
+    /// On a busy machine something may not have come yet: then it is tried once more, in a tab of its own.
+    /// What did come counts as it is.
     private func patientRow(
         _ attempt: Attempt, in open: () throws -> ChromiumVisit
     ) throws -> (row: Row, visit: ChromiumVisit?) {
@@ -313,7 +331,8 @@ private final class Trial {
             range.forget()
             let start = try page.address()
             let script = "(async () => {\n\(attempt.script)\n})()"
-            let value = try page.evaluate(script, within: .seconds(8), asUser: attempt.manner.contains(.asUser))
+            let value = try page.evaluate(
+                script, within: .seconds(8), asUser: attempt.manner.contains(.asUser))
             word = value?.string ?? "nothing"
             if attempt.manner.contains(.leaves) { word = try place(of: end(of: page, from: start)) }
         } catch let error as ChromiumError {
@@ -344,7 +363,8 @@ private final class Trial {
     /// Whether it is what an attempt before was expected to ask for, and had not asked for when it was over.
     private func isLate(_ arrival: String, for expectation: Attempt.Expectation) -> Bool {
         func isMeant(_ other: String) -> Bool { Attempt.Expectation.isWithin(arrival, other) }
-        guard !expectation.arrivals.contains(where: isMeant), let place = owed.firstIndex(where: isMeant) else {
+        guard !expectation.arrivals.contains(where: isMeant), let place = owed.firstIndex(where: isMeant)
+        else {
             return false
         }
         owed.remove(at: place)
@@ -437,9 +457,12 @@ extension Attempt {
         let reason: String?
 
         func isMet(by word: String, _ seen: [String]) -> Bool {
-            let isRefused = word.hasPrefix("SecurityError") && !Set(words).isDisjoint(with: ["refused", "apart"])
+            let isRefused =
+                word.hasPrefix("SecurityError") && !Set(words).isDisjoint(with: ["refused", "apart"])
             guard words.isEmpty || words.contains(word) || isRefused else { return false }
-            guard !isBound else { return seen.allSatisfy { line in arrivals.contains { Self.isWithin(line, $0) } } }
+            guard !isBound else {
+                return seen.allSatisfy { line in arrivals.contains { Self.isWithin(line, $0) } }
+            }
             return seen == arrivals.sorted()
         }
 
@@ -454,7 +477,8 @@ extension Attempt {
 
         var description: String {
             let word = words.isEmpty ? "anything" : words.joined(separator: " or ")
-            return ([word] + arrivals.map { "<- \($0)" } + (reason.map { ["as \($0)"] } ?? [])).joined(separator: "; ")
+            return ([word] + arrivals.map { "<- \($0)" } + (reason.map { ["as \($0)"] } ?? [])).joined(
+                separator: "; ")
         }
     }
 

@@ -3,11 +3,11 @@ import LarderKit
 import TestOrigin
 import Web
 
-/// The sites that try things on each other: every `*.example` host on one port of loopback, told apart by the name in the
-/// request. A host is called here by what stands before `.example`: `bank`, `www.bank`.
+/// The sites that try things on each other: every `*.example` host on one port of loopback, told apart by the
+/// name in the request. A host is called here by what stands before `.example`: `bank`, `www.bank`.
 ///
-/// A document called `agent` does what a script asks of it by `postMessage`, so that one attempt can act in several places.
-/// What lies under `/act/` is never cached, and is counted when it arrives.
+/// A document called `agent` does what a script asks of it by `postMessage`, so that one attempt can act in
+/// several places. What lies under `/act/` is never cached, and is counted when it arrives.
 final class WebRange {
     static let hosts = [
         "bank", "www.bank", "static.bank", "evil", "cdn", "player", "app", "www.app", "static.app",
@@ -61,13 +61,17 @@ final class WebRange {
 
     /// For `--resolve`.
     var resolutions: [String] {
-        Self.hosts.map { "\($0).example:\(web.port):127.0.0.1" } + ["outside.example:\(outside.port):127.0.0.1"]
+        Self.hosts.map { "\($0).example:\(web.port):127.0.0.1" } + [
+            "outside.example:\(outside.port):127.0.0.1"
+        ]
     }
 
-    /// Stocks a larder with all of it: each site by itself, the bank's and the application's as their users see them.
+    /// Stocks a larder with all of it: each site by itself, the bank's and the application's as their users
+    /// see them.
     func prefetch(into larder: Larder, _ folder: TemporaryFolder) async throws {
         for site in [
-            ["cdn", "player"], ["evil"], ["bank", "www.bank", "static.bank"], ["app", "www.app", "static.app"],
+            ["cdn", "player"], ["evil"], ["bank", "www.bank", "static.bank"],
+            ["app", "www.app", "static.app"],
         ] {
             var options = PrefetchOptions()
             options.network = try network(folder, hasCookies: site[0] == "bank" || site[0] == "app")
@@ -98,13 +102,17 @@ final class WebRange {
     /// What arrived under `/act/`, on the hosts that nobody mirrors, or by datagram, each in one line:
     /// `POST bank/transfer {none} O:evil R:evil/ cross-site no-cors empty`.
     ///
-    /// Between braces are the names of the cookies; behind `O:` and `R:` stand `Origin` and `Referer`; the rest is
-    /// `Sec-Fetch-`. Whether a request may be sent is a browser's question, and not told.
+    /// Between braces are the names of the cookies; behind `O:` and `R:` stand `Origin` and `Referer`; the
+    /// rest is `Sec-Fetch-`. Whether a request may be sent is a browser's question, and not told.
     func arrivals(withConnections: Bool) -> [String] {
         var lines = web.requests.filter { $0.path.hasPrefix("/act/") && $0.method != "OPTIONS" }.map(line)
-        lines += outside.requests.filter { $0.path != "/favicon.ico" }.map { "\($0.method) outside\($0.path)" }
+        lines += outside.requests.filter { $0.path != "/favicon.ico" }.map {
+            "\($0.method) outside\($0.path)"
+        }
         lines += near.requests.map { "\($0.method) near\($0.path)" }
-        if withConnections && outside.connectionCount > connectionCount { lines.append("a connection to outside") }
+        if withConnections && outside.connectionCount > connectionCount {
+            lines.append("a connection to outside")
+        }
         if datagrams.haveCome { lines.append("a datagram") }
         return lines
     }
@@ -122,7 +130,8 @@ final class WebRange {
     private func line(_ request: OriginRequest) -> String {
         let host = (request["Host"] ?? "").prefix { $0 != ":" }.replacing(".example", with: "")
         let fetch = ["Site", "Mode", "Dest"].map { request["Sec-Fetch-\($0)"] ?? "-" }.joined(separator: " ")
-        return "\(request.method) \(host)\(request.path.dropFirst(4)) {\(request.cookieNames.joined(separator: " "))} "
+        return
+            "\(request.method) \(host)\(request.path.dropFirst(4)) {\(request.cookieNames.joined(separator: " "))} "
             + "O:\(place(request["Origin"])) R:\(place(request["Referer"])) \(fetch)"
     }
 
@@ -160,7 +169,9 @@ private struct RangeFiles {
     let leak: String
 
     private var port: Int { Int((request["Host"] ?? "").split(separator: ":").last ?? "") ?? 80 }
-    private var host: String { String((request["Host"] ?? "").prefix { $0 != ":" }.replacing(".example", with: "")) }
+    private var host: String {
+        String((request["Host"] ?? "").prefix { $0 != ":" }.replacing(".example", with: ""))
+    }
 
     private func url(_ place: String) -> String {
         let host = place.prefix { $0 != "/" }
@@ -177,13 +188,16 @@ private struct RangeFiles {
     private static let everywhere = ["/agent", "/act/login", "/act/seen.png"]
     private static let linked: [String: [String]] = [
         "bank": [
-            "/act/account", "/act/account.json", "/act/card.png", "/style.css", "/module.js", "/doc.svg", "/doc.pdf",
-            "/sw.js", "/framed", "/framed-deny", "/framed-self", "/framed-app", "/coop", "/corp.png", "/corp-site.png",
+            "/act/account", "/act/account.json", "/act/card.png", "/style.css", "/module.js", "/doc.svg",
+            "/doc.pdf",
+            "/sw.js", "/framed", "/framed-deny", "/framed-self", "/framed-app", "/coop", "/corp.png",
+            "/corp-site.png",
             "/act/events", "/frames", "/worker.js",
         ],
         "www.bank": ["/own-domain"], "static.bank": ["/own-domain"],
         "evil": [
-            "/agent.svg", "/agent.xhtml", "/agent.xml", "/act/account.json", "/act/plant", "/to-bank", "/sw.js",
+            "/agent.svg", "/agent.xhtml", "/agent.xml", "/act/account.json", "/act/plant", "/to-bank",
+            "/sw.js",
             "/folder/sw.js", "/folder/sw-wide.js", "/refresh",
         ],
         "cdn": [
@@ -208,7 +222,8 @@ private struct RangeFiles {
             <img crossorigin src="\(url("cdn/open.png"))"><script crossorigin src="\(url("cdn/open.js"))"></script>
             """
         return .page(
-            "<!DOCTYPE html><title>\(host)</title>\(links.joined(separator: "\n"))\(host == "app" ? shared : "")")
+            "<!DOCTYPE html><title>\(host)</title>\(links.joined(separator: "\n"))\(host == "app" ? shared : "")"
+        )
     }
 
     // MARK: - Every host
@@ -278,8 +293,10 @@ private struct RangeFiles {
     private func granting(_ answer: OriginAnswer, _ isGranted: (String) -> Bool) -> OriginAnswer {
         let answer = answer.adding("Vary", "Origin")
         guard let origin = request["Origin"], isGranted(origin) else { return answer }
-        return answer.adding("Access-Control-Allow-Origin", origin).adding("Access-Control-Allow-Credentials", "true")
-            .adding("Access-Control-Allow-Methods", "GET, PUT").adding("Access-Control-Allow-Headers", "x-own")
+        return answer.adding("Access-Control-Allow-Origin", origin).adding(
+            "Access-Control-Allow-Credentials", "true"
+        )
+        .adding("Access-Control-Allow-Methods", "GET, PUT").adding("Access-Control-Allow-Headers", "x-own")
     }
 
     // MARK: - Single hosts
@@ -309,7 +326,8 @@ private struct RangeFiles {
         case "bank/coop": return agent().adding("Cross-Origin-Opener-Policy", "same-origin")
         case "bank/corp.png": return picture.adding("Cross-Origin-Resource-Policy", "same-origin")
         case "bank/corp-site.png": return picture.adding("Cross-Origin-Resource-Policy", "same-site")
-        case "www.bank/own-domain", "static.bank/own-domain": return agent().adding("Origin-Agent-Cluster", "?0")
+        case "www.bank/own-domain", "static.bank/own-domain":
+            return agent().adding("Origin-Agent-Cluster", "?0")
         case "www.bank/act/share":
             return page("shared").adding("Set-Cookie", "shared=1; Path=/; Domain=bank.example; SameSite=Lax")
 
@@ -376,7 +394,8 @@ private struct RangeFiles {
         case "app/worker.js": return code("postMessage('worked')")
         case "bank/worker.js":
             return code(
-                "self.onconnect = (event) => event.ports[0].postMessage('worked'); self.postMessage?.('worked')")
+                "self.onconnect = (event) => event.ports[0].postMessage('worked'); self.postMessage?.('worked')"
+            )
         case "app/isolated":
             return agent().adding("Cross-Origin-Opener-Policy", "same-origin")
                 .adding("Cross-Origin-Embedder-Policy", "require-corp")

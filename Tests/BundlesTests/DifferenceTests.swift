@@ -49,7 +49,8 @@ import Testing
     @Test func `a body that cannot be read stops the comparison`() {
         struct Gone: Error {}
         #expect(throws: Gone.self) {
-            try Difference.first(expected: { () throws(Gone) in [1] }, found: { () throws(Gone) in throw Gone() })
+            try Difference.first(
+                expected: { () throws(Gone) in [1] }, found: { () throws(Gone) in throw Gone() })
         }
     }
 

@@ -43,7 +43,8 @@ import Web
 
     @Test func `what is said of nothing but presence and size proves nothing`() {
         #expect(finding([]).verdict == .unverifiable("the manifest gives no digest"))
-        #expect(finding([Claim(byteCount: 23)]).verdict.detail?.contains("only a size, which is right") == true)
+        #expect(
+            finding([Claim(byteCount: 23)]).verdict.detail?.contains("only a size, which is right") == true)
         #expect(finding([Claim(byteCount: 22)]).verdict.name == "mismatch")
         #expect(finding([Claim(Integrity("foo666-AAAA"))]).verdict.name == "unverifiable")
     }
@@ -64,7 +65,9 @@ import Web
         let known = Measurement.Body(byteCount: 23, digests: [Sample.digest(.md5), Sample.digest(.sha256)])
         #expect(bundle.finding(on: Measurement(uncoded: known)).verdict == .verified)
         let part = Measurement.Body(byteCount: 23, digests: [Sample.digest(.md5)])
-        #expect(bundle.finding(on: Measurement(uncoded: part)).verdict == .unverifiable("its SHA-256 was not measured"))
+        #expect(
+            bundle.finding(on: Measurement(uncoded: part)).verdict
+                == .unverifiable("its SHA-256 was not measured"))
     }
 
     @Test func `what speaks of the encoded body is held against that`() {
@@ -74,7 +77,8 @@ import Web
             Claim(.digest(Sample.digest(.sha256, of: encoded)), of: .encoded, source: "Repr-Digest"),
         ])
         func finding(encoded bytes: [UInt8]) -> Finding {
-            bundle.finding(on: Measurement(decoded: Sample.measured(Self.body), encoded: Sample.measured(bytes)))
+            bundle.finding(
+                on: Measurement(decoded: Sample.measured(Self.body), encoded: Sample.measured(bytes)))
         }
         func finding(isCoded: Bool) -> Finding {
             let meter = BundleMeter(bundle, isCoded: isCoded)
@@ -98,7 +102,8 @@ import Web
     }
 
     @Test func `a mismatch tells where the bodies differ, for whoever has both`() throws {
-        guard case .mismatch(var mismatch) = finding([Claim(Sample.digest(.md5))], Sample.altered).verdict else {
+        guard case .mismatch(var mismatch) = finding([Claim(Sample.digest(.md5))], Sample.altered).verdict
+        else {
             Issue.record("no mismatch")
             return
         }
@@ -115,10 +120,17 @@ import Web
 
     @Test(arguments: [
         ("Repr-Digest", "sha-256=:\(sha256):", ["Repr-Digest encoded"]),
-        ("Content-Digest", "md5=:\(md5):, sha-256=:\(sha256):", ["Content-Digest encoded", "Content-Digest encoded"]),
-        ("Digest", "SHA-256=\(sha256),id-sha-256=\(sha256),UNIXsum=30637", ["Digest encoded", "Digest decoded"]),
+        (
+            "Content-Digest", "md5=:\(md5):, sha-256=:\(sha256):",
+            ["Content-Digest encoded", "Content-Digest encoded"]
+        ),
+        (
+            "Digest", "SHA-256=\(sha256),id-sha-256=\(sha256),UNIXsum=30637",
+            ["Digest encoded", "Digest decoded"]
+        ),
         ("Content-MD5", "\(md5)", ["Content-MD5 encoded"]),
-        ("Content-MD5", "AAAA", []), ("Repr-Digest", "sha-256=\(sha256)", []), ("Repr-Digest", "sha-256=:AAAA:", []),
+        ("Content-MD5", "AAAA", []), ("Repr-Digest", "sha-256=\(sha256)", []),
+        ("Repr-Digest", "sha-256=:AAAA:", []),
         ("Repr-Digest", "unknown=:AAAA:", []),
     ])
     func `each field knows which body it speaks of`(name: String, value: String, found: [String]) {
@@ -127,18 +139,21 @@ import Web
         #expect(list.allSatisfy { $0.strength == .strong })
         let bundle = Bundle(reference: "/a", claims: list)
         #expect(
-            BundleMeter.verdict(on: bundle, bytes: Sample.body).name == (found.isEmpty ? "unverifiable" : "verified"))
+            BundleMeter.verdict(on: bundle, bytes: Sample.body).name
+                == (found.isEmpty ? "unverifiable" : "verified"))
     }
 
     @Test func `of a part only what speaks of the whole is taken`() {
         let fields: HTTPFields = [
-            "Content-Digest": "sha-256=:\(Self.sha256):", "Content-MD5": Self.md5, "Repr-Digest": "md5=:\(Self.md5):",
+            "Content-Digest": "sha-256=:\(Self.sha256):", "Content-MD5": Self.md5,
+            "Repr-Digest": "md5=:\(Self.md5):",
         ]
         #expect(Claim.list(from: fields, isPartial: true).map(\.source) == ["Repr-Digest"])
     }
 
     @Test(arguments: [
-        ("\"\(Sample.md5)\"", "encoded"), ("W/\"\(Sample.md5)\"", "decoded"), (Sample.md5.uppercased(), "encoded"),
+        ("\"\(Sample.md5)\"", "encoded"), ("W/\"\(Sample.md5)\"", "decoded"),
+        (Sample.md5.uppercased(), "encoded"),
         ("\"\(Sample.md5)-12\"", nil), ("\"\(Sample.sha1)\"", nil), ("\"5f1-5a\"", nil),
         ("\"\(Sample.md5.dropLast())x\"", nil),
     ])
@@ -153,7 +168,8 @@ import Web
         arguments: ConformanceData.cases("bundles/rfc9530-examples.json"))
     func `fields are judged as in RFC 9530's examples`(row: JSONValue) throws {
         let names = ["Repr-Digest", "Content-Digest", "Digest", "Content-MD5"]
-        let fields = HTTPFields(names.compactMap { name in row[name]?.string.map { .init(name: name, value: $0) } })
+        let fields = HTTPFields(
+            names.compactMap { name in row[name]?.string.map { .init(name: name, value: $0) } })
         // The whole is not at hand of a part: what the part says of itself is.
         let isPart = row["Content-Range"] != nil
         let list = Claim.list(from: fields).filter { !isPart || $0.source == "Content-Digest" }
@@ -183,11 +199,14 @@ extension [String: String] {
         (ok, "verified"), (bad, "mismatch"), ("", "unverifiable"), ("\(bad) \(ok)", "verified"),
         ("\(ok) \(bad512)", "mismatch"), ("\(bad) \(Sample.integrity(.sha512))", "verified"),
         ("foo-\(ok)", "unverifiable"),
-        ("md5-\(Sample.base64(.md5))", "unverifiable"), ("sha256-%", "mismatch"), ("sha256-% \(ok)", "verified"),
-        ("\(ok)?a=b", "verified"), ("\t\(ok)\n", "verified"), ("SHA256-\(Sample.base64(.sha256))", "verified"),
+        ("md5-\(Sample.base64(.md5))", "unverifiable"), ("sha256-%", "mismatch"),
+        ("sha256-% \(ok)", "verified"),
+        ("\(ok)?a=b", "verified"), ("\t\(ok)\n", "verified"),
+        ("SHA256-\(Sample.base64(.sha256))", "verified"),
         ("sha256", "unverifiable"), ("sha256-", "mismatch"), ("sha256-?", "mismatch"),
     ])
-    func `the strongest algorithm counts, and any of its digests will do`(integrity: String, verdict: String) {
+    func `the strongest algorithm counts, and any of its digests will do`(integrity: String, verdict: String)
+    {
         #expect(Self.name(integrity) == verdict)
     }
 
@@ -207,7 +226,9 @@ extension [String: String] {
         arguments: ConformanceData.cases("bundles/wpt-sri-cases.json"))
     func `integrity is judged as in web platform tests`(row: JSONValue) throws {
         let text = try #require(row["integrity"]?.string)
-            .replacing("{OK256}", with: Sample.base64(.sha256)).replacing("{OK384}", with: Sample.base64(.sha384))
+            .replacing("{OK256}", with: Sample.base64(.sha256)).replacing(
+                "{OK384}", with: Sample.base64(.sha384)
+            )
             .replacing("{OK512}", with: Sample.base64(.sha512))
             .replacing("{BAD512}", with: Sample.base64(.sha512, of: []))
         // What says nothing is accepted by a browser, and here it is not verified either.

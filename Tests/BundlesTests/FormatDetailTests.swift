@@ -65,7 +65,10 @@ import Testing
 
     @Test func `source maps and files of earlier releases are optional`() throws {
         #expect(try sample("create-react-app").bundles.filter { !$0.isRequired }.map(\.reference).count == 1)
-        #expect(try sample("Sprockets, SHA-256").bundles.filter { !$0.isRequired }.map(\.reference) == ["old-1.js"])
+        #expect(
+            try sample("Sprockets, SHA-256").bundles.filter { !$0.isRequired }.map(\.reference) == [
+                "old-1.js"
+            ])
     }
 
     @Test func `the parts of webpack's statistics have their own public paths`() throws {
@@ -75,7 +78,9 @@ import Testing
     }
 
     @Test func `an empty address of Weex's means the copy in the app`() throws {
-        #expect(try sample("Weex configuration").notes == ["pages[1] has no URL: the copy inside the app is used"])
+        #expect(
+            try sample("Weex configuration").notes == ["pages[1] has no URL: the copy inside the app is used"]
+        )
         let answer = try Sample.manifest("{\"url\": \"\", \"md5\": \"\"}")
         #expect(answer.bundles.isEmpty && answer.notes.count == 1)
     }
@@ -87,13 +92,15 @@ import Testing
 
     @Test func `a file's name is a reference to that file and nothing else`() throws {
         let names = [
-            "a b.js", "c?d.js", "e#f.js", "g%20.js", "http:x.js", "//host/x.js", "ü.js", "a\\b.js", "d/e:f.js",
+            "a b.js", "c?d.js", "e#f.js", "g%20.js", "http:x.js", "//host/x.js", "ü.js", "a\\b.js",
+            "d/e:f.js",
             "//a:b.js", "/c:d.js",
         ]
         let text = names.map { "\(Sample.md5)  \($0)\n" }.joined()
         #expect(
             try Sample.manifest(text).bundles.map(\.reference) == [
-                "a%20b.js", "c%3Fd.js", "e%23f.js", "g%2520.js", "./http:x.js", "/host/x.js", "%C3%BC.js", "a%5Cb.js",
+                "a%20b.js", "c%3Fd.js", "e%23f.js", "g%2520.js", "./http:x.js", "/host/x.js", "%C3%BC.js",
+                "a%5Cb.js",
                 "d/e:f.js", "/a:b.js", "/c:d.js",
             ])
     }
@@ -129,7 +136,8 @@ import Testing
 
     @Test func `all lists of a service worker are read`() throws {
         let manifest = try Sample.manifest(
-            "const x = [1];\nprecacheAndRoute([]); precacheAndRoute(['a.js']); addToCacheList([\"b.js\", \"a.js\"]);")
+            "const x = [1];\nprecacheAndRoute([]); precacheAndRoute(['a.js']); addToCacheList([\"b.js\", \"a.js\"]);"
+        )
         #expect(manifest.bundles.map(\.reference) == ["a.js", "b.js"])
     }
 

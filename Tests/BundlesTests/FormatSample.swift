@@ -29,7 +29,8 @@ struct FormatSample: Sendable, CustomTestStringConvertible {
                 """, reference: "/app.js", count: 2),
         FormatSample(
             name: "larder, integrity", format: .larder,
-            text: "{\"bundles\": [{\"url\": \"/app.js\", \"integrity\": \"\(Sample.sri)\"}]}", reference: "/app.js",
+            text: "{\"bundles\": [{\"url\": \"/app.js\", \"integrity\": \"\(Sample.sri)\"}]}",
+            reference: "/app.js",
             count: 1),
     ]
 
@@ -44,11 +45,13 @@ struct FormatSample: Sendable, CustomTestStringConvertible {
                 """, reference: "https://m.example.com/weex/dist/activity.weex.js", count: 1),
         FormatSample(
             name: "Weex answer", format: .weexBundle,
-            text: "{\"url\": \"https://m.example.com/a.weex.js\", \"md5\": \"\(Sample.md5)\", \"version\": 12}",
+            text:
+                "{\"url\": \"https://m.example.com/a.weex.js\", \"md5\": \"\(Sample.md5)\", \"version\": 12}",
             reference: "https://m.example.com/a.weex.js", count: 1),
         FormatSample(
             name: "Weex answer in an envelope", format: .weexBundle,
-            text: "{\"code\": 0, \"data\": {\"js\": \"/a.weex.js\", \"md5\": \"\(Sample.md5.uppercased())\"}}",
+            text:
+                "{\"code\": 0, \"data\": {\"js\": \"/a.weex.js\", \"md5\": \"\(Sample.md5.uppercased())\"}}",
             reference: "/a.weex.js", count: 1),
         FormatSample(
             name: "chcp.manifest", format: .cordova,
@@ -134,7 +137,8 @@ struct FormatSample: Sendable, CustomTestStringConvertible {
                 {"files": {"main.css": "/static/css/main.css", "main.js": "/static/js/main.3f2a9c81.js",
                   "main.js.map": "/static/js/main.3f2a9c81.js.map", "index.html": "/index.html"},
                  "entrypoints": ["static/css/main.css", "static/js/main.3f2a9c81.js"]}
-                """, reference: "/static/js/main.3f2a9c81.js", count: 4, good: "unverifiable", altered: "unverifiable"),
+                """, reference: "/static/js/main.3f2a9c81.js", count: 4, good: "unverifiable",
+            altered: "unverifiable"),
         FormatSample(
             name: "Vite", format: .vite,
             text: """
@@ -157,7 +161,8 @@ struct FormatSample: Sendable, CustomTestStringConvertible {
                 """, reference: "/static/app.3f2a.js", count: 3),
         FormatSample(
             name: "webpack stats without integrity", format: .webpackStats,
-            text: "{\"assets\": [{\"name\": \"app.js\", \"size\": 23}], \"publicPath\": \"auto\"}", reference: "app.js",
+            text: "{\"assets\": [{\"name\": \"app.js\", \"size\": 23}], \"publicPath\": \"auto\"}",
+            reference: "app.js",
             count: 1, good: "unverifiable", altered: "unverifiable"),
         FormatSample(
             name: "Sprockets, SHA-256", format: .sprockets,
@@ -197,7 +202,8 @@ struct FormatSample: Sendable, CustomTestStringConvertible {
             count: 2),
         FormatSample(
             name: "sha256sum with escapes and comments", format: .checksums,
-            text: "# made today\r\n\r\n\\\(Sample.sha256)  a\\\\b\\nc.js\r\n", reference: "a%5Cb%0Ac.js", count: 1),
+            text: "# made today\r\n\r\n\\\(Sample.sha256)  a\\\\b\\nc.js\r\n", reference: "a%5Cb%0Ac.js",
+            count: 1),
         FormatSample(
             name: "BSD", format: .checksums,
             text: """
@@ -207,13 +213,15 @@ struct FormatSample: Sendable, CustomTestStringConvertible {
                 RMD160 (a (1).js) = 9c1185a5c5e9fc54612808977ee8f548b2258d31
                 """, reference: "a%20(1).js", count: 1),
         FormatSample(
-            name: "openssl dgst", format: .checksums, text: "SHA2-256(app.js)= \(Sample.sha256)\n", reference: "app.js",
+            name: "openssl dgst", format: .checksums, text: "SHA2-256(app.js)= \(Sample.sha256)\n",
+            reference: "app.js",
             count: 1),
         FormatSample(
             name: "cksum, base64", format: .checksums, text: "SHA512 (app.js) = \(Sample.base64(.sha512))",
             reference: "app.js", count: 1),
         FormatSample(
-            name: "sha1sum, one space", format: .checksums, text: "\(Sample.sha1) app.js", reference: "app.js", count: 1
+            name: "sha1sum, one space", format: .checksums, text: "\(Sample.sha1) app.js",
+            reference: "app.js", count: 1
         ),
     ]
 }

@@ -34,7 +34,9 @@ import Web
         let references = Set(try Sample.manifest(sample.text).bundles.map(\.reference))
         for count in bytes.indices {
             for format in [nil, sample.format] {
-                guard let cut = try? Manifest(Array(bytes[..<count]), file: "m", format: format) else { continue }
+                guard let cut = try? Manifest(Array(bytes[..<count]), file: "m", format: format) else {
+                    continue
+                }
                 if sample.format == .checksums { continue }
                 #expect(references.isSuperset(of: cut.bundles.map(\.reference)), "\(count)")
             }
@@ -42,7 +44,9 @@ import Web
     }
 
     @Test(arguments: FormatSample.all, ManifestFormat.allCases)
-    func `what is read as another form is refused or read, and no more`(sample: FormatSample, format: ManifestFormat) {
+    func `what is read as another form is refused or read, and no more`(
+        sample: FormatSample, format: ManifestFormat
+    ) {
         guard let manifest = try? Sample.manifest(sample.text, format) else { return }
         #expect(manifest.format == format)
     }
@@ -51,7 +55,8 @@ import Web
     func `changed bytes never stop the program`(sample: FormatSample) {
         var dice = Dice(seed: 7)
         let pieces = [
-            "{", "}", "[", "]", "\"", "\\", "\\u", ",", ":", "null", "0", "-1", "1e999", "\0", "\n", "é", "=", "(",
+            "{", "}", "[", "]", "\"", "\\", "\\u", ",", ":", "null", "0", "-1", "1e999", "\0", "\n", "é", "=",
+            "(",
         ]
         for _ in 0..<300 {
             var bytes = Array(sample.text.utf8)

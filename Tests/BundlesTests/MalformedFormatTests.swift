@@ -9,7 +9,10 @@ import Web
 
     @Test(arguments: [
         ("{\"pages\": 1}", "m:1:11: pages: expected an array, found a number"),
-        ("{\"pages\": [{\"js\": \"/a\"}]}", "m:1:12: pages[0].md5: expected the MD5 of the bundle, found nothing"),
+        (
+            "{\"pages\": [{\"js\": \"/a\"}]}",
+            "m:1:12: pages[0].md5: expected the MD5 of the bundle, found nothing"
+        ),
         (
             "{\"pages\": [{\"js\": \"/a\",\n\"md5\": \"cf3edt\"}]}",
             "m:2:8: pages[0].md5: expected the 32 hexadecimal digits"
@@ -19,7 +22,10 @@ import Web
             "{\"pages\": [{\"js\": \"/a\", \"md5\": \"\(md5)\"}, {\"js\": \"/a\", \"md5\": \"\(other)\"}]}",
             "pages[1].js: the URL is listed twice, with different values of md5"
         ),
-        ("{\"url\": \"/a\", \"md5\": \"cf3edt\"}", "md5: expected the 32 hexadecimal digits of MD5, found \"cf3edt\""),
+        (
+            "{\"url\": \"/a\", \"md5\": \"cf3edt\"}",
+            "md5: expected the 32 hexadecimal digits of MD5, found \"cf3edt\""
+        ),
         (
             "{\"jsVersion\": \"1\", \"jsPath\": \"/x.zip\", \"isDiff\": true}",
             "jsPath: expected a URL with its MD5, found"
@@ -29,21 +35,33 @@ import Web
             "[0].hash: expected the 32 hexadecimal digits of MD5, found \"12\""
         ),
         ("[{\"file\": \"\", \"hash\": \"\(md5)\"}]", "[0].file: expected a text, found an empty one"),
-        ("[{\"file\": \"a\", \"hash\": \"\(md5)\"}, {\"hash\": \"\(md5)\"}]", "[1].file: expected the path of a file"),
+        (
+            "[{\"file\": \"a\", \"hash\": \"\(md5)\"}, {\"hash\": \"\(md5)\"}]",
+            "[1].file: expected the path of a file"
+        ),
         ("{\"content_url\": 3}", "content_url: expected a string, found a number"),
-        ("{\"packageUrl\": \"x\", \"assets\": {\"a b\": {\"size\": 1}}}", "assets[\"a b\"].md5: expected the MD5"),
+        (
+            "{\"packageUrl\": \"x\", \"assets\": {\"a b\": {\"size\": 1}}}",
+            "assets[\"a b\"].md5: expected the MD5"
+        ),
         (
             "{\"packageUrl\": \"x\", \"assets\": {\"a\": {\"md5\": \"\(md5)\", \"size\": -1}}}",
             "assets.a.size: expected a count of bytes, found -1"
         ),
-        ("{\"packageUrl\": \"x\", \"assets\": {\"a\": {\"md5\": \"\(md5)\"}, \"a\": 1}}", "the key stands here twice"),
+        (
+            "{\"packageUrl\": \"x\", \"assets\": {\"a\": {\"md5\": \"\(md5)\"}, \"a\": 1}}",
+            "the key stands here twice"
+        ),
         ("{\"remoteManifestUrl\": \"\"}", "remoteManifestUrl: expected a text, found an empty one"),
         ("{\"hashTable\": []}", "hashTable: expected an object, found an array"),
         (
             "{\"hashTable\": {\"/a.js\": \"\(md5)\"}}",
             "hashTable[\"/a.js\"]: expected the 40 hexadecimal digits of SHA-1"
         ),
-        ("{\"hashTable\": {}, \"assetGroups\": [{\"urls\": [7]}]}", "assetGroups[0].urls[0]: expected a string"),
+        (
+            "{\"hashTable\": {}, \"assetGroups\": [{\"urls\": [7]}]}",
+            "assetGroups[0].urls[0]: expected a string"
+        ),
         ("[{\"url\": 5}]", "m:1:2: expected a URL or an object with \"url\""),
         ("[{\"url\": \"/a.js\", \"revision\": 5}]", "m:1:31: revision: expected a text or null"),
         ("[\"/a.js\"] x", "m:1:11: expected the end of the text, found 'x'"),
@@ -53,8 +71,14 @@ import Web
         ),
         ("precacheAndRoute([{url:'a.js',revision:`${x}`}])", "expected a text without placeholders"),
         ("precacheAndRoute([{url:'a.js'", "expected ',' or '}', found the end"),
-        ("precacheAndRoute(self.__WB_MANIFEST);", "m:1:23: expected a list of URLs, found __WB_MANIFEST itself"),
-        ("{\"files\": {\"main.js\": 1}, \"entrypoints\": []}", "files[\"main.js\"]: expected a string, found a number"),
+        (
+            "precacheAndRoute(self.__WB_MANIFEST);",
+            "m:1:23: expected a list of URLs, found __WB_MANIFEST itself"
+        ),
+        (
+            "{\"files\": {\"main.js\": 1}, \"entrypoints\": []}",
+            "files[\"main.js\"]: expected a string, found a number"
+        ),
         ("{\"a.js\": {\"src\": \"\"}}", "[\"a.js\"].src: expected a text, found an empty one"),
         (
             "{\"a.js\": {\"src\": \"/a.js\", \"integrity\": 1}}",
@@ -116,7 +140,8 @@ import Web
 
     /// Each of these would take hours if anything were looked at again for each marker.
     @Test(arguments: [
-        "precacheAndRoute[/*", "precacheAndRoute([])", "precacheAndRoute ", "__WB_MANIFEST = x[0] ", "(", "MD5 (", "\\",
+        "precacheAndRoute[/*", "precacheAndRoute([])", "precacheAndRoute ", "__WB_MANIFEST = x[0] ", "(",
+        "MD5 (", "\\",
         "[", "{\"a\":",
     ])
     func `a long text of one piece is refused or read in time`(piece: String) {

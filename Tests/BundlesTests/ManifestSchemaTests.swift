@@ -45,13 +45,15 @@ import Web
                 let text = good.replacing("KEY", with: "\"\(key)\"")
                 let error = #expect(throws: ManifestError.self) { try Sample.manifest(text, .larder) }
                 #expect(
-                    error?.detail.contains("unknown key") == (key == "unheard-of"), "\(key): \(error?.detail ?? "")")
+                    error?.detail.contains("unknown key") == (key == "unheard-of"),
+                    "\(key): \(error?.detail ?? "")")
             }
             // The last one tells of all that there are.
             let error = #expect(throws: ManifestError.self) {
                 try Sample.manifest(good.replacing("KEY", with: "\"unheard-of\""), .larder)
             }
-            let told = error?.detail.split(separator: "expected one of ").last?.split(separator: ", ").map(String.init)
+            let told = error?.detail.split(separator: "expected one of ").last?.split(separator: ", ").map(
+                String.init)
             #expect(told.map(Set.init) == Set(keys))
         }
     }

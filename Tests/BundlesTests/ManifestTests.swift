@@ -66,13 +66,25 @@ import Web
         ("{\"start\": [\"/\"], \"policy\": \"ofline\"}", true, "did you mean \"offline\"?"),
         ("{\"start\": [\"/\"], \"policy\": null}", true, "policy: expected a string, found null"),
         ("{\"start\": [\"/\"], \"headers\": [\"Accept\"]}", true, "headers[0]: expected \"Name: value\""),
-        ("{\"start\": [\"/\"], \"headers\": [\"A: b\\r\\nC: d\"]}", true, "headers[0]: expected \"Name: value\""),
-        ("{\"start\": [\"/\"], \"headers\": {\"A\": \"b\"}}", true, "headers: expected an array, found an object"),
+        (
+            "{\"start\": [\"/\"], \"headers\": [\"A: b\\r\\nC: d\"]}", true,
+            "headers[0]: expected \"Name: value\""
+        ),
+        (
+            "{\"start\": [\"/\"], \"headers\": {\"A\": \"b\"}}", true,
+            "headers: expected an array, found an object"
+        ),
         ("{\"start\": [\"/\"], \"rules\": [\"/a\"]}", false, "rules[0]: expected a rule such as"),
-        ("{\"start\": [\"/\"], \"rules\": [\"/a max-ag=3\"]}", false, "\"max-ag=3\" is nothing that a rule can set"),
+        (
+            "{\"start\": [\"/\"], \"rules\": [\"/a max-ag=3\"]}", false,
+            "\"max-ag=3\" is nothing that a rule can set"
+        ),
         ("{\"bundles\": [7]}", true, "bundles[0]: expected an object, found a number"),
         ("{\"bundles\": [{\"url\": \"/a\"}]}", true, "m:1:14: bundles[0]: expected a digest"),
-        ("{\"bundles\": [{\"md5\": \"\(md5)\"}]}", true, "m:1:14: bundles[0].url: expected a URL, found nothing"),
+        (
+            "{\"bundles\": [{\"md5\": \"\(md5)\"}]}", true,
+            "m:1:14: bundles[0].url: expected a URL, found nothing"
+        ),
         ("{\"bundles\": [{\"url\": \"\", \"md5\": \"\(md5)\"}]}", true, "bundles[0].url: expected a text"),
         (
             "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"abc\"}]}", true,
@@ -82,15 +94,27 @@ import Web
             "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5.dropLast())g\"}]}", true,
             "bundles[0].md5: expected the 32"
         ),
-        ("{\"bundles\": [{\"url\": \"/a\", \"md5\": 5}]}", true, "bundles[0].md5: expected a string, found a number"),
-        ("{\"bundles\": [{\"url\": \"/a\", \"md-5\": \"\(md5)\"}]}", true, "unknown key: did you mean \"md5\"?"),
-        ("{\"bundles\": [{\"url\": \"/a\", \"sha265\": \"\"}]}", true, "unknown key: did you mean \"sha256\"?"),
+        (
+            "{\"bundles\": [{\"url\": \"/a\", \"md5\": 5}]}", true,
+            "bundles[0].md5: expected a string, found a number"
+        ),
+        (
+            "{\"bundles\": [{\"url\": \"/a\", \"md-5\": \"\(md5)\"}]}", true,
+            "unknown key: did you mean \"md5\"?"
+        ),
+        (
+            "{\"bundles\": [{\"url\": \"/a\", \"sha265\": \"\"}]}", true,
+            "unknown key: did you mean \"sha256\"?"
+        ),
         (
             "{\"bundles\": [{\"url\": \"/a\", \"integrity\": \"sha256-%\"}]}", true,
             "integrity: expected sha256-, sha384-"
         ),
         ("{\"bundles\": [{\"url\": \"/a\", \"integrity\": \"md5-AAAA\"}]}", true, "found \"md5-AAAA\""),
-        ("{\"bundles\": [{\"url\": \"/a\", \"integrity\": \"sha256-AAAA\"}]}", false, "found \"sha256-AAAA\""),
+        (
+            "{\"bundles\": [{\"url\": \"/a\", \"integrity\": \"sha256-AAAA\"}]}", false,
+            "found \"sha256-AAAA\""
+        ),
         (
             "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5)\", \"size\": -1}]}", true,
             "bundles[0].size: expected a count of bytes, found -1"
@@ -99,9 +123,13 @@ import Web
             "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5)\", \"size\": \"1\"}]}", true,
             "size: expected a count of bytes"
         ),
-        ("{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5)\", \"required\": 1}]}", true, "expected true or false"),
         (
-            "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5)\"},\n{\"url\": \"/a\", \"md5\": \"\(md5)\"}]}", false,
+            "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5)\", \"required\": 1}]}", true,
+            "expected true or false"
+        ),
+        (
+            "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5)\"},\n{\"url\": \"/a\", \"md5\": \"\(md5)\"}]}",
+            false,
             "m:2:9: bundles[1].url: the URL is listed twice"
         ),
         ("{\"bundles\": [", false, "m:1:14: expected"),

@@ -45,8 +45,10 @@ import Web
             let meter = BundleMeter(bundle)
             meter.update(bytes.span)
             let measured = meter.measurement()
-            return releases.explain(bundle.finding(on: measured), of: bundle, measured: measured, expected: "1.4")
-                .verdict
+            return releases.explain(
+                bundle.finding(on: measured), of: bundle, measured: measured, expected: "1.4"
+            )
+            .verdict
         }
         #expect(explained(Sample.altered) == .skew(.release(expected: "1.4", found: "1.3")))
         #expect(explained(Sample.altered).detail == "it is what 1.3 has there, not 1.4")
@@ -64,7 +66,8 @@ import Web
         ("/js/main-9c68d5e8de1b810a80e4.js", "9c68d5e8de1b810a80e4", "/js/main-*.js"),
         ("2.b1c975ff.chunk.js", "b1c975ff", "2.*.chunk.js"),
         ("assets/index-BRBmoGS9.js", "BRBmoGS9", "assets/index-*.js"),
-        ("assets/shared-ChJ_j-JJ.css", "ChJ_j-JJ", "assets/shared-*.css"), ("3f2a9c81.js", "3f2a9c81", "*.js"),
+        ("assets/shared-ChJ_j-JJ.css", "ChJ_j-JJ", "assets/shared-*.css"),
+        ("3f2a9c81.js", "3f2a9c81", "*.js"),
         ("https://a.example/x/app_3F2A9C81.css?v=1#f", "3F2A9C81", "https://a.example/x/app_*.css"),
         ("/js/app.js?id=4d1c2b3a4d1c2b3a4d1c", "4d1c2b3a4d1c2b3a4d1c", "/js/app.js?id=*"),
         ("chunk-QX7ZB2AC.js", "QX7ZB2AC", "chunk-*.js"),
@@ -75,7 +78,8 @@ import Web
     }
 
     @Test(arguments: [
-        "app.js", "", "/", "?", "?id=", "user-settings.js", "user-Settings.js", "report-20240131.js", "deadbeef.js",
+        "app.js", "", "/", "?", "?id=", "user-settings.js", "user-Settings.js", "report-20240131.js",
+        "deadbeef.js",
         "a.3f2a9c8.js", "jquery-3.7.1.min.js", "/3f2a9c81/app.js", "app.js?id=xyz", "app.js?v=3f2a9c813f2a",
     ])
     func `a name without one has none`(name: String) {

@@ -1,3 +1,4 @@
+import Glibc
 import System
 import TestOrigin
 import Testing
@@ -35,6 +36,63 @@ import Web
         #expect(try larder("check", "--offline", origin.url("/"), "--store", home.file("other")).status == 0)
     }
 
+    @Test(arguments: ["site.warc.gz", "site.zip", "site/"])
+    func `two addresses with the same body come in again with what both need`(name: String) throws {
+        let page = "<title>Start</title><link rel=stylesheet href=a.css><a href=index.html>index</a>"
+        origin.on("/s/", .page(page))
+        origin.on("/s/index.html", .page(page))
+        origin.on("/s/a.css", .file(Array("p { color: red }".utf8), type: "text/css"))
+        let (site, own, other) = (origin.url("/s/"), home.file("own"), home.file("other"))
+        #expect(try larder("prefetch", site, "--store", own, "--quiet").status == 0)
+        #expect(try larder("export", site, home.file(name), "--store", own, "--verify").status == 0)
+        let taken = try larder("import", home.file(name), "--store", other)
+        #expect(taken.status == 0, "\(taken)")
+        #expect(taken.output.contains("(2 pages)"), "\(taken)")
+        let check = try larder("check", "--offline", site, "--store", other)
+        #expect(check.status == 0 && !check.output.contains("unverifiable"), "\(check)")
+    }
+
+    /// The folder has its links by files, and the site had them from its root.
+    @Test func `a folder that comes in again changes nothing`() throws {
+        origin.on(
+            "/deep/page", .page("<title>Deep</title><a href=/b>b</a><a href=../b#x>b</a><img src=/a.png>ä"))
+        origin.on(
+            "/",
+            .page(
+                "<title>Home</title><a href=/deep/page>d</a><link rel=stylesheet href=/s.css integrity=sha256-x>"
+            ))
+        origin.on("/s.css", .file(Array("p { background: url(/a.png) }".utf8), type: "text/css"))
+        let site = origin.url("/")
+        #expect(try larder("prefetch", site, "--quiet").status <= 1)
+        #expect(try larder("export", site, home.file("out/")).status == 0)
+        #expect(try larder("import", home.file("out"), "--site", site).status == 0)
+        let difference = try larder("diff", site)
+        #expect(
+            difference.output.contains("no difference"),
+            "\(difference)")
+        // What is another is told as that.
+        let page = home.file("out/b.html")
+        try home.write("<title>b</title>other <a href=index.html>home</a>", to: "out/b.html")
+        #expect(access(page, F_OK) == 0)
+        #expect(try larder("import", home.file("out"), "--site", site).status == 0)
+        #expect(try larder("diff", site).output.contains("/b"))
+    }
+
+    @Test func `what grows many times is refused, as far as nobody says that it may`() throws {
+        for folder in ["h", "h/example.com"] { mkdir(home.file(folder), 0o755) }
+        try home.write("<title>x</title>", to: "h/example.com/index.html")
+        try home.write("", to: "h/example.com/sparse.bin")
+        #expect(truncate(home.file("h/example.com/sparse.bin"), 3 << 20) == 0)
+        let (folder, store) = (home.file("h"), home.file("other"))
+        let refused = try larder("import", folder, "--store", store, "--growth", "1M")
+        #expect(refused.status == 1, "\(refused)")
+        #expect(refused.output.contains("it becomes over 200 times as large, and 1000000 bytes more"))
+        #expect(refused.output.contains("if you know better: --growth SIZE"))
+        let taken = try larder("import", folder, "--store", store, "--growth", "4M")
+        #expect(taken.status == 0 && taken.output.contains("2 responses"), "\(taken)")
+        #expect(try larder("import", folder, "--store", store, "--growth", "much").status == 2)
+    }
+
     @Test func `a folder opens without a server, and patterns choose of what`() throws {
         let export = try larder("export", origin.url("/"), home.file("out/"), "--exclude", "*.png")
         #expect(export.status == 0, "\(export)")
@@ -51,9 +109,11 @@ import Web
         #expect(export.output.hasPrefix("\(origin.url("/")): 2 responses (1 page), 3.1 kB\n  \(page): "))
         let text = String(decoding: try WholeFile.read(page, atMost: 1 << 20), as: UTF8.self)
         #expect(text.contains("<a href=\(origin.url("/b"))>") && text.contains("src=data:image/png;base64,"))
-        let large = try larder("export", origin.url("/"), home.file("small.html"), "--max-body", "1000", "--no-scripts")
+        let large = try larder(
+            "export", origin.url("/"), home.file("small.html"), "--max-body", "1000", "--no-scripts")
         #expect(
-            large.status == 1 && large.output.contains("3.0 kB, and left out (--max-body says what is): "), "\(large)")
+            large.status == 1 && large.output.contains("3.0 kB, and left out (--max-body says what is): "),
+            "\(large)")
 
         let message = home.file("page.mhtml")
         #expect(
@@ -61,19 +121,23 @@ import Web
                 "\(origin.url("/")): 1 response (1 page)"))
         let taken = try larder("import", message, "--store", home.file("other"))
         #expect(
-            taken.status == 0 && taken.output.hasPrefix("\(origin.url("/b")), visit 1: 1 response (1 page)"), "\(taken)"
+            taken.status == 0 && taken.output.hasPrefix("\(origin.url("/b")), visit 1: 1 response (1 page)"),
+            "\(taken)"
         )
         let part = try larder("export", origin.url("/b"), home.file("b.har"), "--json")
         #expect(part.output.contains("\"responses\": 1"), "\(part)")
     }
 
     @Test func `what other programs do wants them, and says so`() throws {
-        let picture = try larder("export", origin.url("/"), home.file("page.png"), "--browser", "/no/chromium")
-        #expect(picture.status == 2 && picture.errors.contains("cannot be run; name a Chromium"), "\(picture)")
+        let picture = try larder(
+            "export", origin.url("/"), home.file("page.png"), "--browser", "/no/chromium")
+        #expect(
+            picture.status == 2 && picture.errors.contains("cannot be run; name a Chromium"), "\(picture)")
         try home.write("ZIM\u{4}", to: "no.zim")
         let zim = try larder("import", home.file("no.zim"))
         #expect(
-            zim.status == 2 && (zim.errors.contains("is no ZIM") || zim.errors.contains("install zim-tools")), "\(zim)")
+            zim.status == 2 && (zim.errors.contains("is no ZIM") || zim.errors.contains("install zim-tools")),
+            "\(zim)")
     }
 
     @Test func `what cannot be done is said with what can`() throws {
@@ -83,8 +147,20 @@ import Web
             try larder("export", "https://else.test/", home.file("s.har")).errors.contains(
                 "the larder does not hold it"))
         #expect(try larder("export", origin.url("/"), home.file("s.har"), "--visit", "9").status == 2)
-        #expect(try larder("export", origin.url("/"), home.file("s.har"), "--split", "1M").errors.contains("only WARC"))
-        #expect(try larder("export", origin.url("/"), home.file("no/s.har")).errors.contains("name a file in a folder"))
+        #expect(
+            try larder("export", origin.url("/"), home.file("s.har"), "--split", "1M").errors.contains(
+                "only WARC"))
+        for option in [["--viewport", "390x844"], ["--dark"], ["--no-scripts"], ["--sign"]] {
+            let command = ["export", origin.url("/"), home.file("s.har")] + option
+            let ending = try Command(command, home: home).wait()
+            #expect(ending.status == 2 && ending.errors.contains("only "), "\(ending)")
+        }
+        // A file of settings means the forms that it is for.
+        try home.write(#"{"export": {"viewport": "390x844", "no-scripts": true}}"#, to: "larder.json")
+        #expect(try larder("export", origin.url("/"), home.file("s.har"), "--quiet").status == 0)
+        #expect(
+            try larder("export", origin.url("/"), home.file("no/s.har")).errors.contains(
+                "name a file in a folder"))
         #expect(try larder("import", home.file("none.warc")).status == 2)
         try home.write("<html>", to: "page.html")
         let nothing = try larder("import", home.file("page.html"))

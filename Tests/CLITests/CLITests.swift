@@ -15,11 +15,26 @@ import Web
         origin.on("/dot.png", .file([137, 80, 78, 71], type: "image/png"))
     }
 
-    private func larder(_ arguments: String..., environment: [String: String] = [:]) throws -> Command.Ending {
+    private func larder(_ arguments: String..., environment: [String: String] = [:]) throws -> Command.Ending
+    {
         try Command(arguments, home: home, environment: environment).wait()
     }
 
     private var store: String { home.file("a store") }
+
+    @Test func `a quiet prefetch says why its status is 1`() throws {
+        origin.on("/", .page("<script src=/a.js></script><script src=/b.js></script>"))
+        for command in ["prefetch", "update"] {
+            let ending = try larder(command, origin.url("/"), "--quiet", "--store", store)
+            #expect(ending.status == 1)
+            #expect(ending.output == "")
+            #expect(
+                ending.errors
+                    == "larder: \(origin.url("/")): 2 addresses missing, the first is \(origin.url("/a.js")) "
+                    + "(the server answered 404); "
+                    + "see what is missing with: larder check --offline \(origin.url("/"))\n")
+        }
+    }
 
     @Test func `a site is prefetched, counted, and served when it is gone`() throws {
         let prefetch = try larder("prefetch", origin.url("/"), "--store", store)
@@ -59,7 +74,9 @@ import Web
         #expect(report["skipped"]?[0]?["url"] == nil)
     }
 
-    @Test func `a run that ends by a limit says how to go on, without its secrets, and that is what the next one does`()
+    @Test
+    func
+        `a run that ends by a limit says how to go on, without its secrets, and that is what the next one does`()
         throws
     {
         let ending = try larder(
@@ -67,7 +84,9 @@ import Web
             "me:secret",
             "--insecure", "--exclude", "*.pdf")
         #expect(ending.status == 0, "\(ending)")
-        #expect(ending.output.contains("There is more, but the limit of 1 page was reached (--max-pages); to go on:"))
+        #expect(
+            ending.output.contains(
+                "There is more, but the limit of 1 page was reached (--max-pages); to go on:"))
         let line =
             "larder prefetch \(origin.url("/")) --store '\(store)' --robots ignore --user NAME:PASSWORD --insecure "
             + "--exclude '*.pdf' --max-pages 2"
@@ -76,7 +95,8 @@ import Web
         #expect(ending.output.contains("ROBOTS IGNORED"))
         #expect(ending.output.contains("INSECURE"))
         origin.forgetRequests()
-        let more = try larder("prefetch", origin.url("/"), "--store", store, "--max-pages", "2", "--robots", "ignore")
+        let more = try larder(
+            "prefetch", origin.url("/"), "--store", store, "--max-pages", "2", "--robots", "ignore")
         #expect(more.output.contains("went on where the last run ended"))
         #expect(origin.requests(to: "/").isEmpty)
         #expect(origin.requests(to: "/two").count == 1)
@@ -103,7 +123,8 @@ import Web
         #expect(changed.status == 1)
         let report = try JSONValue.parse(changed.output.utf8.span)
         #expect(report["bundles"]?[1]?["verdict"]?.string == "mismatch")
-        #expect(report["bundles"]?[1]?["detail"]?.string?.contains("92eb5ffee6ae2fec3ad71c777531578f") == true)
+        #expect(
+            report["bundles"]?[1]?["detail"]?.string?.contains("92eb5ffee6ae2fec3ad71c777531578f") == true)
 
         origin.stop()
         let held = try larder("check", manifest, "--base", origin.url("/"), "--held", "--store", store)
@@ -146,7 +167,10 @@ import Web
             ["prefetch"], 2,
             "larder: larder prefetch wants URL...|MANIFEST, such as: larder prefetch https://example.com/docs/\n"
         ),
-        (["prefetch", "http://["], 2, "larder: \"http://[\" is not a URL: write it like https://example.com/\n"),
+        (
+            ["prefetch", "http://["], 2,
+            "larder: \"http://[\" is not a URL: write it like https://example.com/\n"
+        ),
         (
             ["prefetch", "file:///etc/passwd"], 2,
             "larder: file:///etc/passwd cannot be prefetched: only http and https can; name a page such as https://example.com/\n"
@@ -171,7 +195,10 @@ import Web
             ["check", "/no/such.json"], 2,
             "larder: cannot read the manifest /no/such.json: No such file or directory; name a file or a URL that is there\n"
         ),
-        (["check", "/dev/zero"], 2, "larder: /dev/zero:1:1: expected at most 67108864 bytes, found 67108865\n"),
+        (
+            ["check", "/dev/zero"], 2,
+            "larder: /dev/zero:1:1: expected at most 67108864 bytes, found 67108865\n"
+        ),
         (["help", "nothing"], 2, "larder: there is no command \"nothing\"; see: larder help\n"),
     ])
     func `a wrong command line gets one line that names the next step`(
@@ -200,7 +227,8 @@ import Web
         #expect(taken.status == 3)
         #expect(
             taken.errors
-                == "larder: port \(origin.port) is in use: stop what listens there, or choose another with --port\n")
+                == "larder: port \(origin.port) is in use: stop what listens there, or choose another with --port\n"
+        )
         #expect(try larder("status", "--store", home.file("nothing")).status == 3)
     }
 
@@ -215,7 +243,8 @@ import Web
         #expect(home.names(in: "named").contains("larder.db"))
     }
 
-    @Test func `without a home folder the store has to be named, and is not made where the command happens to run`()
+    @Test
+    func `without a home folder the store has to be named, and is not made where the command happens to run`()
         throws
     {
         let homeless = ["HOME": "", "XDG_DATA_HOME": "data"]
@@ -223,10 +252,12 @@ import Web
             let ending = try Command(command, home: home, environment: homeless).wait()
             #expect(ending.status == 2)
             #expect(
-                ending.errors == "larder: HOME is not set: say where the larder is with --store DIR or $LARDER_STORE\n")
+                ending.errors
+                    == "larder: HOME is not set: say where the larder is with --store DIR or $LARDER_STORE\n")
         }
         let manifest = try home.write(
-            "{\"bundles\": [{\"url\": \"/two\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}", to: "m.json")
+            "{\"bundles\": [{\"url\": \"/two\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}",
+            to: "m.json")
         #expect(try larder("check", manifest, "--base", origin.url("/"), environment: homeless).status == 1)
         #expect(try larder("prefetch", origin.url("/"), "--store", store, environment: homeless).status == 0)
     }
@@ -251,11 +282,15 @@ import Web
     }
 
     @Test func `help tells what holds when an option is not given`() throws {
-        let serve = try larder("help", "serve").output.split { $0 == " " || $0 == "\n" }.joined(separator: " ")
+        let serve = try larder("help", "serve").output.split { $0 == " " || $0 == "\n" }.joined(
+            separator: " ")
         #expect(serve.contains("0 takes any free one (default: 8080)"))
         #expect(try larder("help", "demo").output.contains("0 takes any free one (default: 0)"))
-        let words = try larder("help", "status").output.split { $0 == " " || $0 == "\n" }.joined(separator: " ")
-        #expect(words.contains("(default: $LARDER_STORE, else $XDG_DATA_HOME/larder, else ~/.local/share/larder)"))
+        let words = try larder("help", "status").output.split { $0 == " " || $0 == "\n" }.joined(
+            separator: " ")
+        #expect(
+            words.contains("(default: $LARDER_STORE, else $XDG_DATA_HOME/larder, else ~/.local/share/larder)")
+        )
     }
 
     @Test func `version and help answer`() throws {
@@ -265,7 +300,9 @@ import Web
         let commands = help.output.split(separator: "\n").filter { $0.hasPrefix("  ") }.compactMap {
             $0.split(separator: " ").first.map(String.init)
         }
-        for command in ["prefetch", "serve", "status", "check", "demo"] { #expect(commands.contains(command)) }
+        for command in ["prefetch", "serve", "status", "check", "demo"] {
+            #expect(commands.contains(command))
+        }
         for command in commands {
             let one = try larder("help", command)
             #expect(one.output.hasPrefix("larder \(command): "))

@@ -42,7 +42,8 @@ import Web
         staging.on("/b.js", .file("B", type: "text/javascript"))
         #expect(try larder("prefetch", origin.url("/")).status == 0)
         let all = try larder(
-            "check", manifest, "--base", origin.url("/"), "--base", staging.url("/"), "--dir", home.file("dist"),
+            "check", manifest, "--base", origin.url("/"), "--base", staging.url("/"), "--dir",
+            home.file("dist"),
             "--held", "--live")
         #expect(all.status == 1, "\(all)")
         let lines = all.output.split(separator: "\n").map(String.init)
@@ -52,7 +53,9 @@ import Web
                 origin.url("/"), staging.url("/"),
             ])
         #expect(
-            lines[1].split(separator: " ") == ["/a.js", "verified", "verified", "missing", "verified", "verified"])
+            lines[1].split(separator: " ") == [
+                "/a.js", "verified", "verified", "missing", "verified", "verified",
+            ])
         #expect(
             lines.first { $0.hasPrefix("/b.js") }?.split(separator: " ")
                 == ["/b.js", "verified", "verified", "missing", "verified", "mismatch"])
@@ -87,7 +90,8 @@ import Web
 
     @Test func `reports go to files, side by side with what is printed`() throws {
         let ending = try larder(
-            "check", manifest, "--dir", home.file("dist"), "--report", "junit=\(home.file("j.xml"))", "--report",
+            "check", manifest, "--dir", home.file("dist"), "--report", "junit=\(home.file("j.xml"))",
+            "--report",
             "sarif=\(home.file("s.sarif"))", "--report", "tap=\(home.file("t.tap"))", "--report",
             "json=\(home.file("r.json"))", "--report", "github")
         #expect(ending.status == 0, "\(ending)")
@@ -99,7 +103,8 @@ import Web
         #expect(try JSONValue.parse(text("r.json").utf8.span)["clean"]?.bool == true)
         #expect(home.names().filter { $0.hasSuffix(".part") }.isEmpty)
 
-        let file = try larder("check", manifest, "--dir", home.file("dist"), "--report", "tap=\(home.file("t.tap"))")
+        let file = try larder(
+            "check", manifest, "--dir", home.file("dist"), "--report", "tap=\(home.file("t.tap"))")
         #expect(file.output.contains("verified \(home.file("dist/a.js"))\n"))
     }
 
@@ -108,14 +113,18 @@ import Web
         let missing = try larder("check", manifest, "--dir", home.file("dist"))
         #expect(missing.status == 1)
         #expect(missing.output.contains("missing \(home.file("dist/b.js")): there is no such file\n"))
-        #expect(try larder("check", manifest, "--dir", home.file("dist"), "--fail-on", "mismatch").status == 0)
-        #expect(try larder("check", manifest, "--dir", home.file("dist"), "--fail-on", "missing,skew").status == 1)
+        #expect(
+            try larder("check", manifest, "--dir", home.file("dist"), "--fail-on", "mismatch").status == 0)
+        #expect(
+            try larder("check", manifest, "--dir", home.file("dist"), "--fail-on", "missing,skew").status == 1
+        )
     }
 
     /// Nobody listens at port 1.
     @Test(arguments: ["http://127.0.0.1:1/m.json", "http://nosuch.invalid/m.json"])
     func `a manifest that cannot be had is missing, and the reports say so`(address: String) throws {
-        let ending = try larder("check", address, "--report", "junit=\(home.file("j.xml"))", "--fail-on", "mismatch")
+        let ending = try larder(
+            "check", address, "--report", "junit=\(home.file("j.xml"))", "--fail-on", "mismatch")
         #expect(ending.status == 1, "\(ending)")
         #expect(ending.output.contains("missing \(address): cannot fetch the manifest: "), "\(ending)")
         #expect(text("j.xml").contains("<failure message=\"missing: "), "\(text("j.xml"))")
@@ -130,7 +139,8 @@ import Web
     }
 
     @Test func `a report that cannot be written is said to be so`() throws {
-        let ending = try larder("check", manifest, "--dir", home.file("dist"), "--report", "junit=/no/such/j.xml")
+        let ending = try larder(
+            "check", manifest, "--dir", home.file("dist"), "--report", "junit=/no/such/j.xml")
         #expect(ending.status == 3)
         #expect(ending.errors.contains("cannot write /no/such/j.xml: No such file or directory; "))
     }
@@ -187,7 +197,8 @@ import Web
         #expect(try larder("prefetch", origin.url("/")).status == 0)
         origin.stop()
         #expect(try larder("manifest", origin.url("/")).output == live.output)
-        let scripts = try larder("manifest", origin.url("/"), "--type", "js", "--output", home.file("js.json"))
+        let scripts = try larder(
+            "manifest", origin.url("/"), "--type", "js", "--output", home.file("js.json"))
         #expect(scripts.status == 0)
         let held = try larder("check", home.file("js.json"), "--held")
         #expect(held.status == 0, "\(held)")

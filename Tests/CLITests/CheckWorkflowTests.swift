@@ -43,7 +43,8 @@ import Testing
         mkdir(home.file("dist"), 0o755)
         try home.write("a", to: "dist/a.js")
         try home.write(
-            "{\"bundles\": [{\"url\": \"/a.js\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}", to: "site.json")
+            "{\"bundles\": [{\"url\": \"/a.js\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}",
+            to: "site.json")
         let commands = Self.commands(of: file)
         #expect(commands.contains { $0.hasPrefix("check ") })
         for (content, status) in [("a", Int32(0)), ("b", 1)] {
@@ -51,7 +52,8 @@ import Testing
             for command in commands {
                 let script = "cd \"$HOME\" && larder() { \"$0\" \"$@\"; } && larder \(command)"
                 let ending = try Command(
-                    [], home: home, environment: ["SITE": origin.url("/"), "MANIFEST": "site.json"], shell: script
+                    [], home: home, environment: ["SITE": origin.url("/"), "MANIFEST": "site.json"],
+                    shell: script
                 ).wait()
                 #expect(ending.status == (command.hasPrefix("check ") ? status : 0), "\(command): \(ending)")
             }

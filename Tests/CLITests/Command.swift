@@ -9,7 +9,8 @@ extension ChildProcess {
     ///   - shell: a script that runs it as `exec "$0" "$@"`, and changes something around it.
     ///   - blocksOutput: false makes its standard output a pipe that refuses to wait for its reader.
     init(
-        _ arguments: [String], home: TemporaryFolder, environment: [String: String] = [:], shell: String? = nil,
+        _ arguments: [String], home: TemporaryFolder, environment: [String: String] = [:],
+        shell: String? = nil,
         blocksOutput: Bool = true
     ) throws(TestError) {
         let larder = Self.built("larder")

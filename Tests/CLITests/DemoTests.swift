@@ -14,7 +14,8 @@ import Testing
     }
 
     private func demo(_ options: String..., environment: [String: String] = [:]) throws -> Command {
-        try Command(["demo"] + options, home: home, environment: environment.merging(["TMPDIR": home.path]) { $1 })
+        try Command(
+            ["demo"] + options, home: home, environment: environment.merging(["TMPDIR": home.path]) { $1 })
     }
 
     @Test func `it shows the whole product and leaves nothing behind`() throws {
@@ -76,7 +77,8 @@ import Testing
         let paths = Self.paths(below: "")
         #expect(paths.count > 20)
         for path in paths {
-            let answer = try client.get(Self.links[path] ?? path, host: "port-\(origin).127-0-0-1.localhost:\(mirror)")
+            let answer = try client.get(
+                Self.links[path] ?? path, host: "port-\(origin).127-0-0-1.localhost:\(mirror)")
             #expect(answer.status == 200, "\(path)")
         }
         command.signal(SIGTERM)

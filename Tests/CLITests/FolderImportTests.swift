@@ -3,7 +3,8 @@ import TestOrigin
 import Testing
 import Web
 
-/// What wget, wget2 and HTTrack have really written, taken in by `larder import`. Those that are not installed are left out.
+/// What wget, wget2 and HTTrack have really written, taken in by `larder import`. Those that are not
+/// installed are left out.
 @Suite struct FolderImportTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
@@ -24,7 +25,9 @@ import Web
         origin.on("/docs/two.html", .page("<title>Two</title><b id=x></b><a href='../'>home</a>"))
         origin.on("/a%20b.html", .page("<title>B</title>"))
         origin.on("/css/s.css?v=1", .file(Array("b{background:url(../bg.png)}".utf8), type: "text/css"))
-        for name in ["/i.png", "/bg.png"] { origin.on(name, .file([0x89, 0x50, 0x4E, 0x47], type: "image/png")) }
+        for name in ["/i.png", "/bg.png"] {
+            origin.on(name, .file([0x89, 0x50, 0x4E, 0x47], type: "image/png"))
+        }
     }
 
     /// Nil where the tool is not there.
@@ -34,7 +37,8 @@ import Web
         let folder = home.file("mirror")
         let place = tool == "httrack" ? ["-O", folder] : ["-P", folder]
         // Their own endings tell of what is missing, which is robots.txt here.
-        _ = try ChildProcess(path, arguments + place + [origin.url("/")], environment: ["HOME": home.path]).wait()
+        _ = try ChildProcess(path, arguments + place + [origin.url("/")], environment: ["HOME": home.path])
+            .wait()
         return folder
     }
 
@@ -43,10 +47,12 @@ import Web
     }
 
     @Test(arguments: [
-        ("wget", ["-q", "-r", "-p"]), ("wget", ["-q", "-r", "-p", "-k"]), ("wget", ["-q", "-r", "-p", "-k", "-E"]),
+        ("wget", ["-q", "-r", "-p"]), ("wget", ["-q", "-r", "-p", "-k"]),
+        ("wget", ["-q", "-r", "-p", "-k", "-E"]),
         ("wget", ["-q", "-r", "-p", "-k", "-E", "-K"]),
         ("wget", ["-q", "-r", "-p", "-k", "-E", "--restrict-file-names=windows"]),
-        ("wget", ["-q", "-r", "-p", "-k", "-E", "--protocol-directories"]), ("wget2", ["-q", "-m", "-k", "-E"]),
+        ("wget", ["-q", "-r", "-p", "-k", "-E", "--protocol-directories"]),
+        ("wget2", ["-q", "-m", "-k", "-E"]),
         ("wget2", ["-q", "-r"]), ("httrack", ["-q", "-%v0", "-c8", "-A100000000", "-%c50"]),
     ])
     func `nothing is missing of what a tool has mirrored`(tool: String, arguments: [String]) throws {
@@ -67,7 +73,8 @@ import Web
     @Test func `a folder that says nothing of its address is taken in with one`() throws {
         guard let folder = try mirror("wget", ["-q", "-r", "-p", "-k", "-nH"]) else { return }
         let without = try larder("import", folder)
-        #expect(without.status == 2 && without.errors.contains("name that address with --url URL"), "\(without)")
+        #expect(
+            without.status == 2 && without.errors.contains("name that address with --url URL"), "\(without)")
         #expect(try larder("import", folder, "--url", origin.url("/")).status == 0)
         #expect(try larder("check", "--offline", origin.url("/")).status == 0)
         #expect(try larder("import", folder, "--url", "ftp://x/").status == 2)

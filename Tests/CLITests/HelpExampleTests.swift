@@ -14,7 +14,11 @@ import Testing
             var isShell = false
             let text = SourceText.read(SourceText.root + "/Sources/LarderKit/LarderKit.docc/\(page).md")
             for line in text.split(separator: "\n") {
-                if line.hasPrefix("```") { isShell = line == "```sh" } else if isShell { lines.append(String(line)) }
+                if line.hasPrefix("```") {
+                    isShell = line == "```sh"
+                } else if isShell {
+                    lines.append(String(line))
+                }
             }
         }
         return lines
@@ -31,7 +35,9 @@ import Testing
         #expect(words.first == "larder")
         let entry = try #require(CommandEntry.named(words.dropFirst().first ?? ""), "\(line)")
         let arguments = try Arguments(words.dropFirst(2), for: entry)
-        if entry.options.contains(where: { $0.name == Option.perHost.name }) { _ = try arguments.prefetchOptions() }
+        if entry.options.contains(where: { $0.name == Option.perHost.name }) {
+            _ = try arguments.prefetchOptions()
+        }
         #expect(!arguments.has(.help))
     }
 

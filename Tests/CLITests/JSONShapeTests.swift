@@ -41,7 +41,9 @@ import Web
             if line.hasPrefix("```json") {
                 lines = []
             } else if line == "```", let open = lines {
-                if let command { samples.append(Sample(command: command, text: open.joined(separator: "\n"))) }
+                if let command {
+                    samples.append(Sample(command: command, text: open.joined(separator: "\n")))
+                }
                 lines = nil
             } else if lines != nil {
                 lines?.append(line)
@@ -57,7 +59,9 @@ import Web
         var names: Set<String> = []
         for line in text.split(separator: "\n") where line.hasPrefix("Optional:") {
             let parts = line.split(separator: "`", omittingEmptySubsequences: false)
-            for (place, part) in parts.enumerated() where !place.isMultiple(of: 2) { names.insert(String(part)) }
+            for (place, part) in parts.enumerated() where !place.isMultiple(of: 2) {
+                names.insert(String(part))
+            }
         }
         return names
     }()
@@ -73,7 +77,8 @@ import Web
 
     /// Something that a browser asked for and nobody holds.
     private func miss() throws {
-        let serve = try Command(["serve", "--port", "0"], home: home, environment: ["LARDER_STORE": home.file("s")])
+        let serve = try Command(
+            ["serve", "--port", "0"], home: home, environment: ["LARDER_STORE": home.file("s")])
         let port = try #require(Int(serve.read(until: "\n").split(separator: ":")[2].prefix { $0.isNumber }))
         let client = try RawClient(port: port)
         _ = try client.get("/never", host: "port-\(origin.port).127-0-0-1.localhost:\(port)")
@@ -97,10 +102,10 @@ import Web
             }
             let ending = try run(sample.command)
             let isOfEvents = sample.command.contains("--progress")
-            let documented = try (isOfEvents ? sample.text.split(separator: "\n").map(String.init) : [sample.text]).map
-            {
-                try JSONValue.parse($0.utf8.span)
-            }
+            let documented = try
+                (isOfEvents ? sample.text.split(separator: "\n").map(String.init) : [sample.text]).map {
+                    try JSONValue.parse($0.utf8.span)
+                }
             if isOfEvents {
                 let events = try ending.errors.split(separator: "\n").filter { $0.hasPrefix("{") }.map {
                     try JSONValue.parse($0.utf8.span)

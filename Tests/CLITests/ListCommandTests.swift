@@ -29,7 +29,9 @@ import Web
     private func urls(_ arguments: String...) throws -> [String] {
         let ending = try Command(["list"] + arguments, home: home).wait()
         #expect(ending.status == 0, "\(ending)")
-        return ending.output.split(separator: "\n").compactMap { $0.split(separator: " ").last.map(String.init) }
+        return ending.output.split(separator: "\n").compactMap {
+            $0.split(separator: " ").last.map(String.init)
+        }
     }
 
     @Test func `what is shown is listed in the order of the URLs`() throws {
@@ -62,7 +64,9 @@ import Web
     func `a list is narrowed by site, type and status`(options: [String], paths: [String]) throws {
         let ending = try Command(["list"] + options, home: home).wait()
         #expect(ending.status == 0, "\(ending)")
-        let urls = ending.output.split(separator: "\n").compactMap { $0.split(separator: " ").last.map(String.init) }
+        let urls = ending.output.split(separator: "\n").compactMap {
+            $0.split(separator: " ").last.map(String.init)
+        }
         #expect(urls == paths.map(origin.url))
         let json = try Command(["list", "--json"] + options, home: home).wait().output
         #expect(try JSONValue.parse(json.utf8.span).array?.map { $0["url"]?.string } == paths.map(origin.url))
@@ -92,8 +96,11 @@ import Web
     @Test func `a wrong filter is named with what would be right`() throws {
         let type = try larder("list", "--type", "pictures")
         #expect(type.status == 2)
-        #expect(type.errors.hasPrefix("larder: --type wants a media type such as text/html or image/*, or one of "))
-        #expect(try larder("list", "--status", "ok").errors.contains("--status wants a number from 100 to 999"))
+        #expect(
+            type.errors.hasPrefix(
+                "larder: --type wants a media type such as text/html or image/*, or one of "))
+        #expect(
+            try larder("list", "--status", "ok").errors.contains("--status wants a number from 100 to 999"))
         #expect(try larder("list", "https://elsewhere.test/").errors.contains("it holds: \(origin.url("/"))"))
     }
 

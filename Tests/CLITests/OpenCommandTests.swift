@@ -37,7 +37,9 @@ import Testing
         #expect(first.output.contains("larder open --stop --port \(port)\n"))
         origin.stop()
         let client = try RawClient(port: Int(port) ?? 0)
-        #expect(try client.get("/", host: "port-\(origin.port).127-0-0-1.localhost:\(port)").text.contains("Home"))
+        #expect(
+            try client.get("/", host: "port-\(origin.port).127-0-0-1.localhost:\(port)").text.contains("Home")
+        )
 
         let second = try larder("open", "--port", port)
         #expect(second.output == "http://localhost:\(port)/\n")

@@ -7,7 +7,8 @@ import Testing
 @Suite struct PagesTests {
     /// What has no default that could be told: nothing is there until somebody says it.
     private static let without: Set<String> = [
-        "--user", "--bearer", "--cert", "--cookies", "--save-cookies", "--header", "--include", "--exclude", "--rule",
+        "--user", "--bearer", "--cert", "--cookies", "--save-cookies", "--header", "--include", "--exclude",
+        "--rule",
         "--dir", "--base",
     ]
 
@@ -20,7 +21,9 @@ import Testing
             #expect(help.contains("  \(option.title)"), "\(option.name)")
             #expect(manual.contains(option.name.replacing("-", with: "\\-")))
             guard option.value != nil else { continue }
-            #expect(option.standard != nil || Self.without.contains(option.name), "\(option.name) tells no default")
+            #expect(
+                option.standard != nil || Self.without.contains(option.name),
+                "\(option.name) tells no default")
         }
         // Examples come first.
         let lines = help.split(separator: "\n")
@@ -28,7 +31,9 @@ import Testing
         for shell in Completions.Shell.allCases {
             let text = Completions.text(for: shell)
             for option in entry.options {
-                #expect(text.contains(shell == .fish ? "-l \(option.key)" : option.name), "\(shell) \(option.name)")
+                #expect(
+                    text.contains(shell == .fish ? "-l \(option.key)" : option.name),
+                    "\(shell) \(option.name)")
             }
         }
     }
@@ -53,7 +58,8 @@ import Testing
 
     @Test(arguments: ["-q", "-v", "-h"])
     func `short names are names`(name: String) throws {
-        let arguments = try Arguments(["https://a.test/", name], for: try #require(CommandEntry.named("prefetch")))
+        let arguments = try Arguments(
+            ["https://a.test/", name], for: try #require(CommandEntry.named("prefetch")))
         #expect([Option.quiet, .verbose, .help].contains { $0.short == name && arguments.has($0) })
     }
 
@@ -62,7 +68,10 @@ import Testing
         (["help", "prefetsch"], "there is no command \"prefetsch\"; did you mean prefetch?"),
         (["manual", "fsk"], "there is no command \"fsk\"; did you mean fsck?"),
         (["config", "serv"], "there is no command \"serv\"; did you mean serve?"),
-        (["prefetch", "a.test", "--exlude", "x"], "larder prefetch has no option --exlude; did you mean --exclude?"),
+        (
+            ["prefetch", "a.test", "--exlude", "x"],
+            "larder prefetch has no option --exlude; did you mean --exclude?"
+        ),
         (
             ["prefetch", "a.test", "--scope", "hots"],
             "--scope wants one of host, path, domain, not \"hots\"; did you mean host?"

@@ -57,7 +57,9 @@ import Web
         #expect(either.status == 2)
         #expect(either.errors.contains("say which with --site or --url"))
         #expect(try larder("unpin", origin.url("/"), "--site").status == 0)
-        #expect(try larder("unpin", origin.url("/")).output.contains("The URL \(origin.url("/")) is pinned no more"))
+        #expect(
+            try larder("unpin", origin.url("/")).output.contains(
+                "The URL \(origin.url("/")) is pinned no more"))
     }
 
     @Test(arguments: [
@@ -74,7 +76,8 @@ import Web
     }
 
     @Test func `what is not held yet can be pinned, and a pattern that means files is helped`() throws {
-        #expect(try larder("pin", "elsewhere.test/x").output.contains("is pinned: nothing that is held now\n"))
+        #expect(
+            try larder("pin", "elsewhere.test/x").output.contains("is pinned: nothing that is held now\n"))
         #expect(try larder("pin", "*.png").output.hasSuffix("for files write it like '/**.png'\n"))
         #expect(try larder("pin", "/**.png").output.contains("is pinned: 2 URLs, 3.3 MB"))
         #expect(try larder("pins", "--store", home.file("none")).status == 3)
@@ -128,7 +131,9 @@ import Web
         #expect(try larder("list").output == before)
 
         // What was named is what then goes, and nothing else.
-        let urls = { (list: String) in Set(list.split(separator: "\n").compactMap { $0.split(separator: " ").last }) }
+        let urls = { (list: String) in
+            Set(list.split(separator: "\n").compactMap { $0.split(separator: " ").last })
+        }
         #expect(try json("gc", "--max-size", "1M")["evictedURLs"]?.int == forecast["evictedURLs"]?.int)
         let gone = urls(before).subtracting(urls(try larder("list").output))
         #expect(gone.isSubset(of: Set(named.map { $0[...] })) && !gone.isEmpty)
@@ -139,7 +144,9 @@ import Web
 
     @Test func `a collection without a limit takes nothing that is held`() throws {
         #expect(try larder("gc").output.hasSuffix("nothing had to go\n"))
-        #expect(try larder("gc", "--max-size", "much").errors.contains("--max-size wants a size such as 500M, 2G"))
+        #expect(
+            try larder("gc", "--max-size", "much").errors.contains("--max-size wants a size such as 500M, 2G")
+        )
         #expect(try larder("gc", "--store", home.file("none")).status == 3)
         #expect(home.names() == [".local"])
     }
@@ -157,7 +164,9 @@ import Web
 
         let dropped = try larder("drop", site, "1", "2")
         #expect(dropped.status == 0, "\(dropped)")
-        #expect(dropped.output.hasPrefix("2 visits dropped; to have the room back: larder gc\n\(site)\n  visit 3, 20"))
+        #expect(
+            dropped.output.hasPrefix(
+                "2 visits dropped; to have the room back: larder gc\n\(site)\n  visit 3, 20"))
         let visits = try json("visits", site)["sites"]?[0]?["visits"]
         #expect(visits?.array?.map { $0["number"]?.int } == [3])
         // No later visit asked for it.

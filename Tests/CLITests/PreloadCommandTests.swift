@@ -31,7 +31,9 @@ import Testing
     }
 
     private func preload(_ more: String...) throws -> Command {
-        try Command(["preload", origin.url("/sums")] + more, home: home, environment: ["LARDER_STORE": home.file("s")])
+        try Command(
+            ["preload", origin.url("/sums")] + more, home: home, environment: ["LARDER_STORE": home.file("s")]
+        )
     }
 
     /// The releases of which readers see bundles.
@@ -62,7 +64,9 @@ import Testing
             run.signal(SIGKILL)
             _ = run.wait()
             let found = try shown()
-            #expect(found == [last] || found == ["r\(number)"], "kill \(number) after \(requests) requests: \(found)")
+            #expect(
+                found == [last] || found == ["r\(number)"],
+                "kill \(number) after \(requests) requests: \(found)")
             last = found.first ?? last
         }
         #expect(try preload().wait().status == 0)
@@ -95,12 +99,15 @@ import Testing
         #expect(elsewhere.status == 3)
     }
 
-    @Test func `a manifest whose name does not say so is prefetched with --manifest, and checked without a network`()
+    @Test
+    func
+        `a manifest whose name does not say so is prefetched with --manifest, and checked without a network`()
         throws
     {
         release("one")
         let store = ["LARDER_STORE": home.file("s")]
-        let run = try Command.run("prefetch", "--manifest", origin.url("/sums"), home: home, environment: store)
+        let run = try Command.run(
+            "prefetch", "--manifest", origin.url("/sums"), home: home, environment: store)
         #expect(run.status == 0, "\(run)")
         origin.stop()
         let check = try Command.run("check", origin.url("/sums"), "--held", home: home, environment: store)

@@ -34,11 +34,16 @@ import Web
             ("a 0123456789abcdefghijkl b", "a 0123456789abcdefghijkl\n  b"),
             ("exactly twenty chars", "exactly twenty chars"),
             ("exactly twenty chars more", "exactly twenty chars\n  more"),
-            ("To go on: larder update https://example.com/", "To go on:\n  larder update https://example.com/"),
+            (
+                "To go on: larder update https://example.com/",
+                "To go on:\n  larder update https://example.com/"
+            ),
             ("first line that is long\n\nlast", "first line that is\n  long\n\nlast"),
             ("Ä ö ü ä ö ü ä ö ü ä ö ü ä", "Ä ö ü ä ö ü ä ö ü ä\n  ö ü ä"), ("", ""),
         ] as [(String, String)])
-    func `reports are broken between words, and commands and long words stay whole`(text: String, shown: String) {
+    func `reports are broken between words, and commands and long words stay whole`(
+        text: String, shown: String
+    ) {
         #expect(Wrapping.fit(text, to: 20, program: "larder") == shown)
     }
 }

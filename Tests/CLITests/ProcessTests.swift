@@ -15,7 +15,8 @@ import Web
         origin.on("/two", .page("two"))
     }
 
-    private func larder(_ arguments: String..., environment: [String: String] = [:]) throws -> Command.Ending {
+    private func larder(_ arguments: String..., environment: [String: String] = [:]) throws -> Command.Ending
+    {
         try Command(arguments, home: home, environment: environment).wait()
     }
 
@@ -38,7 +39,9 @@ import Web
             #expect(ending.status == 3, "\(arguments)")
             #expect(ending.errors == "larder: cannot write to standard output: \(reason)\n")
         }
-        #expect(try Command(["status", "--quiet"], home: home, shell: "exec \"$0\" \"$@\" >&-").wait().status == 0)
+        #expect(
+            try Command(["status", "--quiet"], home: home, shell: "exec \"$0\" \"$@\" >&-").wait().status == 0
+        )
     }
 
     @Test func `a reader who goes is told nothing, but it is no success either`() throws {
@@ -67,14 +70,18 @@ import Web
         let serve = try Command(
             ["serve", "--port", "0"], home: home, shell: "ulimit -Sn 100; exec \"$0\" \"$@\"")
         #expect(serve.read(until: "\n").contains("http://localhost:"))
-        let limits = try #require(Self.lines(of: "/proc/\(serve.process)/limits").first { $0.hasPrefix("Max open") })
+        let limits = try #require(
+            Self.lines(of: "/proc/\(serve.process)/limits").first { $0.hasPrefix("Max open") })
         let words = limits.split(separator: " ")
         #expect(words[3] != "100")
         #expect(words[3] == words[4])
-        // A thread takes its name when it first runs, which may be after the line that says where the larder is.
+        // A thread takes its name when it first runs, which may be after the line that says where the larder
+        // is.
         let cores = sysconf(Int32(_SC_NPROCESSORS_ONLN))
         let deadline = ContinuousClock.now + .seconds(10)
-        while try Self.serverThreadCount(of: serve.process) < cores, ContinuousClock.now < deadline { usleep(1000) }
+        while try Self.serverThreadCount(of: serve.process) < cores, ContinuousClock.now < deadline {
+            usleep(1000)
+        }
         #expect(try Self.serverThreadCount(of: serve.process) == cores)
         serve.signal(SIGTERM)
         #expect(serve.wait().status == 0)

@@ -2,7 +2,8 @@ import Glibc
 import TestOrigin
 import Testing
 
-/// `larder proxy`, `record`, `replay` and `ca`, with the programs that people have: curl, Python, git and pip.
+/// `larder proxy`, `record`, `replay` and `ca`, with the programs that people have: curl, Python, git and
+/// pip.
 ///
 /// The origin for https is `openssl s_server`, with an authority that only larder is told of.
 @Suite struct ProxyCommandTests {
@@ -58,7 +59,8 @@ import Testing
             .file("you said \(String(decoding: request.body, as: UTF8.self))", type: "text/plain")
         }
         for word in ["plum", "quince"] {
-            #expect(try record([], "curl", "-sS", "-d", word, origin.url("/api")).output == "you said \(word)")
+            #expect(
+                try record([], "curl", "-sS", "-d", word, origin.url("/api")).output == "you said \(word)")
         }
         origin.stop()
         #expect(try replay("curl", "-sS", "-d", "plum", origin.url("/api")).output == "you said plum")
@@ -71,13 +73,16 @@ import Testing
         origin.on("/api") { _ in .file("answered", type: "text/plain") }
         let json = ["-H", "Content-Type: application/json"]
         _ = try Command(
-            ["record", "--", "curl", "-sS"] + json + ["-d", #"{"b": 1, "a": [true, "x"]}"#, origin.url("/api")],
+            ["record", "--", "curl", "-sS"] + json + [
+                "-d", #"{"b": 1, "a": [true, "x"]}"#, origin.url("/api"),
+            ],
             home: home, environment: store
         ).wait()
         _ = try record([], "curl", "-sS", origin.url("/api?a=1&b=2"))
         origin.stop()
         func again(_ rule: [String], _ words: [String]) throws -> String {
-            try Command(["replay"] + rule + ["--", "curl", "-sS"] + words, home: home, environment: store).wait().output
+            try Command(["replay"] + rule + ["--", "curl", "-sS"] + words, home: home, environment: store)
+                .wait().output
         }
         #expect(try again([], json + ["-d", #"{"a":[true,"x"],"b":1}"#, origin.url("/api")]) == "answered")
         #expect(try again([], json + ["-d", #"{"a":["x",true],"b":1}"#, origin.url("/api")]) != "answered")
@@ -91,7 +96,9 @@ import Testing
         origin.on("/api") { request in
             .file("\(request.method) \(String(decoding: request.body, as: UTF8.self))", type: "text/plain")
         }
-        func ask(_ word: String) -> [String] { ["curl", "-sS", "-X", method, "-d", word, origin.url("/api")] }
+        func ask(_ word: String) -> [String] {
+            ["curl", "-sS", "-X", method, "-d", word, origin.url("/api")]
+        }
         func run(_ command: String, _ word: String) throws -> Command.Ending {
             try Command([command, "--"] + ask(word), home: home, environment: store).wait()
         }
@@ -191,7 +198,8 @@ import Testing
     }
 
     @Test func `a proxy for other machines wants a login`() throws {
-        let ending = try Command(["proxy", "--port", "0", "--listen", "*"], home: home, environment: store).wait()
+        let ending = try Command(["proxy", "--port", "0", "--listen", "*"], home: home, environment: store)
+            .wait()
         #expect(ending.status == 2)
         #expect(ending.errors.contains("--proxy-user USER:PASSWORD"))
     }
@@ -212,15 +220,18 @@ private struct SecureOrigin {
         let made = try ChildProcess(
             "/usr/bin/openssl",
             [
-                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
-                home.file("secure.key"), "-out", authority, "-days", "2", "-subj", "/CN=pantry.test", "-addext",
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                "-keyout",
+                home.file("secure.key"), "-out", authority, "-days", "2", "-subj", "/CN=pantry.test",
+                "-addext",
                 "subjectAltName=DNS:pantry.test,IP:127.0.0.1",
             ], environment: environment)
         #expect(made.wait().status == 0)
         server = try ChildProcess(
             "/bin/sh",
             [
-                "-c", "cd \"$0\" && exec openssl s_server -accept 127.0.0.1:0 -cert \"$1\" -key \"$2\" -WWW", folder,
+                "-c", "cd \"$0\" && exec openssl s_server -accept 127.0.0.1:0 -cert \"$1\" -key \"$2\" -WWW",
+                folder,
                 authority, home.file("secure.key"),
             ], environment: environment)
         // "ACCEPT 127.0.0.1:40123"

@@ -31,7 +31,8 @@ import Testing
         #expect(try Command.run("prefetch", origin.url("/"), "--store", store, home: home).status == 0)
         let misses = ["/a", "/b"].map { Miss(href: origin.url($0), isPage: false, first: 1, last: 1) }
         try NoteBook(StoreFolder(store)).note(misses: misses)
-        let all = try Command([], home: home, shell: "chmod -R a-w,a+rX \"$HOME\" && chmod a+X \"$HOME\"").wait()
+        let all = try Command([], home: home, shell: "chmod -R a-w,a+rX \"$HOME\" && chmod a+X \"$HOME\"")
+            .wait()
         #expect(all.status == 0, "\(all)")
         defer { _ = try? Command([], home: home, shell: "chmod -R u+w \"$HOME\"").wait() }
         let listed = try larder("misses")

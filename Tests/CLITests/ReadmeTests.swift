@@ -20,7 +20,8 @@ import Testing
                 kind = kind == nil ? line.dropFirst(3) : nil
                 if kind == "sh" { blocks.append(Block()) }
             } else if kind == "sh", let command = line.split(separator: "#").first {
-                blocks[blocks.count - 1].commands.append(String(command.reversed().drop { $0 == " " }.reversed()))
+                blocks[blocks.count - 1].commands.append(
+                    String(command.reversed().drop { $0 == " " }.reversed()))
             } else if kind == "text", !blocks.isEmpty {
                 blocks[blocks.count - 1].output.append(String(line))
             }
@@ -60,7 +61,9 @@ import Testing
 
     private func output(of command: String) throws -> String {
         var line = command
-        for site in ["https://example.com/", "http://127.0.0.1:8090/"] { line = line.replacing(site, with: origin) }
+        for site in ["https://example.com/", "http://127.0.0.1:8090/"] {
+            line = line.replacing(site, with: origin)
+        }
         var words = line.split(separator: " ").map(String.init)
         let program = words.removeFirst()
         switch program {
@@ -74,7 +77,9 @@ import Testing
             let run = try Command(words, home: home, environment: environment)
             if words.first == "serve" {
                 #expect(run.read(until: "\n").contains("http://localhost:"))
-                if words.contains("--preload") { #expect(run.read(until: "is served\n").contains("nothing fetched")) }
+                if words.contains("--preload") {
+                    #expect(run.read(until: "is served\n").contains("nothing fetched"))
+                }
                 run.signal(SIGTERM)
             }
             let ending = run.wait()

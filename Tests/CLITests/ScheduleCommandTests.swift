@@ -2,20 +2,25 @@ import Glibc
 import TestOrigin
 import Testing
 
-/// What `larder schedule` prints is taken to pieces as systemd and cron take it to pieces, and then by a shell.
+/// What `larder schedule` prints is taken to pieces as systemd and cron take it to pieces, and then by a
+/// shell.
 @Suite struct ScheduleCommandTests {
     private let home: TemporaryFolder
 
     init() throws { home = try TemporaryFolder() }
 
     private static let stores = [
-        "/srv/larder", "/srv/my larder", "/srv/100%", "/srv/$HOME", "/srv/a\"b", "/srv/it's", "/srv/back\\slash",
+        "/srv/larder", "/srv/my larder", "/srv/100%", "/srv/$HOME", "/srv/a\"b", "/srv/it's",
+        "/srv/back\\slash",
         "/srv/%h $USER \"x\" 'y' \\ `z`",
     ]
 
     @Test(arguments: stores, [true, false])
-    func `both are for the larder that is meant, whatever its name`(store: String, isFromEnvironment: Bool) throws {
-        let arguments = ["schedule", "example.com", "--hour", "6"] + (isFromEnvironment ? [] : ["--store", store])
+    func `both are for the larder that is meant, whatever its name`(store: String, isFromEnvironment: Bool)
+        throws
+    {
+        let arguments =
+            ["schedule", "example.com", "--hour", "6"] + (isFromEnvironment ? [] : ["--store", store])
         let environment = isFromEnvironment ? ["LARDER_STORE": store] : [:]
         let ending = try Command(arguments, home: home, environment: environment).wait()
         #expect(ending.status == 0, "\(ending)")
@@ -31,7 +36,8 @@ import Testing
         #expect(try words(of: command) == ["update", "example.com", "--store", store, "--quiet"])
     }
 
-    /// By systemd.service(5): escapes of C within quotes, then `%%` and `$$`. What else begins with one of these is something.
+    /// By systemd.service(5): escapes of C within quotes, then `%%` and `$$`. What else begins with one of
+    /// these is something.
     private static func unquoted(_ text: String) -> String {
         var result = ""
         var rest = text.unicodeScalars.makeIterator()

@@ -33,11 +33,13 @@ import Web
         #expect(found.output.contains("The cellar · Cold\n  \(origin.url("/"))#cold\n  "))
         #expect(!found.output.contains("\u{1B}") && !found.output.contains("\u{202E}"))
         for words in [
-            ["果酱"], ["方法"], ["vec::Vec"], ["xmlhttprequest"], ["http"], ["jar"], ["\"plum jam\""], ["title:cellar"],
+            ["果酱"], ["方法"], ["vec::Vec"], ["xmlhttprequest"], ["http"], ["jar"], ["\"plum jam\""],
+            ["title:cellar"],
             ["url:code"],
         ] {
             #expect(
-                try Command(["search"] + words, home: home, environment: ["LARDER_STORE": home.file("s")]).wait().status
+                try Command(["search"] + words, home: home, environment: ["LARDER_STORE": home.file("s")])
+                    .wait().status
                     == 0, "\(words)")
         }
         #expect(try run("search", "jam", "-plum").status == 1)
@@ -55,6 +57,51 @@ import Web
         #expect(try run("search", "--", "-jam").status == 2)
     }
 
+    @Test func `a limit of the larder's size holds for the index too`() throws {
+        let links = (0..<60).map { "<a href=/page/\($0)>page</a>" }.joined()
+        origin.on("/", .page("<title>Home</title>" + links))
+        for page in 0..<60 {
+            let words = (0..<4000).map { "w\((page * 7919 + $0 * 104_729) % 1_000_003)" }.joined(
+                separator: " ")
+            origin.on("/page/\(page)", .page("<title>Page \(page)</title><p>" + words))
+        }
+        #expect(try run("prefetch", origin.url("/"), "--render", "never").status == 0)
+        #expect(try run("index").status == 0)
+        let before = byteCount()
+        let limit = before / 2
+        let forecast = try run("gc", "--max-size", "\(limit)", "--dry-run")
+        #expect(forecast.status == 0, "\(forecast.errors)")
+        #expect(try run("gc", "--max-size", "\(limit)").status == 0)
+        #expect(byteCount() <= limit, "\(byteCount()) of \(before)")
+        #expect(try run("search", "page").status == 0)
+    }
+
+    /// Of the databases and what is beside them.
+    private func byteCount() -> Int {
+        let names = ["larder.db", "larder.db-wal", "search.db", "search.db-wal"]
+        let own = names.reduce(0) { $0 + size(home.file("s/" + $1)) }
+        return own + files(in: home.file("s/packs")) + files(in: home.file("s/bodies"))
+            + files(in: home.file("s/journal"))
+    }
+
+    private func files(in folder: String) -> Int {
+        guard let entries = opendir(folder) else { return 0 }
+        defer { closedir(entries) }
+        var sum = 0
+        while let entry = readdir(entries) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { sum += size(folder + "/" + name) }
+        }
+        return sum
+    }
+
+    private func size(_ path: String) -> Int {
+        var status = stat()
+        return stat(path, &status) == 0 ? Int(status.st_size) : 0
+    }
+
     @Test func `what an indexing had no time for is read by the first search`() async throws {
         #expect(try run("prefetch", origin.url("/"), "--render", "never", "--no-index").status == 0)
         let larder = Larder(at: home.file("s"))
@@ -63,6 +110,20 @@ import Web
         let found = try run("search", "butter")
         #expect(found.status == 0 && found.errors.isEmpty)
         #expect(try await larder.search("butter").unread == 0)
+    }
+
+    @Test func `what a visit changed is found, and the rest is not looked through again`() async throws {
+        #expect(try run("prefetch", origin.url("/"), "--render", "never").status == 0)
+        origin.on("/zh", .page("<title>Cellar two</title><p>Gherkins instead of plums"))
+        #expect(try run("update", "--render", "never").status == 0)
+        #expect(try run("search", "gherkins").status == 0)
+        // The bodies are known, the site is new.
+        #expect(
+            try run("prefetch", origin.url("/code"), "--render", "never", "--no-index").status == 0)
+        let larder = Larder(at: home.file("s"))
+        #expect(try await larder.index(within: .zero).left == 1)
+        #expect(try run("search", "XMLHttpRequest", "--site", origin.url("/code")).status == 0)
+        #expect(try await larder.index(within: .zero).left == 0)
     }
 
     @Test func `what was left out is made up for, and an index that is gone is made anew`() throws {

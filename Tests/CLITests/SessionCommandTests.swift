@@ -7,17 +7,18 @@ import Web
 @Suite struct SessionCommandTests {
     @Test func `it is told on the screen, to programs and by the exit status`() throws {
         let (home, origin) = (try TemporaryFolder(), try TestOrigin())
-        origin.on("/", .page((1...30).map { "<a href=/members/\($0)>\($0)</a>" }.joined()))
+        origin.on("/", .page((1...200).map { "<a href=/members/\($0)>\($0)</a>" }.joined()))
         origin.on("/login", .page("<title>Sign in</title><form method=post><input type=password></form>"))
         let asked = Mutex(0)
-        for page in 1...30 {
+        for page in 1...200 {
             origin.on("/members/\(page)") { request in
                 let count = asked.withLock { asked in
                     asked += 1
                     return asked
                 }
                 guard request["Authorization"] != nil else { return .failure(401) }
-                return count <= 10 ? .page("member \(page)") : .redirect(to: "/login")
+                return count <= 10
+                    ? .page("member \(page)") : .redirect(to: "/login").delayed(.milliseconds(10))
             }
         }
         let words = ["prefetch", origin.url("/"), "--user", "me:secret", "--per-host", "2"]
@@ -25,7 +26,8 @@ import Web
         #expect(told.status == 1, "\(told)")
         #expect(told.errors.contains("the session with \(origin.base) ended on the way"), "\(told)")
         #expect(told.output.contains("\(origin.base) was asked no more: the session ended"), "\(told)")
-        #expect(asked.withLock { $0 } < 25)
+        // Until the login has been read and a member's page asked for again, others are.
+        #expect(asked.withLock { $0 } < 100)
         let json = try JSONValue.parse(Command(words + ["--json"], home: home).wait().output.utf8.span)
         #expect(json["lostSessions"]?.array?.first?["origin"]?.string == origin.base)
         #expect(json["lostSessions"]?.array?.first?["login"]?.string == origin.url("/login"))

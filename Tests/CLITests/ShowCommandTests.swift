@@ -9,7 +9,9 @@ import Web
     init() throws {
         home = try TemporaryFolder()
         origin = try TestOrigin()
-        origin.on("/", .page("<title>Home</title><a href=/docs/two>2</a><a href=/docs/old>old</a><img src=/dot.png>"))
+        origin.on(
+            "/",
+            .page("<title>Home</title><a href=/docs/two>2</a><a href=/docs/old>old</a><img src=/dot.png>"))
         origin.on("/docs/two", .page("<title>Two</title><img src=/dot.png>").adding("X-Shelf", "left"))
         origin.on("/docs/old", .redirect(to: "/docs/two", status: 301))
         origin.on("/dot.png", .file([137, 80, 78, 71, 0, 255, 10], type: "image/png"))
@@ -88,7 +90,9 @@ import Web
         let busted = try larder("show", origin.url("/docs/two?_=17"))
         #expect(busted.status == 1)
         let substitute = "larder show \(origin.url("/docs/two"))\n"
-        #expect(busted.output.contains("one that differs in cache-busting parameters answers for it: \(substitute)"))
+        #expect(
+            busted.output.contains(
+                "one that differs in cache-busting parameters answers for it: \(substitute)"))
         let instead = try json("show", origin.url("/docs/two?_=17"))["instead"]
         #expect(instead?["standIn"]?["differences"]?[0]?.string == "cache-busters")
 
@@ -114,9 +118,12 @@ import Web
         #expect(same.status == 0, "\(same)")
         #expect(try larder("cat", origin.url("/")).output.hasPrefix("<title>Home</title>"))
 
-        let head = try Command(["cat", origin.url("/dot.png")], home: home, shell: "\"$0\" \"$@\" | head -c 1").wait()
+        let head = try Command(
+            ["cat", origin.url("/dot.png")], home: home, shell: "\"$0\" \"$@\" | head -c 1"
+        ).wait()
         #expect(head.errors == "")
-        let full = try Command(["cat", origin.url("/")], home: home, shell: "exec \"$0\" \"$@\" >/dev/full").wait()
+        let full = try Command(["cat", origin.url("/")], home: home, shell: "exec \"$0\" \"$@\" >/dev/full")
+            .wait()
         #expect(full.status == 3)
         #expect(full.errors == "larder: cannot write to standard output: No space left on device\n")
     }
@@ -127,10 +134,13 @@ import Web
         origin.on("/", .page("<a href=/docs/two>2</a><a href=/new>new</a>"))
         origin.on("/new", .page("new"))
         try prefetch()
-        #expect(try larder("cat", origin.url("/docs/two"), "--visit", "1").output.contains("<title>Two</title>"))
+        #expect(
+            try larder("cat", origin.url("/docs/two"), "--visit", "1").output.contains("<title>Two</title>"))
         let gone = try larder("cat", origin.url("/docs/two"))
         #expect(gone.status == 1)
-        #expect(gone.errors.hasPrefix("larder: \(origin.url("/docs/two")) has no body: the server answered 404; see: "))
+        #expect(
+            gone.errors.hasPrefix(
+                "larder: \(origin.url("/docs/two")) has no body: the server answered 404; see: "))
         // Nothing asked for it again.
         #expect(try larder("cat", origin.url("/dot.png"), "--visit", "2").status == 0)
         let early = try larder("cat", origin.url("/new"), "--visit", "1")
@@ -144,12 +154,18 @@ import Web
         try prefetch()
         let url = origin.url("/docs/two")
         for (asked, errors) in [
-            ("/docs/old", "\(origin.url("/docs/old")) is a redirect (301); what it leads to: larder cat \(url)"),
+            (
+                "/docs/old",
+                "\(origin.url("/docs/old")) is a redirect (301); what it leads to: larder cat \(url)"
+            ),
             (
                 "/docs/two?_=1",
                 "\(url)?_=1 is not held; one that differs in cache-busting parameters answers for it: larder cat \(url)"
             ),
-            ("/x", "\(origin.url("/x")) is not held; see what is near it with: larder show \(origin.url("/x"))"),
+            (
+                "/x",
+                "\(origin.url("/x")) is not held; see what is near it with: larder show \(origin.url("/x"))"
+            ),
         ] {
             let ending = try larder("cat", origin.url(asked))
             #expect(ending.status == 1)
@@ -169,7 +185,8 @@ import Web
         #expect(changed.errors.contains("is damaged: its bytes have changed; take it out of service with: "))
         home.remove(folder + name)
         #expect(
-            try larder("cat", origin.url("/dot.png")).errors.contains("is damaged: its bytes are gone or cut short"))
+            try larder("cat", origin.url("/dot.png")).errors.contains(
+                "is damaged: its bytes are gone or cut short"))
         let shown = try larder("show", origin.url("/dot.png"))
         #expect(shown.status == 0)
         #expect(shown.output.contains("\n  damaged       its bytes are gone or cut short\n"))

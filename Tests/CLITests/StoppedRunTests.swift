@@ -32,7 +32,8 @@ struct StoppedRunTests {
         let listed = try larder("list").output.split(separator: "\n").count
         #expect(listed > 1)
         #expect(
-            full.errors.contains("; the \(listed) addresses that this visit has are kept, and not asked for again"),
+            full.errors.contains(
+                "; the \(listed) addresses that this visit has are kept, and not asked for again"),
             "\(full), \(listed) are listed")
         try disk.resize(byteCount: 30_000_000)
         origin.forgetRequests()

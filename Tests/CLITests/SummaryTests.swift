@@ -26,7 +26,8 @@ import Testing
     @Test func `much that is missing is told by host and reason, on a screen`() throws {
         let pictures = (0..<30).map { "<img src=/gone\($0).png>" }.joined()
         let elsewhere = (0..<4).map { "<img src=http://nowhere.invalid/\($0).png>" }.joined()
-        let links = (0..<40).map { "<a href=https://elsewhere.test/\($0)>x</a><a href=/dead\($0)>dead</a>" }.joined()
+        let links = (0..<40).map { "<a href=https://elsewhere.test/\($0)>x</a><a href=/dead\($0)>dead</a>" }
+            .joined()
         origin.on("/", .page(pictures + elsewhere + links))
         let ending = try Command.run("prefetch", origin.url("/"), home: home)
         #expect(ending.status == 1)
@@ -34,9 +35,11 @@ import Testing
         #expect(lines.count <= 24, "\(ending.output)")
         #expect(
             ending.output.contains(
-                "  34 missing that pages need offline:\n    30 at 127.0.0.1:\(origin.port): the server answered 404\n"))
+                "  34 missing that pages need offline:\n    30 at 127.0.0.1:\(origin.port): the server answered 404\n"
+            ))
         #expect(
-            ending.output.contains("      such as \(origin.url("/gone0.png"))\n      by way of \(origin.url("/"))\n"))
+            ending.output.contains(
+                "      such as \(origin.url("/gone0.png"))\n      by way of \(origin.url("/"))\n"))
         #expect(ending.output.contains("    4 at nowhere.invalid: host not found"))
         #expect(ending.output.contains("  40 dead in the site itself:\n"))
         #expect(

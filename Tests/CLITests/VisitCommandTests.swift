@@ -51,8 +51,12 @@ import Web
         #expect(try larder("prefetch", site).status == 0)
         let unknown = try larder("rollback", "https://elsewhere.test/")
         #expect(unknown.status == 2)
-        #expect(unknown.errors.contains("https://elsewhere.test/: the larder does not hold it; it holds: \(site)"))
-        #expect(try larder("rollback", site).errors.contains("there is none that is complete; see its visits with"))
+        #expect(
+            unknown.errors.contains("https://elsewhere.test/: the larder does not hold it; it holds: \(site)")
+        )
+        #expect(
+            try larder("rollback", site).errors.contains(
+                "there is none that is complete; see its visits with"))
         #expect(try larder("rollback", site, "9").status == 2)
         #expect(try larder("diff", site, "1", "9").errors.contains("it has no visit 9"))
         #expect(try larder("diff", site, "x").errors.contains("\"x\" is no visit: visits are numbers"))

@@ -45,7 +45,8 @@ import Web
 
     @Test(arguments: [
         "https://a.test/link", "https://a.test/away/secret", "https://a.test/..%2foutside/secret",
-        "https://a.test/js/..%2f..%2foutside/secret", "https://a.test/pipe", "https://a.test/a%00", "https://a.test/no",
+        "https://a.test/js/..%2f..%2foutside/secret", "https://a.test/pipe", "https://a.test/a%00",
+        "https://a.test/no",
     ])
     func `nothing leads out of the folder, nor to what is no file`(url: String) throws {
         let folder = try SiteFolder(dist)
@@ -75,7 +76,9 @@ import Web
         #expect(written.skipped.contains(.init(name: "bad\u{fffd}", reason: "its name is not UTF-8")))
         #expect(written.skipped.contains(.init(name: "esc\\u{1b}", reason: "it is a link")))
         mkdir(home.file("empty"), 0o755)
-        for (path, complaint) in [(home.file("empty"), "has no files"), (home.file("dist/index.html"), "is a file")] {
+        for (path, complaint) in [
+            (home.file("empty"), "has no files"), (home.file("dist/index.html"), "is a file"),
+        ] {
             let error = await #expect(throws: LarderError.self) { try await larder.manifest(of: path) }
             #expect(error?.kind == .input)
             #expect(error?.description.contains(complaint) == true)
@@ -106,9 +109,12 @@ import Web
     }
 
     @Test(arguments: [("{\"start\": [\"/\"]}", nil), ("[]", "workbox")] as [(String, String?)])
-    func `a check of nothing is refused, since it would be clean`(text: String, format: String?) async throws {
+    func `a check of nothing is refused, since it would be clean`(text: String, format: String?) async throws
+    {
         let manifest = try home.write(text, to: "m.json")
-        let error = await #expect(throws: LarderError.self) { try await check(manifest) { $0.format = format } }
+        let error = await #expect(throws: LarderError.self) {
+            try await check(manifest) { $0.format = format }
+        }
         #expect(error?.kind == .input)
         #expect(error?.description == "\(manifest) lists no bundles: there is nothing to check")
     }
@@ -122,7 +128,9 @@ import Web
         return try await Larder(at: home.file("none")).check(manifest, options: options)
     }
 
-    @Test func `a manifest of a folder proves the folder, and a flipped byte is found with its place`() async throws {
+    @Test func `a manifest of a folder proves the folder, and a flipped byte is found with its place`()
+        async throws
+    {
         let larder = Larder(at: home.file("none"))
         let written = try await larder.manifest(of: dist)
         #expect(written.bundles == 3)
@@ -143,7 +151,8 @@ import Web
         #expect(compared.places == [dist, copy])
         #expect(compared.items.map(\.verdict) == [.verified, .mismatch, .missing])
         #expect(compared.items[1].findings[0].verdict == .verified)
-        #expect(compared.items[1].findings[1].explanation?.contains("compared with what is in \(dist)") == true)
+        #expect(
+            compared.items[1].findings[1].explanation?.contains("compared with what is in \(dist)") == true)
         #expect(compared.items[1].detail?.contains("byte 0") == true)
     }
 }

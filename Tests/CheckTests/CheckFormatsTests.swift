@@ -5,7 +5,8 @@ import Testing
 @testable import Check
 @testable import LarderKit
 
-/// Every form of manifest against a body that is right, altered or missing, and as a manifest that is malformed.
+/// Every form of manifest against a body that is right, altered or missing, and as a manifest that is
+/// malformed.
 @Suite struct CheckFormatsTests {
     /// One form with the bundle `app.js`, whose body is "a".
     struct Row: Sendable, CustomTestStringConvertible {
@@ -26,7 +27,8 @@ import Testing
 
     static let rows = [
         Row(
-            format: "larder", file: "m.json", manifest: "{\"bundles\": [{\"url\": \"app.js\", \"md5\": \"\(md5)\"}]}",
+            format: "larder", file: "m.json",
+            manifest: "{\"bundles\": [{\"url\": \"app.js\", \"md5\": \"\(md5)\"}]}",
             malformed: "{\"bundles\": [{\"url\": \"app.js\", \"md5\": \"0cc1\"}]}"),
         Row(
             format: "weex", file: "m.json",
@@ -40,11 +42,13 @@ import Testing
             manifest: "precacheAndRoute([{url:'app.js',revision:null,integrity:'\(sri)'}])",
             malformed: "precacheAndRoute([{url:'app.js',revision:`${x}`}])"),
         Row(
-            format: "cordova", file: "chcp.manifest", manifest: "[{\"file\": \"app.js\", \"hash\": \"\(md5)\"}]",
+            format: "cordova", file: "chcp.manifest",
+            manifest: "[{\"file\": \"app.js\", \"hash\": \"\(md5)\"}]",
             malformed: "[{\"file\": \"app.js\", \"hash\": \"0cc1\"}]"),
         Row(
             format: "cocos", file: "project.manifest",
-            manifest: "{\"packageUrl\": \"./\", \"assets\": {\"app.js\": {\"md5\": \"\(md5)\", \"size\": 1}}}",
+            manifest:
+                "{\"packageUrl\": \"./\", \"assets\": {\"app.js\": {\"md5\": \"\(md5)\", \"size\": 1}}}",
             malformed: "{\"packageUrl\": \"./\", \"assets\": {\"app.js\": {\"size\": 1}}}"),
         Row(
             format: "angular", file: "ngsw.json", manifest: "{\"hashTable\": {\"/app.js\": \"\(sha1)\"}}",
@@ -78,7 +82,8 @@ import Testing
             manifest: "{\"imports\": {\"a\": \"./app.js\"}, \"integrity\": {\"./app.js\": \"\(sri)\"}}",
             malformed: "{\"imports\": {\"a\": []}}"),
         Row(
-            format: "checksums", file: "MD5SUMS", manifest: "\(md5)  app.js\n", malformed: "\(md5)  app.js\nnonsense\n"),
+            format: "checksums", file: "MD5SUMS", manifest: "\(md5)  app.js\n",
+            malformed: "\(md5)  app.js\nnonsense\n"),
         Row(
             format: "html", file: "index.html", manifest: "<script src=app.js integrity=\(sri)></script>",
             malformed: "<script src=app.js></script>"),

@@ -73,9 +73,11 @@ import Web
         #expect(options.plan.rules == ["/api/** max-age=600"])
     }
 
-    @Test func `a manifest that does not say where its site starts is at home where its bundles are`() throws {
+    @Test func `a manifest that does not say where its site starts is at home where its bundles are`() throws
+    {
         let gate = try gate(
-            "{\"bundles\": [{\"url\": \"https://a.test/b/c\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}")
+            "{\"bundles\": [{\"url\": \"https://a.test/b/c\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}"
+        )
         #expect(try gate.start().isEmpty)
         #expect(try gate.home().href == "https://a.test/")
     }

@@ -14,7 +14,8 @@ import Testing
     private static let b = "92eb5ffee6ae2fec3ad71c777531578f"
     /// "hello", by `gzip -n`.
     private static let gzip: [UInt8] = [
-        0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, 0, 0x03, 0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0, 0x86, 0xA6, 0x10, 0x36, 0x05,
+        0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, 0, 0x03, 0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0, 0x86, 0xA6, 0x10,
+        0x36, 0x05,
         0, 0, 0,
     ]
     private static let helloMD5 = "5d41402abc4b2a76b9719d911017c592"
@@ -56,14 +57,17 @@ import Testing
     }
 
     @Test
-    func `what a header says of the bytes as they were sent is held against those, and a manifest against the others`()
+    func
+        `what a header says of the bytes as they were sent is held against those, and a manifest against the others`()
         async throws
     {
         let coded = OriginAnswer.file(Self.gzip, type: "text/javascript").adding("Content-Encoding", "gzip")
         origin.on("/right.js", coded.adding("Content-MD5", "iMaiC8wqiFlD2NjLTemvCQ=="))
         origin.on("/plain.js", coded.adding("Content-MD5", "XUFAKrxLKna5cZ2REBfFkg=="))
         origin.on("/none.js", coded)
-        let bundles = ["right", "plain", "none"].map { "{\"url\": \"/\($0).js\", \"md5\": \"\(Self.helloMD5)\"}" }
+        let bundles = ["right", "plain", "none"].map {
+            "{\"url\": \"/\($0).js\", \"md5\": \"\(Self.helloMD5)\"}"
+        }
         let report = try await check(bundles.joined(separator: ","))
         #expect(report.items.map(\.verdict) == [.verified, .mismatch, .verified])
         #expect(report.items[1].detail?.contains("something on the way compressed it") == true)
@@ -94,7 +98,8 @@ import Testing
 
     @Test func `a body that another release's manifest has is skewed, wherever it is`() async throws {
         let old = try folder.write(
-            "{\"version\": \"1.3\", \"bundles\": [{\"url\": \"/app.js\", \"md5\": \"\(Self.b)\"}]}", to: "old.json")
+            "{\"version\": \"1.3\", \"bundles\": [{\"url\": \"/app.js\", \"md5\": \"\(Self.b)\"}]}",
+            to: "old.json")
         origin.on("/", .page("<script src=/app.js></script>"))
         origin.on("/app.js", .file("b", type: "text/javascript"))
         _ = try await larder.prefetch([origin.url("/")])
@@ -145,7 +150,9 @@ import Testing
 
     @Test func `what a page's integrity attributes say is checked live and as it is held`() async throws {
         let sri = "sha256-ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs="
-        origin.on("/app/", .page("<script src=a.js integrity='\(sri)'></script><script src=/b.js integrity='\(sri)'>"))
+        origin.on(
+            "/app/",
+            .page("<script src=a.js integrity='\(sri)'></script><script src=/b.js integrity='\(sri)'>"))
         origin.on("/app/a.js", .file("a", type: "text/javascript"))
         origin.on("/b.js", .file("b", type: "text/javascript"))
         _ = try await larder.prefetch([origin.url("/app/")])

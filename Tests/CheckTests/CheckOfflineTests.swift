@@ -16,7 +16,8 @@ import Web
         origin = try TestOrigin()
         larder = Larder(at: folder.file("larder"))
         origin.on(
-            "/", .page("<a href=/two>2</a><a href=https://elsewhere.test/>e</a><link rel=stylesheet href=/a.css>"))
+            "/",
+            .page("<a href=/two>2</a><a href=https://elsewhere.test/>e</a><link rel=stylesheet href=/a.css>"))
         origin.on("/two", .page("<img src=/moved.png><a href=/dead>x</a><a href=/private/x>p</a>"))
         origin.on("/a.css", .file("@font-face { src: url(f.woff2) }", type: "text/css"))
         origin.on("/f.woff2", .file([UInt8](repeating: 7, count: 200_000), type: "font/woff2"))
@@ -27,7 +28,8 @@ import Web
     }
 
     private func verdicts(_ report: CheckReport) -> [String: CheckReport.Verdict] {
-        Dictionary(report.items.map { (String($0.name.dropFirst(origin.base.count)), $0.verdict) }) { first, _ in first
+        Dictionary(report.items.map { (String($0.name.dropFirst(origin.base.count)), $0.verdict) }) {
+            first, _ in first
         }
     }
 
@@ -38,10 +40,12 @@ import Web
         #expect(report.isClean)
         #expect(
             verdicts(report) == [
-                "/": .verified, "/two": .verified, "/a.css": .verified, "/f.woff2": .verified, "/moved.png": .verified,
+                "/": .verified, "/two": .verified, "/a.css": .verified, "/f.woff2": .verified,
+                "/moved.png": .verified,
                 "/real.png": .verified, "/dead": .gone, "/private/x": .leftOut,
             ])
-        #expect(report.items.first { $0.verdict == .leftOut }?.detail == "robots.txt says Disallow: /private/")
+        #expect(
+            report.items.first { $0.verdict == .leftOut }?.detail == "robots.txt says Disallow: /private/")
         #expect(report.items.map(\.name) == report.items.map(\.name).sorted())
         let dead = try #require(report.items.first { $0.verdict == .gone })
         #expect(dead.chain == [origin.url("/"), origin.url("/two")])
@@ -95,11 +99,14 @@ import Web
         #expect(verdicts(try await larder.checkOffline(origin.url("/")))["/f.woff2"] == .mismatch)
         #expect(try await larder.checkOffline(origin.url("/"), options: quick).isClean)
         try folder.write(Array(bytes.dropLast()), to: "larder/packs/" + name)
-        #expect(verdicts(try await larder.checkOffline(origin.url("/"), options: quick))["/f.woff2"] == .missing)
+        #expect(
+            verdicts(try await larder.checkOffline(origin.url("/"), options: quick))["/f.woff2"] == .missing)
         #expect(verdicts(try await larder.checkOffline(origin.url("/")))["/f.woff2"] == .missing)
     }
 
-    @Test func `pages that a limit kept out are told apart from those that failed, and fail nothing`() async throws {
+    @Test func `pages that a limit kept out are told apart from those that failed, and fail nothing`()
+        async throws
+    {
         origin.on("/", .page("<a href=/bad>b</a><a href=/two>2</a><a href=/three>3</a><img src=/no.png>"))
         origin.on("/bad", .failure(403))
         origin.on("/two", .page("two"))
@@ -168,7 +175,9 @@ import Web
         _ = try await larder.prefetch([origin.url("/")])
         let report = try await larder.checkOffline(origin.url("/"))
         #expect(report.isClean)
-        #expect(report.items.map(\.name).sorted() == [origin.url("/"), other.url("/"), other.url("/more")].sorted())
+        #expect(
+            report.items.map(\.name).sorted()
+                == [origin.url("/"), other.url("/"), other.url("/more")].sorted())
     }
 
     @Test func `the portal says of what is missing what the check says`() async throws {
@@ -188,7 +197,8 @@ import Web
             #expect(facts?["complete"]?.bool == missing.isEmpty)
             #expect(facts?["missing"]?.int == missing.count)
             #expect(facts?["leftOut"]?.int == report.count(.leftOut))
-            let list = try JSONValue.parse(try get("/-/sites/1/missing?format=json").utf8.span)["missing"]?.array
+            let list = try JSONValue.parse(try get("/-/sites/1/missing?format=json").utf8.span)["missing"]?
+                .array
             #expect(list?.compactMap { $0["url"]?.string } == missing)
             for page in ["/", "/-/sites/1"] {
                 let text = try get(page)
@@ -206,7 +216,9 @@ import Web
 
     @Test func `an unknown site is refused with those that are held`() async throws {
         _ = try await larder.prefetch([origin.url("/")])
-        let error = await #expect(throws: LarderError.self) { try await larder.checkOffline("https://elsewhere.test/") }
+        let error = await #expect(throws: LarderError.self) {
+            try await larder.checkOffline("https://elsewhere.test/")
+        }
         #expect(error?.kind == .input)
         #expect(error?.description.contains(origin.url("/")) == true)
     }

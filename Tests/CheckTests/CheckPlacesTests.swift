@@ -43,7 +43,9 @@ import Testing
         #expect(live.items.map(\.verdict) == [.missing, .verified])
     }
 
-    @Test func `what is on the manifest's own origin moves to a base, and what is elsewhere stays`() async throws {
+    @Test func `what is on the manifest's own origin moves to a base, and what is elsewhere stays`()
+        async throws
+    {
         let staging = try TestOrigin()
         staging.on("/b.js", .file("b", type: "text/javascript"))
         let text = """
@@ -90,7 +92,8 @@ import Testing
 
     @Test func `a manifest that only names the real one is followed`() async throws {
         try folder.write("[{\"file\": \"b.js\", \"hash\": \"\(Self.b)\"}]", to: "chcp.manifest")
-        let report = try await check("{\"content_url\": \"\(origin.url("/"))\", \"release\": \"1\"}", as: "chcp.json")
+        let report = try await check(
+            "{\"content_url\": \"\(origin.url("/"))\", \"release\": \"1\"}", as: "chcp.json")
         #expect(report.name == folder.file("chcp.manifest"))
         #expect(report.items.map(\.verdict) == [.verified])
         #expect(report.items.map(\.url) == [origin.url("/b.js")])

@@ -21,7 +21,9 @@ import Web
                 ]),
             .init(
                 name: "/c.js", line: nil, isRequired: false, chain: [],
-                findings: [.init(url: "https://a.test/c.js", verdict: .missing, detail: "the server answered 404")]),
+                findings: [
+                    .init(url: "https://a.test/c.js", verdict: .missing, detail: "the server answered 404")
+                ]),
             .init(
                 name: "/d.js", line: 5, isRequired: true, chain: [],
                 findings: [.init(url: "https://a.test/d.js", verdict: .unverifiable, detail: "no digest")]),
@@ -36,7 +38,10 @@ import Web
             .init(
                 name: "https://a.test/b.png", line: nil, isRequired: true,
                 chain: ["https://a.test/", "https://a.test/2"],
-                findings: [.init(url: "https://a.test/b.png", verdict: .missing, detail: "the larder does not hold it")]
+                findings: [
+                    .init(
+                        url: "https://a.test/b.png", verdict: .missing, detail: "the larder does not hold it")
+                ]
             ),
         ], failsOn: [.mismatch, .missing])
 
@@ -105,21 +110,23 @@ import Web
                 """)
     }
 
-    /// What Jenkins' junit-10.xsd allows of the elements that reports of ours have: their attributes, those that must be there
-    /// first, and what may stand in them.
-    private static let junitRules: [String: (required: Set<String>, allowed: Set<String>, children: Set<String>)] = [
-        "testsuites": ([], ["name", "time", "tests", "failures", "errors"], ["testsuite"]),
-        "testsuite": (
-            ["name", "tests", "failures", "errors"],
-            ["group", "time", "skipped", "timestamp", "hostname", "id", "package", "file", "log", "url"],
-            ["testsuite", "properties", "testcase", "system-out", "system-err"]
-        ),
-        "testcase": (
-            ["name"], ["time", "classname", "group"], ["skipped", "error", "failure", "system-out", "system-err"]
-        ),
-        "failure": ([], ["type", "message"], []),
-        "skipped": ([], ["type", "message"], []),
-    ]
+    /// What Jenkins' junit-10.xsd allows of the elements that reports of ours have: their attributes, those
+    /// that must be there first, and what may stand in them.
+    private static let junitRules:
+        [String: (required: Set<String>, allowed: Set<String>, children: Set<String>)] = [
+            "testsuites": ([], ["name", "time", "tests", "failures", "errors"], ["testsuite"]),
+            "testsuite": (
+                ["name", "tests", "failures", "errors"],
+                ["group", "time", "skipped", "timestamp", "hostname", "id", "package", "file", "log", "url"],
+                ["testsuite", "properties", "testcase", "system-out", "system-err"]
+            ),
+            "testcase": (
+                ["name"], ["time", "classname", "group"],
+                ["skipped", "error", "failure", "system-out", "system-err"]
+            ),
+            "failure": ([], ["type", "message"], []),
+            "skipped": ([], ["type", "message"], []),
+        ]
 
     @Test(arguments: [Self.report, Self.compared, Self.site])
     func `JUnit is as Jenkins has it`(report: CheckReport) throws {
@@ -238,16 +245,20 @@ import Web
 
     @Test(arguments: ReportFormat.allCases)
     func `nothing to check is a report as well`(format: ReportFormat) {
-        let empty = CheckReport(subject: .manifest("m.json"), places: ["live"], items: [], failsOn: [.missing])
+        let empty = CheckReport(
+            subject: .manifest("m.json"), places: ["live"], items: [], failsOn: [.missing])
         #expect(empty.isClean)
         #expect(!empty.text(as: format).isEmpty)
     }
 
     @Test func `what fails is what was asked to, and required`() {
         #expect(!Self.report.isClean)
-        for (failsOn, isClean) in [([CheckReport.Verdict.missing], true), ([.unverifiable], false), ([], true)] {
+        for (failsOn, isClean) in [
+            ([CheckReport.Verdict.missing], true), ([.unverifiable], false), ([], true),
+        ] {
             let report = CheckReport(
-                subject: Self.report.subject, places: ["live"], items: Self.report.items, failsOn: Set(failsOn))
+                subject: Self.report.subject, places: ["live"], items: Self.report.items,
+                failsOn: Set(failsOn))
             #expect(report.isClean == isClean)
         }
     }

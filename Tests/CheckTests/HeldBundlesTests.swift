@@ -34,14 +34,18 @@ import Testing
         try folder.write(bytes, to: "larder/packs/" + name)
     }
 
-    @Test func `what was hashed before is not hashed again, and an inspection finds what changed since`() async throws {
+    @Test func `what was hashed before is not hashed again, and an inspection finds what changed since`()
+        async throws
+    {
         _ = try await larder.prefetch([origin.url("/")])
         #expect(try await verdict(md5).verdict == .verified)
         try damage([UInt8](repeating: 98, count: 100_000))
         #expect(try await verdict(md5).verdict == .verified)
         #expect(try await verdict(sha256).verdict == .verified)
         #expect(try await larder.inspect().damaged.count == 1)
-        #expect(try await larder.show(origin.url("/a.js")).rows.first?.body?.md5 == "1af6d6f2f682f76f80e606aeaaee1680")
+        #expect(
+            try await larder.show(origin.url("/a.js")).rows.first?.body?.md5
+                == "1af6d6f2f682f76f80e606aeaaee1680")
     }
 
     @Test func `a body that changed before its MD5 was asked for is not verified`() async throws {

@@ -12,7 +12,8 @@ import Testing
         PreloadPlan.Holding.Version(digests: [digest], byteCount: 1, isSound: isSound)
     }
 
-    /// What readers see, whether the site itself shows it, whether another visit has the right one; and what is to be done.
+    /// What readers see, whether the site itself shows it, whether another visit has the right one; and what
+    /// is to be done.
     static let cases: [(PreloadPlan.Holding, PreloadPlan.Step)] = [
         (.init(), .fetch(.new)),
         (.init(isElsewhere: true), .adopt),
@@ -27,13 +28,17 @@ import Testing
     ]
 
     @Test(arguments: cases)
-    func `what is held as it has to be is not asked for`(holding: PreloadPlan.Holding, step: PreloadPlan.Step) {
+    func `what is held as it has to be is not asked for`(holding: PreloadPlan.Holding, step: PreloadPlan.Step)
+    {
         let bundle = Bundle(reference: "/a.js", digests: [Self.right])
         #expect(PreloadPlan.step(bundle, holding) == step)
         #expect(PreloadPlan([(bundle, holding)]).isCurrent == (step == .reuse))
     }
 
-    @Test func `what a visit that is not served would bring to light is adopted, where there is to be another visit`() {
+    @Test
+    func
+        `what a visit that is not served would bring to light is adopted, where there is to be another visit`()
+    {
         let bundle = Bundle(reference: "/a.js", digests: [Self.right])
         let covered = PreloadPlan.Holding(shown: Self.shown(Self.right), isOwn: true, isCovered: true)
         #expect(PreloadPlan([(bundle, covered)]).steps == [.reuse])
@@ -43,7 +48,8 @@ import Testing
     @Test func `what no digest speaks for is always asked about`() {
         let bundle = Bundle(reference: "/a.js", digests: [], byteCount: 1)
         #expect(PreloadPlan.step(bundle, .init()) == .fetch(.new))
-        #expect(PreloadPlan.step(bundle, .init(shown: Self.shown(Self.right), isOwn: true)) == .fetch(.unproven))
+        #expect(
+            PreloadPlan.step(bundle, .init(shown: Self.shown(Self.right), isOwn: true)) == .fetch(.unproven))
     }
 
     @Test func `every digest has to hold, and the size`() {

@@ -30,14 +30,17 @@ import Web
         return String(decoding: try #require(try reader.content(of: body)).load(), as: UTF8.self)
     }
 
-    @Test func `pages, their requisites and the requisites' requisites are all kept as they were sent`() throws {
+    @Test func `pages, their requisites and the requisites' requisites are all kept as they were sent`()
+        throws
+    {
         let page = """
             <!doctype html><link rel=stylesheet href=style.css><img src="a b.png?x=1&amp;y=2">\
             <a href="/two#part">two</a><a href=http://elsewhere.test/>elsewhere</a><script src=/app.js></script>
             """
         origin.on("/", .file(Array(page.utf8), type: "text/html"))
         origin.on(
-            "/style.css", .file(Array("@import 'more.css'; b { background: url(dot.gif) }".utf8), type: "text/css"))
+            "/style.css",
+            .file(Array("@import 'more.css'; b { background: url(dot.gif) }".utf8), type: "text/css"))
         origin.on("/more.css", .file(Array("i { color: red }".utf8), type: "text/css"))
         origin.on("/dot.gif", .file([71, 73, 70], type: "image/gif"))
         origin.on("/a%20b.png?x=1&y=2", .file([137, 80], type: "image/png"))
@@ -55,7 +58,9 @@ import Web
         #expect(Set(origin.requests.map(\.target)).count == origin.requests.count)
     }
 
-    @Test func `a large film is kept as it was sent, and nothing of the page before counts as its links`() throws {
+    @Test func `a large film is kept as it was sent, and nothing of the page before counts as its links`()
+        throws
+    {
         let film = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
         let links = (0..<50).map { "<a href=/\($0)>x</a>" }.joined()
         origin.on("/", .page("<a href=/film>film</a><a href=/last>last</a>" + links))

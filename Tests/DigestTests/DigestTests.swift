@@ -35,7 +35,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "d41d8cd98f00b204e9800998ecf8427", "d41d8cd98f00b204e9800998ecf8427e0", "", "g41d8cd98f00b204e9800998ecf8427e",
+        "d41d8cd98f00b204e9800998ecf8427", "d41d8cd98f00b204e9800998ecf8427e0", "",
+        "g41d8cd98f00b204e9800998ecf8427e",
         "d41d8cd98f00b204 9800998ecf8427e", "ｄ41d8cd98f00b204e9800998ecf8427e",
     ])
     func `a digest that is short, long or no hexadecimal is refused`(hex: String) {

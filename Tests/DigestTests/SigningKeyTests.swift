@@ -15,7 +15,9 @@ import Testing
             #expect(!SigningKey.verify(other, of: bytes, by: key.publicKey))
             #expect(!SigningKey.verify(signature, of: bytes + [0], by: key.publicKey))
         }
-        #expect(!SigningKey.verify(try #require(key.sign(bytes)), of: bytes, by: try #require(SigningKey()).publicKey))
+        #expect(
+            !SigningKey.verify(
+                try #require(key.sign(bytes)), of: bytes, by: try #require(SigningKey()).publicKey))
         let kept = try #require(SigningKey(stored: key.stored))
         #expect(kept.publicKey == key.publicKey && SigningKey(stored: [1, 2, 3]) == nil)
     }

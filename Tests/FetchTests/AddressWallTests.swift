@@ -39,7 +39,8 @@ import Web
     }
 
     @Test(arguments: [
-        "public.test", "six.test", "127.0.0.1", "localhost", "2130706433", "127.1", "0.0.0.0", "[::ffff:7f00:1]",
+        "public.test", "six.test", "127.0.0.1", "localhost", "2130706433", "127.1", "0.0.0.0",
+        "[::ffff:7f00:1]",
     ])
     func `the address that a name leads to is what is refused`(host: String) throws {
         for reach in [Reach.publicNetwork, .privateNetwork] {
@@ -70,9 +71,11 @@ import Web
         proxy.otherwise { .page($0.target) }
         var fetching = fetching
         fetching.options.proxies = ProxyRules(http: Proxy(proxy.base))
-        let literal = try fetching.result(of: try Fetching.request("http://10.0.0.1/") { $0.reach = .publicNetwork })
+        let literal = try fetching.result(
+            of: try Fetching.request("http://10.0.0.1/") { $0.reach = .publicNetwork })
         #expect(try literal.failure().kind == .refused)
-        let named = try fetching.result(of: try Fetching.request("http://public.test/") { $0.reach = .publicNetwork })
+        let named = try fetching.result(
+            of: try Fetching.request("http://public.test/") { $0.reach = .publicNetwork })
         #expect(try named.response().text() == "http://public.test/")
         #expect(named.exchange?.reach == .publicNetwork)
         #expect(proxy.requests.count == 1)
@@ -85,20 +88,27 @@ import Web
             ("0.0.0.0", .unspecified), ("0.1.2.3", .unspecified), ("1.1.1.1", .publicAddress),
             ("9.255.255.255", .publicAddress),
             ("10.0.0.0", .privateAddress), ("10.255.255.255", .privateAddress), ("11.0.0.0", .publicAddress),
-            ("100.63.255.255", .publicAddress), ("100.64.0.0", .privateAddress), ("100.127.255.255", .privateAddress),
+            ("100.63.255.255", .publicAddress), ("100.64.0.0", .privateAddress),
+            ("100.127.255.255", .privateAddress),
             ("100.128.0.0", .publicAddress), ("127.0.0.1", .loopback), ("127.255.255.255", .loopback),
-            ("128.0.0.0", .publicAddress), ("169.253.255.255", .publicAddress), ("169.254.169.254", .linkLocal),
-            ("169.255.0.0", .publicAddress), ("172.15.255.255", .publicAddress), ("172.16.0.0", .privateAddress),
+            ("128.0.0.0", .publicAddress), ("169.253.255.255", .publicAddress),
+            ("169.254.169.254", .linkLocal),
+            ("169.255.0.0", .publicAddress), ("172.15.255.255", .publicAddress),
+            ("172.16.0.0", .privateAddress),
             ("172.31.255.255", .privateAddress), ("172.32.0.0", .publicAddress), ("192.0.0.170", .reserved),
             ("192.0.1.0", .publicAddress), ("192.0.2.1", .reserved), ("192.168.0.0", .privateAddress),
             ("192.169.0.0", .publicAddress), ("198.17.255.255", .publicAddress), ("198.18.0.0", .reserved),
             ("198.19.255.255", .reserved), ("198.20.0.0", .publicAddress), ("198.51.100.1", .reserved),
             ("203.0.113.1", .reserved), ("223.255.255.255", .publicAddress), ("224.0.0.1", .multicast),
             ("239.255.255.255", .multicast), ("240.0.0.0", .reserved), ("255.255.255.255", .reserved),
-            ("::", .unspecified), ("::1", .loopback), ("::2", .unspecified), ("2606:4700::1111", .publicAddress),
-            ("2001:db8::1", .reserved), ("3fff::1", .reserved), ("3fff:1000::1", .publicAddress), ("100::1", .reserved),
-            ("fc00::1", .privateAddress), ("fdff::1", .privateAddress), ("fe00::1", .reserved), ("fe80::1", .linkLocal),
-            ("febf::1", .linkLocal), ("fec0::1", .privateAddress), ("ff02::1", .multicast), ("4000::1", .reserved),
+            ("::", .unspecified), ("::1", .loopback), ("::2", .unspecified),
+            ("2606:4700::1111", .publicAddress),
+            ("2001:db8::1", .reserved), ("3fff::1", .reserved), ("3fff:1000::1", .publicAddress),
+            ("100::1", .reserved),
+            ("fc00::1", .privateAddress), ("fdff::1", .privateAddress), ("fe00::1", .reserved),
+            ("fe80::1", .linkLocal),
+            ("febf::1", .linkLocal), ("fec0::1", .privateAddress), ("ff02::1", .multicast),
+            ("4000::1", .reserved),
             ("5f00::1", .reserved), ("64:ff9b:1::7f00:1", .privateAddress),
         ] as [(String, AddressKind)])
     func `an address is for what the registries say`(text: String, kind: AddressKind) throws {
@@ -121,13 +131,16 @@ import Web
     }
 
     @Test(arguments: [
-        ("[::1]", "::1"), ("fe80::1%eth0", "fe80::1"), ("2001:0DB8::00A", "2001:db8::a"), ("8.8.8.8", "8.8.8.8"),
+        ("[::1]", "::1"), ("fe80::1%eth0", "fe80::1"), ("2001:0DB8::00A", "2001:db8::a"),
+        ("8.8.8.8", "8.8.8.8"),
     ])
     func `an address is read and written`(text: String, written: String) {
         #expect(IPAddress(text)?.description == written)
     }
 
-    @Test(arguments: ["", "localhost", "1.2.3", "1.2.3.4.5", "256.1.1.1", "0x7f.1", ":::1", "[1.2.3.4", "::1]"])
+    @Test(arguments: [
+        "", "localhost", "1.2.3", "1.2.3.4.5", "256.1.1.1", "0x7f.1", ":::1", "[1.2.3.4", "::1]",
+    ])
     func `what is no address is none`(text: String) {
         #expect(IPAddress(text) == nil)
     }

@@ -44,7 +44,9 @@ import Web
     @Test(arguments: CodedText.allCases)
     func `what breaks off anywhere is not whole`(sample: CodedText) throws {
         for count in 1..<sample.bytes.count {
-            #expect(!(try Self.decode(Array(sample.bytes[..<count]), sample.coding, pieces: 50).isWhole), "\(count)")
+            #expect(
+                !(try Self.decode(Array(sample.bytes[..<count]), sample.coding, pieces: 50).isWhole),
+                "\(count)")
         }
     }
 
@@ -54,7 +56,8 @@ import Web
 
     @Test(arguments: CodedText.allCases)
     func `what stands behind the end is nobody's`(sample: CodedText) throws {
-        let (text, isWhole) = try Self.decode(sample.bytes + Array("\n<!-- 1 -->".utf8), sample.coding, pieces: 64)
+        let (text, isWhole) = try Self.decode(
+            sample.bytes + Array("\n<!-- 1 -->".utf8), sample.coding, pieces: 64)
         #expect(text.count == CodedText.byteCount)
         #expect(isWhole)
     }
@@ -87,7 +90,9 @@ import Web
     @Test(arguments: ["compress", "gzip, dcb", "gzip, gzip, gzip, gzip, gzip"])
     func `what cannot be undone is not kept as it came`(coding: String) throws {
         #expect(throws: CodingFault.self) { try BodyDecoder(["Content-Encoding": coding]) }
-        origin.on("/", OriginAnswer.file(CodedText.gzip.bytes, type: "text/html").adding("Content-Encoding", coding))
+        origin.on(
+            "/", OriginAnswer.file(CodedText.gzip.bytes, type: "text/html").adding("Content-Encoding", coding)
+        )
         #expect(!(try fetching.failure(origin.url("/")).mayPass))
     }
 
@@ -95,7 +100,9 @@ import Web
     func `a body whose coding breaks off is not whole, however honest its length`(
         sample: CodedText, chunked: Bool
     ) throws {
-        for (target, bytes) in [("/whole", sample.bytes), ("/cut", Array(sample.bytes[..<(sample.bytes.count / 2)]))] {
+        for (target, bytes) in [
+            ("/whole", sample.bytes), ("/cut", Array(sample.bytes[..<(sample.bytes.count / 2)])),
+        ] {
             let answer = OriginAnswer.file(bytes, type: "text/html").adding("Content-Encoding", sample.coding)
             origin.on(target, chunked ? answer.chunked(100) : answer)
         }
@@ -112,7 +119,9 @@ import Web
             origin.on("/\(status)", answer)
             #expect(try fetching.response(origin.url("/\(status)")).status == status)
         }
-        origin.on("/", OriginAnswer.file(CodedText.gzip.bytes, type: "text/html").adding("Content-Encoding", "gzip"))
+        origin.on(
+            "/", OriginAnswer.file(CodedText.gzip.bytes, type: "text/html").adding("Content-Encoding", "gzip")
+        )
         let request = try Fetching.request(origin.url("/")) { $0.method = "HEAD" }
         #expect(try fetching.result(of: request).response().status == 200)
     }

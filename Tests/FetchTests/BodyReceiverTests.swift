@@ -44,7 +44,9 @@ import Web
         try FetchBatch.run(
             options: options, running: 2, receiver: pieces, interruption: Interruption(),
             next: {
-                guard let (number, target) = next.next(), let url = WebURL(origin.url(target)) else { return nil }
+                guard let (number, target) = next.next(), let url = WebURL(origin.url(target)) else {
+                    return nil
+                }
                 var request = FetchRequest(number: UInt32(number), url: url)
                 request.keepsCoding = keepsCoding
                 return request
@@ -55,7 +57,8 @@ import Web
 
     /// "hello", by `gzip -n`.
     private static let gzip: [UInt8] = [
-        0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, 0, 0x03, 0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0, 0x86, 0xA6, 0x10, 0x36, 0x05,
+        0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, 0, 0x03, 0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0, 0x86, 0xA6, 0x10,
+        0x36, 0x05,
         0, 0, 0,
     ]
 

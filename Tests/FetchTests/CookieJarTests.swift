@@ -28,7 +28,9 @@ import Web
         }
     }
 
-    private func url(_ target: String, host: String = "a.test") -> String { "http://\(host):\(origin.port)\(target)" }
+    private func url(_ target: String, host: String = "a.test") -> String {
+        "http://\(host):\(origin.port)\(target)"
+    }
 
     private func sent(_ text: String) -> Set<String> {
         Set(text.split(separator: ";").map { String($0.drop { $0 == " " }) })
@@ -67,7 +69,8 @@ import Web
         #expect(stat(folder.file("jar"), &status) == 0 && status.st_mode & 0o777 == 0o600)
         #expect(folder.names() == ["jar"])
         let again = try self.fetching(CookieOptions(load: [folder.file("jar")]))
-        #expect(sent(try again.response(url("/")).text()) == (withSession ? ["kept=1", "session=2"] : ["kept=1"]))
+        #expect(
+            sent(try again.response(url("/")).text()) == (withSession ? ["kept=1", "session=2"] : ["kept=1"]))
     }
 
     @Test func `what scripts set goes along, and what a server set only a server changes`() throws {
@@ -75,7 +78,8 @@ import Web
         let loop = try fetching.loop()
         _ = try fetching.response(url("/set"), in: loop)
         func line(_ domain: String, _ path: String, _ name: String, _ value: String) -> String {
-            [domain, domain.hasPrefix(".") ? "TRUE" : "FALSE", path, "FALSE", "0", name, value].joined(separator: "\t")
+            [domain, domain.hasPrefix(".") ? "TRUE" : "FALSE", path, "FALSE", "0", name, value].joined(
+                separator: "\t")
         }
         try loop.keep(cookiesOfScripts: [
             line("a.test", "/", "session", "stolen"), line("a.test", "/deep", "low", "5"),
@@ -84,7 +88,9 @@ import Web
         ])
         #expect(sent(try fetching.response(url("/"), in: loop).text()) == ["kept=1", "session=2", "wide=6"])
         #expect(
-            sent(try fetching.response(url("/deep/x"), in: loop).text()) == ["kept=1", "session=2", "low=5", "wide=6"])
+            sent(try fetching.response(url("/deep/x"), in: loop).text()) == [
+                "kept=1", "session=2", "low=5", "wide=6",
+            ])
         #expect(sent(try fetching.response(url("/", host: "b.test"), in: loop).text()) == ["other=7"])
         try loop.keep(cookiesOfScripts: [line(".a.test", "/", "wide", "8")])
         #expect(sent(try fetching.response(url("/"), in: loop).text()).contains("wide=8"))
@@ -145,7 +151,9 @@ import Web
         let loop = try fetching.loop()
         _ = try fetching.response(url("/set"), in: loop)
         let request = try Fetching.request(url("/")) { request in
-            for number in 0..<1000 { request.fields.append("X-\(number)", String(repeating: "x", count: 1000)) }
+            for number in 0..<1000 {
+                request.fields.append("X-\(number)", String(repeating: "x", count: 1000))
+            }
         }
         #expect(try fetching.result(of: request, in: loop).exchange?.usedCredentials == true)
     }
@@ -171,7 +179,9 @@ import Web
         let path = try folder.write("# Netscape HTTP Cookie File\n{\"SECRET\": 1}\n", to: "jar")
         let failure = #expect(throws: FetchFailure.self) { try fetching(CookieOptions(load: [path])).loop() }
         #expect(failure?.detail == "\(path):2: no cookie in the format of Netscape's file")
-        #expect(throws: FetchFailure.self) { try fetching(CookieOptions(load: [folder.file("missing")])).loop() }
+        #expect(throws: FetchFailure.self) {
+            try fetching(CookieOptions(load: [folder.file("missing")])).loop()
+        }
         #expect(throws: FetchFailure.self) {
             try fetching(CookieOptions(save: folder.file("no/such/folder"))).loop().saveCookies()
         }

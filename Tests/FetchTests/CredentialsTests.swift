@@ -49,7 +49,8 @@ import Web
         }
         let fetching = try fetching { credentials, origin in
             credentials.add(
-                isDigest ? .digest(user: "u", password: "word") : .asked(user: "u", password: "word"), for: origin)
+                isDigest ? .digest(user: "u", password: "word") : .asked(user: "u", password: "word"),
+                for: origin)
         }
         let loop = try fetching.loop()
         let text = try fetching.response(origin.url("/a"), in: loop).text()
@@ -93,7 +94,8 @@ import Web
         let isSecret = name != "X-Other"
         let fetching = try Fetching { try $0.hostFields.add(name, "own", host: "127.0.0.1:\(origin.port)") }
         let loop = try fetching.loop()
-        let result = try fetching.result(of: try Fetching.request(origin.url("/")) { $0.fields = ["A": "b"] }, in: loop)
+        let result = try fetching.result(
+            of: try Fetching.request(origin.url("/")) { $0.fields = ["A": "b"] }, in: loop)
         #expect(try result.response().text() == "own")
         #expect(result.exchange?.usedCredentials == isSecret)
         #expect(result.sentFields["A"] == "b")
@@ -118,7 +120,8 @@ import Web
 
     @Test func `wrong ones end as the server's answer`() throws {
         origin.otherwise { _ in
-            OriginAnswer.failure(401).adding("WWW-Authenticate", #"Digest realm="larder", nonce="n", qop="auth""#)
+            OriginAnswer.failure(401).adding(
+                "WWW-Authenticate", #"Digest realm="larder", nonce="n", qop="auth""#)
         }
         let fetching = try fetching { $0.add(.digest(user: "u", password: "p"), for: $1) }
         #expect(try fetching.response(origin.url("/")).status == 401)
@@ -143,7 +146,8 @@ import Web
         options.credentials.add(.basic(user: "SECRET", password: "SECRET"), for: url)
         options.credentials.add(
             Credentials.Certificate(certificate: "/SECRET", key: "/SECRET", passphrase: "SECRET"), for: url)
-        options.credentials.add(try #require(Netrc(Array("machine b.test login SECRET password SECRET".utf8))))
+        options.credentials.add(
+            try #require(Netrc(Array("machine b.test login SECRET password SECRET".utf8))))
         try options.hostFields.add("X-Key", "SECRET", host: "a.test")
         options.proxies.http = Proxy("http://SECRET:SECRET@proxy.test:3128")
         var shown =
@@ -168,7 +172,10 @@ import Web
             ["a.test": "me:secret"]
         ),
         (#"machine a.test login "a b" password "q\"\\u""#, ["a.test": #"a b:q"\u"#]),
-        ("# machine c.test login c password c\nmachine a.test login l password p # the end", ["a.test": "l:p"]),
+        (
+            "# machine c.test login c password c\nmachine a.test login l password p # the end",
+            ["a.test": "l:p"]
+        ),
         ("default login anonymous password secret", [:]),
         ("machine a.test login l password p default login x password y", ["a.test": "l:p"]),
         ("machine a.test login l", [:]),
@@ -181,14 +188,17 @@ import Web
         #expect(netrc.logins.mapValues { "\($0.user):\($0.password)" } == logins)
     }
 
-    @Test(arguments: ["machine", "machine a.test login", "me a.test", "machine a.test user me", "login a password"])
+    @Test(arguments: [
+        "machine", "machine a.test login", "me a.test", "machine a.test user me", "login a password",
+    ])
     func `a word without meaning is refused`(text: String) {
         #expect(Netrc(Array(text.utf8)) == nil)
     }
 
     @Test func `an error names the line and shows nothing of it`() throws {
         let folder = try TemporaryFolder()
-        let path = try folder.write("machine a.test login SECRET\npassword SECRET\nsecret SECRET\n", to: "netrc")
+        let path = try folder.write(
+            "machine a.test login SECRET\npassword SECRET\nsecret SECRET\n", to: "netrc")
         let failure = #expect(throws: FetchFailure.self) { try Netrc(file: path) }
         #expect(failure?.detail == "\(path):3: not what a netrc file says here")
         #expect(throws: FetchFailure.self) { try Netrc(file: folder.file("missing")) }

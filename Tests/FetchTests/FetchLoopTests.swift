@@ -27,7 +27,9 @@ import Web
         }
         var outcomes: [UInt32: FetchResult.Outcome] = [:]
         while outcomes.count < urls.count {
-            for result in try loop.turn(waitingAtMost: .seconds(20)) { outcomes[result.number] = result.outcome }
+            for result in try loop.turn(waitingAtMost: .seconds(20)) {
+                outcomes[result.number] = result.outcome
+            }
         }
         return outcomes
     }
@@ -59,7 +61,9 @@ import Web
         origin.otherwise { .file(Array($0.target.utf8), type: "text/plain") }
         let outcomes = try fetch((0..<100).map { origin.url("/\($0)") }, options())
         for number in 0..<100 {
-            guard case .bytes(let bytes) = try response(try #require(outcomes[UInt32(number)])).body else { continue }
+            guard case .bytes(let bytes) = try response(try #require(outcomes[UInt32(number)])).body else {
+                continue
+            }
             #expect(bytes == Array("/\(number)".utf8))
         }
     }

@@ -28,7 +28,9 @@ struct Fetching {
         return results
     }
 
-    static func request(_ url: String, _ change: (inout FetchRequest) -> Void = { _ in }) throws -> FetchRequest {
+    static func request(_ url: String, _ change: (inout FetchRequest) -> Void = { _ in }) throws
+        -> FetchRequest
+    {
         var request = FetchRequest(number: 0, url: try #require(WebURL(url)))
         change(&request)
         return request

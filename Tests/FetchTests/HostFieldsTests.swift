@@ -62,7 +62,8 @@ import Web
 @Suite struct ReferrerTests {
     @Test(arguments: [
         ("https://u:p@a.test/x?y#z", "https://a.test/", "https://a.test/x?y"),
-        ("https://a.test/x", "https://b.test/", "https://a.test/"), ("https://a.test/x", "http://a.test/", nil),
+        ("https://a.test/x", "https://b.test/", "https://a.test/"),
+        ("https://a.test/x", "http://a.test/", nil),
         ("http://a.test:81/x", "https://a.test/", "http://a.test:81/"),
         ("http://a.test/x", "http://a.test/y", "http://a.test/x"),
         ("file:///etc", "http://a.test/", nil),

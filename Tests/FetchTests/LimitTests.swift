@@ -60,7 +60,8 @@ import Web
     }
 
     @Test func `a small body may come from as little as it likes`() throws {
-        let answer = OriginAnswer.file(Zeros.zstd(blocks: 8), type: "text/html").adding("Content-Encoding", "zstd")
+        let answer = OriginAnswer.file(Zeros.zstd(blocks: 8), type: "text/html").adding(
+            "Content-Encoding", "zstd")
         origin.on("/", answer)
         let response = try Fetching().response(origin.url("/"))
         #expect(response.body.byteCount == 1024 * 1024)
@@ -152,7 +153,9 @@ import Web
 
     @Test func `a body that drips for ever is given up`() throws {
         let origin = try TestOrigin()
-        origin.on("/", OriginAnswer.page(String(repeating: "a", count: 10_000)).dripping(1, every: .milliseconds(5)))
+        origin.on(
+            "/", OriginAnswer.page(String(repeating: "a", count: 10_000)).dripping(1, every: .milliseconds(5))
+        )
         let failure = try failure(origin.url("/")) { options in
             options.minBytesPerSecond = 10_000
             options.speedWindow = .milliseconds(200)
@@ -183,7 +186,9 @@ import Web
 
     @Test func `a transfer may have so long and no longer`() throws {
         let origin = try TestOrigin()
-        origin.on("/", OriginAnswer.page(String(repeating: "a", count: 100_000)).dripping(100, every: .milliseconds(5)))
+        origin.on(
+            "/",
+            OriginAnswer.page(String(repeating: "a", count: 100_000)).dripping(100, every: .milliseconds(5)))
         let failure = try failure(origin.url("/")) { options in
             options.totalTimeout = .milliseconds(200)
             options.minBytesPerSecond = 1

@@ -10,7 +10,9 @@ import Web
     init() throws {
         origin = try TestOrigin()
         fetching = try Fetching()
-        origin.otherwise { .file("\($0.method) \(String(decoding: $0.body, as: UTF8.self))", type: "text/plain") }
+        origin.otherwise {
+            .file("\($0.method) \(String(decoding: $0.body, as: UTF8.self))", type: "text/plain")
+        }
     }
 
     @Test(
@@ -19,7 +21,9 @@ import Web
             ("PUT", "text", "PUT text", "4"), ("GET", "q", "GET q", "1"), ("OPTIONS", nil, "OPTIONS ", nil),
             ("DELETE", nil, "DELETE ", nil), ("QUERY", "x", "QUERY x", "1"),
         ] as [(String, String?, String, String?)])
-    func `a method is sent with its body`(method: String, body: String?, answer: String, length: String?) throws {
+    func `a method is sent with its body`(method: String, body: String?, answer: String, length: String?)
+        throws
+    {
         let result = try fetching.result(
             of: try Fetching.request(origin.url("/")) { request in
                 request.method = method
@@ -52,15 +56,17 @@ import Web
         origin.on("/", OriginAnswer.file("1234567", type: "text/plain"))
         var small = fetching
         small.options.maxBody = 3
-        let response = try small.result(of: try Fetching.request(origin.url("/")) { $0.method = "HEAD" }).response()
+        let response = try small.result(of: try Fetching.request(origin.url("/")) { $0.method = "HEAD" })
+            .response()
         #expect(response.fields["Content-Length"] == "7")
         #expect(response.body.byteCount == 0)
     }
 
     @Test func `a method leaves no trace in the requests after it`() throws {
         let loop = try fetching.loop()
-        for (method, body) in [("POST", "1"), ("GET", nil), ("HEAD", nil), ("GET", nil), ("DELETE", nil), ("GET", nil)]
-        {
+        for (method, body) in [
+            ("POST", "1"), ("GET", nil), ("HEAD", nil), ("GET", nil), ("DELETE", nil), ("GET", nil),
+        ] {
             let result = try fetching.result(
                 of: try Fetching.request(origin.url("/")) { request in
                     request.method = method

@@ -5,13 +5,15 @@ import Web
 
 @Suite struct ProxyTests {
     @Test(arguments: [
-        ("http_proxy=http://p:1", "http://a.test/", true), ("http_proxy=http://p:1", "https://a.test/", false),
+        ("http_proxy=http://p:1", "http://a.test/", true),
+        ("http_proxy=http://p:1", "https://a.test/", false),
         ("HTTP_PROXY=http://p:1", "http://a.test/", false), ("https_proxy=p:1", "https://a.test/", true),
         ("HTTPS_PROXY=p:1", "https://a.test/", true), ("all_proxy=socks5h://p:1", "http://a.test/", true),
         ("ALL_PROXY=socks5://p", "https://a.test/", true), ("http_proxy=", "http://a.test/", false),
         ("http_proxy=p,no_proxy=a.test", "http://a.test/", false),
         ("http_proxy=p,NO_PROXY=b.test", "http://a.test/", true),
-        ("http_proxy=p,no_proxy=*", "http://a.test/", false), ("http_proxy=p", "http://127.0.0.1:8080/", false),
+        ("http_proxy=p,no_proxy=*", "http://a.test/", false),
+        ("http_proxy=p", "http://127.0.0.1:8080/", false),
         ("http_proxy=nonsense://p", "http://a.test/", false),
     ])
     func `the environment is understood`(variables: String, url: String, goesThrough: Bool) throws {
@@ -38,14 +40,19 @@ import Web
 
     @Test(
         arguments: [
-            (nil, "localhost", true), (nil, "a.localhost", true), (nil, "127.8.9.1", true), (nil, "[::1]", true),
-            (nil, "a.test", false), (nil, "notlocalhost", false), (nil, "10.0.0.1", false), ("*", "a.test", true),
+            (nil, "localhost", true), (nil, "a.localhost", true), (nil, "127.8.9.1", true),
+            (nil, "[::1]", true),
+            (nil, "a.test", false), (nil, "notlocalhost", false), (nil, "10.0.0.1", false),
+            ("*", "a.test", true),
             ("a.test", "a.test", true), ("a.test", "x.a.test", true), ("a.test", "xa.test", false),
             (".a.test", "a.test", true),
-            ("b.test, A.test", "a.test", true), ("b.test a.test.", "a.test", true), ("a.test", "a.test.", true),
-            ("10.0.0.0/8", "10.9.9.9", true), ("10.0.0.0/8", "11.0.0.1", false), ("10.0.0.1", "10.0.0.1", true),
+            ("b.test, A.test", "a.test", true), ("b.test a.test.", "a.test", true),
+            ("a.test", "a.test.", true),
+            ("10.0.0.0/8", "10.9.9.9", true), ("10.0.0.0/8", "11.0.0.1", false),
+            ("10.0.0.1", "10.0.0.1", true),
             ("fd00::/8", "[fd12::1]", true), ("fd00::/8", "[fe12::1]", false), ("[::2]", "[::2]", true),
-            ("2001:db8:0:1::/80", "[2001:db8:0:1::9]", true), ("2001:db8:0:1::/80", "[2001:db8:0:1:1::]", false),
+            ("2001:db8:0:1::/80", "[2001:db8:0:1::9]", true),
+            ("2001:db8:0:1::/80", "[2001:db8:0:1:1::]", false),
             ("0.0.0.0/0", "1.2.3.4", true), ("10.0.0.0/99", "10.0.0.1", false), ("*,a.test", "b.test", false),
         ] as [(String?, String, Bool)])
     func `some hosts are asked directly`(given: String?, host: String, isDirect: Bool) {
@@ -101,7 +108,8 @@ import Web
 @Suite struct HostAddressTests {
     @Test(arguments: [
         ("a.test:80:1.2.3.4", "a.test", 80, ["1.2.3.4"]), ("A.test:443:::1", "a.test", 443, ["::1"]),
-        ("a.test:443:[::1],1.2.3.4", "a.test", 443, ["::1", "1.2.3.4"]), ("*:80:127.0.0.1", "*", 80, ["127.0.0.1"]),
+        ("a.test:443:[::1],1.2.3.4", "a.test", 443, ["::1", "1.2.3.4"]),
+        ("*:80:127.0.0.1", "*", 80, ["127.0.0.1"]),
     ])
     func `an address is read`(text: String, host: String, port: Int, addresses: [String]) throws {
         let read = try #require(HostAddress(text))
@@ -123,12 +131,15 @@ import Web
         let origin = try TestOrigin()
         origin.otherwise { .page($0["Host"] ?? "") }
         let fetching = try Fetching { options in
-            options.hostAddresses = try names.map { try #require(HostAddress("\($0):\(origin.port):127.0.0.1")) }
+            options.hostAddresses = try names.map {
+                try #require(HostAddress("\($0):\(origin.port):127.0.0.1"))
+            }
         }
         let loop = try fetching.loop()
         for host in ["a.test", "b.test", "a.test"] {
             #expect(
-                try fetching.response("http://\(host):\(origin.port)/", in: loop).text() == "\(host):\(origin.port)")
+                try fetching.response("http://\(host):\(origin.port)/", in: loop).text()
+                    == "\(host):\(origin.port)")
         }
     }
 

@@ -57,7 +57,8 @@ import Web
 
     @Test(
         arguments: [
-            (#""one""#, nil), (nil, "Sun, 06 Nov 1994 08:49:37 GMT"), (#""one""#, "Sun, 06 Nov 1994 08:49:37 GMT"),
+            (#""one""#, nil), (nil, "Sun, 06 Nov 1994 08:49:37 GMT"),
+            (#""one""#, "Sun, 06 Nov 1994 08:49:37 GMT"),
         ] as [(String?, String?)])
     func `a body that broke off is gone on with`(tag: String?, date: String?) throws {
         let partial = try begun { $0.validated(entityTag: tag, lastModified: date).adding("X-Old", "1") }
@@ -91,12 +92,17 @@ import Web
     @Test(arguments: [
         OriginAnswer(status: 416, fields: [("Content-Range", "bytes */1000")]),
         OriginAnswer(status: 206, text: "no range"),
-        OriginAnswer(status: 206, fields: [("ETag", #""one""#), ("Content-Range", "bytes 0-3/400000")], text: "from"),
         OriginAnswer(
-            status: 206, fields: [("ETag", #""two""#), ("Content-Range", "bytes 300000-399999/400000")], text: "other"),
+            status: 206, fields: [("ETag", #""one""#), ("Content-Range", "bytes 0-3/400000")], text: "from"),
+        OriginAnswer(
+            status: 206, fields: [("ETag", #""two""#), ("Content-Range", "bytes 300000-399999/400000")],
+            text: "other"),
         OriginAnswer(
             status: 206,
-            fields: [("ETag", #""one""#), ("Content-Range", "bytes 300000-399999/400000"), ("Content-Encoding", "br")],
+            fields: [
+                ("ETag", #""one""#), ("Content-Range", "bytes 300000-399999/400000"),
+                ("Content-Encoding", "br"),
+            ],
             text: "coded"),
     ])
     func `what does not fit says so and leaves nothing`(answer: OriginAnswer) throws {
@@ -112,7 +118,8 @@ import Web
     @Test func `more than the rest does not fit either`() throws {
         let partial = try begun { $0.validated(entityTag: #""one""#) }
         let fields = [("ETag", #""one""#), ("Content-Range", "bytes 300000-300003/400000")]
-        origin.on("/film", OriginAnswer(status: 206, fields: fields, body: [UInt8](repeating: 1, count: 200_000)))
+        origin.on(
+            "/film", OriginAnswer(status: 206, fields: fields, body: [UInt8](repeating: 1, count: 200_000)))
         #expect(try rest(partial).failure().kind == .mismatch)
         #expect(fetching.scratch.names().isEmpty)
     }
@@ -168,7 +175,10 @@ import Web
         (OriginAnswer.file([], type: "a/b").adding("X-A", "1"), 300_000),
         (OriginAnswer.file([], type: "a/b").validated(entityTag: #"W/"one""#), 300_000),
         (OriginAnswer.file([], type: "a/b").validated(entityTag: #""one""#), 200_000),
-        (OriginAnswer.file([], type: "a/b").validated(entityTag: #""one""#).adding("Accept-Ranges", "none"), 300_000),
+        (
+            OriginAnswer.file([], type: "a/b").validated(entityTag: #""one""#).adding(
+                "Accept-Ranges", "none"), 300_000
+        ),
         (OriginAnswer(status: 404).validated(entityTag: #""one""#), 300_000),
     ])
     func `what cannot be gone on with is not kept`(answer: OriginAnswer, count: Int) throws {

@@ -67,7 +67,9 @@ import Web
         try strict.load(path)
         #expect(strict.upgraded(try #require(WebURL("http://x.a.test/")), now: now) != nil)
         #expect(strict.upgraded(try #require(WebURL("http://x.b.test/")), now: now) == nil)
-        #expect(strict.upgraded(try #require(WebURL("http://b.test/")), now: HTTPDate(secondsSinceEpoch: .max)) != nil)
+        #expect(
+            strict.upgraded(try #require(WebURL("http://b.test/")), now: HTTPDate(secondsSinceEpoch: .max))
+                != nil)
         let end = try #require(HTTPDate(iso8601: "2031-01-02T03:04:05Z"))
         #expect(strict.upgraded(try #require(WebURL("http://a.test/")), now: end) == nil)
         try strict.save(folder.file("copy"))

@@ -1,4 +1,6 @@
 import Fetch
+import Glibc
+import System
 import TestOrigin
 import Testing
 import Web
@@ -38,6 +40,64 @@ struct TLSTests {
             #expect(result.exchange?.version == .http11)
         }
         #expect((2...6).contains(Set(origin.requests.map { $0["X-Connection"] }).count))
+    }
+
+    /// Whoever has more to say than the server takes offers it again, by then with more behind it, in another
+    /// place of memory.
+    @Test func `what is said in a raw connection comes whole, however slowly it is taken`() throws {
+        let folder = try TemporaryFolder()
+        let server = try ChildProcess(
+            "/usr/bin/env",
+            [
+                "python3", "-c",
+                """
+                import os, socket, ssl, subprocess, sys, time
+                place = sys.argv[1]
+                subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                    "-days", "2", "-subj", "/CN=a", "-keyout", place + "/k", "-out", place + "/c"], check=True, stderr=subprocess.DEVNULL)
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                context.load_cert_chain(place + "/c", place + "/k")
+                listener = socket.create_server(("127.0.0.1", 0))
+                open(place + "/p.new", "w").write(str(listener.getsockname()[1]))
+                os.rename(place + "/p.new", place + "/port")
+                client = context.wrap_socket(listener.accept()[0], server_side=True)
+                said, wanted = b"", bytes(n * 31 % 251 for n in range(65521)) * 100
+                while len(said) < len(wanted):
+                    piece = client.recv(100_000)
+                    if not piece: break
+                    said += piece
+                    time.sleep(0.001)
+                print(len(said), said == wanted)
+                """, folder.path,
+            ])
+        let deadline = ContinuousClock.now + .seconds(20)
+        while access(folder.file("port"), F_OK) != 0, ContinuousClock.now < deadline { usleep(10_000) }
+        let port = String(decoding: try WholeFile.read(folder.file("port"), atMost: 100), as: UTF8.self)
+        var options = FetchOptions(userAgent: "jam/1", spoolFolder: folder.path)
+        options.isInsecure = true
+        let url = try #require(WebURL("https://127.0.0.1:\(port)/"))
+        let connection = try RawConnection(to: url, options)
+        let block = (0..<65_521).map { UInt8($0 * 31 % 251) }
+        let all = Array(repeatElement(block, count: 100).joined())
+        var (waiting, put) = ([UInt8](), 0)
+        while put < all.count || !waiting.isEmpty {
+            let more = min(70_001, all.count - put)
+            if waiting.count < 1 << 20 {
+                waiting = waiting + all[put..<put + more]
+                put += more
+            }
+            let count = waiting.withUnsafeBytes(connection.send)
+            if count > 0 {
+                waiting.removeFirst(count)
+            } else {
+                #expect(errno == EAGAIN)
+                guard errno == EAGAIN else { break }
+                var polled = pollfd(fd: connection.descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&polled, 1, 1000)
+            }
+        }
+        let ending = server.wait()
+        #expect(ending.output == "6552100 True\n", "\(ending)")
     }
 
     @Test func `the handshake is timed`() throws {
@@ -89,7 +149,9 @@ struct TLSTests {
         #expect(origin.requests.map { $0["X-Client"] ?? "" } == ["CN=client", "", "CN=client"])
     }
 
-    @Test func `a request that is nobody's shows no certificate, and leads no session on that showed one`() throws {
+    @Test func `a request that is nobody's shows no certificate, and leads no session on that showed one`()
+        throws
+    {
         let fetching = try front.fetching { options in
             options.credentials.add(
                 Credentials.Certificate(front), for: try #require(WebURL(front.url("/", port: front.plain))))
@@ -108,13 +170,16 @@ struct TLSTests {
         origin.otherwise { _ in OriginAnswer.page("").adding("Set-Cookie", "a=b; Path=/") }
         let fetching = try front.fetching { $0.cookies = CookieOptions() }
         let loop = try fetching.loop()
-        let results = try (0..<2).map { _ in try fetching.result(front.url("/", port: front.modern), in: loop) }
+        let results = try (0..<2).map { _ in try fetching.result(front.url("/", port: front.modern), in: loop)
+        }
         #expect(results.map { $0.exchange?.usedCredentials } == [false, true])
         #expect(results.map { $0.exchange?.version } == [.http2, .http2])
     }
 
     @Test func `files that are not there are named`() throws {
-        let loop = #expect(throws: FetchFailure.self) { try front.fetching { $0.authorities = "/no/such.pem" }.loop() }
+        let loop = #expect(throws: FetchFailure.self) {
+            try front.fetching { $0.authorities = "/no/such.pem" }.loop()
+        }
         #expect(loop?.detail.contains("/no/such.pem") == true)
         let failure = try front.fetching { options in
             options.credentials.add(
@@ -153,7 +218,8 @@ struct TLSTests {
             _ = try loop.turn(waitingAtMost: .milliseconds(10))
         }
         let shut = try fetching.result(
-            of: try Fetching.request(front.url("/x", port: front.modern)) { $0.reach = .publicNetwork }, in: loop)
+            of: try Fetching.request(front.url("/x", port: front.modern)) { $0.reach = .publicNetwork },
+            in: loop)
         #expect(try shut.failure().kind == .refused)
         origin.release("/held")
         var results: [FetchResult] = []
@@ -171,7 +237,9 @@ struct TLSTests {
         var requests = [try Fetching.request(front.url("/film", port: front.modern))]
         for number in 1..<10 {
             requests.append(
-                try Fetching.request(front.url("/\(number)", port: front.modern)) { $0.number = UInt32(number) })
+                try Fetching.request(front.url("/\(number)", port: front.modern)) {
+                    $0.number = UInt32(number)
+                })
         }
         let results = try Fetching.results(of: requests, in: loop)
         #expect(try results[0]?.failure().kind == .timeout)
@@ -179,7 +247,8 @@ struct TLSTests {
         let partial = try #require(results[0]?.partial)
         #expect(partial.byteCount >= 256 * 1024)
         let rest = try fetching.result(
-            of: try Fetching.request(front.url("/film", port: front.modern)) { $0.resume = partial }, in: loop)
+            of: try Fetching.request(front.url("/film", port: front.modern)) { $0.resume = partial }, in: loop
+        )
         #expect(try rest.response().body.byteCount == body.count)
         #expect(rest.exchange?.version == .http2)
         try rest.response().body.discard()
@@ -228,5 +297,7 @@ extension TLSFront {
 }
 
 extension Credentials.Certificate {
-    fileprivate init(_ front: TLSFront) { self.init(certificate: front.client.certificate, key: front.client.key) }
+    fileprivate init(_ front: TLSFront) {
+        self.init(certificate: front.client.certificate, key: front.client.key)
+    }
 }

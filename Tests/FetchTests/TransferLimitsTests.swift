@@ -6,7 +6,8 @@ import Web
 
 @Suite struct TransferWatchTests {
     private let limits = TransferWatch.Limits(
-        stall: .seconds(30), header: .seconds(130), total: .seconds(300), bytesPerSecond: 64, window: .seconds(60))
+        stall: .seconds(30), header: .seconds(130), total: .seconds(300), bytesPerSecond: 64,
+        window: .seconds(60))
 
     /// At each second the count of bytes so far; when it is given up, and why.
     @Test(
@@ -26,7 +27,8 @@ import Web
     func `what gets nowhere is given up`(steps: [(Int, Int)], end: Int, detail: String) {
         var watch = TransferWatch(now: .zero, byteCount: 0)
         for (second, byteCount) in steps {
-            let verdict = watch.verdict(now: .seconds(second), byteCount: byteCount, headerIsComplete: false, limits)
+            let verdict = watch.verdict(
+                now: .seconds(second), byteCount: byteCount, headerIsComplete: false, limits)
             #expect(verdict == (second == end ? FetchFailure(.timeout, detail) : nil), "at \(second) s")
         }
     }
@@ -64,7 +66,9 @@ import Web
 
     init() throws { origin = try TestOrigin() }
 
-    @Test(arguments: ["text/event-stream", "multipart/x-mixed-replace; boundary=x", "Text/Event-Stream;charset=utf-8"])
+    @Test(arguments: [
+        "text/event-stream", "multipart/x-mixed-replace; boundary=x", "Text/Event-Stream;charset=utf-8",
+    ])
     func `what is on the air by its type is not waited for`(type: String) throws {
         origin.on("/", OriginAnswer.endless("data: 1\n\n", type: type))
         let failure = try Fetching().failure(origin.url("/"))
@@ -74,7 +78,9 @@ import Web
 
     @Test func `nor is a radio that says so`() throws {
         origin.on("/", OriginAnswer.endless("mp3", type: "audio/mpeg").adding("icy-metaint", "16000"))
-        #expect(try Fetching().failure(origin.url("/")).description == "no end in sight (a live stream of audio/mpeg)")
+        #expect(
+            try Fetching().failure(origin.url("/")).description
+                == "no end in sight (a live stream of audio/mpeg)")
     }
 
     @Test func `the same types are taken where they have a length`() throws {
@@ -119,7 +125,9 @@ import Web
             (1_000_000, 120, false, true, true), (2_400_000, 120, false, true, false),
             (1_000_000, 120, true, false, false), (2_000_000_000, 900, true, true, true),
         ] as [(Int, Int, Bool, Bool, Bool)])
-    func `how long is too long`(bytes: Int, seconds: Int, isThrottled: Bool, isSoundCut: Bool, isOtherCut: Bool) {
+    func `how long is too long`(
+        bytes: Int, seconds: Int, isThrottled: Bool, isSoundCut: Bool, isOtherCut: Bool
+    ) {
         for (stream, isCut) in [(OpenStream.media, isSoundCut), (.other, isOtherCut)] {
             let failure = stream.failure(bytes, in: .seconds(seconds), isThrottled: isThrottled, Self.limits)
             #expect((failure != nil) == isCut, "\(stream)")

@@ -13,7 +13,8 @@ enum Zeros {
 
     static func gzipByteCount(matches: Int) -> Int { 1 + 258 * matches }
 
-    /// One block of RFC 1951 with its fixed codes: a zero, and so many copies of 258 bytes from one byte before.
+    /// One block of RFC 1951 with its fixed codes: a zero, and so many copies of 258 bytes from one byte
+    /// before.
     static func gzip(matches: Int) -> [UInt8] {
         var writer = BitWriter(bytes: [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF])
         writer.write(0b011, count: 3)

@@ -5,10 +5,13 @@ struct AddressTarget: Target {
     let name = "url"
     let suffixes = [".urls"]
     let pieces = [
-        ":", "/", "//", "\\", "?", "#", "@", "[", "]", "%", "%2e", "%2F", "..", ".", "|", "&", "\t", " ", "\n", "http:",
-        "https://", "file:///C|/", "ws://", "foo:", "data:", "blob:", "0x7f.1", "1.2.3.4", "[::1]", "[1::2.3.4.5]",
+        ":", "/", "//", "\\", "?", "#", "@", "[", "]", "%", "%2e", "%2F", "..", ".", "|", "&", "\t", " ",
+        "\n", "http:",
+        "https://", "file:///C|/", "ws://", "foo:", "data:", "blob:", "0x7f.1", "1.2.3.4", "[::1]",
+        "[1::2.3.4.5]",
         ":80",
-        ":443", ":65536", "xn--", "xn--bcher-kva", "ü", "ß", "\u{200D}", "\u{3002}", "\u{AD}", "\u{FF0E}", "☕", "é",
+        ":443", ":65536", "xn--", "xn--bcher-kva", "ü", "ß", "\u{200D}", "\u{3002}", "\u{AD}", "\u{FF0E}",
+        "☕", "é",
     ]
 
     func fault(_ input: [UInt8]) -> String? {
@@ -31,7 +34,9 @@ struct AddressTarget: Target {
         }
         for url in [url, url.withoutFragment, url.withoutCredentials] {
             guard let again = WebURL(url.href) else { return "a URL that is none: \(url)" }
-            guard parts(again) == parts(url) else { return "another URL: \(parts(url)) became \(parts(again))" }
+            guard parts(again) == parts(url) else {
+                return "another URL: \(parts(url)) became \(parts(again))"
+            }
         }
         return nil
     }
@@ -52,7 +57,8 @@ struct AddressTarget: Target {
 
     private func parts(_ url: WebURL) -> [String?] {
         [
-            url.href, url.scheme, url.username, url.password, url.host, url.port.map { "\($0)" }, url.path, url.query,
+            url.href, url.scheme, url.username, url.password, url.host, url.port.map { "\($0)" }, url.path,
+            url.query,
             url.fragment, url.origin,
         ]
     }

@@ -6,12 +6,17 @@ struct BundlesTarget: Target {
     let name = "bundles"
     let suffixes = [".bundles"]
     let pieces = [
-        "{", "}", "[", "]", "\"", ":", ",", "\\", "\\u", "null", "0", "-1", "1e99", "true", "\n", "\r\n", "\0",
-        "\"bundles\":[", "\"url\":", "\"md5\":", "\"integrity\":", "\"size\":", "\"file\":", "\"hash\":", "\"assets\":",
-        "\"files\":", "\"imports\":", "\"entrypoints\":", "\"hashTable\":", "\"pages\":", "\"src\":", "\"revision\":",
-        "d41d8cd98f00b204e9800998ecf8427e", "sha256-", "sha384-AAAA", " *", "  ", "MD5 (", ") = ", "SIZE (a) = ",
+        "{", "}", "[", "]", "\"", ":", ",", "\\", "\\u", "null", "0", "-1", "1e99", "true", "\n", "\r\n",
+        "\0",
+        "\"bundles\":[", "\"url\":", "\"md5\":", "\"integrity\":", "\"size\":", "\"file\":", "\"hash\":",
+        "\"assets\":",
+        "\"files\":", "\"imports\":", "\"entrypoints\":", "\"hashTable\":", "\"pages\":", "\"src\":",
+        "\"revision\":",
+        "d41d8cd98f00b204e9800998ecf8427e", "sha256-", "sha384-AAAA", " *", "  ", "MD5 (", ") = ",
+        "SIZE (a) = ",
         "\\\\",
-        "precacheAndRoute([", "self.__precacheManifest", "'", "`", "//", "/*", "*/", "void 0", "../", "//", "%2F", "?",
+        "precacheAndRoute([", "self.__precacheManifest", "'", "`", "//", "/*", "*/", "void 0", "../", "//",
+        "%2F", "?",
         "#",
         "<script src=", "<link href=", " integrity=", "<base href=", "<!--", "&#43;", "\u{FEFF}", "ü",
     ]

@@ -5,10 +5,13 @@ struct FieldsTarget: Target {
     let name = "fields"
     let suffixes = [".fields"]
     let pieces = [
-        ":", ";", ",", "=", "\"", "\\\"", "*", "'", "<", ">", "(", ")", "/", "%", "%41", " ", "\t", "\r\n", "\n ",
+        ":", ";", ",", "=", "\"", "\\\"", "*", "'", "<", ">", "(", ")", "/", "%", "%41", " ", "\t", "\r\n",
+        "\n ",
         "W/\"",
-        "charset=", "rel=", "url=", "max-age=", "no-cache=\"", "filename*=UTF-8''", "bytes ", "0-9/10", "sha-256=:",
-        ":;", "Sun, 06 Nov 1994 08:49:37 GMT", "GMT", "1994-11-06T08:49:37Z", "99999999999999999999", "-1", "é",
+        "charset=", "rel=", "url=", "max-age=", "no-cache=\"", "filename*=UTF-8''", "bytes ", "0-9/10",
+        "sha-256=:",
+        ":;", "Sun, 06 Nov 1994 08:49:37 GMT", "GMT", "1994-11-06T08:49:37Z", "99999999999999999999", "-1",
+        "é",
     ]
 
     func fault(_ input: [UInt8]) -> String? {

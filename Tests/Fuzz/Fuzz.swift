@@ -5,15 +5,17 @@ internal import Glibc
 ///     Fuzz TARGET --corpus FOLDER [--more FOLDER]… [--seconds N] [--seed N] [--keep FILE]
 ///     Fuzz TARGET --replay FILE
 ///
-/// The same seed makes the same inputs in the same order. Each input stands in the file that `--keep` names before it is
-/// tried, so it is there whatever ends the process; an input that takes a second of CPU time ends it with SIGPROF.
+/// The same seed makes the same inputs in the same order. Each input stands in the file that `--keep` names
+/// before it is tried, so it is there whatever ends the process; an input that takes a second of CPU time
+/// ends it with SIGPROF.
 @main enum Fuzz {
     static func main() {
         do throws(FuzzError) {
             let options = try Options(CommandLine.arguments.dropFirst())
             guard let target = Targets.all.first(where: { $0.name == options.target }) else {
                 throw FuzzError(
-                    "no target \(options.target); there are \(Targets.all.map(\.name).joined(separator: " "))")
+                    "no target \(options.target); there are \(Targets.all.map(\.name).joined(separator: " "))"
+                )
             }
             if let file = options.replay {
                 try replay(file, target)

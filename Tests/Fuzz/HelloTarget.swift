@@ -6,7 +6,8 @@ struct HelloTarget: Target {
     let name = "hello"
     let suffixes = [".tls"]
     let pieces = [
-        "\u{16}\u{3}\u{1}", "\u{16}\u{3}\u{3}", "\u{15}\u{3}\u{3}\u{0}\u{2}", "\u{17}\u{3}\u{3}", "\u{0}\u{0}",
+        "\u{16}\u{3}\u{1}", "\u{16}\u{3}\u{3}", "\u{15}\u{3}\u{3}\u{0}\u{2}", "\u{17}\u{3}\u{3}",
+        "\u{0}\u{0}",
         "\u{0}\u{10}",
         "\u{8}http/1.1", "\u{2}h2", "www.example.com", "*.example.com", "xn--", "a\u{0}b", "127.0.0.1",
     ]
@@ -26,7 +27,9 @@ struct HelloTarget: Target {
             return "a socket: none"
         }
         defer { for end in ends { close(end) } }
-        guard let session = try? server.session(on: ends[0], for: "example.com") else { return "a session: none" }
+        guard let session = try? server.session(on: ends[0], for: "example.com") else {
+            return "a session: none"
+        }
         // In two parts, as the network may bring it.
         for part in [input[..<(input.count / 2)], input[(input.count / 2)...]] {
             part.withUnsafeBufferPointer(session.take)

@@ -15,7 +15,9 @@ final class InputFile {
     deinit { close(descriptor) }
 
     func write(_ input: [UInt8]) throws(FuzzError) {
-        if input.count < byteCount, ftruncate(descriptor, input.count) != 0 { throw Self.failure("writing", path) }
+        if input.count < byteCount, ftruncate(descriptor, input.count) != 0 {
+            throw Self.failure("writing", path)
+        }
         byteCount = input.count
         let count = input.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
         guard count == input.count else { throw Self.failure("writing", path) }

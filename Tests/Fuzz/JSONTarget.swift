@@ -5,8 +5,10 @@ struct JSONTarget: Target {
     let name = "json"
     let suffixes = [".json"]
     let pieces = [
-        "{", "}", "[", "]", "\"", ":", ",", "\\", "\\u", "\\uD83D", "\\uDE00", "\\u0000", "null", "true", "false", "0",
-        "-0", "1e9", "1E-400", "1.5", "9007199254740993", "-", ".", "{\"a\":", "[[[[[[[[", "\u{FEFF}", " ", "\n",
+        "{", "}", "[", "]", "\"", ":", ",", "\\", "\\u", "\\uD83D", "\\uDE00", "\\u0000", "null", "true",
+        "false", "0",
+        "-0", "1e9", "1E-400", "1.5", "9007199254740993", "-", ".", "{\"a\":", "[[[[[[[[", "\u{FEFF}", " ",
+        "\n",
     ]
 
     func fault(_ input: [UInt8]) -> String? {
@@ -14,7 +16,8 @@ struct JSONTarget: Target {
         do throws(JSONError) {
             value = try JSONValue.parse(input.span)
         } catch {
-            return error.offset <= input.count && error.line > 0 && error.column > 0 ? nil : "where it fails: \(error)"
+            return error.offset <= input.count && error.line > 0 && error.column > 0
+                ? nil : "where it fails: \(error)"
         }
         if let fault = rangeFault(value, within: 0..<input.count) { return fault }
         for style in [JSONWriter.Style.compact, .pretty] {

@@ -23,7 +23,8 @@ struct MarkupTarget: Target {
                 name: "manifest", suffixes: [".json", ".webmanifest"], pieces: manifestPieces,
                 formats: [.json, .webManifest, .importMap, .speculationRules, .jsonLD]),
             MarkupTarget(
-                name: "playlist", suffixes: [".m3u8", ".vtt"], pieces: playlistPieces, formats: [.hls, .webVTT]),
+                name: "playlist", suffixes: [".m3u8", ".vtt"], pieces: playlistPieces,
+                formats: [.hls, .webVTT]),
         ]
     }
 
@@ -40,7 +41,8 @@ struct MarkupTarget: Target {
             found.append(reference.withUnsafeBufferPointer { Array($0) })
         }
         let source = table.source(of: input.span) ?? input
-        return placeFault(table, found, source) ?? TableTarget.codingFault(table) ?? spliceFault(input, table, source)
+        return placeFault(table, found, source) ?? TableTarget.codingFault(table) ?? spliceFault(
+            input, table, source)
             ?? replacementFault(input, format, table, source)
     }
 
@@ -57,7 +59,9 @@ struct MarkupTarget: Target {
             }
             end = range.upperBound
             let read = table.reference(occurrence, in: source.span)
-            guard read == reference else { return "a reference: \(text(reference)) reads \(text(read)), \(occurrence)" }
+            guard read == reference else {
+                return "a reference: \(text(reference)) reads \(text(read)), \(occurrence)"
+            }
         }
         // What is marked is written there.
         for mark in table.marks {
@@ -69,7 +73,9 @@ struct MarkupTarget: Target {
             case .integrity: word = "integrity"
             case .start, .startIfShown: word = ""
             }
-            let text = source.dropFirst(mark.place).prefix(word.utf8.count).map { $0 &- 0x41 < 26 ? $0 | 0x20 : $0 }
+            let text = source.dropFirst(mark.place).prefix(word.utf8.count).map {
+                $0 &- 0x41 < 26 ? $0 | 0x20 : $0
+            }
             guard mark.place <= source.count, text.elementsEqual(word.utf8) else {
                 return "a mark: \(mark) in \(self.text(Array(source)))"
             }
@@ -117,7 +123,9 @@ struct MarkupTarget: Target {
                 return text
             }
             if change == .none {
-                guard output == source else { return "replacing by the same changes the body: \(text(output))" }
+                guard output == source else {
+                    return "replacing by the same changes the body: \(text(output))"
+                }
                 // Most changes make XML malformed, and then it has no meaning that could stay.
                 if isXML { return nil }
                 continue

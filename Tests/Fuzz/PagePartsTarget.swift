@@ -1,13 +1,16 @@
 import Archives
 
-/// What exports and imports read by themselves of what others wrote: the tag around a link, and the list of a ZIM.
+/// What exports and imports read by themselves of what others wrote: the tag around a link, and the list of a
+/// ZIM.
 struct PagePartsTarget: Target {
     let name = "parts"
     let suffixes = [".html", ".list"]
     let pieces = [
-        "<iframe src=", "<link rel=preload href=", "<meta http-equiv=refresh content=", " src=\"", "='", "\"", "'", ">",
+        "<iframe src=", "<link rel=preload href=", "<meta http-equiv=refresh content=", " src=\"", "='", "\"",
+        "'", ">",
         "/>", "=",
-        "path: ", "path: ../", "* title:          ", "* type:           item\n", "* mime-type:      text/html\n",
+        "path: ", "path: ../", "* title:          ", "* type:           item\n",
+        "* mime-type:      text/html\n",
         "* item size:      9\n", "* item size:      99999999999999999999\n", "\n", "../", "/..",
     ]
 

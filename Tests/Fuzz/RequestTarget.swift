@@ -5,9 +5,12 @@ struct RequestTarget: Target {
     let name = "request"
     let suffixes = [".http"]
     let pieces = [
-        "\r\n", "\r\n\r\n", "\n", "\r", ":", " ", "\t", ",", ";", "/", "*", "?", "@", "[::1]", ":80", "http://",
-        "GET ", "HEAD ", "POST ", "OPTIONS ", "CONNECT ", " HTTP/1.1", " HTTP/1.0", " HTTP/2.0", "Host: a\r\n", "Host:",
-        "Content-Length: 3\r\n", "Content-Length: ", "Transfer-Encoding: chunked\r\n", "Transfer-Encoding: ", "chunked",
+        "\r\n", "\r\n\r\n", "\n", "\r", ":", " ", "\t", ",", ";", "/", "*", "?", "@", "[::1]", ":80",
+        "http://",
+        "GET ", "HEAD ", "POST ", "OPTIONS ", "CONNECT ", " HTTP/1.1", " HTTP/1.0", " HTTP/2.0",
+        "Host: a\r\n", "Host:",
+        "Content-Length: 3\r\n", "Content-Length: ", "Transfer-Encoding: chunked\r\n", "Transfer-Encoding: ",
+        "chunked",
         "Connection: close\r\n", "keep-alive", "Expect: 100-continue\r\n", "Range: bytes=0-9\r\n",
         "If-None-Match: *\r\n",
         "3\r\nabc\r\n", "0\r\n\r\n", "0\r\n", "ffffffff", "00000000", "1;a=\"b\"\r\n", "Trailer: x\r\n", "é",
@@ -33,10 +36,13 @@ struct RequestTarget: Target {
 
     /// Everything lies inside the head, and holds what may stand there.
     private func placeFault(_ head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>) -> String? {
-        guard head.end <= bytes.count, head.methodName.upperBound <= head.end, head.target.upperBound <= head.end,
+        guard head.end <= bytes.count, head.methodName.upperBound <= head.end,
+            head.target.upperBound <= head.end,
             head.host.upperBound <= head.end, head.fields.upperBound <= head.end
         else { return "a place: \(head) of \(bytes.count)" }
-        guard bytes[head.target].allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return "a target: \(head.target)" }
+        guard bytes[head.target].allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            return "a target: \(head.target)"
+        }
         guard bytes[head.fields].allSatisfy({ $0 != 0 }) else { return "a field: \(head.fields)" }
         return nil
     }
@@ -61,18 +67,22 @@ struct RequestTarget: Target {
         for count in [1, 7] where read(head, bytes, atOnce: count) != whole {
             return "a body: by \(count) it is another than \(whole)"
         }
-        guard whole.body.count <= ServerLimits.standard.bodyByteCount else { return "a length: \(whole.body.count)" }
+        guard whole.body.count <= ServerLimits.standard.bodyByteCount else {
+            return "a length: \(whole.body.count)"
+        }
         if case .length(let count) = head.body, whole.progress == .complete, whole.body.count != count {
             return "a length: \(whole.body.count) instead of \(count)"
         }
         return nil
     }
 
-    private func read(_ head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, atOnce count: Int) -> Reading {
+    private func read(_ head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, atOnce count: Int) -> Reading
+    {
         var reader = BodyReader(head.body)
         var reading = Reading(progress: head.body == .none ? .complete : .incomplete, body: [], end: head.end)
         while reading.progress == .incomplete, reading.end < bytes.count {
-            let piece = UnsafeBufferPointer(rebasing: bytes[reading.end..<min(bytes.count, reading.end + count)])
+            let piece = UnsafeBufferPointer(
+                rebasing: bytes[reading.end..<min(bytes.count, reading.end + count)])
             var taken = 0
             reading.progress = reader.read(piece, from: &taken, into: &reading.body)
             reading.end += taken

@@ -5,9 +5,11 @@ struct RobotsTarget: Target {
     let name = "robots"
     let suffixes = [".robots"]
     let pieces = [
-        "User-agent: ", "user-agent: larder", "Disallow: ", "Allow: ", "Sitemap: ", "Crawl-delay: ", "*", "$", "/", "%",
+        "User-agent: ", "user-agent: larder", "Disallow: ", "Allow: ", "Sitemap: ", "Crawl-delay: ", "*", "$",
+        "/", "%",
         "%2F",
-        "%zz", "#", ":", "\n", "\r", "\r\n", " ", "/index.html", "/*a*b*c*d$", "************", "ü", "\u{FEFF}", "1e309",
+        "%zz", "#", ":", "\n", "\r", "\r\n", " ", "/index.html", "/*a*b*c*d$", "************", "ü",
+        "\u{FEFF}", "1e309",
     ]
     private static let targets = [
         "", "/", "/index.html", "/a/b?c=d", "/%2F%zz%", "/ü", String(repeating: "/ab", count: 400),
@@ -24,7 +26,8 @@ struct RobotsTarget: Target {
                     if rules.allows(target) { continue }
                     return "refused by nothing: \(target)"
                 }
-                guard rule.isAllow == rules.allows(target), (1...lineCount).contains(rule.line), !rule.text.isEmpty
+                guard rule.isAllow == rules.allows(target), (1...lineCount).contains(rule.line),
+                    !rule.text.isEmpty
                 else {
                     return "a rule: \(rule)"
                 }

@@ -7,9 +7,11 @@ struct SearchTarget: Target {
     let name = "search"
     let suffixes = [".html"]
     let pieces = [
-        "<h1>", "</h1>", "<div id=a>", "<nav>", "</nav>", "<p hidden>", "<script>", "</script>", "<pre>\n", "<td>",
+        "<h1>", "</h1>", "<div id=a>", "<nav>", "</nav>", "<p hidden>", "<script>", "</script>", "<pre>\n",
+        "<td>",
         "&amp;",
-        "<title>", "<img alt='x'>", "<a name=b>", "<dt id=c>", "\u{0}", "虚拟主机", "ภาษา", "カﾞ", "é", "e\u{301}", "C++",
+        "<title>", "<img alt='x'>", "<a name=b>", "<dt id=c>", "\u{0}", "虚拟主机", "ภาษา", "カﾞ", "é", "e\u{301}",
+        "C++",
         "XMLHttp",
         "\"", " OR ", " NEAR/3 ", "-", "title:", "*", "NOT", "(", ")", "\u{F8FF}", "word",
     ]
@@ -18,7 +20,9 @@ struct SearchTarget: Target {
         let document = DocumentText(input.span, form: "html;UTF-8")
         var last = 0
         for section in document.sections {
-            guard section.start >= last, section.start <= document.body.count else { return "a section: \(section)" }
+            guard section.start >= last, section.start <= document.body.count else {
+                return "a section: \(section)"
+            }
             last = section.start
         }
         for purpose in [WordCutter.Purpose.index, .question] {

@@ -18,14 +18,16 @@ struct Session {
             }
         }
         guard !corpus.isEmpty else {
-            throw FuzzError("no file ending in \(target.suffixes) in \(options.corpus.joined(separator: ", "))")
+            throw FuzzError(
+                "no file ending in \(target.suffixes) in \(options.corpus.joined(separator: ", "))")
         }
         let kept = try options.keep.map { path throws(FuzzError) in try InputFile(path) }
         // As they are first, whole when they are no larger than what they are changed into.
         for body in corpus where body.count <= 1 << 20 { try attempt(body, kept) }
 
         var mutator = Mutator(
-            corpus: corpus.map { target.seed($0) }, pieces: target.pieces.map { Array($0.utf8) } + Self.rawPieces,
+            corpus: corpus.map { target.seed($0) },
+            pieces: target.pieces.map { Array($0.utf8) } + Self.rawPieces,
             dice: Dice(seed: options.seed))
         let start = ContinuousClock.now
         let end = start + .seconds(options.seconds)

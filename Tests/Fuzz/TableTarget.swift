@@ -4,7 +4,9 @@ internal import Markup
 struct TableTarget: Target {
     let name = "table"
     let suffixes = [".html", ".js"]
-    let pieces = ["\u{1}", "\u{2}", "\u{20}", "\u{21}", "\u{7F}", "\u{1}\u{1}\u{0}", "\u{7F}\u{7F}\u{7F}\u{7F}"]
+    let pieces = [
+        "\u{1}", "\u{2}", "\u{20}", "\u{21}", "\u{7F}", "\u{1}\u{1}\u{0}", "\u{7F}\u{7F}\u{7F}\u{7F}",
+    ]
     private let scanner = LinkScanner()
 
     func seed(_ body: [UInt8]) -> [UInt8] {
@@ -29,9 +31,11 @@ struct TableTarget: Target {
         }
         // Of another body than it was made for.
         _ = patched(input, table) { _, _ in "/" }
-        let marked = Patch(table.marks.map { Patch.Change(at: $0.place, "-") }, of: input.count).applied(to: input)
+        let marked = Patch(table.marks.map { Patch.Change(at: $0.place, "-") }, of: input.count).applied(
+            to: input)
         guard marked.count == input.count else { return "marks: \(marked.count) bytes of \(input.count)" }
-        guard table.marks.allSatisfy({ $0.kind != .integrity || table.occurrences.indices.contains($0.link) }) else {
+        guard table.marks.allSatisfy({ $0.kind != .integrity || table.occurrences.indices.contains($0.link) })
+        else {
             return "a mark of no link"
         }
         _ = table.occurrences.map { table.reference($0, in: input.span) }
@@ -57,6 +61,7 @@ func patched(
     let patch = Patch(source.span, table, replacement: replacement)
     let output = patch.applied(to: source)
     let part = output.count / 3..<output.count * 2 / 3
-    precondition(patch.part(part) { Array(source[$0]) } == Array(output[part]), "a part differs from the whole")
+    precondition(
+        patch.part(part) { Array(source[$0]) } == Array(output[part]), "a part differs from the whole")
     return output
 }

@@ -7,7 +7,8 @@ protocol Target {
     var pieces: [String] { get }
     /// What is changed, made of a file of the corpus.
     func seed(_ body: [UInt8]) -> [UInt8]
-    /// What is wrong with how the input was read: the property, a colon, and the particulars. Nil when nothing is.
+    /// What is wrong with how the input was read: the property, a colon, and the particulars. Nil when
+    /// nothing is.
     func fault(_ input: [UInt8]) -> String?
 }
 
@@ -20,7 +21,8 @@ enum Targets {
         MarkupTarget.all
             + [
                 TableTarget(), AddressTarget(), JSONTarget(), RobotsTarget(), FieldsTarget(), RangeTarget(),
-                RequestTarget(), HelloTarget(), BundlesTarget(), ArchiveTarget(), PagePartsTarget(), SearchTarget(),
+                RequestTarget(), HelloTarget(), BundlesTarget(), ArchiveTarget(), PagePartsTarget(),
+                SearchTarget(),
             ]
             as [any Target]
     }

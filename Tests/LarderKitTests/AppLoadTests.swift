@@ -13,7 +13,9 @@ import Testing
     private let origin: TestOrigin
     private let larder: Larder
 
-    private static let md5 = ["a": "0cc175b9c0f1b6a831c399e269772661", "b": "92eb5ffee6ae2fec3ad71c777531578f"]
+    private static let md5 = [
+        "a": "0cc175b9c0f1b6a831c399e269772661", "b": "92eb5ffee6ae2fec3ad71c777531578f",
+    ]
 
     init() throws {
         scratch = try TemporaryFolder()
@@ -26,7 +28,9 @@ import Testing
         origin.on("/a", tag.map { answer.validated(entityTag: $0) } ?? answer)
     }
 
-    private func load(_ policy: CachePolicy?, _ options: LoadOptions = LoadOptions()) async throws -> LoadReport {
+    private func load(_ policy: CachePolicy?, _ options: LoadOptions = LoadOptions()) async throws
+        -> LoadReport
+    {
         try await larder.load(origin.url("/a"), policy: policy, options: options)
     }
 
@@ -103,7 +107,9 @@ import Testing
     }
 
     @Test func `nothing held, and nobody to ask, is an error that says so`() async throws {
-        await #expect(throws: LarderError(.machine, Self.unheld(origin.url("/a")))) { try await load(.offline) }
+        await #expect(throws: LarderError(.machine, Self.unheld(origin.url("/a")))) {
+            try await load(.offline)
+        }
         #expect(origin.requests.isEmpty)
         #expect(!larder.folder.exists)
         serve("x", "no-store")
@@ -153,7 +159,9 @@ import Testing
         origin.on("/lib.js", .page("<h1>Log in</h1>").adding("Cache-Control", "max-age=600"))
         let portal = try await larder.load(origin.url("/lib.js"))
         #expect(portal.notStored != nil)
-        await #expect(throws: LarderError.self) { try await larder.load(origin.url("/lib.js"), policy: .offline) }
+        await #expect(throws: LarderError.self) {
+            try await larder.load(origin.url("/lib.js"), policy: .offline)
+        }
     }
 
     // MARK: - Bundles
@@ -178,7 +186,8 @@ import Testing
         await #expect(throws: LarderError.self) { try await bundle("none") }
     }
 
-    @Test func `a bundle that does not verify is refused, both digests are named, and the old one stays`() async throws
+    @Test func `a bundle that does not verify is refused, both digests are named, and the old one stays`()
+        async throws
     {
         serveBundle("a")
         _ = try await bundle("a")
@@ -235,12 +244,15 @@ import Testing
 
     // MARK: - What an app brings, edits and removes
 
-    @Test func `what an app brings itself is held, for as long as it says, until it is removed`() async throws {
-        var own = WebResponse(url: origin.url("/a"), fields: ["Content-Type": "text/plain"], body: Array("own".utf8))
+    @Test func `what an app brings itself is held, for as long as it says, until it is removed`() async throws
+    {
+        var own = WebResponse(
+            url: origin.url("/a"), fields: ["Content-Type": "text/plain"], body: Array("own".utf8))
         own.lifetime = .seconds(600)
         try await larder.store(own)
         let held = try await load(.protocol)
-        #expect(Self.text(held) == "own" && held.source == .held && held.response["content-type"] == "text/plain")
+        #expect(
+            Self.text(held) == "own" && held.source == .held && held.response["content-type"] == "text/plain")
         own.lifetime = .zero
         own.body = Array("newer".utf8)
         try await larder.store(own)
@@ -303,7 +315,8 @@ import Testing
         options.willStore = { $0.url.hasSuffix("/small.png") ? nil : $0 }
         options.policy = .reload
         let second = try await larder.prefetch([origin.url("/")], options: options)
-        #expect(second.missing.contains { $0.url == origin.url("/small.png") && $0.reason.contains("willStore") })
+        #expect(
+            second.missing.contains { $0.url == origin.url("/small.png") && $0.reason.contains("willStore") })
     }
 
     @Test func `a bundle cannot be edited out of its digest`() async throws {

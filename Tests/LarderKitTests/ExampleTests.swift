@@ -3,7 +3,8 @@ import LarderKit
 import TestOrigin
 import Testing
 
-/// The Swift examples of the README and of the catalogue, as they stand there, with a site and folders of the test's.
+/// The Swift examples of the README and of the catalogue, as they stand there, with a site and folders of the
+/// test's.
 @Suite struct ExampleTests {
     private let folder: TemporaryFolder
     private let origin: TestOrigin
@@ -11,10 +12,13 @@ import Testing
     init() throws {
         folder = try TemporaryFolder()
         origin = try TestOrigin()
-        for path in ["/", "/docs/"] { origin.on(path, .page("<title>Home</title><script src=/a.js></script>")) }
+        for path in ["/", "/docs/"] {
+            origin.on(path, .page("<title>Home</title><script src=/a.js></script>"))
+        }
         origin.on("/a.js", .file("a", type: "text/javascript"))
         try folder.write(
-            "{\"bundles\": [{\"url\": \"/a.js\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}", to: "site.json")
+            "{\"bundles\": [{\"url\": \"/a.js\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}",
+            to: "site.json")
     }
 
     @Test func `every example runs`() async throws {
@@ -32,6 +36,12 @@ import Testing
         let service = try larder.serve(port: 0)
         print(service.address, service.address(of: origin.url("/")) ?? "")
         service.stop()
+
+        try larder.setPortalPassword("correct horse battery staple")
+        var options = ServeOptions()
+        options.address = "*"
+        #expect(options.address != nil)
+        #expect(try larder.forgetPortalPassword())
     }
 
     private func preloading(_ larder: Larder) async throws {
@@ -61,7 +71,8 @@ import Testing
         print(stored.notStored ?? "held from now on")
 
         var own = WebResponse(
-            url: origin.url("/own.json"), fields: ["Content-Type": "application/json"], body: Array("{}".utf8))
+            url: origin.url("/own.json"), fields: ["Content-Type": "application/json"], body: Array("{}".utf8)
+        )
         own.lifetime = .seconds(600)
         try await larder.store(own)
         let wasHeld = try await larder.remove(url: origin.url("/own.json"))
@@ -79,7 +90,9 @@ import Testing
 
         var watched = PrefetchOptions()
         watched.progress = { now in
-            print(now.pages.done, now.pages.queued, now.bytesPerSecond, now.remaining.map { "\($0)" } ?? "unknown")
+            print(
+                now.pages.done, now.pages.queued, now.bytesPerSecond,
+                now.remaining.map { "\($0)" } ?? "unknown")
         }
         _ = try await larder.prefetch([origin.url("/")], options: watched)
     }
@@ -115,7 +128,8 @@ import Testing
     private static let root = #filePath.split(separator: "/").dropLast(3).reduce(into: "") { $0 += "/" + $1 }
     private static let pages =
         ["README.md"]
-        + ["LarderKit", "Preloading", "Apps", "Prefetching", "Serving", "Checking", "Keeping", "Automating"].map {
+        + ["LarderKit", "Preloading", "Apps", "Prefetching", "Serving", "Checking", "Keeping", "Automating"]
+        .map {
             "Sources/LarderKit/LarderKit.docc/\($0).md"
         }
 
@@ -123,7 +137,8 @@ import Testing
     private static let stands = [
         ("origin.url(\"/a.js\")", "\"https://example.com/a.js\""),
         ("origin.url(\"/own.json\")", "\"https://example.com/own.json\""),
-        ("origin.url(\"/docs/\")", "\"https://example.com/docs/\""), ("origin.url(\"/\")", "\"https://example.com/\""),
+        ("origin.url(\"/docs/\")", "\"https://example.com/docs/\""),
+        ("origin.url(\"/\")", "\"https://example.com/\""),
         ("folder.file(\"site.json\")", "\"site.json\""), ("folder.file(\"larder\")", "\"/var/lib/larder\""),
     ]
 
@@ -137,7 +152,8 @@ import Testing
                 isSwift = line == "```swift"
             } else if isSwift {
                 // Ports are the reader's own.
-                #expect(known.contains(Self.trimmed(line).replacing("port: 8080", with: "port: 0")), "\(line)")
+                #expect(
+                    known.contains(Self.trimmed(line).replacing("port: 8080", with: "port: 0")), "\(line)")
             }
         }
     }

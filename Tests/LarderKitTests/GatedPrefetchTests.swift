@@ -3,7 +3,9 @@ import TestOrigin
 import Testing
 
 @Suite struct GatedPrefetchTests {
-    @Test func `a visit whose required bundles do not verify is not served, and the last good one is`() async throws {
+    @Test func `a visit whose required bundles do not verify is not served, and the last good one is`()
+        async throws
+    {
         let origin = try TestOrigin()
         let scratch = try TemporaryFolder()
         let larder = Larder(at: scratch.path + "/store")
@@ -37,7 +39,8 @@ import Testing
         #expect(try await larder.status().sites[0].published == mended.visit)
     }
 
-    @Test func `the portal tells what a check found of a bundle, for as long as it is the same`() async throws {
+    @Test func `the portal tells what a check found of a bundle, for as long as it is the same`() async throws
+    {
         let origin = try TestOrigin()
         let scratch = try TemporaryFolder()
         let larder = Larder(at: scratch.path + "/store")

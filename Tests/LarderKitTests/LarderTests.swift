@@ -37,13 +37,16 @@ import Web
         await #expect(throws: LarderError.self) { try await service.visit(origin.url("/three")) }
     }
 
-    @Test func `the search page of a manual is shown with whatever query, and none of them is a miss`() async throws {
+    @Test func `the search page of a manual is shown with whatever query, and none of them is a miss`()
+        async throws
+    {
         origin.on(
             "/",
             .page("<form action=search.html><input name=q></form><a href=search.html?q=jam>jam</a>"))
         origin.on("/search.html", .page("<script src=/_static/searchtools.js></script><div id=results>"))
         origin.on(
-            "/_static/searchtools.js", .file("show(new URLSearchParams(location.search))", type: "text/javascript"))
+            "/_static/searchtools.js",
+            .file("show(new URLSearchParams(location.search))", type: "text/javascript"))
         _ = try await larder.prefetch([origin.url("/")])
         origin.stop()
         let service = try larder.serve(port: 0)
@@ -97,8 +100,9 @@ import Web
         ("10.0.0.1", "https://10.0.0.1/"),
         ("[::1]:3000", "http://[::1]:3000/"),
     ])
-    func `an address without a scheme is taken for https, or http on this machine`(given: String, taken: String) throws
-    {
+    func `an address without a scheme is taken for https, or http on this machine`(
+        given: String, taken: String
+    ) throws {
         #expect(try WebURL.start(given).href == taken)
     }
 
@@ -172,7 +176,8 @@ import Web
 
     @Test func `a relative URL in a file's manifest asks for a base`() async throws {
         let manifest = try folder.write(
-            "{\"bundles\": [{\"url\": \"/a.js\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}", to: "m.json")
+            "{\"bundles\": [{\"url\": \"/a.js\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}",
+            to: "m.json")
         let error = await #expect(throws: LarderError.self) { try await larder.check(manifest) }
         #expect(error?.kind == .input)
         #expect(error?.description.hasSuffix("\"/a.js\" is relative: say to what") == true)

@@ -4,7 +4,9 @@ import TestOrigin
 import Testing
 
 @Suite struct MissedTests {
-    @Test func `what was looked for and not held is fetched at the next prefetch, and then forgotten`() async throws {
+    @Test func `what was looked for and not held is fetched at the next prefetch, and then forgotten`()
+        async throws
+    {
         let origin = try TestOrigin()
         let scratch = try TemporaryFolder()
         let larder = Larder(at: scratch.path + "/store")
@@ -31,7 +33,8 @@ import Testing
         origin.on("/", .page("front"))
         _ = try await larder.prefetch([origin.url("/")])
         let noted = Miss(
-            href: "http://nowhere.invalid/a.png", referrer: origin.url("/"), isPage: false, from: .fromThisMachine,
+            href: "http://nowhere.invalid/a.png", referrer: origin.url("/"), isPage: false,
+            from: .fromThisMachine,
             first: 1, last: 1)
         try NoteBook(StoreFolder(larder.path)).note(misses: [noted])
         let report = try await larder.prefetch([origin.url("/")])

@@ -26,7 +26,8 @@ import Testing
     }
 
     @Test func `robots holds the look back too, and a site that is not there gives nothing`() async throws {
-        origin.on("/robots.txt", .file("User-agent: larder\nDisallow: /a\nCrawl-delay: 2", type: "text/plain"))
+        origin.on(
+            "/robots.txt", .file("User-agent: larder\nDisallow: /a\nCrawl-delay: 2", type: "text/plain"))
         origin.on("/", .page("<a href=/a>a</a><a href=/b>b</a>"))
         origin.on("/b", .page("b"))
         let report = try await Larder(at: scratch.path).plan([origin.url("/")])

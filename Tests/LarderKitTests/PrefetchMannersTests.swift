@@ -18,7 +18,9 @@ import Testing
         origin.on("/dot.png", .file([1], type: "image/png"))
     }
 
-    private func prefetch(_ configure: (inout PrefetchOptions) -> Void = { _ in }) async throws -> PrefetchReport {
+    private func prefetch(_ configure: (inout PrefetchOptions) -> Void = { _ in }) async throws
+        -> PrefetchReport
+    {
         var options = PrefetchOptions()
         configure(&options)
         return try await larder.prefetch([origin.url("/")], options: options)
@@ -36,7 +38,8 @@ import Testing
         #expect(try await larder.explain(origin.url("/")).sites[0].isPageFollowed)
     }
 
-    @Test func `of single links explain looks at each, and an update keeps to what the prefetch was told`() async throws
+    @Test func `of single links explain looks at each, and an update keeps to what the prefetch was told`()
+        async throws
     {
         origin.on("/", .page("<a href=/a>a</a>"))
         let first = try await prefetch { $0.plan.nofollow = .links }
@@ -48,7 +51,8 @@ import Testing
         #expect(origin.requests(to: "/b").isEmpty)
     }
 
-    @Test func `who ignores robots.txt ignores nofollow, unless it is asked for, and the report says so`() async throws
+    @Test func `who ignores robots.txt ignores nofollow, unless it is asked for, and the report says so`()
+        async throws
     {
         let ignoring = try await prefetch { $0.plan.robots = .ignore }
         #expect(ignoring.pages == 3)

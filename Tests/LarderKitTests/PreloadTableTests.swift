@@ -7,8 +7,8 @@ import Web
 
 @testable import LarderKit
 
-/// What becomes of a manifest's bundles, whatever form it has, whatever has happened since, and whoever fetches; with the
-/// requests that the origin got.
+/// What becomes of a manifest's bundles, whatever form it has, whatever has happened since, and whoever
+/// fetches; with the requests that the origin got.
 @Suite(.serialized) struct PreloadTableTests {
     private let scratch: TemporaryFolder
     private let origin: TestOrigin
@@ -75,8 +75,11 @@ import Web
         origin.on("/SUMS", .file(list, type: "text/plain"))
         try scratch.write(list, to: "SUMS")
         let ours = sums.map { "{\"url\": \"/js/\($0).js\", \"md5\": \"\($1)\"}" }.joined(separator: ",")
-        origin.on("/site.json", .file("{\"start\": [\"/\"], \"bundles\": [\(ours)]}", type: "application/json"))
-        let weex = sums.map { "{\"page\": \"\($0)\", \"h5\": \"\", \"js\": \"js/\($0).js\", \"md5\": \"\($1)\"}" }
+        origin.on(
+            "/site.json", .file("{\"start\": [\"/\"], \"bundles\": [\(ours)]}", type: "application/json"))
+        let weex = sums.map {
+            "{\"page\": \"\($0)\", \"h5\": \"\", \"js\": \"js/\($0).js\", \"md5\": \"\($1)\"}"
+        }
         let md5 = sums.map(\.1).first ?? ""
         origin.on(
             "/weex",
@@ -137,8 +140,10 @@ import Web
         return bytes == Array(Self.body(text).utf8) ? text : "?"
     }
 
-    /// What a server says of it, as soon as that is the text, and else when it has had time enough to see what is new.
-    private func served(_ name: String, _ text: String, by service: MirrorService) async throws -> RawResponse {
+    /// What a server says of it, as soon as that is the text, and else when it has had time enough to see
+    /// what is new.
+    private func served(_ name: String, _ text: String, by service: MirrorService) async throws -> RawResponse
+    {
         let address = try #require(service.address(of: origin.url("/js/\(name).js")).flatMap { WebURL($0) })
         let deadline = ContinuousClock.now + .seconds(5)
         while true {
@@ -184,7 +189,8 @@ import Web
     }
 
     @Test(arguments: Row.all)
-    func `what differs is asked for, what does not is not, and readers see a whole set`(row: Row) async throws {
+    func `what differs is asked for, what does not is not, and readers see a whole set`(row: Row) async throws
+    {
         let first = try await run([.preload, .serve].contains(row.verb) ? .preload : .prefetch, row.form)
         #expect(first == .served)
         #expect(try shown("one") == "a" && shown("two") == "b")

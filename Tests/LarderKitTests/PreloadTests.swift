@@ -137,7 +137,9 @@ import Testing
         #expect(try shown() == ["a", "b"])
         // Nothing is served that is not held.
         let empty = Larder(at: scratch.file("empty"))
-        if let report = try? await empty.preload(manifest) { #expect(report.visit == nil && !report.isServed) }
+        if let report = try? await empty.preload(manifest) {
+            #expect(report.visit == nil && !report.isServed)
+        }
     }
 
     @Test func `damage that somebody found is mended, and what is lost is fetched`() async throws {
@@ -193,7 +195,9 @@ import Testing
                 c = "/images/rooted.png", d = "\(origin.url("/api/list.json"))", e = "/api/more.json?page=1";
             """
         origin.on("/one.js", .file(script, type: "text/javascript"))
-        origin.on("/current", .file("{\"url\": \"one.js\", \"md5\": \"\(md5(of: script))\"}", type: "application/json"))
+        origin.on(
+            "/current",
+            .file("{\"url\": \"one.js\", \"md5\": \"\(md5(of: script))\"}", type: "application/json"))
         for name in ["absolute", "relative", "rooted"] {
             origin.on("/images/\(name).png", .file("p", type: "image/png"))
         }
@@ -208,7 +212,8 @@ import Testing
         #expect((second.outcome, second.fetched) == (.changed, 0))
         #expect(
             Set(origin.requests.dropFirst(2).map(\.target)) == [
-                "/current", "/images/absolute.png", "/images/relative.png", "/images/rooted.png", "/api/list.json",
+                "/current", "/images/absolute.png", "/images/relative.png", "/images/rooted.png",
+                "/api/list.json",
                 "/api/more.json?page=1",
             ])
         #expect(second.requisites == 5)
@@ -261,7 +266,9 @@ import Testing
     @Test func `what nobody vouches for is asked about each time, and confirmed`() async throws {
         origin.on(
             "/current",
-            .file("{\"files\": {\"main.js\": \"/one.js\"}, \"entrypoints\": [\"one.js\"]}", type: "application/json"))
+            .file(
+                "{\"files\": {\"main.js\": \"/one.js\"}, \"entrypoints\": [\"one.js\"]}",
+                type: "application/json"))
         origin.on("/one.js", OriginAnswer.file("a", type: "text/javascript").validated(entityTag: "\"1\""))
         #expect(try await larder.preload(manifest).outcome == .changed)
         let again = try await larder.preload(manifest)

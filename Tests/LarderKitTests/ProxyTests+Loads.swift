@@ -34,10 +34,13 @@ extension ProxyTests {
         origin.hold("/a")
         try proxying { (first, service) throws in
             let clients = try [first] + (0..<9).map { _ in try RawClient(port: port(service)) }
-            for client in clients { try client.send("GET \(origin.url("/a")) HTTP/1.1\r\nHost: \(host)\r\n\r\n") }
+            for client in clients {
+                try client.send("GET \(origin.url("/a")) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+            }
             // Those that came before this one wait by now: one thread takes them in their order.
             #expect(
-                try RawClient(port: port(service)).get("/larder-ca.pem", host: "127.0.0.1:\(port(service))").status
+                try RawClient(port: port(service)).get("/larder-ca.pem", host: "127.0.0.1:\(port(service))")
+                    .status
                     == 200)
             #expect(origin.waitForRequests(1, to: "/a"))
             origin.release("/a")
@@ -51,7 +54,9 @@ extension ProxyTests {
         origin.hold("/a")
         try proxying { (first, service) throws in
             let clients = try [first] + (0..<2).map { _ in try RawClient(port: port(service)) }
-            for client in clients { try client.send("GET \(origin.url("/a")) HTTP/1.1\r\nHost: \(host)\r\n\r\n") }
+            for client in clients {
+                try client.send("GET \(origin.url("/a")) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+            }
             #expect(origin.waitForRequests(1, to: "/a"))
             origin.release("/a")
             for client in clients { #expect(try client.response().text == "jam") }
@@ -59,7 +64,8 @@ extension ProxyTests {
         }
     }
 
-    /// RFC 9111, section 4.4: what was asked for before a change, and came after it, is from before it for all anybody knows.
+    /// RFC 9111, section 4.4: what was asked for before a change, and came after it, is from before it for
+    /// all anybody knows.
     @Test(arguments: ["PUT", "DELETE", "PATCH", "POST"])
     func `a change makes what is held stale, and what is on its way`(method: String) throws {
         origin.on("/a") { request in
@@ -69,7 +75,8 @@ extension ProxyTests {
         }
         try proxying { (client, service) throws in
             let other = try RawClient(port: port(service))
-            let change = "\(method) \(origin.url("/a")) HTTP/1.1\r\nHost: \(host)\r\nContent-Length: 1\r\n\r\nx"
+            let change =
+                "\(method) \(origin.url("/a")) HTTP/1.1\r\nHost: \(host)\r\nContent-Length: 1\r\n\r\nx"
             func asked() -> Int { origin.requests.count { $0.method == "GET" } }
             #expect(try client.get(origin.url("/a"), host: host).text == "old")
             #expect(try client.get(origin.url("/a"), host: host).text == "old")
@@ -79,7 +86,8 @@ extension ProxyTests {
             // Held, and not given: it is asked for anew. That one is under way when the next change is made.
             origin.on("/a") { request in
                 request.method == "GET"
-                    ? .file("old", type: "text/plain").adding("Cache-Control", "max-age=60").delayed(.milliseconds(300))
+                    ? .file("old", type: "text/plain").adding("Cache-Control", "max-age=60").delayed(
+                        .milliseconds(300))
                     : .file("done", type: "text/plain")
             }
             try other.send("GET \(origin.url("/a")) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
@@ -119,7 +127,9 @@ extension ProxyTests {
             #expect(name.hasPrefix("1.1 larder-"))
             #expect(said.fields.filter { $0.0 == "Via" }.map(\.1) == ["1.0 fred", name])
             #expect(answer.fields.filter { $0.0 == "Via" }.map(\.1) == ["1.1 upstream", name])
-            #expect(try client.get(origin.url("/a"), host: host, fields: [("Via", "1.0 fred, \(name)")]).status == 508)
+            #expect(
+                try client.get(origin.url("/a"), host: host, fields: [("Via", "1.0 fred, \(name)")]).status
+                    == 508)
             #expect(origin.requests.count == 1)
         }
     }

@@ -33,7 +33,9 @@ extension ProxyTests {
             let port = "\(try #require(service.proxyPort))"
             let python = try ChildProcess("/usr/bin/env", ["python3", "-c", script, port, authority])
             let ending = python.wait()
-            #expect(ending.output == "TLSv1.2 False True http/1.1\nTLSv1.3 False True http/1.1\n", "\(ending.errors)")
+            #expect(
+                ending.output == "TLSv1.2 False True http/1.1\nTLSv1.3 False True http/1.1\n",
+                "\(ending.errors)")
         }
     }
 
@@ -66,7 +68,8 @@ extension ProxyTests {
                 name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
             guard text("/proc/self/task/\(name)/comm") == "larder-relay\n" else { continue }
-            time += text("/proc/self/task/\(name)/schedstat").split(separator: " ").first.flatMap { Int($0) } ?? 0
+            time +=
+                text("/proc/self/task/\(name)/schedstat").split(separator: " ").first.flatMap { Int($0) } ?? 0
         }
         return time
     }

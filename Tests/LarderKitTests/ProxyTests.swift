@@ -40,7 +40,8 @@ import Testing
     }
 
     @Test func `bodies and fields go out as they came, in a tunnel too`() throws {
-        let page = "<base href=http://elsewhere.test/><link rel=stylesheet href=\"http://elsewhere.test/a.css\">"
+        let page =
+            "<base href=http://elsewhere.test/><link rel=stylesheet href=\"http://elsewhere.test/a.css\">"
         origin.on(
             "/page",
             .page(page).adding("Content-Security-Policy", "default-src 'self'").adding("X-Own", "as it is")
@@ -67,7 +68,8 @@ import Testing
             let fields = [
                 ("User-Agent", "jam/1"), ("Cookie", "a=b"), ("Authorization", "Bearer x"),
                 ("Proxy-Connection", "close"),
-                ("Connection", "keep-alive, X-Hop"), ("X-Hop", "1"), ("X-End", "2"), ("Proxy-Authorization", "Basic x"),
+                ("Connection", "keep-alive, X-Hop"), ("X-Hop", "1"), ("X-End", "2"),
+                ("Proxy-Authorization", "Basic x"),
             ]
             _ = try client.get(origin.url("/a"), host: host, fields: fields)
             let asked = try #require(origin.requests.last)
@@ -83,6 +85,17 @@ import Testing
             #expect(origin.requests.last?["User-Agent"] == nil)
             #expect(origin.requests.last?["Accept"] == nil)
             #expect(origin.requests.last?["Accept-Encoding"] == "identity")
+        }
+    }
+
+    @Test func `what a server can do is asked of it, and of the proxy where it is asked itself`() throws {
+        origin.on("*", OriginAnswer(status: 204, fields: [("Allow", "GET, JAM")]))
+        try proxying { (client, _) throws in
+            #expect(try client.get("*", method: "OPTIONS", host: host)["Allow"]?.contains("CONNECT") == true)
+            #expect(try client.get("http://\(host)", method: "OPTIONS", host: host)["Allow"] == "GET, JAM")
+            try connected(client)
+            #expect(try client.get("*", method: "OPTIONS", host: host)["Allow"] == "GET, JAM")
+            #expect(origin.requests.map(\.target) == ["*", "*"])
         }
     }
 
@@ -102,7 +115,10 @@ import Testing
         ("CONNECT http://127.0.0.1:443/ HTTP/1.1\r\nHost: 127.0.0.1:443\r\n\r\n", 400),
         ("CONNECT [::1]:99999 HTTP/1.1\r\nHost: [::1]\r\n\r\n", 400),
         ("CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\nContent-Length: 3\r\n\r\nabc", 400),
-        ("CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        (
+            "CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            400
+        ),
         ("GET /a HTTP/1.1\r\nHost: a.test\r\n\r\n", 400),
         ("GET ftp://a.test/a HTTP/1.1\r\nHost: a.test\r\n\r\n", 400),
         ("GET http://user:pass@a.test/a HTTP/1.1\r\nHost: a.test\r\n\r\n", 400),
@@ -114,7 +130,9 @@ import Testing
         ("POST http://a.test/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 400),
         ("POST http://a.test/ HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\na", 400),
     ])
-    func `what could be meant in two ways, or leads where nobody should, is refused`(request: String, status: Int)
+    func `what could be meant in two ways, or leads where nobody should, is refused`(
+        request: String, status: Int
+    )
         throws
     {
         try proxying { (client, _) throws in
@@ -155,7 +173,9 @@ import Testing
     }
 
     @Test func `what has no end goes out as it comes, and ends with its client`() throws {
-        origin.on("/events", .endless("data: jam\n\n", type: "text/event-stream").dripping(11, every: .milliseconds(5)))
+        origin.on(
+            "/events",
+            .endless("data: jam\n\n", type: "text/event-stream").dripping(11, every: .milliseconds(5)))
         try proxying { (client, _) throws in
             try client.send("GET \(origin.url("/events")) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
             let head = try client.response(toHead: true)
@@ -166,7 +186,8 @@ import Testing
 
     @Test func `what is cut off on the way does not look whole`() throws {
         origin.on(
-            "/cut", .file([UInt8](repeating: 7, count: 600_000), type: "application/x-jam").truncated(after: 400_000))
+            "/cut",
+            .file([UInt8](repeating: 7, count: 600_000), type: "application/x-jam").truncated(after: 400_000))
         try proxying { (client, _) throws in
             try client.send("GET \(origin.url("/cut")) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
             let whole = try? client.response()
@@ -197,7 +218,8 @@ import Testing
             [UInt8](repeating: UInt8(ascii: "a") + UInt8(number), count: number == 2 ? 900 : 700_000)
         }
         for (number, body) in bodies.enumerated() {
-            origin.on("/\(number)", .file(body, type: "application/x-jam").adding("Cache-Control", "max-age=60"))
+            origin.on(
+                "/\(number)", .file(body, type: "application/x-jam").adding("Cache-Control", "max-age=60"))
         }
         for policy in [CachePolicy.protocol, .protocol, .offline] {
             try proxying(policy) { (client, service) throws in
@@ -212,7 +234,8 @@ import Testing
 
     /// To a program `v=1.3` is another thing than `v=1.2`; only a clock's reading is nothing.
     @Test(arguments: [
-        ("/a?v=1.2", "/a?v=1.3", false), ("/a?t=1", "/a?t=2", false), ("/a?5", "/a?6", false), ("/a", "/a/", false),
+        ("/a?v=1.2", "/a?v=1.3", false), ("/a?t=1", "/a?t=2", false), ("/a?5", "/a?6", false),
+        ("/a", "/a/", false),
         ("/a?b=1", "/a?b=1&utm_source=x", false), ("/a?b=1&c=2", "/a?c=2&b=1", false),
         ("/a?_=1700000000000", "/a?_=1700000000999", true), ("/a?1700000000", "/a?1700009999", true),
         ("/a?cb=0.8371625341", "/a?cb=0.1928374655", true), ("/a?v=1700000000", "/a?v=1700000001", true),
@@ -241,7 +264,10 @@ import Testing
         }
     }
 
-    @Test func `a page does not get at another network by a held copy, a name that moved or another protocol`() throws {
+    @Test
+    func `a page does not get at another network by a held copy, a name that moved or another protocol`()
+        throws
+    {
         origin.on("/a", .page("a").adding("Cache-Control", "max-age=60"))
         origin.on("/ws", .raw(Array("HTTP/1.1 101 Switching Protocols\r\nUpgrade: jam\r\n\r\n".utf8)))
         try proxying { (client, _) throws in
@@ -295,7 +321,9 @@ import Testing
             let fields = [
                 ("Connection", "Upgrade, HTTP2-Settings"), ("Upgrade", "h2c"), ("HTTP2-Settings", "AAMAAABk"),
             ]
-            for _ in 0..<2 { #expect(try client.get(origin.url("/a"), host: host, fields: fields).text == "a") }
+            for _ in 0..<2 {
+                #expect(try client.get(origin.url("/a"), host: host, fields: fields).text == "a")
+            }
             #expect(origin.requests.count == 1)
             #expect(service.traffic?.kept == 1)
         }
@@ -312,7 +340,8 @@ import Testing
                 #expect(try client.get("/passes.json", host: own, fields: fields).status == 403)
             }
             // Some other name may be made to lead here.
-            #expect(try client.get("/passes.json", host: "rebound.test:\(service.proxyPort ?? 0)").status == 400)
+            #expect(
+                try client.get("/passes.json", host: "rebound.test:\(service.proxyPort ?? 0)").status == 400)
         }
     }
 
@@ -336,12 +365,16 @@ import Testing
         let found = try portal.get("/-/proxy?q=plum", host: own).text
         #expect(!found.contains("jam<") && found.contains("plum<"))
         #expect(try portal.get("/-/proxy?live=1", host: own).text.contains("http-equiv=\"refresh\""))
-        let fields = [("Sec-Fetch-Site", "same-site"), ("Origin", "http://evil-test.localhost:\(service.port)")]
+        let fields = [
+            ("Sec-Fetch-Site", "same-site"), ("Origin", "http://evil-test.localhost:\(service.port)"),
+        ]
         #expect(try portal.get("/-/proxy?format=json", host: own, fields: fields).status == 403)
 
         let alone = try larder.serve(port: 0)
         defer { alone.stop() }
-        #expect(try RawClient(port: Int(alone.port)).get("/-/proxy", host: "localhost:\(alone.port)").status == 404)
+        #expect(
+            try RawClient(port: Int(alone.port)).get("/-/proxy", host: "localhost:\(alone.port)").status
+                == 404)
     }
 
     @Test func `a page of another host does not get at this machine by the proxy`() throws {
@@ -354,9 +387,13 @@ import Testing
         }
     }
 
-    @Test func `what is spoken in another way than HTTP passes, or is refused where nobody is asked`() throws {
+    @Test func `what is spoken in another way than HTTP passes, or is refused where nobody is asked`() throws
+    {
         origin.on(
-            "/ws", .raw(Array("HTTP/1.1 101 Switching Protocols\r\nUpgrade: jam\r\nConnection: Upgrade\r\n\r\nhi".utf8))
+            "/ws",
+            .raw(
+                Array(
+                    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: jam\r\nConnection: Upgrade\r\n\r\nhi".utf8))
         )
         let fields = [("Connection", "Upgrade"), ("Upgrade", "jam")]
         try proxying { (client, _) throws in
@@ -371,7 +408,9 @@ import Testing
         }
     }
 
-    @Test func `what is asked for in a tunnel that is left untouched is between the client and its host`() throws {
+    @Test func `what is asked for in a tunnel that is left untouched is between the client and its host`()
+        throws
+    {
         origin.on("/a", .page("a"))
         try proxying(.protocol, untouched: ["127.0.0.1"]) { (client, service) throws in
             try connected(client)

@@ -24,7 +24,8 @@ import Testing
         origin.on("/", .page("<link rel=stylesheet href=/style.css>" + links))
         origin.on("/style.css", .file("a { background: url(/dot.png) }", type: "text/css"))
         origin.on("/dot.png", .file([UInt8](repeating: 9, count: 300), type: "image/png"))
-        origin.on("/large.bin", .file([UInt8](repeating: 5, count: 1_500_000), type: "application/octet-stream"))
+        origin.on(
+            "/large.bin", .file([UInt8](repeating: 5, count: 1_500_000), type: "application/octet-stream"))
         origin.on("/old", .redirect(to: "/p/1"))
         stock("first")
         _ = try await larder.prefetch([origin.url("/")])
@@ -47,7 +48,8 @@ import Testing
     }
 
     enum Damage: String, CaseIterable, Sendable {
-        case magicGone, headerGone, headerRandom, applicationGone, firstPageGone, indexPage, urlPage, responsePage,
+        case magicGone, headerGone, headerRandom, applicationGone, firstPageGone, indexPage, urlPage,
+            responsePage,
             bodyPage, contentPage, schemaOverwritten, emptied, cutInTheFirstPage, cutBehindIt, cutInTheMiddle,
             cutAtTheEnd, zerosInTheMiddle, randomPages, allRandom, text, removed, withoutLog
     }
@@ -57,7 +59,9 @@ import Testing
     private func rootPage(_ name: String) throws -> Int {
         var page = 0
         try Connection(folder.database, access: .readOnly)
-            .prepare("SELECT rootpage FROM sqlite_schema WHERE name = '\(name)'").each { page = Int($0.integer(0)) }
+            .prepare("SELECT rootpage FROM sqlite_schema WHERE name = '\(name)'").each {
+                page = Int($0.integer(0))
+            }
         return page - 1
     }
 
@@ -117,7 +121,9 @@ import Testing
     private func shown() throws -> [String: String] {
         let reader = try StoreReader(folder)
         var shown: [String: String] = [:]
-        for path in ["/", "/style.css", "/dot.png", "/large.bin", "/old"] + (1...Self.pages).map({ "/p/\($0)" }) {
+        for path in ["/", "/style.css", "/dot.png", "/large.bin", "/old"]
+            + (1...Self.pages).map({ "/p/\($0)" })
+        {
             guard let response = try reader.response(for: origin.url(path)) else { continue }
             let content = try response.body.flatMap(reader.content)
             shown[path] = "\(response.status) " + (try content?.measure().sha256.hex ?? "")
@@ -142,7 +148,9 @@ import Testing
         let report = try await larder.inspect(repair: true)
         #expect(try await larder.inspect().isSound)
         let after = try shown()
-        print("\(damage): \(after.count) of \(before.count) addresses, \(report.rebuilt?.addresses ?? 0) rebuilt")
+        print(
+            "\(damage): \(after.count) of \(before.count) addresses, \(report.rebuilt?.addresses ?? 0) rebuilt"
+        )
         if damage == .withoutLog {
             #expect(after.count == before.count)
         } else {

@@ -16,7 +16,9 @@ import Testing
         larder = Larder(at: scratch.file("store"))
         origin.on(
             "/",
-            .page("<script src=/lib.js></script><a href=/1>1</a><a href=/2>2</a><a href=/3>3</a><a href=/api/x>x</a>"))
+            .page(
+                "<script src=/lib.js></script><a href=/1>1</a><a href=/2>2</a><a href=/3>3</a><a href=/api/x>x</a>"
+            ))
         origin.on("/lib.js", .file("good", type: "text/javascript"))
         for number in 1...3 { origin.on("/\(number)", .page("page \(number)")) }
         origin.on("/api/x", .page("an answer"))
@@ -25,7 +27,9 @@ import Testing
     private func held(_ target: String) throws -> String? {
         let reader = try StoreReader(StoreFolder(larder.path))
         let body = try reader.response(for: origin.url(target))?.body
-        return try body.flatMap { try reader.content(of: $0) }.map { String(decoding: try $0.load(), as: UTF8.self) }
+        return try body.flatMap { try reader.content(of: $0) }.map {
+            String(decoding: try $0.load(), as: UTF8.self)
+        }
     }
 
     @Test func `a login page in the place of a script is refused, and what was held stays`() async throws {
@@ -50,8 +54,10 @@ import Testing
         #expect(allowed.isPublished && !allowed.hasShrunk && allowed.pages == 1)
     }
 
-    private static let login = "<title>Sign in</title><form method=post><input name=user><input type=password></form>"
-    private static let alike = "<title>Wi-Fi</title><form method=post action=/ok><button>I accept</button></form>"
+    private static let login =
+        "<title>Sign in</title><form method=post><input name=user><input type=password></form>"
+    private static let alike =
+        "<title>Wi-Fi</title><form method=post action=/ok><button>I accept</button></form>"
 
     struct Wall: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -106,7 +112,9 @@ import Testing
             ]),
         Wall(
             testDescription: "a redirect to a page",
-            pages: [("/", .redirect(to: "/en/")), ("/en/", .page("<title>Home</title><input type=password>"))]),
+            pages: [
+                ("/", .redirect(to: "/en/")), ("/en/", .page("<title>Home</title><input type=password>")),
+            ]),
         Wall(
             testDescription: "a redirect to a page whose title has such a word",
             pages: [("/", .redirect(to: "/auth/")), ("/auth/", .page("<title>Plant identification</title>"))]),

@@ -58,7 +58,9 @@ import Web
         return try await larder.check(manifest, options: options).isClean
     }
 
-    @Test func `an update asks for the manifest anew, and does not publish what does not verify`() async throws {
+    @Test func `an update asks for the manifest anew, and does not publish what does not verify`()
+        async throws
+    {
         publish("a")
         let first = try await larder.prefetch(manifest: manifest)
         #expect(first.isPublished)
@@ -101,9 +103,11 @@ import Web
     }
 
     @Test(arguments: [true, false])
-    func `where nothing can be had, a prefetch of the manifest leaves the last good set, and says from when it is`(
-        isOfURL: Bool
-    ) async throws {
+    func
+        `where nothing can be had, a prefetch of the manifest leaves the last good set, and says from when it is`(
+            isOfURL: Bool
+        ) async throws
+    {
         publish("a")
         let text = """
             {"start": ["\(origin.url("/"))"], "bundles": [{"url": "/app.js", "md5": "\(Self.md5["a"] ?? "")"}]}
@@ -179,7 +183,9 @@ import Web
     }
 
     @Test(arguments: [CachePolicy.revalidate, .protocol, .preferCache, .reload, .reloadEndToEnd])
-    func `a bundle that is held with its digest is not asked for, and one that differs is loaded`(policy: CachePolicy)
+    func `a bundle that is held with its digest is not asked for, and one that differs is loaded`(
+        policy: CachePolicy
+    )
         async throws
     {
         publish("a")
@@ -198,7 +204,8 @@ import Web
         #expect(try await isHeldVerified())
     }
 
-    @Test func `a manifest that does not say where its site starts is prefetched with its bundles alone`() async throws
+    @Test func `a manifest that does not say where its site starts is prefetched with its bundles alone`()
+        async throws
     {
         origin.on(
             "/weex",
@@ -225,7 +232,8 @@ import Web
         #expect(try await shown("/bundles/one.js") == "a")
     }
 
-    @Test func `a manifest in a file stands with the site of its base, wherever larder is run`() async throws {
+    @Test func `a manifest in a file stands with the site of its base, wherever larder is run`() async throws
+    {
         let file = try scratch.write("\(Self.md5["a"] ?? "")  app.js\n", to: "MD5SUMS")
         let report = try await larder.prefetch(manifest: file, base: origin.url("/"))
         #expect(report.site == origin.url("/") && report.isPublished)
@@ -237,7 +245,8 @@ import Web
 
     @Test func `what a prefetch was told holds for updates too`() async throws {
         origin.on(
-            "/list.xml", .file("<urlset><url><loc>\(origin.url("/lonely"))</loc></url></urlset>", type: "text/xml"))
+            "/list.xml",
+            .file("<urlset><url><loc>\(origin.url("/lonely"))</loc></url></urlset>", type: "text/xml"))
         origin.on("/lonely", .page("one"))
         var options = PrefetchOptions()
         options.plan.sitemaps = [origin.url("/list.xml")]

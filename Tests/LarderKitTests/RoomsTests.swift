@@ -8,7 +8,7 @@ import Testing
         "Web": ["CICU"],
         "Markup": ["Web", "CXML2"],
         "Digest": ["COpenSSL"],
-        "Store": ["System", "Web", "Digest", "CSQLite", "CLinux"],
+        "Store": ["System", "Web", "Digest", "Codings", "CSQLite", "CPQ", "CLinux"],
         "Codings": ["Web", "CCodings"],
         "Fetch": ["System", "Web", "Codings", "CCurl", "CLinux"],
         "Bundles": ["Web", "Markup", "Digest"],
@@ -17,11 +17,16 @@ import Testing
         "Crawl": ["System", "Web", "Markup", "Digest", "Codings", "Store", "Fetch", "Bundles"],
         "Reports": ["System", "Web", "Digest", "Store"],
         "Search": ["System", "Web", "Markup", "Store", "Reports"],
-        "Check": ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports", "Search"],
+        "Check": [
+            "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports", "Search",
+        ],
         "Archives": ["System", "Web", "Markup", "Digest", "Codings", "Store"],
-        "Serve": ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "Reports", "Search", "CLinux"],
+        "Serve": [
+            "System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "Reports", "Search", "CLinux",
+        ],
         "LarderKit": [
-            "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Browser", "Crawl", "Reports",
+            "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Browser", "Crawl",
+            "Reports",
             "Search", "Check", "Archives", "Serve",
         ],
         "larder": ["System", "Web", "Reports", "LarderKit"],
@@ -36,19 +41,22 @@ import Testing
         for file in files {
             for line in try Self.lines(of: file) {
                 let words = line.split(separator: " ")
-                guard let place = words.firstIndex(of: "import"), place <= 1, words.count == place + 2 else { continue }
+                guard let place = words.firstIndex(of: "import"), place <= 1, words.count == place + 2 else {
+                    continue
+                }
                 found.insert(String(words[place + 1]))
             }
         }
         #expect(found.subtracting(allowed).isEmpty)
     }
 
-    /// A room says what happened and why; which option helps is the command's to add (`Remedy`). The portal's style has variables
-    /// that look like options.
+    /// A room says what happened and why; which option helps is the command's to add (`Remedy`). The portal's
+    /// style has variables that look like options.
     @Test func `only the command knows the names of its options`() throws {
         var named: [String] = []
         for room in Self.walls.keys.sorted() where room != "larder" {
-            for file in Self.files(below: Self.root + "/Sources/" + room) where !file.hasSuffix("/PortalStyle.swift") {
+            for file in Self.files(below: Self.root + "/Sources/" + room)
+            where !file.hasSuffix("/PortalStyle.swift") {
                 named += try Self.lines(of: file).filter { line in
                     !line.drop { $0 == " " }.hasPrefix("//") && line.contains(/[ (]--[a-z]/)
                 }.map { "\(file): \($0)" }

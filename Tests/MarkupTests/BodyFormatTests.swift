@@ -22,7 +22,8 @@ import Web
         ] as [(String?, String, String, BodyFormat)])
     func formats(_ type: String?, _ path: String, _ body: String, _ format: BodyFormat) throws {
         let url = try #require(WebURL("http://example.com" + path))
-        let found = BodyFormat(mediaType: type.flatMap { MediaType($0) }, url: url, body: Array(body.utf8).span)
+        let found = BodyFormat(
+            mediaType: type.flatMap { MediaType($0) }, url: url, body: Array(body.utf8).span)
         #expect(found == format)
     }
 
@@ -33,7 +34,8 @@ import Web
 
     @Test("In XHTML no element's content is special, and CDATA is text")
     func xhtml() {
-        let text = "<title>a &amp; b</title><script src='x'/><style><![CDATA[a{b:url(y)}]]></style><img src='z'/>"
+        let text =
+            "<title>a &amp; b</title><script src='x'/><style><![CDATA[a{b:url(y)}]]></style><img src='z'/>"
         let scan = Scan(text, .xhtml)
         #expect(scan.references == ["x", "y", "z"])
         #expect(scan.table.title == "a & b")

@@ -8,26 +8,35 @@ import Web
     @Test(
         "Addresses are found as CSS Syntax cuts them",
         arguments: [
-            ("a{b:url(x)}", ["x"]), ("a{b:url( x\n)}", ["x"]), ("a{b:url('x')}", ["x"]), ("a{b:URL( \"x\" )}", ["x"]),
+            ("a{b:url(x)}", ["x"]), ("a{b:url( x\n)}", ["x"]), ("a{b:url('x')}", ["x"]),
+            ("a{b:URL( \"x\" )}", ["x"]),
             ("a{b:\\75 rl(x)}", ["x"]), ("a{b:u\\r\\l(x)}", ["x"]), ("a{b:url(x\\)y)}", ["x)y"]),
             ("a{b:url(x\\\ny)}", []),
-            ("a{b:url(x y) url(z)}", ["z"]), ("a{b:url(x\"y) url(z)}", ["z"]), ("a{b:url('x\n') c:url(z)}", []),
-            ("a{b:url('x\\\ny')}", ["xy"]), ("a{b:url('\\26 x')}", ["&x"]), ("a{b:url(x", ["x"]), ("a{b:url('x", ["x"]),
+            ("a{b:url(x y) url(z)}", ["z"]), ("a{b:url(x\"y) url(z)}", ["z"]),
+            ("a{b:url('x\n') c:url(z)}", []),
+            ("a{b:url('x\\\ny')}", ["xy"]), ("a{b:url('\\26 x')}", ["&x"]), ("a{b:url(x", ["x"]),
+            ("a{b:url('x", ["x"]),
             ("a{b:#url(x) 1url(x) -1url(x) @url(x) xurl(x)}", []), ("/* url(x) */ a{b:url(y)}", ["y"]),
             ("a{b:'url(x)'}", []), ("a{b:url(a/**/b)}", ["a/**/b"]), ("@import 'x';", ["x"]),
             ("@import url(x) screen;", ["x"]),
-            ("@IMPORT/**/ \"x\" layer(a) supports(b: c) print;", ["x"]), ("@import url('x');@import 'y'", ["x", "y"]),
+            ("@IMPORT/**/ \"x\" layer(a) supports(b: c) print;", ["x"]),
+            ("@import url('x');@import 'y'", ["x", "y"]),
             ("@\\69mport 'x';", ["x"]), ("@import screen 'x'; a{b:'y'}", []),
             ("@namespace url(x); @namespace a 'y';", []),
-            ("@document url(http://x), url-prefix('y'){a{b:url(z)}}", ["z"]), ("@charset 'x'; a{b:url(y)}", ["y"]),
-            ("a{b:image-set('x' 1x type('y'), url(z) 2x)}", ["x", "z"]), ("a{b:-webkit-image-set(url(x) 1x)}", ["x"]),
-            ("a{b:src('x') image('y')}", ["x", "y"]), ("a{--c:url(x)}", ["x"]), ("a{b:url()} c{d:url('')}", []),
+            ("@document url(http://x), url-prefix('y'){a{b:url(z)}}", ["z"]),
+            ("@charset 'x'; a{b:url(y)}", ["y"]),
+            ("a{b:image-set('x' 1x type('y'), url(z) 2x)}", ["x", "z"]),
+            ("a{b:-webkit-image-set(url(x) 1x)}", ["x"]),
+            ("a{b:src('x') image('y')}", ["x", "y"]), ("a{--c:url(x)}", ["x"]),
+            ("a{b:url()} c{d:url('')}", []),
             ("a{filter:progid:DXImageTransform.Microsoft.AlphaImageLoader(src='x',sizingMethod='y')}", ["x"]),
             ("a{behavior:url(x)}", ["x"]), ("a{} /*# sourceMappingURL=x.map */", ["x.map"]),
             ("<!-- a{b:url(x)} -->", ["x"]),
-            ("a{b:url(data:,x) url(#y)}", ["#y"]), ("a\\{b:url(x)", ["x"]), ("a{b:\"\\\"url(x)\"}", []), ("\\", []),
+            ("a{b:url(data:,x) url(#y)}", ["#y"]), ("a\\{b:url(x)", ["x"]), ("a{b:\"\\\"url(x)\"}", []),
+            ("\\", []),
             // A url() that is not closed, with another import inside of it.
-            ("@import url('x' y;@import 'z';", ["x", "z"]), ("src(@import 'x'", []), ("a{b:url('x' 'y')}", ["x"]),
+            ("@import url('x' y;@import 'z';", ["x", "z"]), ("src(@import 'x'", []),
+            ("a{b:url('x' 'y')}", ["x"]),
             ("a{b:url(x\\\0)}", ["x\u{FFFD}"]), ("a{b:url('x\\\n", ["x"]),
         ] as [(String, [String])])
     func addresses(_ css: String, _ references: [String]) {
@@ -44,7 +53,8 @@ import Web
             ("@media x{a{backdrop-filter:url(x)}}", ["x"]), ("a{m\\61sk:image-set('x' 1x)}", ["x"]),
             ("a{--mask:url(x)}", []), ("a{background:url(x)}", []), ("mask:url(x)", ["x"]), ("mask", []),
             ("a{filter:progid:DXImageTransform.Microsoft.AlphaImageLoader(src='x')}", []),
-            ("a{mask:b}c{d:url(x)}", []), ("a{mask:b;d:url(x)}", []), ("url(;mask:'x'", []), ("a{mask:url(", []),
+            ("a{mask:b}c{d:url(x)}", []), ("a{mask:b;d:url(x)}", []), ("url(;mask:'x'", []),
+            ("a{mask:url(", []),
             ("@import url(x);", []), ("a{b:c}d{mask:linear-gradient(e,f) , url( x )}", ["x"]),
         ] as [(String, [String])])
     func `what cuts or changes an element is asked for by CORS`(css: String, references: [String]) {
@@ -85,7 +95,9 @@ import Web
         "component_value_list", "one_component_value", "declaration_list", "rule_list", "stylesheet",
     ]
     .flatMap { name -> [Case] in
-        guard ConformanceData.isThere, let list = try? ConformanceData.json("css/\(name).json").array else { return [] }
+        guard ConformanceData.isThere, let list = try? ConformanceData.json("css/\(name).json").array else {
+            return []
+        }
         return stride(from: 0, to: list.count - 1, by: 2).map {
             Case(css: list[$0].string ?? "", tokens: tokens(list[$0 + 1]))
         }
@@ -94,7 +106,9 @@ import Web
     /// Cases that are not met, with the reason.
     static let exceptions: [String: String] = [:]
 
-    @Test("Strings and urls are cut as the standard does", .enabled(if: ConformanceData.isThere), arguments: cases)
+    @Test(
+        "Strings and urls are cut as the standard does", .enabled(if: ConformanceData.isThere),
+        arguments: cases)
     func conformance(_ test: Case) {
         let found = Array(test.css.utf8).withUnsafeBufferPointer { Self.read($0) }
         #expect((found == test.tokens) == (Self.exceptions[test.css] == nil), "\(found) \(test.tokens)")

@@ -15,7 +15,8 @@ import Web
         return (body, places)
     }
 
-    private static func marks(_ text: String, _ format: BodyFormat, _ kinds: Set<DocumentMark.Kind>) -> [Int] {
+    private static func marks(_ text: String, _ format: BodyFormat, _ kinds: Set<DocumentMark.Kind>) -> [Int]
+    {
         let scan = Scan(read(text).body, format)
         #expect(scan.faults == [], "\(text)")
         return scan.table.marks.filter { kinds.contains($0.kind) }.map(\.place)

@@ -1,11 +1,16 @@
 import Testing
+import Web
 
 @testable import Markup
 
 @Suite struct DocumentTextTests {
-    private static func html(_ text: String) -> DocumentText { DocumentText(Array(text.utf8).span, form: "html;utf-8") }
+    private static func html(_ text: String) -> DocumentText {
+        DocumentText(Array(text.utf8).span, form: "html;utf-8")
+    }
 
-    private static func said(_ document: DocumentText) -> String { String(decoding: document.body, as: UTF8.self) }
+    private static func said(_ document: DocumentText) -> String {
+        String(decoding: document.body, as: UTF8.self)
+    }
 
     @Test func `a document has a title, a language, a description and blocks`() {
         let document = Self.html(
@@ -50,9 +55,11 @@ import Testing
     }
 
     @Test func `other character sets, Markdown, feeds and plain text are read`() {
-        #expect(Self.said(DocumentText([0x63, 0x61, 0x66, 0xE9].span, form: "html;windows-1252")) == "café\n")
+        #expect(
+            Self.said(DocumentText([0x63, 0x61, 0x66, 0xE9].span, form: "html;windows-1252")) == "café\n")
         let markdown = DocumentText(
-            markdown: Array("# Title\n\nSome *text* and [a link](http://x/).\n\n## Next Part\nmore".utf8).span)
+            markdown: Array("# Title\n\nSome *text* and [a link](http://x/).\n\n## Next Part\nmore".utf8).span
+        )
         #expect(markdown.title == "Title")
         #expect(markdown.sections.map(\.anchor) == ["title", "next-part"])
         #expect(Self.said(markdown) == "Title\nSome text and a link.\nNext Part\nmore\n")
@@ -65,7 +72,9 @@ import Testing
             ).span, form: "feed;utf-8")
         #expect(feed.title == "Feed")
         #expect(Self.said(feed) == "One\nSaid & done\nTwo\n")
-        #expect(DocumentText(Array("First line\n\nsecond".utf8).span, form: "plainText;utf-8").title == "First line")
+        #expect(
+            DocumentText(Array("First line\n\nsecond".utf8).span, form: "plainText;utf-8").title
+                == "First line")
         #expect(DocumentText(Array("{}".utf8).span, form: "json;utf-8").isEmpty)
     }
 

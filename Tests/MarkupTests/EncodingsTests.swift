@@ -46,7 +46,8 @@ import Web
         "The byte order mark counts before the header, the header before the document",
         arguments: [
             ([0xEF, 0xBB, 0xBF], "koi8-r", "", .utf8), ([], "koi8-r", "<meta charset=utf-8>", .koi8r),
-            ([], nil, "<meta charset=koi8-r>", .koi8r), ([], nil, "", .windows1252), ([], "nonsense", "", .windows1252),
+            ([], nil, "<meta charset=koi8-r>", .koi8r), ([], nil, "", .windows1252),
+            ([], "nonsense", "", .windows1252),
             ([], nil, String(repeating: " ", count: 5000) + "<meta charset=koi8-r>", .koi8r),
             ([], nil, "<meta charset=utf-16>", .utf8),
         ] as [([UInt8], String?, String, TextEncoding)])
@@ -71,7 +72,9 @@ import Web
             // The encoding of the document that loads it is not told to the scanner.
             if list[index]["environment_encoding"]?.string != nil { continue }
             let scan = Scan(bytes, .css, charset: list[index]["protocol_encoding"]?.string)
-            #expect(scan.table.encoding == TextEncoding(label: list[index + 1][1]?.string ?? ""), "\(list[index])")
+            #expect(
+                scan.table.encoding == TextEncoding(label: list[index + 1][1]?.string ?? ""), "\(list[index])"
+            )
             #expect(scan.faults == [])
         }
     }
@@ -101,7 +104,9 @@ import Web
     @Test("References outside of ASCII are read in the document's encoding")
     func references() {
         #expect(
-            Scan(Array("<a href='".utf8) + [0xE4] + Array("&auml;'>".utf8), charset: nil).references == ["\u{E4}\u{E4}"]
+            Scan(Array("<a href='".utf8) + [0xE4] + Array("&auml;'>".utf8), charset: nil).references == [
+                "\u{E4}\u{E4}"
+            ]
         )
         #expect(Scan(Array("<a href='".utf8) + [0xE4] + Array("'>".utf8)).references == ["\u{FFFD}"])
         #expect(Scan("<a href='\u{E4}'>").references == ["\u{E4}"])

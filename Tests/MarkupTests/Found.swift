@@ -19,13 +19,15 @@ struct Scan {
     var faults: [String] = []
 
     init(
-        _ body: [UInt8], _ format: BodyFormat = .html, charset: String? = "utf-8", scanner: LinkScanner = LinkScanner()
+        _ body: [UInt8], _ format: BodyFormat = .html, charset: String? = "utf-8",
+        scanner: LinkScanner = LinkScanner()
     ) {
         var found: [Found] = []
         let table = scanner.scan(body.span, as: format, charset: charset) { occurrence, reference in
             let text = reference.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
             found.append(
-                Found(reference: text, kind: occurrence.kind, range: occurrence.range, flags: occurrence.flags))
+                Found(
+                    reference: text, kind: occurrence.kind, range: occurrence.range, flags: occurrence.flags))
         }
         self.found = found
         self.table = table

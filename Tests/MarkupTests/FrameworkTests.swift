@@ -23,7 +23,9 @@ import Testing
     @Test(
         "A page's data and a build's files are implied",
         arguments: [
-            Case("/", next(#"{"props":{},"page":"/","buildId":"b-1","gsp":true}"#), "/_next/data/b-1/index.json ?"),
+            Case(
+                "/", next(#"{"props":{},"page":"/","buildId":"b-1","gsp":true}"#),
+                "/_next/data/b-1/index.json ?"),
             Case(
                 "/a/b",
                 next(
@@ -42,6 +44,18 @@ import Testing
             Case("/a", next(#"{"buildId":"b","gsp":true,"locale":"en"}"#)),
             Case("/a", next(#"{"buildId":"../b","gsp":true}"#)), Case("/a", next(#"{"buildId":"b"#)),
             Case("/a", #"<script type="application/json">{"buildId":"b","gsp":true}</script>"#),
+            // Its app router.
+            Case(
+                "/a",
+                #"<script src="/_next/static/chunks/main-app-1.js"></script><script>self.__next_f.push([1,"2:I[7,[\"177\",\"static/chunks/177-ab.js\",\"931\",\"static/chunks/app/%5Bid%5D/page-1.js\"],\"x\"]\n3:[\"static/css/a.css\",\"static/../b.js\",\"static/x\"]"])</script>"#,
+                "/_next/static/chunks/177-ab.js ?", "/_next/static/chunks/app/%5Bid%5D/page-1.js ?",
+                "/_next/static/css/a.css ?"),
+            Case(
+                "/docs/a",
+                #"<link href="https://cdn.test/d/_next/static/css/1.css"><script>self.__next_f.push([1,"[\"static/chunks/2.js\"]"])</script>"#,
+                "https://cdn.test/d/_next/static/chunks/2.js ?"),
+            Case("/a", #"<script>self.__next_f.push([1,"no files"])</script>"#),
+            Case("/a", #"<script>self.__next_f.push([1,"\"static/"#),
             // Material for MkDocs.
             Case(
                 "/a/",
@@ -73,13 +87,16 @@ import Testing
                 #"<script>{__sveltekit_1={base:""};Promise.all([import("../_app/immutable/entry/start.1.js"),import("../_app/immutable/entry/app.2.js")]).then(([k,a])=>{k.start(a,e,{node_ids:[0,2],data:[null,{type:"data",data:{}}]})})}</script>"#,
                 "../_app/version.json ?", "/a/__data.json ?"),
             Case(
-                "/", #"<script>import("./_app/immutable/entry/start.1.js");d=[{"type":"data","data":1}]</script>"#,
+                "/",
+                #"<script>import("./_app/immutable/entry/start.1.js");d=[{"type":"data","data":1}]</script>"#,
                 "./_app/version.json ?", "/__data.json ?"),
             Case(
-                "/a.html", #"<script>import("./_app/immutable/start-1.js");d=[null,{"type":"data"}]</script>"#,
+                "/a.html",
+                #"<script>import("./_app/immutable/start-1.js");d=[null,{"type":"data"}]</script>"#,
                 "./_app/version.json ?", "/a.html__data.json ?"),
             Case(
-                "/a", #"<script>import("./_app/immutable/start-1.js");d=[null,null]</script>"#, "./_app/version.json ?"),
+                "/a", #"<script>import("./_app/immutable/start-1.js");d=[null,null]</script>"#,
+                "./_app/version.json ?"),
             Case("/a", #"<script>d=[null,{"type":"data"}]</script>"#),
             // VitePress.
             Case(
@@ -88,7 +105,8 @@ import Testing
                 "/docs/assets/a.md.12ab.js", "/docs/assets/g_b.md.34.js"),
             Case(
                 "/a",
-                #"<script>window.__VP_HASH_MAP__=JSON.parse("{\"a.md\":");x.__VP_HASH_MAP__=JSON.parse(y)</script>"#),
+                #"<script>window.__VP_HASH_MAP__=JSON.parse("{\"a.md\":");x.__VP_HASH_MAP__=JSON.parse(y)</script>"#
+            ),
         ])
     func pages(_ example: Case) {
         let scan = Scan(example.body)
@@ -100,7 +118,8 @@ import Testing
         "Scripts and data of a build imply others",
         arguments: [
             Case(
-                "/docs/assets/chunks/metadata.1.js", #"window.__VP_HASH_MAP__=JSON.parse("{\"a.md\":\"12\"}")"#,
+                "/docs/assets/chunks/metadata.1.js",
+                #"window.__VP_HASH_MAP__=JSON.parse("{\"a.md\":\"12\"}")"#,
                 "../../assets/a.md.12.js"),
             Case(
                 "/_nuxt/static/1/state.js", #"window.__NUXT__={staticAssetsBase:"/_nuxt/static/1"}"#,

@@ -28,7 +28,10 @@ import Web
             ("<form method=post><!--[if IE]><button formaction=b><![endif]--></form>", []),
             ("<form method=post><iframe srcdoc='<button formaction=b>'></iframe></form>", ["b"]),
             // What scripts send by another method.
-            ("<a href=a data-method=delete><a href=b data-turbo-method=POST><a href=c data-method=get>", ["c"]),
+            (
+                "<a href=a data-method=delete><a href=b data-turbo-method=POST><a href=c data-method=get>",
+                ["c"]
+            ),
         ] as [(String, [String])])
     func `nothing of a form that is sent with POST is ever asked for`(html: String, references: [String]) {
         let scan = Scan(html)
@@ -43,7 +46,8 @@ import Web
                 "<frameset><frame src=a></frameset><noframes><body><a href=b>b</a><img src=c></body></noframes>",
                 ["a", "b", "c"]
             ),
-            ("<noframes><a href=a></noframes><a href=b>", ["a", "b"]), ("<noembed><img src=a></noembed>", ["a"]),
+            ("<noframes><a href=a></noframes><a href=b>", ["a", "b"]),
+            ("<noembed><img src=a></noembed>", ["a"]),
             ("<noframes><title>t</title><noframes><a href=a>", ["a"]),
             ("<noframes></noframes><xmp><a href=a></xmp>", []),
             ("<script>document.write('<a href=\"a\">')</script><a href=b>", ["a", "b"]),
@@ -67,14 +71,29 @@ import Web
             ("<svg><image href=a crossorigin /><image href=b /></svg>", ["a"]),
             // A poster is asked for as any picture.
             ("<video src=a poster=b crossorigin><source src=c><track src=d></video>", ["a", "c", "d"]),
-            ("<audio crossorigin><source src=a></audio><video src=b><source src=c><track src=d></video>", ["a"]),
-            ("<video crossorigin><source src=a></video><picture><source srcset=b><img src=c></picture>", ["a"]),
+            (
+                "<audio crossorigin><source src=a></audio><video src=b><source src=c><track src=d></video>",
+                ["a"]
+            ),
+            (
+                "<video crossorigin><source src=a></video><picture><source srcset=b><img src=c></picture>",
+                ["a"]
+            ),
             // What is always asked for so.
             ("<script type=module src=a></script><link rel=modulepreload href=b>", ["a", "b"]),
-            ("<script>import 'https://x/a'; import('/b'); fetch('/c')</script>", ["https://x/a", "/b", "/c"]),
+            (
+                "<script>import 'https://x/a'; import('/b'); fetch('/c')</script>",
+                ["https://x/a", "/b", "/c"]
+            ),
             ("<link rel=preload as=font href=a><link rel=preload as=fetch href=b>", ["a", "b"]),
-            ("<link rel=manifest href=a><script type=importmap>{\"imports\":{\"x\":\"/b\"}}</script>", ["a", "/b"]),
-            ("<svg><font-face><font-face-src><font-face-uri href=a /></font-face-src></font-face></svg>", ["a"]),
+            (
+                "<link rel=manifest href=a><script type=importmap>{\"imports\":{\"x\":\"/b\"}}</script>",
+                ["a", "/b"]
+            ),
+            (
+                "<svg><font-face><font-face-src><font-face-uri href=a /></font-face-src></font-face></svg>",
+                ["a"]
+            ),
             ("<style>@font-face{src:url(a)}b{background:url(c)}</style>", ["a"]),
             // What others may draw.
             ("<p style='mask:url(a)'><p style='background:url(b)'>", ["a"]),
@@ -83,7 +102,10 @@ import Web
                 ["a#m", "c#x", "d#y"]
             ),
             // No requisites.
-            ("<a href=a crossorigin><iframe src=b crossorigin></iframe><link rel=next href=c crossorigin>", []),
+            (
+                "<a href=a crossorigin><iframe src=b crossorigin></iframe><link rel=next href=c crossorigin>",
+                []
+            ),
         ] as [(String, [String])])
     func `what a browser asks for by CORS is marked`(html: String, references: [String]) {
         let scan = Scan(html)
@@ -109,7 +131,10 @@ import Web
             ("<svg><style><a href=x></style></svg>", ["x"]),
             ("<svg><![CDATA[<a href=x>]]><image href=a /></svg><![CDATA[<a href=b>]]>", ["a"]),
             ("<svg><title><a href=x></title></svg>", ["x"]),
-            ("<svg><style>a{fill:url(a)}</style><style><![CDATA[b{fill:url(b)}]]></style></svg>", ["a", "b"]),
+            (
+                "<svg><style>a{fill:url(a)}</style><style><![CDATA[b{fill:url(b)}]]></style></svg>",
+                ["a", "b"]
+            ),
             ("<svg><p><style><img src=a></style>", []),
             ("<math><mi><svg></svg></mi><style><c href=a></style></math>", ["a"]),
             ("<a href=x><svg><path></a><script src=y></script>", ["x", "y"]),
@@ -123,7 +148,10 @@ import Web
             ("<img srcset='a,b 1x, c 2x,d'>", ["a,b", "c", "d"]),
             ("<iframe srcdoc='<img src=&quot;a?b&amp;amp;c&quot;>'></iframe>", ["a?b&c"]),
             ("<iframe srcdoc=\"<iframe srcdoc='<img src=&amp;quot;a&amp;quot;>'>\">", ["a"]),
-            ("<p style='background:url(a);color:red'><p style=\"background:url(&quot;b&quot;)\">", ["a", "b"]),
+            (
+                "<p style='background:url(a);color:red'><p style=\"background:url(&quot;b&quot;)\">",
+                ["a", "b"]
+            ),
             ("<input src=a><input type=IMAGE src=b>", ["b"]),
             (
                 "<img data-src=true data-srcset='a 1x'><div data-bg=\"url('b')\"><div data-bg=c.png>",
@@ -137,7 +165,10 @@ import Web
             ),
             ("<meta http-equiv=refresh content=\"3; URL='a b'\">", ["a b"]),
             ("<object data=a archive='b c' codebase=d></object>", ["a", "b", "c", "d"]),
-            ("<meta property=og:image content=http://a/b><meta name=description content=http://a/c>", ["http://a/b"]),
+            (
+                "<meta property=og:image content=http://a/b><meta name=description content=http://a/c>",
+                ["http://a/b"]
+            ),
             ("<a href=a href=b>", ["a"]),
         ] as [(String, [String])])
     func places(_ html: String, _ references: [String]) {
@@ -151,7 +182,8 @@ import Web
         let cases = ConformanceData.cases("html/meta-refresh.json")
         #expect(cases.count == 69)
         for test in cases {
-            let value = (test["input"]?.string ?? "").replacing("&", with: "&amp;").replacing("\"", with: "&quot;")
+            let value = (test["input"]?.string ?? "").replacing("&", with: "&amp;").replacing(
+                "\"", with: "&quot;")
             let scan = Scan("<meta http-equiv=refresh content=\"\(value)\">")
             let address = test["expected"]?[1]?.string
             let expected = address.map { $0 == "(document itself)" ? [] : [$0] } ?? []
@@ -164,10 +196,12 @@ import Web
     @Test(
         "The relation decides what a link element names",
         arguments: [
-            ("rel=stylesheet", .style), ("rel='alternate stylesheet'", .style), ("rel='SHORTCUT ICON'", .icon),
+            ("rel=stylesheet", .style), ("rel='alternate stylesheet'", .style),
+            ("rel='SHORTCUT ICON'", .icon),
             ("rel=preload as=font", .font), ("rel=preload as=fetch", .data), ("rel=preload", .preload),
             ("rel=modulepreload", .module), ("rel=dns-prefetch", .origin), ("rel=alternate", .alternate),
-            ("rel='n&#101;xt'", .navigation), ("", .metadata), ("rel=nofollow", .metadata), ("rel=manifest", .manifest),
+            ("rel='n&#101;xt'", .navigation), ("", .metadata), ("rel=nofollow", .metadata),
+            ("rel=manifest", .manifest),
         ] as [(String, LinkKind)])
     func relations(_ attributes: String, _ kind: LinkKind) {
         #expect(Scan("<link \(attributes) href=x>").found.map(\.kind) == [kind])
@@ -188,7 +222,8 @@ import Web
             ("?a:b", false), ("./a:b", false),
         ])
     func origins(_ reference: String, _ namesOrigin: Bool) {
-        #expect(Scan("<a href='\(reference)'>").found.map { $0.flags.contains(.namesOrigin) } == [namesOrigin])
+        #expect(
+            Scan("<a href='\(reference)'>").found.map { $0.flags.contains(.namesOrigin) } == [namesOrigin])
     }
 
     @Test("Conditional comments and lazy attributes are marked")
@@ -199,7 +234,8 @@ import Web
     }
 
     @Test(arguments: [
-        ("<a rel=nofollow href=x>", true), ("<a href=x rel='noopener UGC'>", true), ("<a rel=sponsored href=x>", true),
+        ("<a rel=nofollow href=x>", true), ("<a href=x rel='noopener UGC'>", true),
+        ("<a rel=sponsored href=x>", true),
         ("<area rel=nofollow href=x>", true), ("<a rel=nofollowed href=x>", false), ("<a href=x>", false),
         ("<img rel=nofollow src=x>", false), ("<link rel='stylesheet nofollow' href=x>", false),
     ])
@@ -260,7 +296,8 @@ import Web
             ("a,,b 1x,c", ["a,,b", "c"]),
             (",a 1x,, b 2x,", ["a", "b"]), ("a (x, y) 1x, b", ["a", "b"]), ("a 1x b, c", ["a", "c"]),
             ("a 9q, b", ["a", "b"]),
-            ("data:,a 1x, data:image/png;base64,x= 2x", ["data:,a", "data:image/png;base64,x="]), (", ,", []), ("", []),
+            ("data:,a 1x, data:image/png;base64,x= 2x", ["data:,a", "data:image/png;base64,x="]), (", ,", []),
+            ("", []),
         ] as [(String, [String])])
     func candidates(_ srcset: String, _ addresses: [String]) {
         #expect(Self.addresses(srcset) == addresses)

@@ -44,7 +44,8 @@ private final class StartTags: HTMLSkimmerDelegate {
             let name = UInt8(vocabulary.elements.names.firstIndex(of: Array(lastTag.utf8)) ?? 0)
             switch state {
             case "PLAINTEXT state": break
-            case "RCDATA state", "RAWTEXT state": skimmer.skim(from: skimmer.content(of: name, .rawText, from: 0))
+            case "RCDATA state", "RAWTEXT state":
+                skimmer.skim(from: skimmer.content(of: name, .rawText, from: 0))
             case "Script data state": skimmer.skim(from: skimmer.content(of: name, .script, from: 0))
             case "CDATA section state": skimmer.skim(from: skimmer.cdataEnd(from: 0).next)
             default: skimmer.skim()
@@ -56,7 +57,8 @@ private final class StartTags: HTMLSkimmerDelegate {
 
 @Suite struct HTMLSkimmerTests {
     static let files = [
-        "contentModelFlags", "domjs", "entities", "escapeFlag", "namedEntities", "numericEntities", "test1", "test2",
+        "contentModelFlags", "domjs", "entities", "escapeFlag", "namedEntities", "numericEntities", "test1",
+        "test2",
         "test3", "test4", "unicodeChars", "unicodeCharsProblematic",
     ]
 
@@ -64,7 +66,8 @@ private final class StartTags: HTMLSkimmerDelegate {
     static let exceptions: [String: String] = [:]
 
     @Test(
-        "The start tags are those of the standard's tokenizer", .enabled(if: ConformanceData.isThere), arguments: files)
+        "The start tags are those of the standard's tokenizer", .enabled(if: ConformanceData.isThere),
+        arguments: files)
     func conformance(_ file: String) {
         var count = 0
         for test in ConformanceData.cases("html/\(file).test", "tests") {
@@ -94,17 +97,21 @@ private final class StartTags: HTMLSkimmerDelegate {
     /// `\u0000` written out, as the files do it for what JSON cannot hold.
     private func unescaped(_ text: String, _ isDoubled: Bool) -> String {
         guard isDoubled, text.contains("\\u") else { return text }
-        return (try? JSONValue.parse(Array("\"\(text.replacing("\"", with: "\\\""))\"".utf8).span))?.string ?? text
+        return (try? JSONValue.parse(Array("\"\(text.replacing("\"", with: "\\\""))\"".utf8).span))?.string
+            ?? text
     }
 
     @Test(
         "What is no markup is passed over",
         arguments: [
-            ("<!-- <a href=x> --><b>", ["b"]), ("<!--><a>", ["a"]), ("<!---><a>", ["a"]), ("<!-- --!><a>", ["a"]),
-            ("<!-- --!- ><a> --><b>", ["b"]), ("<!x <a>><b>", ["b"]), ("<?x <a>><b>", ["b"]), ("</ <a>><b>", ["b"]),
+            ("<!-- <a href=x> --><b>", ["b"]), ("<!--><a>", ["a"]), ("<!---><a>", ["a"]),
+            ("<!-- --!><a>", ["a"]),
+            ("<!-- --!- ><a> --><b>", ["b"]), ("<!x <a>><b>", ["b"]), ("<?x <a>><b>", ["b"]),
+            ("</ <a>><b>", ["b"]),
             ("<!doctype html \"<a>\"><b>", ["b"]), ("<a b='>' c=\">\"><d>", ["a", "d"]), ("< a><b>", ["b"]),
             ("<a href=x", []), ("<a href='x>", []), ("<![CDATA[<a>]]><b>", ["b"]), ("</a b='<c>'><d>", ["d"]),
-            ("<a/b=c/><d/>", ["a", "d"]), ("<A\u{C}B><c\u{0}>", ["a", "c\u{FFFD}"]), ("<a ='b>'><c>", ["a", "c"]),
+            ("<a/b=c/><d/>", ["a", "d"]), ("<A\u{C}B><c\u{0}>", ["a", "c\u{FFFD}"]),
+            ("<a ='b>'><c>", ["a", "c"]),
         ] as [(String, [String])])
     func markup(_ text: String, _ tags: [String]) {
         #expect(StartTags.read(text).map(\.name) == tags)

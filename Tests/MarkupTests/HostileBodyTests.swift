@@ -38,10 +38,12 @@ import Testing
         Shape(.html, "<img srcset='", "a,\t", "'>"),
         Shape(.html, "<link rel='", "x ", "' href=y>"), Shape(.html, "<p style='", "url(", "'>"),
         Shape(.html, "", "<p style='a:url(x'>"),
-        Shape(.html, "<meta http-equiv=content-type content='", "charset", "'>"), Shape(.html, "", "<meta charset=x>"),
+        Shape(.html, "<meta http-equiv=content-type content='", "charset", "'>"),
+        Shape(.html, "", "<meta charset=x>"),
         Shape(.css, "", "("), Shape(.css, "", "url("), Shape(.css, "", "url('"), Shape(.css, "", "\\"),
         Shape(.css, "", "a\\a"),
-        Shape(.css, "", "/*"), Shape(.css, "", "/**/"), Shape(.css, "@import", "/**/"), Shape(.css, "", "@import "),
+        Shape(.css, "", "/*"), Shape(.css, "", "/**/"), Shape(.css, "@import", "/**/"),
+        Shape(.css, "", "@import "),
         Shape(.css, "", "'\n"), Shape(.css, "", "{(}"), Shape(.css, "", "({"), Shape(.css, "", "url(a b"),
         Shape(.css, "", "-"),
         Shape(.css, "@font-face{", "url(x)("), Shape(.css, "image-set(", "'x'"),
@@ -51,11 +53,13 @@ import Testing
     func linear(_ shape: Shape) {
         let count = 100_000 / shape.repeated.utf8.count
         #expect(
-            Scan(shape.start + String(repeating: shape.repeated, count: count) + shape.end, shape.format).faults == [])
+            Scan(shape.start + String(repeating: shape.repeated, count: count) + shape.end, shape.format)
+                .faults == [])
         // Closing marks behind as many opening ones.
         if shape.format == .css {
             let text =
-                String(repeating: shape.repeated, count: count / 2) + String(repeating: ")}url(x)", count: count / 2)
+                String(repeating: shape.repeated, count: count / 2)
+                + String(repeating: ")}url(x)", count: count / 2)
             #expect(Scan(text, .css).faults == [])
         }
     }
@@ -78,9 +82,11 @@ import Testing
 
     static let pieces =
         [
-            "<", ">", "'", "\"", "=", "/", "&", ";", "&amp;", "&quot;", "&#x", "<!--", "-->", "--!>", "<![CDATA[",
+            "<", ">", "'", "\"", "=", "/", "&", ";", "&amp;", "&quot;", "&#x", "<!--", "-->", "--!>",
+            "<![CDATA[",
             "]]>", "<svg>", "</svg>",
-            "<style>", "</style>", "<script>", "</script>", "<title>", "srcdoc=", "style=", "href=", "url(", ")", "\\",
+            "<style>", "</style>", "<script>", "</script>", "<title>", "srcdoc=", "style=", "href=", "url(",
+            ")", "\\",
             "\\26 ", "/*", "*/",
             "@import ", "{", "}", "\0", "\r\n", "\u{FFFD}", " ", ",", "<!--[if IE]>", "<![endif]-->",
             "<iframe srcdoc='", "image-set(",
@@ -95,7 +101,8 @@ import Testing
             case 1: body.removeSubrange(place..<min(body.count, place + dice.roll(8)))
             case 2:
                 body.insert(
-                    contentsOf: body[place..<min(body.count, place + dice.roll(40))], at: dice.roll(body.count + 1))
+                    contentsOf: body[place..<min(body.count, place + dice.roll(40))],
+                    at: dice.roll(body.count + 1))
             default: if place < body.count { body[place] = UInt8(dice.roll(256)) }
             }
         }

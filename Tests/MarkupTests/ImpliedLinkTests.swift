@@ -46,7 +46,9 @@ import Testing
                 "/w/b.js"),
             Case(#"e.exports=n.p+"static/media/logo.ab.png""#, "../../static/media/logo.ab.png ?"),
             Case(#"e.exports=n.p+"media/logo.ab.png""#, "media/logo.ab.png ?"),
-            Case(#"e=e.replace(/#.*$/,"").replace(/\/[^\/]+$/,"/"),r.p=e,r.u=e=>e+"."+{1:"a"}[e]+".js""#, "1.a.js"),
+            Case(
+                #"e=e.replace(/#.*$/,"").replace(/\/[^\/]+$/,"/"),r.p=e,r.u=e=>e+"."+{1:"a"}[e]+".js""#,
+                "1.a.js"),
             Case(#"e=e.replace(/\/[^\/]+$/,"/"),r.p=e+"../",r.u=e=>"js/"+{1:"a"}[e]+".js""#, "../js/a.js"),
             Case(#"r.p="{{ base }}/";r.u=e=>""+{1:"a"}[e]+".js""#, "a.js ?"),
             Case(#"x.u=e=>e.a+".js";x.p=1;a.p+b;a.p+=".js";a.p++;x.u==function(e){return "a.js"}"#),
@@ -57,18 +59,30 @@ import Testing
             Case(
                 #"a(()=>import("./a.js"),["assets/x/a.js","assets/b.css"])"#, at: "/assets/x/index.js",
                 "../../assets/x/a.js", "../../assets/b.css"),
-            Case(#"a(()=>import("./a.js").then(b=>b.c),["assets/a.js"])"#, at: "/assets/index.js", "../assets/a.js"),
+            Case(
+                #"a(()=>import("./a.js").then(b=>b.c),["assets/a.js"])"#, at: "/assets/index.js",
+                "../assets/a.js"),
             Case(
                 #"self.__BUILD_MANIFEST=function(s,c){return{"/":[s,"static/chunks/p.js"]}}("static/chunks/1-ab.js","static/css/c.css");"#,
-                at: "/_next/static/x/_buildManifest.js", "../../static/chunks/p.js ?", "../../static/chunks/1-ab.js ?",
+                at: "/_next/static/x/_buildManifest.js", "../../static/chunks/p.js ?",
+                "../../static/chunks/1-ab.js ?",
                 "../../static/css/c.css ?"),
+            Case(
+                #"self.__SSG_MANIFEST=new Set(["\u002F","\u002Fdocs\u002Fa","\u002F[slug]","//x","\u002F..\u002Fb"]);self.__SSG_MANIFEST_CB&&self.__SSG_MANIFEST_CB()"#,
+                at: "/d/_next/static/b-1/_ssgManifest.js", "/d/_next/data/b-1/index.json ?",
+                "/d/_next/data/b-1/docs/a.json ?"),
+            Case(
+                #"self.__SSG_MANIFEST=new Set;self.__SSG_MANIFEST_CB()"#,
+                at: "/_next/static/b/_ssgManifest.js"),
             Case(
                 #"r.miniCssF=e=>"css/"+e+".ab.css";r.f.miniCss=(e,t)=>{n[e]?t.push(n[e]):0!==n[e]&&{547:1,1e3:1}[e]&&t.push(n[e]=1)};r.p="/""#,
                 "/css/1000.ab.css", "/css/547.ab.css"),
             Case(
                 "r.miniCssF=e=>e+'.css';r.f.miniCss = (chunkId, promises) => {\n var cssChunks = {\"a_b\":1,\"c\":1};\n};r.p='/'",
                 "/a_b.css", "/c.css"),
-            Case(#"define(["./workbox-12ab"],function(e){});define(["./other"],f)"#, at: "/sw.js", "./workbox-12ab.js"),
+            Case(
+                #"define(["./workbox-12ab"],function(e){});define(["./other"],f)"#, at: "/sw.js",
+                "./workbox-12ab.js"),
             Case(#"a(()=>import("./a.js"),["assets/other.js"])"#),
         ])
     func chunks(_ example: Case) {
@@ -84,8 +98,10 @@ import Testing
         "The folder of a build is found by the first folder of the reference",
         arguments: [
             ("/a.js", "assets/b.js", "assets/b.js"), ("/assets/a.js", "assets/b.js", "../assets/b.js"),
-            ("/assets/x/assets/a.js", "assets/b.js", "../assets/b.js"), ("/assets", "assets/b.js", "assets/b.js"),
-            ("/assets/x/y/a.js?/assets/", "assets/b.js", "../../../assets/b.js"), ("/assets/a.js", "b.js", "b.js"),
+            ("/assets/x/assets/a.js", "assets/b.js", "../assets/b.js"),
+            ("/assets", "assets/b.js", "assets/b.js"),
+            ("/assets/x/y/a.js?/assets/", "assets/b.js", "../../../assets/b.js"),
+            ("/assets/a.js", "b.js", "b.js"),
             ("", "a/b.js", "a/b.js"), ("/", "/b.js", "/b.js"),
         ])
     func build(_ path: String, _ reference: String, _ resolved: String) {

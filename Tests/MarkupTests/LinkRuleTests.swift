@@ -83,7 +83,9 @@ import Web
         }
     }
 
-    @Test("Each row is found in every way of writing it", .enabled(if: ConformanceData.isThere), arguments: rows)
+    @Test(
+        "Each row is found in every way of writing it", .enabled(if: ConformanceData.isThere), arguments: rows
+    )
     func row(_ row: Row) {
         if Self.exceptions[row.description] != nil { return }
         let attribute = row.attribute == "hotspotN" ? "hotspot1" : row.attribute

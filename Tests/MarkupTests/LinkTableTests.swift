@@ -65,7 +65,9 @@ import Web
             var table = LinkTable(renderReasons: reasons)
             #expect(try LinkTable(decoding: table.encoded().span) == table)
             #expect(table.encoded().first == LinkTable.version)
-            table.notes = kinds.map { LoaderNote($0, "v\($0)", name: $0 == .loader ? "" : "n", link: .worker) }
+            table.notes = kinds.map {
+                LoaderNote($0, "v\($0)", name: $0 == .loader ? "" : "n", link: .worker)
+            }
             let stored = table.encoded()
             #expect(try LinkTable(decoding: stored.span) == table)
             // Whoever compares versions reads such a body again, since others decide where it leads.
@@ -80,9 +82,11 @@ import Web
     @Test func `a table of an earlier larder is read as it was meant`() throws {
         let earlier: [UInt8] = [LinkTable.version, 0, 0, 2, 1, 0, 1, 129, 33, 1, 9, 0, 2, 9, 4, 0, 3, 4, 1]
         let expected = LinkTable(occurrences: [
-            LinkOccurrence(range: 9..<13, kind: .page, context: .attribute, flags: [.namesOrigin, .isNofollow]),
             LinkOccurrence(
-                range: 16..<20, kind: .module, context: LinkContext(levels: 1, isUnquoted: true, .cssString), flags: []),
+                range: 9..<13, kind: .page, context: .attribute, flags: [.namesOrigin, .isNofollow]),
+            LinkOccurrence(
+                range: 16..<20, kind: .module, context: LinkContext(levels: 1, isUnquoted: true, .cssString),
+                flags: []),
         ])
         #expect(expected.encoded() == earlier)
         #expect(try LinkTable(decoding: earlier.span) == expected)
@@ -119,7 +123,9 @@ import Web
     func version() {
         var bytes = LinkTable().encoded()
         bytes[0] = LinkTable.version + 1
-        #expect(throws: MarkupError.otherVersion(LinkTable.version + 1)) { try LinkTable(decoding: bytes.span) }
+        #expect(throws: MarkupError.otherVersion(LinkTable.version + 1)) {
+            try LinkTable(decoding: bytes.span)
+        }
     }
 
     @Test("A place outside of the body reads as nothing and is not replaced")

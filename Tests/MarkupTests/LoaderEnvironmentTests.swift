@@ -33,7 +33,8 @@ import Web
         }
         for body in bodies { environment.apply(body.notes, of: body.url) }
         return bodies.flatMap { environment.links(of: $0.notes, in: $0.url) }.map {
-            let text = $0.url.href.hasPrefix("https://a.test/") ? String($0.url.href.dropFirst(14)) : $0.url.href
+            let text =
+                $0.url.href.hasPrefix("https://a.test/") ? String($0.url.href.dropFirst(14)) : $0.url.href
             return "\($0.kind.name) \(text)\($0.isGuess ? " ?" : "")"
         }
     }
@@ -54,11 +55,17 @@ import Web
             Case(inline(#"require({baseUrl:"/js"},["a"]);window.require(["b"])"#), [], "script /js/b.js ?"),
             Case(#"<script data-main="js/main" src="js/require.js"></script>"#, [], "script /d/js/main.js"),
             Case(
-                #"<script data-main="/js/main.js" src="r.js"></script>"#, [("/js/main.js", #"require(["a"])"#)],
+                #"<script data-main="/js/main.js" src="r.js"></script>"#,
+                [("/js/main.js", #"require(["a"])"#)],
                 "script /js/main.js", "script /js/a.js ?"),
             Case(
                 #"<script data-main=js/main src=r.js></script>"#,
-                [("js/main.js", #"require.config({paths:{jquery:"vendor/jquery-3.min"}});require(["jquery","./u"])"#)],
+                [
+                    (
+                        "js/main.js",
+                        #"require.config({paths:{jquery:"vendor/jquery-3.min"}});require(["jquery","./u"])"#
+                    )
+                ],
                 "script /d/js/main.js", "script /d/js/vendor/jquery-3.min.js ?", "script /d/js/u.js ?"),
             Case(
                 #"<script src=config.js></script><script src=app.js></script>"#,
@@ -67,7 +74,9 @@ import Web
                     ("config.js", #"require.config({baseUrl:"/s/",paths:{"m":"mod"}})"#),
                 ],
                 "script /s/mod/x.js ?"),
-            Case(#"<script src="/lib/require.min.js"></script>"#, [("app.js", #"require(["a"])"#)], "script /d/a.js ?"),
+            Case(
+                #"<script src="/lib/require.min.js"></script>"#, [("app.js", #"require(["a"])"#)],
+                "script /d/a.js ?"),
             // What it may say.
             Case(
                 inline(
@@ -78,7 +87,8 @@ import Web
                 inline(#"require.config({baseUrl:"/j",bundles:{all:["a","b"]}});require(["b"])"#), [],
                 "script /j/all.js ?"),
             Case(
-                inline(#"require.config({baseUrl:"/j",map:{"*":{"old":"new/x"}}});require(["old","old/a"])"#), [],
+                inline(#"require.config({baseUrl:"/j",map:{"*":{"old":"new/x"}}});require(["old","old/a"])"#),
+                [],
                 "script /j/new/x.js ?", "script /j/new/x/a.js ?"),
             Case(
                 inline(#"require.config({baseUrl:"/j",urlArgs:"v=1"});require(["a","/b.js"])"#), [],
@@ -88,7 +98,8 @@ import Web
                 "script /j/q.js ?", "script /j/r.js ?"),
             Case(
                 inline(
-                    #"require.config({paths:{a:["//cdn.test/a","b"],c:"https://x.test/c.min"}});require(["a","c"])"#),
+                    #"require.config({paths:{a:["//cdn.test/a","b"],c:"https://x.test/c.min"}});require(["a","c"])"#
+                ),
                 [], "script https://cdn.test/a.js ?", "script https://x.test/c.min.js ?"),
             Case(
                 inline(
@@ -105,7 +116,8 @@ import Web
                     #"require.config({baseUrl:"/j"});require(["text!t/a.html","json!b.json","css!c","css!d.css","image!e.png"])"#
                 ),
                 [], "script /j/text.js ?", "page /j/t/a.html ?", "script /j/json.js ?", "data /j/b.json ?",
-                "script /j/css.js ?", "style /j/c.css ?", "style /j/d.css ?", "script /j/image.js ?", "image /j/e.png ?"
+                "script /j/css.js ?", "style /j/c.css ?", "style /j/d.css ?", "script /j/image.js ?",
+                "image /j/e.png ?"
             ),
             Case(
                 inline(
@@ -127,13 +139,16 @@ import Web
                     ("/j/x/a.js", #"define(["./b"],f)"#),
                     ("/j/s.js", #"define(function(require,exports){var a=require("./q"),b=require('r')})"#),
                     ("/j/t.js", #"define((require)=>{require("u")});c.require("v")"#),
-                ], "script /j/m.js", "script /j/a.js ?", "script /j/b.js ?", "script /c.js ?", "script /j/d.js ?",
+                ], "script /j/m.js", "script /j/a.js ?", "script /j/b.js ?", "script /c.js ?",
+                "script /j/d.js ?",
                 "script /j/x/b.js ?", "script /j/q.js ?", "script /j/r.js ?", "script /j/u.js ?"),
             Case(
                 #"<script data-main=/j/m src=r.js></script>"#,
                 [("/j/m.js", #"define("a/b",["./c","d"],f);define("a/c",[],f);define("m",["a/b","e"],f)"#)],
                 "script /j/m.js", "script /j/d.js ?", "script /j/e.js ?"),
-            Case(inline(#"require.config({baseUrl:"/j"});a=require.toUrl("x/a.css")"#), [], "style /j/x/a.css ?"),
+            Case(
+                inline(#"require.config({baseUrl:"/j"});a=require.toUrl("x/a.css")"#), [],
+                "style /j/x/a.css ?"),
             // Old MkDocs, whose pages say where the root is.
             Case(
                 #"<script>var base_url = '..';</script><script data-main="../mkdocs/js/search.js" src="../mkdocs/js/require.js"></script>"#,
@@ -142,7 +157,8 @@ import Web
                         "/mkdocs/js/search.js",
                         "require([\n base_url + '/mkdocs/js/mustache.min.js',\n'text!search-results-template.mustache',\n 'text!../search_index.json',\n], function (M, t, d) {\n"
                     )
-                ], "script /mkdocs/js/search.js", "script /mkdocs/js/mustache.min.js ?", "script /mkdocs/js/text.js ?",
+                ], "script /mkdocs/js/search.js", "script /mkdocs/js/mustache.min.js ?",
+                "script /mkdocs/js/text.js ?",
                 "data /mkdocs/js/search-results-template.mustache ?", "data /mkdocs/search_index.json ?"),
             Case(
                 #"<script>var base_url = '.';</script><script src="./search/require.js"></script>"#,
@@ -152,24 +168,62 @@ import Web
                         "require.config({\n baseUrl: base_url + \"/search/\"\n});\nrequire(['mustache.min','text!search_index.json'])"
                     )
                 ],
-                "script /d/search/mustache.min.js ?", "script /d/search/text.js ?", "data /d/search/search_index.json ?"
+                "script /d/search/mustache.min.js ?", "script /d/search/text.js ?",
+                "data /d/search/search_index.json ?"
             ),
             // A library that would be a module where there is a loader.
             Case(
                 "<p>a<script src=lib.js></script>",
-                [("lib.js", #"typeof define=="function"&&define.amd?define(["jquery","exports"],f):f(jQuery)"#)]),
+                [
+                    (
+                        "lib.js",
+                        #"typeof define=="function"&&define.amd?define(["jquery","exports"],f):f(jQuery)"#
+                    )
+                ]),
             Case(
                 "<p>a<script src=require.js></script>",
-                [("lib.js", #"typeof define=="function"&&define.amd?define(["jquery","exports"],f):f(jQuery)"#)],
+                [
+                    (
+                        "lib.js",
+                        #"typeof define=="function"&&define.amd?define(["jquery","exports"],f):f(jQuery)"#
+                    )
+                ],
                 "script /d/jquery.js ?"),
             Case(
-                "<p>a", [("b.js", #"var a=require("./a"),b=require(["x"].join(c));d.require(["y"]);e.define(["z"])"#)]),
+                "<p>a",
+                [("b.js", #"var a=require("./a"),b=require(["x"].join(c));d.require(["y"]);e.define(["z"])"#)]
+            ),
             Case(
-                inline(#"require([a,b+"c",d?"e":"f","g"]);require.config({baseUrl:h()});require.config(i)"#), [],
+                inline(#"require([a,b+"c",d?"e":"f","g"]);require.config({baseUrl:h()});require.config(i)"#),
+                [],
                 "script /d/g.js ?"),
         ])
     func amd(_ example: Case) throws {
         #expect(try Self.links(example) == example.links)
+    }
+
+    @Test(
+        "SystemJS asks for what its configuration makes of a name",
+        arguments: [
+            Case(
+                inline(
+                    #"System.config({paths:{"npm:":"node_modules/"},map:{app:"app","@a/core":"npm:@a/core/b/core.umd.js",rx:"npm:rx"},packages:{app:{main:"./main.js",defaultExtension:"js"},rx:{defaultExtension:"js"}}});System.import("app").catch(e)"#
+                ), [("/d/app/main.js", #"System.register(["@a/core","rx/Observable","none"],function(){})"#)],
+                "script /d/app/main.js ?", "script /d/node_modules/@a/core/b/core.umd.js ?",
+                "script /d/node_modules/rx/Observable.js ?", "script /d/none.js ?"),
+            Case(
+                inline(
+                    #"SystemJS.config({baseURL:"/js",map:{x:"lib/x.min.js",y:{"a":"b"}},paths:{"p/*":"q/r/*.js","z":"z2"}});SystemJS.import("x");System.import("p/s");System.import("z/t")"#
+                ), [], "script /js/lib/x.min.js ?", "script /js/q/r/s.js ?", "script /js/z2/t.js ?"),
+            Case(
+                "<p>a<script src=config.js></script><script>System.import('main')</script>",
+                [("config.js", #"System.config({baseURL:"/b",bundles:{"all.js":["main"]}})"#)],
+                "script /b/all.js ?"),
+            Case(inline(#"a.System.config({baseURL:"/b"});System.config(x);System.import("main")"#)),
+        ])
+    func system(_ example: Case) throws {
+        let links = try Self.links(example)
+        #expect(links == example.links)
     }
 
     @Test(
@@ -191,7 +245,8 @@ import Web
                 #"<script type="systemjs-importmap">{"imports":{"@a/":"https://x.test/a/"}}</script>"#,
                 [("b.js", #"System.register(["@a/c.js"],function(){})"#)]),
             Case(
-                "<p>a", [("m.json", #"{"imports":{"l/":"/l/"}}"#), ("a.js", #"import "l/a.js""#)], "module /l/a.js ?"),
+                "<p>a", [("m.json", #"{"imports":{"l/":"/l/"}}"#), ("a.js", #"import "l/a.js""#)],
+                "module /l/a.js ?"),
             Case("<p>a", [("a.js", #"import "l/a.js";import "react";a.import("b/c")"#)]),
         ])
     func importMaps(_ example: Case) throws {
@@ -231,7 +286,8 @@ import Web
                 "worker /search/worker.js ?", "data /a.json ?"),
             Case("<p>a", [("/s/a.js", #"fetch(base_url+"/a.json")"#)]),
             Case(
-                "<p>a", [("/s/a.js", #"i(["a"],Xe("ngsw-worker.js",{enabled:!0}))"#)], "worker /d/ngsw-worker.js ?",
+                "<p>a", [("/s/a.js", #"i(["a"],Xe("ngsw-worker.js",{enabled:!0}))"#)],
+                "worker /d/ngsw-worker.js ?",
                 "data /d/ngsw.json ?"),
         ])
     func documentRelative(_ example: Case) throws {
@@ -242,7 +298,9 @@ import Web
     func news() throws {
         let url = try #require(WebURL("https://a.test/"))
         var environment = LoaderEnvironment(document: url)
-        let notes = [LoaderNote(.base, "/j"), LoaderNote(.path, "b", name: "a"), LoaderNote(.definition, "c")]
+        let notes = [
+            LoaderNote(.base, "/j"), LoaderNote(.path, "b", name: "a"), LoaderNote(.definition, "c"),
+        ]
         #expect(!environment.isConfigured)
         let first = environment.apply(notes, of: url)
         #expect(first && environment.isConfigured && environment.hasLoader)

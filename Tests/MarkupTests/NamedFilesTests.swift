@@ -16,7 +16,8 @@ import Testing
         ("\"word\"//a.test/b.png\"", ["//a.test/b.png"]),
         ("\"http://a.test/b.png", []), ("http://a.test/b.png\"", []), ("\"ftp://a.test/b.png\"", []),
         ("\"///a.test/b.png\"", []), ("\"/a.test/b.png\"", []), ("\"http://a.test/ b.png\"", []),
-        ("\"http://a.test/${b}.png\"", []), ("\"http://a.test/b.png'", []), ("//", []), ("\"//", []), ("\"//\"", []),
+        ("\"http://a.test/${b}.png\"", []), ("\"http://a.test/b.png'", []), ("//", []), ("\"//", []),
+        ("\"//\"", []),
         ("\\//", []), ("", []), ("\"http:/", []),
     ])
     func `whole addresses in strings are files`(script: String, files: [String]) {

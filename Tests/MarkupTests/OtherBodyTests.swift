@@ -53,7 +53,8 @@ import Testing
                 #"{"@context":"https://schema.org","@type":"A","url":"https://x/","image":["https://x/a.png","b"]}"#,
                 "name https://schema.org", "metadata https://x/", "metadata https://x/a.png"),
             Case(.json, #"{"name":"x","icons":[{"src":"a.png"}]}"#, "icon a.png"),
-            Case(.json, #"{"imports":{"a":"/a.js"}}"#, "module /a.js"), Case(.json, #"{"url":"https://x/a.png"}"#),
+            Case(.json, #"{"imports":{"a":"/a.js"}}"#, "module /a.js"),
+            Case(.json, #"{"url":"https://x/a.png"}"#),
             Case(.json, #"["icons"]"#), Case(.json, "{\"icons\":"),
         ])
     func json(_ example: Case) {
@@ -76,12 +77,14 @@ import Testing
                 "<urlset><url><loc>/a</loc><image:image><image:loc>/i</image:loc><image:license>/l</image:license></image:image><xhtml:link href='/d'/><video:video><video:content_loc>/v</video:content_loc></video:video></url></urlset>",
                 "sitemap entry /a", "image /i", "about /l", "alternate /d", "media /v"),
             Case(
-                .sitemap, "\u{FEFF}http://x/a\r\nhttp://x/b\n\nnothing\nhttps://x/c", "sitemap entry http://x/a",
+                .sitemap, "\u{FEFF}http://x/a\r\nhttp://x/b\n\nnothing\nhttps://x/c",
+                "sitemap entry http://x/a",
                 "sitemap entry http://x/b", "sitemap entry https://x/c"),
             Case(
                 .feed,
                 "<rss><channel><link>http://x/</link><atom:link rel='self' href='f'/><image><url>i</url><link>http://x/</link></image><item><link>a</link><guid>http://x/a</guid><enclosure url='e.mp3'/><comments>http://x/c</comments></item></channel></rss>",
-                "page http://x/", "canonical f", "image i", "page http://x/", "feed entry a", "feed entry http://x/a",
+                "page http://x/", "canonical f", "image i", "page http://x/", "feed entry a",
+                "feed entry http://x/a",
                 "enclosure e.mp3", "page http://x/c"),
             Case(
                 .feed,
@@ -90,7 +93,8 @@ import Testing
             Case(
                 .feed,
                 "<feed xml:base='http://x/y/'><link href='.'/><link rel=\"next\" href=\"2\"/><id>i</id><entry><link href='e'/><link rel='enclosure' href='f'/><content type='html'>&lt;img src=g></content><content type='text'>&lt;img src=h></content></entry></feed>",
-                "base http://x/y/", "page .", "navigation 2", "name i", "feed entry e", "enclosure f", "image g"),
+                "base http://x/y/", "page .", "navigation 2", "name i", "feed entry e", "enclosure f",
+                "image g"),
             Case(
                 .dash,
                 "<MPD><BaseURL>http://x/</BaseURL><Period><AdaptationSet><SegmentTemplate media='$Number$.m4s' initialization='i.mp4'/><Representation><BaseURL>v.mp4</BaseURL></Representation><Representation><SegmentList><Initialization sourceURL='j'/><SegmentURL media='s1'/></SegmentList></Representation></AdaptationSet></Period></MPD>",
@@ -120,12 +124,14 @@ import Testing
                 .xml,
                 "<OpenSearchDescription><Image>a.ico</Image><Url template='http://x/?q={searchTerms}'/></OpenSearchDescription>",
                 "sharing a.ico", "submission http://x/?q={searchTerms}"),
-            Case(.feed, "<rss><link>a<link>b", "page b"), Case(.feed, "<"), Case(.feed, "<rss><a href='x", "page x"),
+            Case(.feed, "<rss><link>a<link>b", "page b"), Case(.feed, "<"),
+            Case(.feed, "<rss><a href='x", "page x"),
             Case(.feed, "<rss><link>a", "page a"),
             Case(.feed, "<rss><!-- <link>a</link> --><link>b</link>", "page b"),
             Case(.feed, "<rss><link>a</b></rss>", "page a"),
             Case(.feed, "<rss><item><b><br></item><link>a</link>", "page a"),
-            Case(.sitemap, "<!DOCTYPE a [<!ENTITY b '<loc>c</loc>'>]><urlset><loc>d</loc>", "sitemap entry d"),
+            Case(
+                .sitemap, "<!DOCTYPE a [<!ENTITY b '<loc>c</loc>'>]><urlset><loc>d</loc>", "sitemap entry d"),
         ])
     func xml(_ example: Case) {
         check(example)
@@ -142,9 +148,11 @@ import Testing
                 .hls,
                 "#EXTM3U\r\n#EXT-X-KEY:METHOD=AES-128,URI=\"k\",IV=0x1\r\n#EXT-X-MAP:URI=\"i.mp4\"\r\n#EXTINF:9,title\r\ns1.ts\r\n# comment\r\n sub/s2.ts \r\n",
                 "data k", "media i.mp4", "media s1.ts", "media sub/s2.ts"),
-            Case(.hls, "#EXTM3U\n{$base}/a.ts\n#EXT-X-KEY:URI=\"{$k}\"\n#EXT-X-KEY:URI=\"open\n", "data open"),
             Case(
-                .webVTT, "WEBVTT\n\nSTYLE\n::cue{background:url(a.png)}\n\n00:00 --> 00:01\nurl(b.png)\n", "image a.png"
+                .hls, "#EXTM3U\n{$base}/a.ts\n#EXT-X-KEY:URI=\"{$k}\"\n#EXT-X-KEY:URI=\"open\n", "data open"),
+            Case(
+                .webVTT, "WEBVTT\n\nSTYLE\n::cue{background:url(a.png)}\n\n00:00 --> 00:01\nurl(b.png)\n",
+                "image a.png"
             ),
             Case(.webVTT, "WEBVTT\n\nSTYLE", ""),
         ])
@@ -173,7 +181,8 @@ import Testing
     func base() {
         #expect(Scan("<feed xml:base='http://x/&amp;'/>", .feed).table.base == "http://x/&")
         #expect(
-            Scan("<MPD><BaseURL>http://x/</BaseURL><BaseURL>http://y/</BaseURL></MPD>", .dash).table.base == "http://x/"
+            Scan("<MPD><BaseURL>http://x/</BaseURL><BaseURL>http://y/</BaseURL></MPD>", .dash).table.base
+                == "http://x/"
         )
     }
 
@@ -181,16 +190,20 @@ import Testing
         "Inline JSON of a page is read where it stands",
         arguments: [
             Case(.html, #"<script type=importmap>{"imports":{"a":"\u002fa.js"}}</script>"#, "module /a.js"),
-            Case(.html, #"<script type="speculationrules">{"prefetch":[{"urls":["/a"]}]}</script>"#, "speculation /a"),
-            Case(.html, #"<script type="application/ld+json">{"url":"https://x/a"}</script>"#, "metadata https://x/a"),
+            Case(
+                .html, #"<script type="speculationrules">{"prefetch":[{"urls":["/a"]}]}</script>"#,
+                "speculation /a"),
+            Case(
+                .html, #"<script type="application/ld+json">{"url":"https://x/a"}</script>"#,
+                "metadata https://x/a"),
         ])
     func inline(_ example: Case) {
         check(example)
     }
 }
 
-/// Sitemaps and feeds as crawler-commons collects them: namespaces that are wrong, missing or renamed, byte order marks,
-/// plain lists.
+/// Sitemaps and feeds as crawler-commons collects them: namespaces that are wrong, missing or renamed, byte
+/// order marks, plain lists.
 @Suite struct SitemapConformanceTests {
     struct File: Sendable, CustomTestStringConvertible {
         var name: String
@@ -201,7 +214,9 @@ import Testing
     }
 
     static let files: [File] = [
-        File(name: "atom.xml", format: .feed, counts: [.canonical: 1, .feedEntry: 2, .name: 2, .page: 1, .ping: 1]),
+        File(
+            name: "atom.xml", format: .feed,
+            counts: [.canonical: 1, .feedEntry: 2, .name: 2, .page: 1, .ping: 1]),
         File(name: "feed.rss", format: .feed, counts: [.feedEntry: 3, .name: 1, .page: 1]),
         File(name: "xmlRss_pubDate.xml", format: .feed, counts: [.feedEntry: 7, .page: 1]),
         File(name: "sitemap.badns.xml", format: .sitemap, counts: [.sitemapEntry: 2]),
@@ -214,8 +229,11 @@ import Testing
             counts: [.sitemapEntry: 74, .image: 100, .frame: 6]),
         File(name: "extension/pagemaps-sitemap.xml", format: .sitemap, counts: [.sitemapEntry: 2]),
         File(name: "extension/shinpaideshou-news-sitemap.xml", format: .sitemap, counts: [.sitemapEntry: 3]),
-        File(name: "extension/sitemap-images.xml", format: .sitemap, counts: [.sitemapEntry: 1, .image: 2, .about: 1]),
-        File(name: "extension/sitemap-links.xml", format: .sitemap, counts: [.sitemapEntry: 3, .alternate: 9]),
+        File(
+            name: "extension/sitemap-images.xml", format: .sitemap,
+            counts: [.sitemapEntry: 1, .image: 2, .about: 1]),
+        File(
+            name: "extension/sitemap-links.xml", format: .sitemap, counts: [.sitemapEntry: 3, .alternate: 9]),
         File(name: "extension/sitemap-mobile.xml", format: .sitemap, counts: [.sitemapEntry: 3]),
         File(name: "extension/sitemap-news.xml", format: .sitemap, counts: [.sitemapEntry: 2]),
         File(
@@ -239,17 +257,22 @@ import Testing
 /// Other bodies made to be slow or to break something. The properties of ``Scan`` hold for each of them.
 @Suite struct HostileOtherBodyTests {
     static let formats: [BodyFormat] = [
-        .svg, .xml, .sitemap, .feed, .dash, .hls, .webVTT, .json, .webManifest, .importMap, .speculationRules, .jsonLD,
+        .svg, .xml, .sitemap, .feed, .dash, .hls, .webVTT, .json, .webManifest, .importMap, .speculationRules,
+        .jsonLD,
     ]
 
     static let pieces = [
-        "<", ">", "<a ", "<a>", "</a>", "<a/>", "<a b='", "<a b=c ", "<!--", "-->", "<![CDATA[", "]]>", "<!DOCTYPE ",
+        "<", ">", "<a ", "<a>", "</a>", "<a/>", "<a b='", "<a b=c ", "<!--", "-->", "<![CDATA[", "]]>",
+        "<!DOCTYPE ",
         "[", "]", "<?",
-        "<?xml-stylesheet href='a'?>", "&amp;", "&", "<link>a", "<link>a</link>", "<link>a<![CDATA[b]]></link>",
+        "<?xml-stylesheet href='a'?>", "&amp;", "&", "<link>a", "<link>a</link>",
+        "<link>a<![CDATA[b]]></link>",
         "<loc>", "<BaseURL>a/",
-        "<BaseURL>a/</BaseURL>", "<SegmentURL media='a'/>", "<Period>", "<description>&lt;a href=b>", "{", "{\"a\":",
+        "<BaseURL>a/</BaseURL>", "<SegmentURL media='a'/>", "<Period>", "<description>&lt;a href=b>", "{",
+        "{\"a\":",
         "\"", "\\", "\n",
-        "STYLE\n", "url(a)", "#EXT-X-KEY:", "URI=\"a\",", "=", ",", "a\n", "{\"icons\":[", "{\"imports\":{\"a\":\"/\",",
+        "STYLE\n", "url(a)", "#EXT-X-KEY:", "URI=\"a\",", "=", ",", "a\n", "{\"icons\":[",
+        "{\"imports\":{\"a\":\"/\",",
         "\u{FEFF}", "\0",
     ]
 

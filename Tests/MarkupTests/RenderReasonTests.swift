@@ -20,7 +20,8 @@ import Testing
             (#"fetch("/a.json")"#, []), ("function get(url){return fetch(url)}", []), ("fetch(a,{b:1})", []),
             ("cache.fetch(a.b)", []), ("x.import(a)", []), (#"f("/a/"+b)"#, []), ("f(`/a/${b}`)", []),
             ("import('./a.js')", []),
-            (#"fetch("/a",{method:"POST",body:b.c})"#, []), (#"x.open("POST","/a/"+b)"#, []), ("a=`${b}`", []),
+            (#"fetch("/a",{method:"POST",body:b.c})"#, []), (#"x.open("POST","/a/"+b)"#, []),
+            ("a=`${b}`", []),
             (#"require(["a"])"#, []), (#"require.config({baseUrl:"/a"})"#, []), ("r.u=e=>f(e);x()", []),
             ("r.u=e=>e+'.js';r.e(12)", []),
             ("jQuery.ajax=function(s){x.open(s.type,s.url,s.async)}", []), ("import a from './a.js'", []),
@@ -41,11 +42,18 @@ import Testing
         arguments: [
             (#"<!doctype html><title>App</title><div id=root></div><script src=a.js></script>"#, true),
             ("<div id=app>Loading</div><script>a()</script><noscript>\(text)</noscript>", true),
-            ("<style>\(text)</style><script>\(text)</script><template>\(text)</template><!-- \(text) -->", true),
+            (
+                "<style>\(text)</style><script>\(text)</script><template>\(text)</template><!-- \(text) -->",
+                true
+            ),
             ("<script src=a.js></script>\(text)", false), ("<div id=root></div>", false), ("<p>Short", false),
             ("<p>Short<script type=application/json>{}</script>", false), ("<p onclick=a()>Short", false),
-            ("<meta http-equiv=refresh content='0;url=a.html'><script>location.replace('a.html')</script>", false),
-            ("<script src=a.js", false), ("<script src=a.js></script><!-- ", true), ("<script>a</script><style", true),
+            (
+                "<meta http-equiv=refresh content='0;url=a.html'><script>location.replace('a.html')</script>",
+                false
+            ),
+            ("<script src=a.js", false), ("<script src=a.js></script><!-- ", true),
+            ("<script>a</script><style", true),
         ])
     func documents(_ page: String, _ isHardlyAny: Bool) {
         let scan = Scan(page)

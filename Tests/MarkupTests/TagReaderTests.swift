@@ -55,7 +55,8 @@ import Testing
             ("a\0b", nil),
         ] as [(String, String?)])
     func values(_ value: String, _ expected: String?) {
-        #expect(read([("a", "href", "x"), ("a", "href", value), ("a", "href", "y")]) == ["x", expected, "y"])
+        #expect(
+            read([("a", "href", "x"), ("a", "href", value), ("a", "href", "y")]) == ["x", expected, "y"])
     }
 
     @Test("Many tags in many batches keep their order")
@@ -80,7 +81,8 @@ import Testing
         }
     }
 
-    private func add(_ element: String, _ attribute: String, _ value: String, to reader: TagReader) -> TagReader.Reading
+    private func add(_ element: String, _ attribute: String, _ value: String, to reader: TagReader)
+        -> TagReader.Reading
     {
         Array(element.utf8).withUnsafeBufferPointer { element in
             Array(attribute.utf8).withUnsafeBufferPointer { attribute in
@@ -96,7 +98,8 @@ import Testing
     }
 
     @Test(
-        "A plain value is as written once libxml2 has read one of the same attribute so; one with a reference never is")
+        "A plain value is as written once libxml2 has read one of the same attribute so; one with a reference never is"
+    )
     func plainValues() {
         let reader = TagReader()
         #expect(!Self.isAsWritten(add("a", "href", "x?a&amp;b", to: reader)))

@@ -3,8 +3,8 @@ import Store
 import Testing
 
 @Suite struct DifferenceReportTests {
-    /// Visits 1 to 5: two that are complete, one that a server loaded over the second, one of a later run that was
-    /// interrupted, and one that is held back.
+    /// Visits 1 to 5: two that are complete, one that a server loaded over the second, one of a later run
+    /// that was interrupted, and one that is held back.
     private static let visits = [
         Visit(id: 1, started: 10, finished: 11, responseCount: 1),
         Visit(id: 2, started: 20, finished: 21, responseCount: 1),

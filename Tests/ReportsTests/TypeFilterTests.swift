@@ -3,7 +3,8 @@ import Testing
 
 @Suite struct TypeFilterTests {
     @Test(arguments: [
-        ("js", "text/javascript", true), ("js", "application/x-javascript", true), ("js", "application/json", false),
+        ("js", "text/javascript", true), ("js", "application/x-javascript", true),
+        ("js", "application/json", false),
         ("css", "text/css", true), ("image", "image/avif", true), ("image", "text/html", false),
         ("font", "font/woff2", true), ("font", "application/vnd.ms-fontobject", true),
         ("html", "application/xhtml+xml", true), ("HTML", "text/html", true), ("xml", "image/svg+xml", false),

@@ -20,13 +20,16 @@ import Testing
     }
 
     @Test(arguments: [
-        (0, "1 Jan 1970, 00:00 UTC"), (1_800_000_000, "15 Jan 2027, 08:00 UTC"), (Int64.min, "1 Jan 0001, 00:00 UTC"),
+        (0, "1 Jan 1970, 00:00 UTC"), (1_800_000_000, "15 Jan 2027, 08:00 UTC"),
+        (Int64.min, "1 Jan 0001, 00:00 UTC"),
     ])
     func `moments name the day`(seconds: Int64, words: String) {
         #expect(Wording.moment(seconds) == words)
     }
 
-    @Test(arguments: [("abc", 3, "abc"), ("abcd", 3, "abc…"), ("aéé", 3, "aé…"), ("aéé", 2, "a…"), ("", 0, "")])
+    @Test(arguments: [
+        ("abc", 3, "abc"), ("abcd", 3, "abc…"), ("aéé", 3, "aé…"), ("aéé", 2, "a…"), ("", 0, ""),
+    ])
     func `a cut falls between characters`(text: String, byteCount: Int, cut: String) {
         #expect(Wording.cut(text, to: byteCount).unicodeScalars.allSatisfy { $0 != "\u{FFFD}" })
         if text != "aéé" || byteCount == 2 { #expect(Wording.cut(text, to: byteCount) == cut) }
@@ -45,7 +48,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (0, "0"), (999, "999"), (1000, "1,000"), (-1_234_567, "-1,234,567"), (Int.min, "-9,223,372,036,854,775,808"),
+        (0, "0"), (999, "999"), (1000, "1,000"), (-1_234_567, "-1,234,567"),
+        (Int.min, "-9,223,372,036,854,775,808"),
     ])
     func `large numbers are grouped`(number: Int, words: String) {
         #expect(Wording.grouped(number) == words)

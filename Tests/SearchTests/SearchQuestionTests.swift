@@ -4,7 +4,8 @@ import Testing
 
 @Suite struct SearchQuestionTests {
     /// Without the sign of inflected words, which nobody sees.
-    private static func expression(_ question: String, _ strictness: SearchQuestion.Strictness = .all) throws -> String?
+    private static func expression(_ question: String, _ strictness: SearchQuestion.Strictness = .all) throws
+        -> String?
     {
         try SearchQuestion(question).expression(strictness, inSite: nil)?.replacing("\u{F8FF}", with: "")
     }

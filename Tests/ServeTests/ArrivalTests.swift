@@ -39,7 +39,8 @@ import Web
         #expect(log.counts.kept == 0)
         #expect(log.counts.lost == 1)
         #expect(log.counts.lostWhy == "the disk is full")
-        log.note("GET", "http://jam.test/", Reply(answer: .text(500, ""), failure: "it is damaged"), since: .now)
+        log.note(
+            "GET", "http://jam.test/", Reply(answer: .text(500, ""), failure: "it is damaged"), since: .now)
         #expect(log.counts.kept == 0)
         #expect(log.counts.lost == 2)
     }

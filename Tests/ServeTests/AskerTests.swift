@@ -24,7 +24,12 @@ import Web
             (["Origin": "http://b-test.localhost:8080"], "b"),
             (["Origin": "http://localhost:8080"], "portal"),
             (["Origin": "null"], "outside"),
-            (["Origin": "null", "Sec-Fetch-Site": "cross-site", "Referer": "http://a-test.localhost:8080/"], "a"),
+            (
+                [
+                    "Origin": "null", "Sec-Fetch-Site": "cross-site",
+                    "Referer": "http://a-test.localhost:8080/",
+                ], "a"
+            ),
             (["Origin": "http://a-test.localhost:8080/"], "outside"),
             (["Origin": "https://evil.test", "Sec-Fetch-Site": "same-origin"], "outside"),
             (["Origin": "https://evil.test", "Referer": "http://a-test.localhost:8080/"], "outside"),
@@ -69,14 +74,16 @@ import Web
             (["Origin": "null", "Referer": "http://192.0.2.1:8080/-/web/nonsense"], []),
             (["Origin": "null"], []),
         ] as [(HTTPFields, [String])])
-    func `beside a site at the root a page is known by its path`(fields: HTTPFields, origins: [String]) throws {
+    func `beside a site at the root a page is known by its path`(fields: HTTPFields, origins: [String]) throws
+    {
         let layout = OriginLayout(port: 8080, root: WebURL("https://a.test/").flatMap(RootOrigin.init))
         #expect(Asker(fields, authority: "192.0.2.1:8080", layout: layout).origins == origins)
     }
 
     @Test(
         arguments: [
-            // A page of the other site, its own, a neighbour, a sandboxed one, nobody's, and one from elsewhere.
+            // A page of the other site, its own, a neighbour, a sandboxed one, nobody's, and one from
+            // elsewhere.
             (
                 [
                     "Origin": "http://a-test.localhost:8080", "Referer": "http://a-test.localhost:8080/p",
@@ -96,21 +103,31 @@ import Web
                 ["Sec-Fetch-Site": "same-site", "Referer": "https://www.b.test/"]
             ),
             (
-                ["Origin": "null", "Referer": "http://a-test.localhost:8080/p", "Sec-Fetch-Site": "cross-site"],
+                [
+                    "Origin": "null", "Referer": "http://a-test.localhost:8080/p",
+                    "Sec-Fetch-Site": "cross-site",
+                ],
                 ["Origin": "null", "Sec-Fetch-Site": "cross-site", "Referer": "https://a.test/"]
             ),
             (["Sec-Fetch-Site": "none"], ["Sec-Fetch-Site": "none"]),
             (["X": "y"], ["X": "y"]),
             (
-                ["Origin": "https://evil.test", "Referer": "https://evil.test/x", "Sec-Fetch-Site": "cross-site"],
+                [
+                    "Origin": "https://evil.test", "Referer": "https://evil.test/x",
+                    "Sec-Fetch-Site": "cross-site",
+                ],
                 ["Origin": "null", "Sec-Fetch-Site": "cross-site"]
             ),
         ] as [(HTTPFields, HTTPFields)])
-    func `a server is told what the page would have said on the web`(sent: HTTPFields, told: HTTPFields) throws {
+    func `a server is told what the page would have said on the web`(sent: HTTPFields, told: HTTPFields)
+        throws
+    {
         let layout = OriginLayout(port: 8080)
         let asker = Asker(sent, authority: "b-test.localhost:8080", layout: layout)
         var fields = sent
         asker.lead(&fields, to: try #require(WebURL("https://b.test/x")), page: nil, layout: layout)
-        #expect(Set(fields.list.map { "\($0.name): \($0.value)" }) == Set(told.list.map { "\($0.name): \($0.value)" }))
+        #expect(
+            Set(fields.list.map { "\($0.name): \($0.value)" })
+                == Set(told.list.map { "\($0.name): \($0.value)" }))
     }
 }

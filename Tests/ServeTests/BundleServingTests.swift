@@ -42,7 +42,8 @@ import Web
         var options = options
         options.load = { [servers] in servers.load($0, $1) }
         let server = try MirrorServer(
-            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+            options: options)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
         let name = options.root == nil ? "example-test.localhost" : "localhost"
@@ -54,7 +55,9 @@ import Web
     }
 
     @Test(arguments: [CachePolicy.offline, .protocol, .auto, .preferCache, .revalidate, .refreshBehind])
-    func `a bundle as its manifest has it goes out byte for byte, and nobody is asked for it`(policy: CachePolicy)
+    func `a bundle as its manifest has it goes out byte for byte, and nobody is asked for it`(
+        policy: CachePolicy
+    )
         throws
     {
         let store = try store(Self.good)
@@ -144,7 +147,8 @@ import Web
         let waiting = Mutex<[@Sendable (LoadOutcome) -> Void]>([])
         options.load = { request, done in waiting.withLock { $0.append(done) } }
         let server = try MirrorServer(
-            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+            options: options)
         let client = try RawClient(port: Int(server.port))
         let host = "example-test.localhost:\(server.port)"
         let clock = ContinuousClock()
@@ -161,7 +165,8 @@ import Web
             done(
                 .response(
                     LoadedResponse(
-                        status: 200, fields: ["Content-Type": "text/plain"], body: .bytes(Array("newer".utf8)),
+                        status: 200, fields: ["Content-Type": "text/plain"],
+                        body: .bytes(Array("newer".utf8)),
                         requestTime: now, responseTime: now)))
         }
         server.stop()
@@ -199,10 +204,13 @@ import Web
             ("/v.js?a=1&v=1", "/v.js?a=1&v=2", [], true), ("/v.js?a=1&v=1", "/v.js?a=2&v=2", [], false),
             ("/v.js?rev=1", "/v.js?rev=2", [], false),
             ("/v.js?rev=1", "/v.js?rev=2", ["/v.js version=rev,build"], true),
-            ("/v.js?q=1", "/v.js?q=2", ["/v.js no-query"], true), ("/v.js?q=1", "/v.js", ["/v.js no-query"], true),
+            ("/v.js?q=1", "/v.js?q=2", ["/v.js no-query"], true),
+            ("/v.js?q=1", "/v.js", ["/v.js no-query"], true),
             ("/v.js?v=1", "/w.js?v=1", [], false), ("/v.js?1234", "/v.js?5678", [], true),
         ] as [(String, String, [String], Bool)])
-    func `one version stands in for another`(held: String, asked: String, rules: [String], isFound: Bool) throws {
+    func `one version stands in for another`(held: String, asked: String, rules: [String], isFound: Bool)
+        throws
+    {
         let store = try StockedStore([
             .init(href: "https://example.test" + held, text: "held", type: "text/javascript")
         ])

@@ -30,7 +30,9 @@ import Web
         client = try RawClient(port: Int(server.port))
     }
 
-    private func get(_ target: String, _ name: String, _ fields: [(String, String)] = []) throws -> RawResponse {
+    private func get(_ target: String, _ name: String, _ fields: [(String, String)] = []) throws
+        -> RawResponse
+    {
         try client.get(target, host: "\(name):\(server.port)", fields: fields)
     }
 

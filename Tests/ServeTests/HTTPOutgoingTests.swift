@@ -8,7 +8,8 @@ import Web
     private static let size = 300_000
     private static let body = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
     private static let fields = [
-        (name: "Content-Type", value: "text/plain"), (name: "ETag", value: "\"v1\""), (name: "X-Own", value: "kept"),
+        (name: "Content-Type", value: "text/plain"), (name: "ETag", value: "\"v1\""),
+        (name: "X-Own", value: "kept"),
         (name: "Last-Modified", value: "Sun, 06 Nov 1994 08:49:37 GMT"),
     ]
 
@@ -23,18 +24,26 @@ import Web
         script = try HTTPScript { request in
             switch String(decoding: request.target, as: UTF8.self) {
             case "/file":
-                Reply(answer: Answer(status: 200, fields: Self.fields, file: .init(path: path, byteCount: Self.size)))
+                Reply(
+                    answer: Answer(
+                        status: 200, fields: Self.fields, file: .init(path: path, byteCount: Self.size)))
             case "/gone":
-                Reply(answer: Answer(status: 200, fields: Self.fields, file: .init(path: path + "x", byteCount: 1)))
+                Reply(
+                    answer: Answer(
+                        status: 200, fields: Self.fields, file: .init(path: path + "x", byteCount: 1)))
             case "/short":
-                Reply(answer: Answer(status: 200, fields: Self.fields, file: .init(path: path, byteCount: 1 << 20)))
+                Reply(
+                    answer: Answer(
+                        status: 200, fields: Self.fields, file: .init(path: path, byteCount: 1 << 20)))
             default:
                 Reply(answer: inMemory, ownFields: Array("X-Client: one\r\n".utf8))
             }
         }
     }
 
-    private func get(_ target: String, _ method: String = "GET", _ fields: (String, String)...) throws -> RawResponse {
+    private func get(_ target: String, _ method: String = "GET", _ fields: (String, String)...) throws
+        -> RawResponse
+    {
         let client = try script.client()
         let answer = try client.get(target, method: method, fields: fields)
         // The connection goes on where the answer ends.
@@ -42,7 +51,9 @@ import Web
         return answer
     }
 
-    @Test(arguments: ["/memory", "/file"]) func `a whole answer says that parts can be had`(target: String) throws {
+    @Test(arguments: ["/memory", "/file"]) func `a whole answer says that parts can be had`(target: String)
+        throws
+    {
         let whole = try get(target)
         #expect(whole.status == 200)
         #expect(whole.body == Self.body)
@@ -66,7 +77,9 @@ import Web
         #expect(try get(target, "GET", ("Range", "bytes=5-"), ("If-Range", "\"v2\"")).status == 200)
     }
 
-    @Test(arguments: ["/memory", "/file"]) func `several parts come as a message of their own`(target: String) throws {
+    @Test(arguments: ["/memory", "/file"]) func `several parts come as a message of their own`(target: String)
+        throws
+    {
         let answer = try get(target, "GET", ("Range", "bytes=299000-, 0-9, 5000-5009"))
         #expect(answer.status == 206)
         #expect(answer["Content-Range"] == nil)
@@ -76,15 +89,17 @@ import Web
         var expected: [UInt8] = []
         for part in [299_000..<Self.size, 0..<10, 5000..<5010] {
             expected += "\(expected.isEmpty ? "" : "\r\n")--\(boundary)\r\nContent-Type: text/plain\r\n".utf8
-            expected += "Content-Range: bytes \(part.lowerBound)-\(part.upperBound - 1)/\(Self.size)\r\n\r\n".utf8
+            expected +=
+                "Content-Range: bytes \(part.lowerBound)-\(part.upperBound - 1)/\(Self.size)\r\n\r\n".utf8
             expected += Self.body[part]
         }
         expected += "\r\n--\(boundary)--\r\n".utf8
         #expect(answer.body == expected)
     }
 
-    @Test(arguments: ["/memory", "/file"]) func `what does not exist is refused with the length`(target: String) throws
-    {
+    @Test(arguments: ["/memory", "/file"]) func `what does not exist is refused with the length`(
+        target: String
+    ) throws {
         let answer = try get(target, "GET", ("Range", "bytes=300000-"))
         #expect(answer.status == 416)
         #expect(answer["Content-Range"] == "bytes */\(Self.size)")
@@ -126,7 +141,8 @@ import Web
         for target in targets {
             try client.send("GET \(target) HTTP/1.1\r\nHost: a\r\nRange: bytes=7-270000\r\n\r\n")
         }
-        try client.send(String(repeating: "GET /memory HTTP/1.1\r\nHost: a\r\nIf-None-Match: *\r\n\r\n", count: 500))
+        try client.send(
+            String(repeating: "GET /memory HTTP/1.1\r\nHost: a\r\nIf-None-Match: *\r\n\r\n", count: 500))
         for _ in targets { #expect(try client.response().body == Array(Self.body[7...270_000])) }
         for _ in 0..<500 { #expect(try client.response().status == 304) }
     }
@@ -139,7 +155,9 @@ import Web
     private static let after = "Mon, 07 Nov 1994 08:49:37 GMT"
     private static let later = HTTPDate(secondsSinceEpoch: 2_000_000_000)
 
-    private func answer(_ status: Int = 200, tag: String? = tag, modified: String? = modified, count: Int = 1000)
+    private func answer(
+        _ status: Int = 200, tag: String? = tag, modified: String? = modified, count: Int = 1000
+    )
         -> Answer
     {
         var fields: [(name: String, value: String)] = [("Content-Type", "text/plain")]
@@ -164,7 +182,9 @@ import Web
         ("If-Unmodified-Since", modified, .whole), ("If-Unmodified-Since", after, .whole),
         ("If-Unmodified-Since", before, .failed),
     ])
-    func `a condition is held against the answer's tag and date`(name: String, value: String, expected: Selection) {
+    func `a condition is held against the answer's tag and date`(
+        name: String, value: String, expected: Selection
+    ) {
         #expect(select(answer(), "GET", [(name, value)]) == expected)
         #expect(select(answer(), "HEAD", [(name, value)]) == expected)
         // A condition counts only for what would be a success without it.
@@ -177,15 +197,18 @@ import Web
         #expect(select(answer(), "GET", fields) == .whole)
         #expect(select(answer(), "POST", [("If-None-Match", Self.tag)]) == .failed)
         #expect(select(answer(tag: "W/\"v1\""), "GET", [("If-None-Match", Self.tag)]) == .notModified)
-        #expect(select(answer(tag: nil, modified: nil), "GET", [("If-Modified-Since", Self.modified)]) == .whole)
+        #expect(
+            select(answer(tag: nil, modified: nil), "GET", [("If-Modified-Since", Self.modified)]) == .whole)
     }
 
     @Test(arguments: [
         ("bytes=0-99", Selection.parts([0..<100])), ("bytes=900-", .parts([900..<1000])),
         ("bytes=-100", .parts([900..<1000])), ("bytes=-5000", .parts([0..<1000])),
         ("bytes=990-5000", .parts([990..<1000])), ("bytes=0-", .parts([0..<1000])),
-        ("bytes=1000-", .unsatisfiable), ("bytes=-0", .unsatisfiable), ("bytes=5000-6000, 7000-", .unsatisfiable),
-        ("bytes=0-0, 500-599", .parts([0..<1, 500..<600])), ("bytes=500-599, 0-0", .parts([500..<600, 0..<1])),
+        ("bytes=1000-", .unsatisfiable), ("bytes=-0", .unsatisfiable),
+        ("bytes=5000-6000, 7000-", .unsatisfiable),
+        ("bytes=0-0, 500-599", .parts([0..<1, 500..<600])),
+        ("bytes=500-599, 0-0", .parts([500..<600, 0..<1])),
         // Near enough to be one.
         ("bytes=0-9, 20-29", .parts([0..<30])), ("bytes=20-29, 0-9", .parts([0..<30])),
         ("bytes=0-99, 50-149", .parts([0..<150])), ("bytes=0-0, 1000-", .parts([0..<1])),
@@ -206,7 +229,8 @@ import Web
     }
 
     @Test(arguments: [
-        (tag, true), ("\"v2\"", false), ("W/\"v1\"", false), (modified, true), (before, false), (after, false),
+        (tag, true), ("\"v2\"", false), ("W/\"v1\"", false), (modified, true), (before, false),
+        (after, false),
     ])
     func `a range is for the version that it was asked of`(version: String, isPart: Bool) {
         let fields = [("Range", "bytes=0-9"), ("If-Range", version)]

@@ -13,7 +13,8 @@ import Web
             let target = String(decoding: request.target, as: UTF8.self)
             let body = String(decoding: request.body, as: UTF8.self)
             let names = request.fields.list.map(\.name).joined(separator: ",")
-            let text = "\(request.method) \(target) \(String(decoding: request.host, as: UTF8.self)) [\(names)] \(body)"
+            let text =
+                "\(request.method) \(target) \(String(decoding: request.host, as: UTF8.self)) [\(names)] \(body)"
             return Reply(answer: .text(200, text))
         }
     }
@@ -28,7 +29,10 @@ import Web
     }
 
     @Test(arguments: [
-        ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc", "POST /a h [Host,Content-Length] abc"),
+        (
+            "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc",
+            "POST /a h [Host,Content-Length] abc"
+        ),
         ("PURGE /a HTTP/1.1\r\nHost: h\r\n\r\n", "PURGE /a h [Host] "),
         (
             "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\nab\r\n1\r\nc\r\n0\r\nA: b\r\n\r\n",
@@ -40,8 +44,9 @@ import Web
         ("GET /a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nxy", "GET /a h [Host,Content-Length] xy"),
         ("OPTIONS /a HTTP/1.1\r\nHost: h\r\nOrigin: o\r\n\r\n", "OPTIONS /a h [Host,Origin] "),
     ])
-    func `a request comes to its responder with its method, its fields and its body`(text: String, shown: String) throws
-    {
+    func `a request comes to its responder with its method, its fields and its body`(
+        text: String, shown: String
+    ) throws {
         #expect(try answer(to: text).text == shown)
     }
 
@@ -64,7 +69,9 @@ import Web
         }
         try client.send(requests.joined())
         for number in 0..<200 {
-            #expect(try client.response().text.hasPrefix(number % 2 == 0 ? "POST /\(number) h" : "PUT /\(number) h"))
+            #expect(
+                try client.response().text.hasPrefix(
+                    number % 2 == 0 ? "POST /\(number) h" : "PUT /\(number) h"))
         }
     }
 
@@ -89,7 +96,8 @@ import Web
         #expect(try client.response().text == "POST / h [Host,Expect,Content-Length] abc")
         try client.send(head + "abc")
         #expect(try client.response().status == 200)
-        try client.send("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3000000\r\n\r\n")
+        try client.send(
+            "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3000000\r\n\r\n")
         #expect(try client.response().status == 413)
     }
 
@@ -152,10 +160,13 @@ import Web
         while position < bytes.count, progress == .incomplete {
             let end = count < bytes.count - position ? position + count : bytes.count
             var taken = 0
-            progress = bytes[position..<end].withUnsafeBufferPointer { reader.read($0, from: &taken, into: &read) }
+            progress = bytes[position..<end].withUnsafeBufferPointer {
+                reader.read($0, from: &taken, into: &read)
+            }
             position += taken
         }
-        return Reading(progress: progress, body: String(decoding: read, as: UTF8.self), left: bytes.count - position)
+        return Reading(
+            progress: progress, body: String(decoding: read, as: UTF8.self), left: bytes.count - position)
     }
 
     @Test(arguments: [
@@ -173,19 +184,22 @@ import Web
         text: String, body: RequestHead.Body, progress: BodyReader.Progress, content: String, left: Int
     ) {
         for count in [1, 2, 3, 7, .max] {
-            #expect(read(text, as: body, atOnce: count) == Reading(progress: progress, body: content, left: left))
+            #expect(
+                read(text, as: body, atOnce: count) == Reading(progress: progress, body: content, left: left))
         }
     }
 
     @Test(arguments: [
         ("\r\n", 400), ("x\r\n", 400), ("-1\r\n", 400), ("+1\r\n", 400), ("0x1\r\n", 400), (" 1\r\n", 400),
-        ("1\na\r\n", 400), ("1\r\ra", 400), ("1\r\nab\r\n", 400), ("1\r\na\n0\r\n\r\n", 400), ("1\r\na\r\r", 400),
+        ("1\na\r\n", 400), ("1\r\ra", 400), ("1\r\nab\r\n", 400), ("1\r\na\n0\r\n\r\n", 400),
+        ("1\r\na\r\r", 400),
         ("1 \r\na", 400), ("1;a\nb\r\n", 400), ("1;\u{0}\r\n", 400), ("00000000000000001\r\n", 400),
         ("0\r\n X: folded\r\n\r\n", 400), ("0\r\nX y: z\r\n\r\n", 400), ("0\r\nX\r\n\r\n", 400),
         ("0\r\n: y\r\n\r\n", 400),
         ("0\r\nX: a\nb\r\n\r\n", 400), ("0\r\n\r\r", 400), ("0\r\nX: \u{0}\r\n\r\n", 400),
         ("15\r\n", 413), ("ffffffffffffffff\r\n", 413), ("a\r\n0123456789\r\nb\r\n", 413),
-        ("1;\(String(repeating: "a", count: 50))\r\n", 431), ("0\r\nX: \(String(repeating: "a", count: 50))\r\n", 431),
+        ("1;\(String(repeating: "a", count: 50))\r\n", 431),
+        ("0\r\nX: \(String(repeating: "a", count: 50))\r\n", 431),
         ("0\r\n\(String(repeating: "a:\r\n", count: 60))", 431),
     ])
     func `chunks that could be taken in two ways, or are too much, are refused`(text: String, status: Int) {

@@ -91,7 +91,9 @@ import Web
         #expect(throws: TestError.self) { try RawClient(port: port) }
     }
 
-    @Test func `without descriptors it waits instead of spinning, and serves again once there are some`() async {
+    @Test func `without descriptors it waits instead of spinning, and serves again once there are some`()
+        async
+    {
         await #expect(processExitsWith: .success) {
             var limit = rlimit(rlim_cur: 64, rlim_max: 64)
             let isLimited = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
@@ -126,7 +128,9 @@ import Web
         ("0.0.0.0", "0.0.0.0", false, true), ("::", "::", false, true), ("*", "*", false, true),
         ("fe80::1%eth0", "fe80::1%eth0", false, false),
     ])
-    func `an address says who reaches it`(text: String, shown: String, isLoopback: Bool, isEverywhere: Bool) throws {
+    func `an address says who reaches it`(text: String, shown: String, isLoopback: Bool, isEverywhere: Bool)
+        throws
+    {
         let address = try #require(ListenAddress(text))
         #expect(address.description == shown)
         #expect(address.isLoopback == isLoopback)
@@ -135,19 +139,24 @@ import Web
         #expect(address.reachable.allSatisfy { !isEverywhere || !$0.hasPrefix("127.") && $0 != "[::1]" })
     }
 
-    @Test(arguments: ["", "example.test", "127.1", "1.2.3", "1.2.3.4.5", "[127.0.0.1]", "::1:80:", "1.2.3.4:80"])
+    @Test(arguments: [
+        "", "example.test", "127.1", "1.2.3", "1.2.3.4.5", "[127.0.0.1]", "::1:80:", "1.2.3.4:80",
+    ])
     func `what is no address is not looked up`(text: String) {
         #expect(ListenAddress(text) == nil)
     }
 
     @Test(arguments: [
-        ("127.0.0.1", [Loopback.ipv4]), ("::1", [.ipv6]), ("localhost", [.ipv4, .ipv6]), ("*", [.ipv4, .ipv6]),
+        ("127.0.0.1", [Loopback.ipv4]), ("::1", [.ipv6]), ("localhost", [.ipv4, .ipv6]),
+        ("*", [.ipv4, .ipv6]),
         ("0.0.0.0", [.ipv4]),
     ])
     func `a server listens where it is told to, and nowhere else`(text: String, reached: [Loopback]) throws {
         // Who has the same port of the other address is somebody else.
         let name = "\(text) \(UInt64.random(in: 1...UInt64.max))"
-        let script = try HTTPScript(address: try #require(ListenAddress(text))) { _ in Reply(answer: .text(200, name)) }
+        let script = try HTTPScript(address: try #require(ListenAddress(text))) { _ in
+            Reply(answer: .text(200, name))
+        }
         for loopback in [Loopback.ipv4, .ipv6] {
             if reached.contains(loopback) {
                 #expect(try RawClient(port: script.port, on: loopback).get("/").text == name)
@@ -172,7 +181,8 @@ import Web
         #expect(used?.remedy == .port)
         #expect(failure("*", taken.server.port)?.remedy == .port)
         let foreign = failure("192.0.2.7", 0)
-        #expect(foreign?.description.contains("listen on 192.0.2.7: it is no address of this machine") == true)
+        #expect(
+            foreign?.description.contains("listen on 192.0.2.7: it is no address of this machine") == true)
         #expect(foreign?.remedy == .address)
     }
 }
@@ -209,8 +219,11 @@ import Web
         }
 
         func preflight(_ request: Request) -> Reply? {
-            guard let asked = request.fields["Access-Control-Request-Method"], asked == "PUT" else { return nil }
-            return Reply(answer: Answer(status: 204, fields: [("Access-Control-Allow-Methods", "PUT")], body: []))
+            guard let asked = request.fields["Access-Control-Request-Method"], asked == "PUT" else {
+                return nil
+            }
+            return Reply(
+                answer: Answer(status: 204, fields: [("Access-Control-Allow-Methods", "PUT")], body: []))
         }
     }
 
@@ -247,7 +260,9 @@ import Web
     }
 
     @Test(arguments: [("PUT", 204), ("POST", 200)])
-    func `a browser that asks first is answered by the hook, or as any other`(method: String, status: Int) throws {
+    func `a browser that asks first is answered by the hook, or as any other`(method: String, status: Int)
+        throws
+    {
         let fields = [("Origin", "http://a"), ("Access-Control-Request-Method", method)]
         let client = try script.client()
         #expect(try client.get("/", method: "OPTIONS", fields: fields).status == status)

@@ -65,7 +65,10 @@ import Testing
         #expect(try script.client().get("/large").body == Self.large)
     }
 
-    @Test func `at the limit those that ask for nothing make room, and else the newest is told to come again`() throws {
+    @Test
+    func `at the limit those that ask for nothing make room, and else the newest is told to come again`()
+        throws
+    {
         let script = try script { ($0.connectionsPerThread, $0.crowdedIdleTime, $0.stopTime) = (3, 100, 40) }
         let clients = try (0..<3).map { _ in try script.client() }
         for client in clients { #expect(try client.get("/").status == 200) }

@@ -18,7 +18,8 @@ import Web
     init() throws {
         store = try StockedStore([
             .init(href: "https://example.test/", text: Self.page),
-            .init(href: "https://example.test/moved", status: 301, extra: "Location: https://cdn.test:81/z\r\n"),
+            .init(
+                href: "https://example.test/moved", status: 301, extra: "Location: https://cdn.test:81/z\r\n"),
             .init(
                 href: "https://example.test/headed", text: "x", type: "text/plain",
                 extra: """
@@ -57,12 +58,17 @@ import Web
             #expect(page["Content-Security-Policy"]?.hasPrefix("default-src 'self' data:") == true)
             let moved = try client.get("/moved", host: "localhost:\(port)")
             #expect(moved["Location"] == "\(here)/-/web/https/cdn.test:81/z")
-            #expect(try client.get("/-/web/https/cdn.test/only", host: "localhost:\(port)").text == "only by http")
+            #expect(
+                try client.get("/-/web/https/cdn.test/only", host: "localhost:\(port)").text == "only by http"
+            )
             #expect(try client.get("/-/web/ftp/cdn.test/only", host: "localhost:\(port)").status == 302)
         }
     }
 
-    @Test func `what is shown below another path has its relative links led, too, where they would go astray`() throws {
+    @Test
+    func `what is shown below another path has its relative links led, too, where they would go astray`()
+        throws
+    {
         try serving { _ in
         } _: { (client: RawClient, port: UInt16) throws -> Void in
             let here = "http://127.0.0.1:\(port)"
@@ -76,7 +82,9 @@ import Web
         }
     }
 
-    @Test func `each name that asks has links to itself, and what one was told is not what another gets`() throws {
+    @Test func `each name that asks has links to itself, and what one was told is not what another gets`()
+        throws
+    {
         try serving { _ in
         } _: { (client: RawClient, port: UInt16) throws -> Void in
             let names = ["localhost:\(port)", "127.0.0.1:\(port)", "[::1]:\(port)"]
@@ -131,9 +139,12 @@ import Web
 
     @Test func `a page with scripts gets the shim first, and any other page is as it was`() throws {
         try store.publish([
-            .init(href: "https://example.test/s", text: "<!DOCTYPE html><html lang=en><HEAD a=b><script>1</script>"),
             .init(
-                href: "https://example.test/t", text: "<!-- <head> --><!doctype html>\n<title>T</title><script src=x>"),
+                href: "https://example.test/s",
+                text: "<!DOCTYPE html><html lang=en><HEAD a=b><script>1</script>"),
+            .init(
+                href: "https://example.test/t",
+                text: "<!-- <head> --><!doctype html>\n<title>T</title><script src=x>"),
             .init(href: "https://example.test/piece", text: "<div><script>1</script></div>"),
         ])
         try serving {
@@ -144,7 +155,8 @@ import Web
             let start = "<!DOCTYPE html><html lang=en><HEAD a=b><script src=\""
             #expect(page.text.hasPrefix(start + "/-/larder/shim.js?"))
             #expect(
-                try client.get("/t", host: host).text.hasPrefix("<!-- <head> --><!doctype html>\n<script src=\"/-/"))
+                try client.get("/t", host: host).text.hasPrefix(
+                    "<!-- <head> --><!doctype html>\n<script src=\"/-/"))
             #expect(try client.get("/piece", host: host).text == "<div><script>1</script></div>")
             // Without doctype, `<html>` and `<head>` it may be a piece: what the browser makes of it tells.
             for (destination, hasShim) in [
@@ -156,7 +168,8 @@ import Web
                 #expect(piece.text.hasPrefix("<script src=\"/-/larder/shim.js?") == hasShim, "\(destination)")
                 #expect(piece.text.hasSuffix("<div><script>1</script></div>"))
             }
-            let shim = try client.get(String(page.text.dropFirst(start.count).prefix { $0 != "\"" }), host: host)
+            let shim = try client.get(
+                String(page.text.dropFirst(start.count).prefix { $0 != "\"" }), host: host)
             #expect(shim.status == 200)
             #expect(shim["Content-Type"] == "text/javascript; charset=utf-8")
             #expect(shim["Cache-Control"]?.contains("immutable") == true)
@@ -171,7 +184,9 @@ import Web
         }
     }
 
-    @Test func `the larder's own pages have a name of their own, and there are none for other machines`() throws {
+    @Test func `the larder's own pages have a name of their own, and there are none for other machines`()
+        throws
+    {
         try serving { _ in
         } _: { (client: RawClient, port: UInt16) throws -> Void in
             let led = try client.get("/-/search?q=a", host: "localhost:\(port)")
@@ -193,7 +208,10 @@ import Web
         } _: { (client: RawClient, port: UInt16) throws -> Void in
             let host = "localhost:\(port)"
             let frame = try client.get("/-/web/https/cdn.test/x/y/frame", host: host)
-            #expect(frame.fields.contains { $0.name == "Content-Security-Policy" && $0.value.hasPrefix("sandbox ") })
+            #expect(
+                frame.fields.contains {
+                    $0.name == "Content-Security-Policy" && $0.value.hasPrefix("sandbox ")
+                })
             #expect(!frame.fields.contains { $0.value.utf8.contains("allow-same-origin".utf8) })
             let page = try client.get("/", host: host)
             #expect(!page.fields.contains { $0.value.hasPrefix("sandbox") })
@@ -207,7 +225,8 @@ import Web
     @Test func `a browser may send what it must ask about first where that may be read`() throws {
         try store.publish([
             .init(
-                href: "https://example.test/api", text: "1", extra: "Access-Control-Allow-Origin: https://cdn.test\r\n")
+                href: "https://example.test/api", text: "1",
+                extra: "Access-Control-Allow-Origin: https://cdn.test\r\n")
         ])
         try serving {
             $0.root = nil

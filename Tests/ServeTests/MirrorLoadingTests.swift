@@ -5,7 +5,8 @@ import TestOrigin
 import Testing
 import Web
 
-/// A mirror that asks servers: what it does between the values of `Web/Caching`, which have tests of their own.
+/// A mirror that asks servers: what it does between the values of `Web/Caching`, which have tests of their
+/// own.
 @Suite struct MirrorLoadingTests {
     /// Servers that say what a test has them say, without a network.
     final class ScriptedServers: Sendable {
@@ -44,7 +45,9 @@ import Web
 
     init() throws {
         store = try StockedStore([
-            .init(href: "https://example.test/held", text: "held", type: "text/plain", extra: "ETag: \"v1\"\r\n")
+            .init(
+                href: "https://example.test/held", text: "held", type: "text/plain", extra: "ETag: \"v1\"\r\n"
+            )
         ])
     }
 
@@ -58,7 +61,8 @@ import Web
         options.rules = try rules.map { try CacheRules.Rule($0) }
         options.load = { [servers] in servers.load($0, $1) }
         let server = try MirrorServer(
-            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+            options: options)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
         let host = root ? "localhost:\(server.port)" : "example-test.localhost:\(server.port)"
@@ -74,14 +78,16 @@ import Web
     @Test(arguments: [true, false])
     func `what a server says before its answer goes on to the client, led to the larder`(root: Bool) throws {
         servers.hint(
-            "/new", ["Link": "</a.css>; rel=preload, <https://cdn.test/b.js>; rel=preload", "Set-Cookie": "a=b"])
+            "/new",
+            ["Link": "</a.css>; rel=preload, <https://cdn.test/b.js>; rel=preload", "Set-Cookie": "a=b"])
         servers.say("/new", 200, ["Content-Type": "text/plain"], "new")
         var options = MirrorOptions()
         options.root = root ? WebURL("https://example.test/") : nil
         options.policy = .protocol
         options.load = { [servers] in servers.load($0, $1) }
         let server = try MirrorServer(
-            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+            options: options)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
         let host = root ? "localhost:\(server.port)" : "example-test.localhost:\(server.port)"
@@ -102,7 +108,8 @@ import Web
         servers.say("/plain", 200, ["Content-Type": "text/plain", "Content-Location": "plain.en"], "p")
         servers.say("/open", 200, ["Content-Type": "text/plain", "Access-Control-Allow-Origin": "*"], "o")
         servers.say(
-            "/named", 200, ["Content-Type": "text/plain", "Access-Control-Allow-Origin": "https://a.test"], "n")
+            "/named", 200, ["Content-Type": "text/plain", "Access-Control-Allow-Origin": "https://a.test"],
+            "n")
         servers.say("/moved", 302, ["Location": "../new?a=b#c"])
         servers.say("/away", 302, ["Location": "//cdn.test/x", "Content-Location": "/y"])
         try serving(.protocol) { (get: Get) throws -> Void in
@@ -121,7 +128,8 @@ import Web
 
     @Test func `what is missing is loaded once, kept, and then fresh`() throws {
         servers.say(
-            "/new", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=600", "ETag": "\"n\""], "new")
+            "/new", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=600", "ETag": "\"n\""],
+            "new")
         try serving(.protocol) { (get: Get) throws -> Void in
             let first = try get("/new", [])
             #expect(first.status == 200)
@@ -140,7 +148,9 @@ import Web
         #expect(try StoreReader(store.folder).response(for: "https://example.test/new")?.status == 200)
     }
 
-    @Test func `what is stale is asked about by its tag, and a 304 keeps the body and brings the head`() throws {
+    @Test func `what is stale is asked about by its tag, and a 304 keeps the body and brings the head`()
+        throws
+    {
         servers.say("/held", 304, ["ETag": "\"v1\"", "Cache-Control": "max-age=60", "X-New": "yes"])
         try serving(.protocol) { (get: Get) throws -> Void in
             let first = try get("/held", [])
@@ -155,7 +165,8 @@ import Web
     @Test(arguments: [
         (CachePolicy.offline, "hit", 0), (.preferCache, "stale", 0), (.protocol, "loaded", 1),
         (.revalidate, "loaded", 1),
-        (.reload, "loaded", 1), (.reloadEndToEnd, "loaded", 1), (.refreshBehind, "stale", 1), (.auto, "loaded", 1),
+        (.reload, "loaded", 1), (.reloadEndToEnd, "loaded", 1), (.refreshBehind, "stale", 1),
+        (.auto, "loaded", 1),
     ])
     func `each policy asks as it says`(policy: CachePolicy, source: String, asked: Int) throws {
         servers.say("/held", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=60"], "newer")
@@ -190,7 +201,9 @@ import Web
         }
     }
 
-    @Test func `a server that is silent is asked no more for a while by auto, which goes on from what it holds`() throws
+    @Test
+    func `a server that is silent is asked no more for a while by auto, which goes on from what it holds`()
+        throws
     {
         servers.fallSilent("/held")
         servers.fallSilent("/none")
@@ -255,7 +268,9 @@ import Web
         #expect(servers.requests.count == 2)
     }
 
-    @Test func `a server learns nothing of the larder, and no other site the cookies of the one at the root`() throws {
+    @Test func `a server learns nothing of the larder, and no other site the cookies of the one at the root`()
+        throws
+    {
         let asked: [(String, String)] = [
             ("Cookie", "a=b"), ("X-Own", "y"), ("Larder-Policy", "reload"), ("Accept-Encoding", "br"),
         ]
@@ -265,11 +280,15 @@ import Web
             let ours = [("Origin", "http://HERE"), ("Referer", "http://HERE/x")]
             _ = try get("/a", asked + ours)
             _ = try get("/-/web/https/other.test/b", asked.filter { $0.0 != "Larder-Policy" } + ours)
-            // Only who may send a field of its own to another site has it asked; no server of the web takes this one.
+            // Only who may send a field of its own to another site has it asked; no server of the web takes
+            // this one.
             #expect(try get("/-/web/https/other.test/b", asked + ours).status == 403)
         }
         let preflights = servers.requests.filter { $0.method == "OPTIONS" }
-        #expect(preflights.map { $0.fields["Access-Control-Request-Headers"] } == ["x-own", "larder-policy,x-own"])
+        #expect(
+            preflights.map { $0.fields["Access-Control-Request-Headers"] } == [
+                "x-own", "larder-policy,x-own",
+            ])
         #expect(preflights.map { $0.fields["Cookie"] ?? $0.fields["X-Own"] } == [nil, nil])
         let sent = servers.requests.filter { $0.method != "OPTIONS" }
         #expect(sent.map(\.url.href) == ["https://example.test/a", "https://other.test/b"])

@@ -8,13 +8,15 @@ import Testing
 
     /// Serves a store, and gives what stands in its notes when the server has ended.
     private func notes(
-        of store: StockedStore, memoryLimit: Int = 1_000_000, _ use: (RawClient, _ port: UInt16) throws -> Void
+        of store: StockedStore, memoryLimit: Int = 1_000_000,
+        _ use: (RawClient, _ port: UInt16) throws -> Void
     ) throws -> NoteBook {
         try notes(in: store.folder, memoryLimit: memoryLimit, use)
     }
 
     private func notes(
-        in folder: StoreFolder, memoryLimit: Int = 1_000_000, _ use: (RawClient, _ port: UInt16) throws -> Void
+        in folder: StoreFolder, memoryLimit: Int = 1_000_000,
+        _ use: (RawClient, _ port: UInt16) throws -> Void
     ) throws -> NoteBook {
         let server = try MirrorServer(folder, port: 0, threadCount: 1, memoryLimit: memoryLimit)
         do {
@@ -26,7 +28,8 @@ import Testing
 
     private func stocked() throws -> StockedStore {
         try StockedStore([
-            .init(href: Self.page, text: "<p>page"), .init(href: "https://example.test/dir/a.html", text: "a"),
+            .init(href: Self.page, text: "<p>page"),
+            .init(href: "https://example.test/dir/a.html", text: "a"),
             .init(href: "https://example.test/dir/b.html", text: "b"),
         ])
     }
@@ -51,7 +54,10 @@ import Testing
             for _ in 0..<2 {
                 _ = try client.get(
                     "/x.png?a=b", host: host,
-                    fields: [("Referer", "http://example-test.localhost:\(port)/dir/a.html"), ("Accept", "image/*")])
+                    fields: [
+                        ("Referer", "http://example-test.localhost:\(port)/dir/a.html"),
+                        ("Accept", "image/*"),
+                    ])
             }
             _ = try client.get("/y", host: host, fields: [("Accept", "text/html")])
             _ = try client.get(
@@ -104,7 +110,9 @@ import Testing
                 fields: [("Accept", "text/html"), ("Referer", "http://example-test.localhost:\(port)/")])
             #expect(answer.status == 504)
             for url in ["/dir/a.html", "/dir/b.html", "/"] {
-                #expect(answer.text.contains("<a href=\"http://example-test.localhost:\(port)\(url)\">"), "\(url)")
+                #expect(
+                    answer.text.contains("<a href=\"http://example-test.localhost:\(port)\(url)\">"), "\(url)"
+                )
             }
             #expect(answer.text.contains("fetched at the next prefetch"))
         }

@@ -13,20 +13,27 @@ import Testing
         """
 
     init() throws {
-        let own = "Set-Cookie: a=b\r\nStrict-Transport-Security: max-age=1\r\nAccess-Control-Allow-Origin: *\r\n"
+        let own =
+            "Set-Cookie: a=b\r\nStrict-Transport-Security: max-age=1\r\nAccess-Control-Allow-Origin: *\r\n"
         store = try StockedStore([
             .init(href: "https://example.test/", text: Self.page, extra: own),
             .init(
-                href: "https://example.test/big?x=1", text: String(repeating: "b", count: 200_000), type: "image/png"),
+                href: "https://example.test/big?x=1", text: String(repeating: "b", count: 200_000),
+                type: "image/png"),
             .init(href: "https://example.test/w.js", text: "postMessage(1)", type: "text/javascript"),
             .init(
-                href: "https://example.test/moved", status: 301, extra: "Location: https://example.test/big?x=1\r\n"),
+                href: "https://example.test/moved", status: 301,
+                extra: "Location: https://example.test/big?x=1\r\n"),
             .init(href: "https://example.test/gone", status: 404),
             .init(href: "http://example.test:8080/", text: "plain", type: "text/plain"),
             .init(href: "https://example.test/a|b?c=|", text: "bar", type: "text/plain"),
             // The two schemes of a host have one local name.
-            .init(href: "http://example.test/up", status: 301, extra: "Location: https://example.test/up#there\r\n"),
-            .init(href: "https://example.test/down", status: 302, extra: "Location: http://example.test/down\r\n"),
+            .init(
+                href: "http://example.test/up", status: 301,
+                extra: "Location: https://example.test/up#there\r\n"),
+            .init(
+                href: "https://example.test/down", status: 302,
+                extra: "Location: http://example.test/down\r\n"),
             .init(href: "http://example.test/down", text: "held below", type: "text/plain"),
             .init(
                 href: "https://example.test/self", text: "<p>here", status: 302,
@@ -45,12 +52,16 @@ import Testing
         return try RawClient(port: port).get(target, method: method, host: "\(host):\(port)", fields: fields)
     }
 
-    @Test func `a page comes with links that name an origin led to the larder, and every other byte as it was`() throws
+    @Test
+    func `a page comes with links that name an origin led to the larder, and every other byte as it was`()
+        throws
     {
         let answer = try get("/")
         #expect(answer.status == 200)
         let expected = Self.page
-            .replacing("https://cdn.test/s.css?a&amp;b", with: "http://cdn-test.localhost:\(port)/s.css?a&amp;b")
+            .replacing(
+                "https://cdn.test/s.css?a&amp;b", with: "http://cdn-test.localhost:\(port)/s.css?a&amp;b"
+            )
             .replacing("//other.test:81/x", with: "http://port-81.other-test.localhost:\(port)/x")
             .replacing("https://example.test/y#z", with: "http://example-test.localhost:\(port)/y#z")
         #expect(answer.text == expected)
@@ -130,12 +141,15 @@ import Testing
         #expect(try client.get("/favicon.ico", host: host).status == 404)
     }
 
-    @Test func `what was recorded of no other method is a miss, and its body does not become a request`() throws {
+    @Test func `what was recorded of no other method is a miss, and its body does not become a request`()
+        throws
+    {
         defer { server.stop() }
         let client = try RawClient(port: port)
         let host = "example-test.localhost:\(port)"
         let smuggled = "GET /gone HTTP/1.1\r\nHost: \(host)\r\n\r\n"
-        try client.send("POST / HTTP/1.1\r\nHost: \(host)\r\nContent-Length: \(smuggled.utf8.count)\r\n\r\n\(smuggled)")
+        try client.send(
+            "POST / HTTP/1.1\r\nHost: \(host)\r\nContent-Length: \(smuggled.utf8.count)\r\n\r\n\(smuggled)")
         #expect(try client.response().status == 504)
         #expect(try client.get("/", host: host).status == 200)
     }
@@ -157,7 +171,8 @@ import Testing
     }
 
     @Test(
-        arguments: ["/", "/w.js", "/big?x=1", "/moved", "/gone", "/unknown"], ["example-test.localhost", "localhost"])
+        arguments: ["/", "/w.js", "/big?x=1", "/moved", "/gone", "/unknown"],
+        ["example-test.localhost", "localhost"])
     func `nothing that is answered lets the browser out, be it a page, a worker's script or a miss`(
         target: String, host: String
     ) throws {
@@ -168,7 +183,9 @@ import Testing
         #expect(answer["X-DNS-Prefetch-Control"] == "off")
     }
 
-    @Test func `a page of another site reads what its server let it read, and one from elsewhere nothing`() throws {
+    @Test func `a page of another site reads what its server let it read, and one from elsewhere nothing`()
+        throws
+    {
         defer { server.stop() }
         try store.publish([
             .init(href: "https://example.test/open", text: "o", extra: "Access-Control-Allow-Origin: *\r\n"),
@@ -189,7 +206,8 @@ import Testing
         let cdn = "http://cdn-test.localhost:\(port)"
         for (target, origin, allowed, credentials) in [
             ("/open", cdn, "*", nil), ("/named", cdn, cdn, "true"), ("/closed", cdn, nil, nil),
-            ("/named", "http://port-81.cdn-test.localhost:\(port)", nil, nil), ("/closed", "http://\(host)", nil, nil),
+            ("/named", "http://port-81.cdn-test.localhost:\(port)", nil, nil),
+            ("/closed", "http://\(host)", nil, nil),
         ] {
             let answer = try answer(target, to: origin)
             #expect(answer.status == 200)
@@ -199,7 +217,8 @@ import Testing
         }
         for origin in [
             "null", "http://evil.test", "http://a.localhost:1", "https://a.localhost:\(port)",
-            "http://a.localhost:\(port)/", "http://evillocalhost:\(port)", "http://cdn.test.localhost:\(port)",
+            "http://a.localhost:\(port)/", "http://evillocalhost:\(port)",
+            "http://cdn.test.localhost:\(port)",
         ] {
             for target in ["/open", "/closed", "/unknown"] {
                 let answer = try answer(target, to: origin)
@@ -230,7 +249,8 @@ import Testing
             .init(href: "https://example.test/open", text: "o", extra: "Access-Control-Allow-Origin: *\r\n")
         ])
         let tag = try #require(try client.get("/open", host: host)["ETag"])
-        let answer = try client.get("/open", host: host, fields: [("If-None-Match", tag), ("Origin", origin)])
+        let answer = try client.get(
+            "/open", host: host, fields: [("If-None-Match", tag), ("Origin", origin)])
         #expect(answer.status == 304)
         #expect(answer["Access-Control-Allow-Origin"] == "*")
         #expect(answer["Vary"] == "Origin")
@@ -264,7 +284,9 @@ import Testing
         ("/a';touch${IFS}x;''", "https://other.test/a%27;touch$%7BIFS%7Dx;%27%27"),
         ("/?q='$(id)'`id`", "https://other.test/?q=%27$(id)%27`id`"),
     ])
-    func `the command that a miss offers cannot be left from within the address`(target: String, shown: String) throws {
+    func `the command that a miss offers cannot be left from within the address`(
+        target: String, shown: String
+    ) throws {
         let answer = try get(target, host: "other-test.localhost", fields: [("Accept", "text/html")])
         #expect(answer.status == 504)
         #expect(answer.text.contains("<pre>larder prefetch '\(shown)'</pre>"))
@@ -297,14 +319,16 @@ import Testing
                 .init(href: "https://example.test/other", text: "all", type: "text/plain"),
                 .init(href: "https://example.test/dir/", text: "in the folder"),
                 .init(href: "https://example.test/dir", status: 301, extra: "Location: /dir/\r\n"),
-                .init(href: "https://example.test/search.html", text: "<script>run(location.search)</script>"),
+                .init(
+                    href: "https://example.test/search.html", text: "<script>run(location.search)</script>"),
                 .init(href: "https://example.test/loop", status: 302, extra: "Location: /loop?v=2\r\n"),
             ], settings: #"{"rules":["/search no-query"]}"#)
         server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
     }
 
     @Test(arguments: [
-        ("/app.js", 200, "hit"), ("/app.js?v=17", 200, "hit; by=cache-busters"), ("/app.js?w=17", 504, "miss"),
+        ("/app.js", 200, "hit"), ("/app.js?v=17", 200, "hit; by=cache-busters"),
+        ("/app.js?w=17", 504, "miss"),
         ("/search?q=a", 200, "hit; by=query"), ("/other?q=a", 504, "miss"), ("/loop?v=2", 504, "miss"),
         ("/search.html?q=jam", 200, "hit; by=search"), ("/search.html?q=jam&page=2", 200, "hit; by=search"),
     ])
@@ -320,7 +344,10 @@ import Testing
         }
     }
 
-    @Test func `who asks without the slash, or with it, is led to what is held where a redirect told so once`() throws {
+    @Test
+    func `who asks without the slash, or with it, is led to what is held where a redirect told so once`()
+        throws
+    {
         defer { server.stop() }
         try store.publish([
             .init(href: "https://example.test/page/", text: "page"),
@@ -343,8 +370,9 @@ import Testing
         #expect(try client.get("/app.js/", host: here).status == 504)
     }
 
-    @Test(arguments: [false, true]) func `pages may ask the network only where that is allowed`(isAllowed: Bool) throws
-    {
+    @Test(arguments: [false, true]) func `pages may ask the network only where that is allowed`(
+        isAllowed: Bool
+    ) throws {
         server.stop()
         var options = MirrorOptions()
         options.allowsNetwork = isAllowed

@@ -43,10 +43,12 @@ import Web
     @Test(arguments: [
         ("https://example.com", "visit-7-example-com"), ("https://www.bbc.co.uk", "www.visit-7-bbc-co-uk"),
         ("https://www.example.com:8443", "port-8443.www.visit-7-example-com"),
-        ("http://[2001:db8::1]", "visit-7-ipv6-2001-db8--1"), ("https://bücher.com", "visit-7--xn----bcher--kva-com"),
+        ("http://[2001:db8::1]", "visit-7-ipv6-2001-db8--1"),
+        ("https://bücher.com", "visit-7--xn----bcher--kva-com"),
         ("https://\(String(repeating: "a", count: 50)).co.uk", nil),
     ])
-    func `in a visit every origin has a name of its own, and leads back`(origin: String, name: String?) throws {
+    func `in a visit every origin has a name of its own, and leads back`(origin: String, name: String?) throws
+    {
         let url = try #require(WebURL(origin + "/"))
         let found = try #require(names.name(of: url, in: 7))
         #expect(name == nil || found == name.map { $0 + ".localhost" })
@@ -63,7 +65,9 @@ import Web
         #expect(names.name(of: posing).flatMap(OriginNames.visit) == nil)
     }
 
-    @Test(arguments: ["visit-7-.localhost", "visit-07-a-com.localhost", "visit--a-com.localhost", "visit-7.localhost"])
+    @Test(arguments: [
+        "visit-7-.localhost", "visit-07-a-com.localhost", "visit--a-com.localhost", "visit-7.localhost",
+    ])
     func `what only looks like a visit's name is none`(name: String) {
         #expect(OriginNames.visit(in: name) == nil)
     }
@@ -133,13 +137,17 @@ import Web
 
     /// Two hosts under one name would share everything.
     @Test func `no two hosts have one name`() throws {
-        let labels = ["a", "-", "a-", "-a", "a--b", "port-80", "ipv6", "hash", "xn--a", "1", "co", "com", "uk", "b-"]
+        let labels = [
+            "a", "-", "a-", "-a", "a--b", "port-80", "ipv6", "hash", "xn--a", "1", "co", "com", "uk", "b-",
+        ]
         var hosts: [String: String] = [:]
         for first in labels {
             for second in labels {
                 for third in labels {
                     for host in ["\(first).\(second).\(third)", "\(first).\(second)", first] {
-                        guard let url = WebURL("https://\(host)/"), let name = names.name(of: url) else { continue }
+                        guard let url = WebURL("https://\(host)/"), let name = names.name(of: url) else {
+                            continue
+                        }
                         #expect(hosts[name] ?? url.host == url.host, "\(name)")
                         hosts[name] = url.host
                     }

@@ -91,9 +91,15 @@ struct PortalShelf {
         func json() throws -> JSONValue { try JSONValue.parse(body.utf8.span) }
     }
 
-    func get(_ target: String, accept: String? = nil, verdicts: ScriptsPage.Verdicts? = nil) throws -> Got {
+    func get(
+        _ target: String, accept: String? = nil, verdicts: ScriptsPage.Verdicts? = nil,
+        in language: PortalLanguage = .english
+    ) throws -> Got {
         let portal = Portal(layout: OriginLayout(port: 8080), verdicts: verdicts, now: { Self.now })
-        let answer = try portal.answer(target, accept: accept, reader: reader())
+        var visitor = PortalVisitor()
+        visitor.accept = accept
+        visitor.language = language
+        let answer = try portal.answer(target, for: visitor, reader: reader())
         return Got(
             status: answer.status, head: String(decoding: answer.bytes[..<answer.headCount], as: UTF8.self),
             body: String(decoding: answer.bytes[answer.headCount...], as: UTF8.self))

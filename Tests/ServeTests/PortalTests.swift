@@ -26,7 +26,8 @@ import Web
         "/", "/-/", "/-/sites/1", "/-/sites/1/pages", "/-/sites/1/pages?under=https://example.test/jam/",
         "/-/sites/1/missing", "/-/sites/1/missing?kind=pages", "/-/sites/1/changes", "/-/sites/1/pictures",
         "/-/sites/1/search?q=jam",
-        "/-/search", "/-/search?q=jam", "/-/scripts", "/-/page?url=https://example.test/",
+        "/-/search", "/-/search?q=jam", "/-/scripts", "/-/room", "/-/sites/1/titles", "/-/sites/1/settings",
+        "/-/page?url=https://example.test/",
     ]
 
     @Test(arguments: pages)
@@ -43,7 +44,7 @@ import Web
         _ = try program.json()
         #expect(try shelf.get(target, accept: "application/json").body == program.body)
         #expect(try shelf.get(target, accept: "text/html,application/json;q=0.9,*/*").body == page.body)
-        #expect(page.fields("Vary").contains("Accept"))
+        #expect(page.fields("Vary") == ["Accept, Accept-Language, Cookie"])
     }
 
     @Test(arguments: pages + ["/nothing", "/-/jar-1.svg"])
@@ -65,7 +66,59 @@ import Web
     /// What is left of a page without the one script that a search page names.
     private static func withoutSearchScript(_ body: String, of target: String) -> String {
         guard target.contains("/search") else { return body }
-        return body.replacing("<script src=\"\(SearchScript.path)\" defer=\"\"></script>", with: "", maxReplacements: 1)
+        return body.replacing(
+            "<script src=\"\(SearchScript.path)\" defer=\"\"></script>", with: "", maxReplacements: 1)
+    }
+
+    @Test(arguments: pages + ["/nothing"])
+    func `every page is in Chinese for who prefers that, and its data are the same`(target: String) throws {
+        let page = try shelf.get(target, in: .chinese).body
+        #expect(page.contains("<html lang=\"zh-Hans\">"))
+        for sentence in Sentence.allCases where sentence.english.utf8.count > 14 {
+            guard sentence.english != sentence.chinese, !sentence.english.utf8.contains(UInt8(ascii: "%"))
+            else {
+                continue
+            }
+            var text: [UInt8] = []
+            text.append(escaping: sentence.english)
+            let english = String(decoding: text, as: UTF8.self)
+            #expect(!page.contains(">\(english)<"), "\(sentence)")
+        }
+        #expect(try shelf.get(target).body.contains("<html lang=\"en\">"))
+    }
+
+    @Test func `pages are listed by their titles, as they are shown now`() throws {
+        func titles(_ target: String) throws -> [String] {
+            try shelf.get(target + "format=json").json()["pages"]?.array?.compactMap { $0["title"]?.string }
+                ?? []
+        }
+        #expect(try titles("/-/sites/1/titles?") == ["Pear jam", "Plum jam", "Recipes"])
+        let after = "/-/sites/1/titles?after=pear+jam%0Ahttps://example.test/jam/pear?a=1%26b=2&"
+        #expect(try titles(after) == ["Plum jam", "Recipes"])
+        try shelf.visit([
+            .init(href: "https://example.test/jam/plum", text: nil, status: 410),
+            .init(href: "https://example.test/jam/pear?a=1&b=2", title: "apple jam"),
+        ])
+        #expect(try titles("/-/sites/1/titles?") == ["apple jam", "Recipes"])
+    }
+
+    @Test func `the room says what each site takes`() throws {
+        let room = try shelf.get("/-/room?format=json").json()
+        #expect(room["bytes"]?.int ?? 0 > 0)
+        let site = try #require(room["sites"]?.array?.first)
+        #expect(site["site"]?.string == "https://example.test/")
+        let sum = site["types"]?.array?.reduce(0) { $0 + ($1["bytes"]?.int ?? 0) }
+        #expect(sum == site["bytes"]?.int && sum != 0)
+        #expect(try shelf.get("/-/room").body.contains("<svg viewBox=\"0 0 720 420\" role=\"img\""))
+    }
+
+    @Test func `a browser may install the portal as an app`() throws {
+        let manifest = try shelf.get(PortalManifest.path)
+        #expect(manifest.fields("Content-Type") == ["application/manifest+json"])
+        #expect(try manifest.json()["start_url"]?.string == "/")
+        let icon = try #require(try manifest.json()["icons"]?.array?.first?["src"]?.string)
+        #expect(try shelf.get(icon).status == 200)
+        #expect(try shelf.get("/").body.contains(PortalManifest.path))
     }
 
     @Test func `the style sheet may be kept for ever, under a name that changes with it`() throws {
@@ -77,7 +130,8 @@ import Web
     }
 
     @Test(arguments: [
-        "/nothing", "/-/sites/", "/-/sites/9", "/-/sites/x", "/-/sites/1/", "/-/sites/1/else", "/-/sites/1/pages/x",
+        "/nothing", "/-/sites/", "/-/sites/9", "/-/sites/x", "/-/sites/1/", "/-/sites/1/else",
+        "/-/sites/1/pages/x",
         "/-/page", "/-/page?url=javascript:alert(1)", "/-/page?url=not", "/favicon.ico", "/?", "*",
     ])
     func `what is no page is said to be none`(target: String) throws {
@@ -103,12 +157,14 @@ import Web
     @Test func `the home page says of each site what it has, how old it is and whether it is whole`() throws {
         let page = try shelf.get("/").body
         for words in [
-            "Recipes", "Served", "not looked at", "1 minute ago", "<dd>3</dd>", "http://example-test.localhost:8080/",
+            "Recipes", "Served", "not looked at", "1 minute ago", "<dd>3</dd>",
+            "http://example-test.localhost:8080/",
         ] {
             #expect(page.contains(words), "\(words)")
         }
         try shelf.visit(
-            [.init(href: "https://other.test/", title: "Other")], site: "https://other.test/", isComplete: false)
+            [.init(href: "https://other.test/", title: "Other")], site: "https://other.test/",
+            isComplete: false)
         #expect(try shelf.get("/").body.contains("Not complete"))
         let sites = try #require(try shelf.get("/?format=json").json()["sites"]?.array)
         #expect(sites.count == 2)
@@ -140,7 +196,8 @@ import Web
         let notes = try NoteBook(shelf.folder)
         try notes.note(misses: [
             Miss(
-                href: "https://example.test/asked", referrer: "https://example.test/jam/plum", isPage: true, count: 3,
+                href: "https://example.test/asked", referrer: "https://example.test/jam/plum", isPage: true,
+                count: 3,
                 first: PortalShelf.now - 90, last: PortalShelf.now - 60),
             Miss(href: "https://elsewhere.test/", isPage: true, first: 1, last: 1),
         ])
@@ -152,7 +209,9 @@ import Web
         #expect(!files.contains("app.js"))
         let pages = try shelf.get("/-/sites/1/missing?kind=pages&format=json").json()
         #expect(
-            pages["unheld"]?.array?.map { $0["url"]?.string } == ["https://example.test/lost", "https://far.test/"])
+            pages["unheld"]?.array?.map { $0["url"]?.string } == [
+                "https://example.test/lost", "https://far.test/",
+            ])
         #expect(pages["misses"]?.array?.count == 1)
     }
 
@@ -173,7 +232,8 @@ import Web
         #expect(try shelf.get("/-/sites/1/changes?kind=added&page=-9223372036854775808").status == 200)
     }
 
-    @Test func `pictures of two visits stand side by side, and nothing but pictures goes out as such`() throws {
+    @Test func `pictures of two visits stand side by side, and nothing but pictures goes out as such`() throws
+    {
         let png = "\u{89}PNG\r\n\u{1a}\n"
         func look(_ href: String, _ text: String) -> PortalShelf.Entry {
             var entry = PortalShelf.Entry(href: href, text: nil, role: 2, type: "image/png", form: "opaque")
@@ -202,13 +262,16 @@ import Web
         #expect(page.contains("What differs"))
         #expect(try shelf.get("/-/sites/1").body.contains("How its pages looked"))
         // What changed of pages is not told a second time of their pictures.
-        #expect(try shelf.get("/-/sites/1/changes?format=json").json()["changed"]?.array?.map(\.string) == [start])
+        #expect(
+            try shelf.get("/-/sites/1/changes?format=json").json()["changed"]?.array?.map(\.string) == [start]
+        )
 
         let picture = try shelf.get("/-/sites/1/picture?visit=3&url=\(start)")
         #expect(picture.status == 200)
         #expect(picture.fields("Content-Type") == ["image/png"])
         for target in [
-            "picture?visit=3&url=https://example.test/evil", "picture?visit=9&url=\(start)", "picture?visit=3",
+            "picture?visit=3&url=https://example.test/evil", "picture?visit=9&url=\(start)",
+            "picture?visit=3",
             "picture",
             "picture?visit=3&url=\(plum)",
         ] {
@@ -240,7 +303,8 @@ import Web
         #expect(page.status == 404)
         #expect(page.body.contains("Not held"))
         #expect(page.body.contains("/-/page?url=https://example.test/jam/plum"))
-        let instead = try shelf.get("/-/page?url=https://example.test/jam/cherry&format=json").json()["instead"]
+        let instead = try shelf.get("/-/page?url=https://example.test/jam/cherry&format=json").json()[
+            "instead"]
         #expect(instead?["nearby"]?.array?.map(\.string).contains("https://example.test/jam/plum") == true)
         // Another address that answers for it is told.
         let twin = try shelf.get("/-/page?url=http://example.test/jam/plum").body
@@ -284,7 +348,8 @@ extension String {
 
 /// Everything that somebody else wrote, where it could do harm.
 @Suite struct PortalEscapingTests {
-    private static let bad = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;\u{202E}\u{0}\u{1b}"
+    private static let bad =
+        "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;\u{202E}\u{0}\u{1b}"
     private static let href = "https://example.test/a'b?%22%3E=\"<script>'&q=<b>"
 
     @Test(arguments: [
@@ -292,21 +357,26 @@ extension String {
         "/-/sites/1/missing?kind=pages", "/-/search?q=script", "/-/search?q=example", "/-/scripts",
         PortalLinks().details(href),
         "/-/search?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E", "/-/sites/1/pages?under=%22%3E%3Cscript%3E",
-        "/-/page?url=https://example.test/%22%3E%3Cscript%3E", "/%22%3E%3Cscript%3E", "/\"><script>alert(1)</script>",
-        "/-/sites/1/search?q='%22%3E&after=a.%22%3E%3Cscript%3E", "/-/sites/1/changes?from=%22%3E%3Cscript%3E",
+        "/-/page?url=https://example.test/%22%3E%3Cscript%3E", "/%22%3E%3Cscript%3E",
+        "/\"><script>alert(1)</script>",
+        "/-/sites/1/search?q='%22%3E&after=a.%22%3E%3Cscript%3E",
+        "/-/sites/1/changes?from=%22%3E%3Cscript%3E",
     ])
     func `nothing of it becomes markup`(target: String) throws {
         let url = try #require(WebURL(Self.href))
         let shelf = try PortalShelf([
             .init(
-                href: "https://example.test/", title: Self.bad, type: Self.bad, fields: "X\(Self.bad): \(Self.bad)\r\n",
+                href: "https://example.test/", title: Self.bad, type: Self.bad,
+                fields: "X\(Self.bad): \(Self.bad)\r\n",
                 pages: [url.href, "https://x.test/\"><script>"], requisites: ["https://x.test/'\"><script>"]),
             .init(
-                href: url.href, title: Self.bad, text: "1", role: 1, type: "text/javascript", form: "javaScript;utf-8"),
+                href: url.href, title: Self.bad, text: "1", role: 1, type: "text/javascript",
+                form: "javaScript;utf-8"),
         ])
         let page = try shelf.get(target)
         for mark in [
-            "<script", "<img src=x", "<b>", "onerror=alert(1)>", "\u{0}", "\u{1b}", "\u{202E}", "&amp;amp;amp;",
+            "<script", "<img src=x", "<b>", "onerror=alert(1)>", "\u{0}", "\u{1b}", "\u{202E}",
+            "&amp;amp;amp;",
         ] {
             let own = "<script src=\"\(SearchScript.path)\" defer=\"\"></script>"
             #expect(!page.body.replacing(own, with: "", maxReplacements: 1).contains(mark), "\(mark)")
@@ -351,21 +421,26 @@ extension String {
 
     @Test(arguments: [
         ("javascript:alert(1)", false), ("data:text/html,x", false), ("//evil.test/", false), ("", false),
-        ("/-/search", true), ("https://example.test/", true), ("http://a.test/", true), ("file:///etc/passwd", false),
+        ("/-/search", true), ("https://example.test/", true), ("http://a.test/", true),
+        ("file:///etc/passwd", false),
     ])
     func `only what leads to a page becomes a link`(address: String, isLink: Bool) {
         var html = HTMLWriter()
         html.link(address, text: "x")
-        #expect(String(decoding: html.bytes, as: UTF8.self) == (isLink ? "<a href=\"\(address)\">x</a>" : "x"))
+        #expect(
+            String(decoding: html.bytes, as: UTF8.self) == (isLink ? "<a href=\"\(address)\">x</a>" : "x"))
     }
 
     @Test(arguments: [
-        ("a title", "a title"), ("Grüße, 日本語 👩‍👩‍👧", "Grüße, 日本語 👩‍👩‍👧"), ("\u{1B}]0;mine\u{07}", "\\u001b]0;mine\\u0007"),
-        ("invoice\u{202E}fdp.exe", "invoice\\u202efdp.exe"), ("\u{2066}x\u{2069}\u{200F}", "\\u2066x\\u2069\\u200f"),
+        ("a title", "a title"), ("Grüße, 日本語 👩‍👩‍👧", "Grüße, 日本語 👩‍👩‍👧"),
+        ("\u{1B}]0;mine\u{07}", "\\u001b]0;mine\\u0007"),
+        ("invoice\u{202E}fdp.exe", "invoice\\u202efdp.exe"),
+        ("\u{2066}x\u{2069}\u{200F}", "\\u2066x\\u2069\\u200f"),
         ("\u{9B}31m\u{85}", "\\u009b31m\\u0085"), ("a\u{2028}b\r", "a\\u2028b\\u000d"),
     ])
-    func `control characters of titles and header fields are shown, and do nothing`(text: String, shown: String) throws
-    {
+    func `control characters of titles and header fields are shown, and do nothing`(
+        text: String, shown: String
+    ) throws {
         let shelf = try PortalShelf([
             .init(href: "https://example.test/", title: text, fields: "X-A: \(text)\r\n")
         ])

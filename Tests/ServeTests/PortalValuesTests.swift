@@ -35,9 +35,11 @@ import Testing
     }
 
     @Test(arguments: [
-        ("https://a.test/b/c", "https://a.test/", "https://a.test/b/"), ("https://a.test/b", "https://a.test/", nil),
+        ("https://a.test/b/c", "https://a.test/", "https://a.test/b/"),
+        ("https://a.test/b", "https://a.test/", nil),
         ("https://a.test/?x=/b/", "https://a.test/", nil), ("https://a.test/b", "", "https://a.test/"),
-        ("https://a.test/b/", "https://a.test/b/", nil), ("https://a.test//c", "https://a.test/", "https://a.test//"),
+        ("https://a.test/b/", "https://a.test/b/", nil),
+        ("https://a.test//c", "https://a.test/", "https://a.test//"),
         ("odd", "", nil), ("", "longer", nil),
     ])
     func `a folder is a prefix and one more part`(href: String, prefix: String, folder: String?) {
@@ -72,7 +74,8 @@ import Testing
         var found: [String] = []
         var place: BodyPlace? = .start
         while let from = place {
-            let step = try reader.find(.title("jam 100%_"), site: nil, after: from, bodyCount: 9, limit: limit)
+            let step = try reader.find(
+                .title("jam 100%_"), site: nil, after: from, bodyCount: 9, limit: limit)
             found += step.entries.map(\.href)
             place = step.next
         }
@@ -104,7 +107,8 @@ import Testing
     @Test func `only what readers get is found`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/a", title: "Old jam", text: "1")])
         try shelf.visit([.init(href: "https://example.test/a", title: "New jam", text: "2")])
-        try shelf.visit([.init(href: "https://example.test/a", title: "Open jam", text: "3")], isComplete: false)
+        try shelf.visit(
+            [.init(href: "https://example.test/a", title: "Open jam", text: "3")], isComplete: false)
         let found = try shelf.reader().find(.title("jam"), site: nil, bodyCount: 100, limit: 10)
         #expect(found.entries.map(\.body?.title) == ["New jam"])
         #expect(found.next == nil)
@@ -212,7 +216,8 @@ import Testing
         let reader = try shelf.reader()
         let before = try portal.answer("/?format=json", reader: reader)
         try shelf.visit([
-            .init(href: "https://example.test/", title: "B"), .init(href: "https://example.test/2", text: "2"),
+            .init(href: "https://example.test/", title: "B"),
+            .init(href: "https://example.test/2", text: "2"),
         ])
         let after = try portal.answer("/?format=json", reader: reader)
         #expect(before.bytes != after.bytes)

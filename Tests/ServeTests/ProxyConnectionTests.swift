@@ -31,7 +31,9 @@ import Testing
         change(&limits)
         return try HTTPScript(
             limits,
-            responder: ScriptedProxy(security) { [targets] target in targets.list.withLock { $0.append(target) } })
+            responder: ScriptedProxy(security) { [targets] target in
+                targets.list.withLock { $0.append(target) }
+            })
     }
 
     private func client(_ script: HTTPScript, by way: Way) throws -> RawClient {
@@ -117,7 +119,8 @@ import Testing
     /// The beginning of a client's hello, of which the rest does not come, and what is none.
     @Test(
         arguments: [
-            [0x16], [0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00], [0x16, 0x47, 0x45, 0x54, 0x20, 0x2f, 0x0d, 0x0a],
+            [0x16], [0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00],
+            [0x16, 0x47, 0x45, 0x54, 0x20, 0x2f, 0x0d, 0x0a],
         ] as [[UInt8]])
     func `hands that are not shaken are let go`(bytes: [UInt8]) throws {
         let script = try script { ($0.headTime, $0.stallTime, $0.idleTime) = (100, 100, 100) }

@@ -69,7 +69,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "a:1?x", "a?x", "a/", "a:1/x", "a#x", "u@a", "u:p@a", "a:b", "a:1:2", "[::1", "[::1]x", "::1", "a b", "a\\b",
+        "a:1?x", "a?x", "a/", "a:1/x", "a#x", "u@a", "u:p@a", "a:b", "a:1:2", "[::1", "[::1]x", "::1", "a b",
+        "a\\b",
         "[a?]", "b\u{fc}cher",
     ])
     func `a host that a URL would read as more than that is refused`(host: String) {
@@ -102,7 +103,8 @@ import Testing
 
     @Test(arguments: [
         ("", false, RequestHead.Body.none), ("If-Match: *\r\n", true, .none), ("RANGE: x\r\n", true, .none),
-        ("If-Unmodified-Since: x\r\n", true, .none), ("If-Range: x\r\n", true, .none), ("X-If: x\r\n", false, .none),
+        ("If-Unmodified-Since: x\r\n", true, .none), ("If-Range: x\r\n", true, .none),
+        ("X-If: x\r\n", false, .none),
         ("Transfer-Encoding: Chunked\r\n", false, .chunked), ("Content-Length: 0\r\n", false, .none),
         ("Content-Length: 007\r\n", false, .length(7)),
     ])
@@ -118,10 +120,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("GET / HTTP/1.1\r\nHost: a\r\n", "\r\n"), ("GET / HTTP/1.1\r\nHost: a\r\n\r", "\n"), ("GET /\n", "\n"),
+        ("GET / HTTP/1.1\r\nHost: a\r\n", "\r\n"), ("GET / HTTP/1.1\r\nHost: a\r\n\r", "\n"),
+        ("GET /\n", "\n"),
         ("GET /", "\r\n\r\nx"),
     ])
-    func `a head that came in pieces is read again only when its end may be there`(first: String, second: String) {
+    func `a head that came in pieces is read again only when its end may be there`(
+        first: String, second: String
+    ) {
         let whole = Array((first + second).utf8)
         for count in 1...whole.count {
             let mayEnd = whole[..<count].withUnsafeBufferPointer { RequestHead.mayEnd($0, behind: count - 1) }
@@ -172,7 +177,10 @@ import Testing
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n\r\n", 400),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
         ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n", 400),
-        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+            400
+        ),
         ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, gzip\r\n\r\n", 400),
         ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n", 400),
         ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n", 400),
@@ -188,7 +196,8 @@ import Testing
     }
 
     @Test func `every beginning of a request is incomplete, never refused and never read past its end`() {
-        let text = Array("GET /a?b HTTP/1.1\r\nHost: x.localhost\r\nAccept: */*\r\nConnection: keep-alive\r\n\r\n".utf8)
+        let text = Array(
+            "GET /a?b HTTP/1.1\r\nHost: x.localhost\r\nAccept: */*\r\nConnection: keep-alive\r\n\r\n".utf8)
         for count in 0..<text.count {
             let parsing = Array(text[..<count]).withUnsafeBufferPointer { RequestHead.parse($0) }
             #expect(parsing == .incomplete)
@@ -197,12 +206,14 @@ import Testing
 
     @Test func `mutated requests are read or refused, and nothing else`() {
         let text = Array(
-            "GET http://h/a?b HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nIf-None-Match: \"a\"\r\n\r\nabc".utf8)
+            "GET http://h/a?b HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nIf-None-Match: \"a\"\r\n\r\nabc"
+                .utf8)
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<20_000 {
             var mutated = text
             for _ in 0..<Int.random(in: 1...4, using: &generator) {
-                mutated[Int.random(in: 0..<mutated.count, using: &generator)] = .random(in: 0...255, using: &generator)
+                mutated[Int.random(in: 0..<mutated.count, using: &generator)] = .random(
+                    in: 0...255, using: &generator)
             }
             if case .head(let head) = mutated.withUnsafeBufferPointer({ RequestHead.parse($0) }) {
                 #expect(head.end <= mutated.count)

@@ -26,7 +26,8 @@ import Web
 
     /// What a page gets: nil where it is refused, else what it is told of its rights.
     private func given(
-        _ sharing: Sharing, to page: String, site: String, destination: String = "empty", mode: String = "cors",
+        _ sharing: Sharing, to page: String, site: String, destination: String = "empty",
+        mode: String = "cors",
         layout: OriginLayout = OriginLayout(port: 8080), authority: String = "b-test.localhost:8080",
         referrer: String? = nil
     ) -> String? {
@@ -51,11 +52,15 @@ import Web
 
     private static let star: HTTPFields = ["Access-Control-Allow-Origin": "*"]
     private static let named: HTTPFields = [
-        "Access-Control-Allow-Origin": "https://a.test", "Access-Control-Allow-Credentials": "true", "Vary": "Origin",
+        "Access-Control-Allow-Origin": "https://a.test", "Access-Control-Allow-Credentials": "true",
+        "Vary": "Origin",
     ]
-    private static let echoed: HTTPFields = ["Access-Control-Allow-Origin": "https://c.test", "Vary": "Accept, origin"]
+    private static let echoed: HTTPFields = [
+        "Access-Control-Allow-Origin": "https://c.test", "Vary": "Accept, origin",
+    ]
     private static let twice = HTTPFields([
-        .init(name: "Access-Control-Allow-Origin", value: "*"), .init(name: "Access-Control-Allow-Origin", value: "*"),
+        .init(name: "Access-Control-Allow-Origin", value: "*"),
+        .init(name: "Access-Control-Allow-Origin", value: "*"),
     ])
     private static let a = "Origin: http://a-test.localhost:8080 Credentials: true "
 
@@ -68,7 +73,8 @@ import Web
             // Not known: what everybody could have fetched, everybody may read, but for pages.
             ([:], [], 1, "Origin: * "), ([:], [], 0, ""), (echoed, [.askedByOrigin], 1, "Origin: * "),
             // Nobody on the public network could have.
-            ([:], [.fromThisMachine], 1, ""), ([:], [.fromPrivateNetwork], 1, ""), (echoed, [.fromThisMachine], 1, ""),
+            ([:], [.fromThisMachine], 1, ""), ([:], [.fromPrivateNetwork], 1, ""),
+            (echoed, [.fromThisMachine], 1, ""),
         ] as [(HTTPFields, ResponseFlags, UInt8, String)])
     func `another site's page reads what its server lets it read`(
         fields: HTTPFields, flags: ResponseFlags, role: UInt8, told: String
@@ -83,23 +89,31 @@ import Web
         ])
         #expect(given(sharing, to: Page.other.rawValue, site: "cross-site") == "")
         #expect(given(held(Self.named), to: "null", site: "cross-site", referrer: Page.other.rawValue) == "")
-        #expect(given(held(Self.star), to: "null", site: "cross-site", referrer: Page.other.rawValue) == "Origin: * ")
+        #expect(
+            given(held(Self.star), to: "null", site: "cross-site", referrer: Page.other.rawValue)
+                == "Origin: * ")
     }
 
     @Test func `what was fetched with credentials is for pages of its own site alone`() throws {
         let sharing = held(Self.star, .isPrivate)
         #expect(given(sharing, to: Page.own.rawValue, site: "same-origin") == "")
         #expect(
-            given(sharing, to: Page.neighbour.rawValue, site: "same-site", destination: "image", mode: "no-cors") == "")
+            given(
+                sharing, to: Page.neighbour.rawValue, site: "same-site", destination: "image", mode: "no-cors"
+            ) == "")
         for (destination, mode) in [
             ("empty", "cors"), ("image", "no-cors"), ("script", "no-cors"), ("embed", "navigate"),
         ] {
             #expect(
-                given(sharing, to: Page.other.rawValue, site: "cross-site", destination: destination, mode: mode) == nil
+                given(
+                    sharing, to: Page.other.rawValue, site: "cross-site", destination: destination, mode: mode
+                ) == nil
             )
         }
         #expect(
-            given(sharing, to: Page.other.rawValue, site: "cross-site", destination: "document", mode: "navigate") == ""
+            given(
+                sharing, to: Page.other.rawValue, site: "cross-site", destination: "document",
+                mode: "navigate") == ""
         )
     }
 
@@ -113,32 +127,43 @@ import Web
         let open = held(Self.star)
         let secret = held(Self.star, .isPrivate)
         let here = "http://192.0.2.1:8080"
-        #expect(given(open, to: here, site: "same-origin", layout: layout, authority: "192.0.2.1:8080") == "Origin: * ")
+        #expect(
+            given(open, to: here, site: "same-origin", layout: layout, authority: "192.0.2.1:8080")
+                == "Origin: * ")
         let given = given(secret, to: here, site: "same-origin", layout: layout, authority: "192.0.2.1:8080")
         #expect(given == (told == "withheld" ? told : ""))
     }
 
     @Test(arguments: ["empty", "image", "script", "iframe", "font", "audio", "object"])
-    func `a page from elsewhere gets nothing, held or not, and may lead a person there`(destination: String) throws {
+    func `a page from elsewhere gets nothing, held or not, and may lead a person there`(destination: String)
+        throws
+    {
         for sharing in [held(Self.star), Sharing(missing: Self.url), .own] {
-            #expect(given(sharing, to: Page.outside.rawValue, site: "cross-site", destination: destination) == nil)
-            #expect(given(sharing, to: Page.outside.rawValue, site: "cross-site", destination: "document") == "")
+            #expect(
+                given(sharing, to: Page.outside.rawValue, site: "cross-site", destination: destination) == nil
+            )
+            #expect(
+                given(sharing, to: Page.outside.rawValue, site: "cross-site", destination: "document") == "")
         }
         #expect(
-            given(.everybodys, to: Page.outside.rawValue, site: "cross-site", destination: destination) == "Origin: * ")
+            given(.everybodys, to: Page.outside.rawValue, site: "cross-site", destination: destination)
+                == "Origin: * ")
     }
 
     @Test func `no page of the mirror gets at the larder's own`() {
         #expect(given(.own, to: Page.other.rawValue, site: "cross-site") == nil)
         #expect(
-            given(.own, to: Page.other.rawValue, site: "cross-site", destination: "iframe", mode: "navigate") == nil)
-        #expect(given(.own, to: "http://localhost:8080", site: "same-origin", authority: "localhost:8080") == "")
+            given(.own, to: Page.other.rawValue, site: "cross-site", destination: "iframe", mode: "navigate")
+                == nil)
+        #expect(
+            given(.own, to: "http://localhost:8080", site: "same-origin", authority: "localhost:8080") == "")
     }
 
     @Test(
         arguments: [
             // The root's pages ask for a copy of b.test, which to a browser has their origin.
-            ([:], "empty", "cors", nil), ([:], "empty", "no-cors", nil), (star, "empty", "cors", "Origin: * "),
+            ([:], "empty", "cors", nil), ([:], "empty", "no-cors", nil),
+            (star, "empty", "cors", "Origin: * "),
             ([:], "image", "no-cors", ""), ([:], "script", "no-cors", ""), ([:], "image", "cors", nil),
             ([:], "iframe", "navigate", ""), (star, "worker", "same-origin", nil),
             (star, "sharedworker", "same-origin", nil), (star, "serviceworker", "same-origin", nil),
@@ -154,7 +179,9 @@ import Web
         #expect(given == told)
     }
 
-    @Test func `a sandboxed page beside the root reads what is of its own origin, and of the root what that lets it`()
+    @Test
+    func
+        `a sandboxed page beside the root reads what is of its own origin, and of the root what that lets it`()
         throws
     {
         let root = try #require(WebURL("https://a.test/").flatMap(RootOrigin.init))
@@ -167,7 +194,9 @@ import Web
             var fields: HTTPFields = ["Origin": "null", "Sec-Fetch-Site": "cross-site"]
             fields.set("Sec-Fetch-Dest", "empty")
             let asker = Asker(fields, authority: "localhost:8080", layout: asked)
-            guard case .given(let lines) = sharing.verdict(for: asker, origin: "null", in: asked) else { return nil }
+            guard case .given(let lines) = sharing.verdict(for: asker, origin: "null", in: asked) else {
+                return nil
+            }
             return String(decoding: lines, as: UTF8.self)
         }
         let own = held([:], .askedByOrigin)
@@ -177,7 +206,8 @@ import Web
         #expect(try given(Sharing(missing: try #require(WebURL("https://a.test/y"))), to: "b.test") == "")
         // Made up, or of another server.
         #expect(
-            OriginLayout(port: 8080, root: root).seen(from: "x", at: "/-/as/0.https.b.test/https/b.test/").page
+            OriginLayout(port: 8080, root: root).seen(from: "x", at: "/-/as/0.https.b.test/https/b.test/")
+                .page
                 == .unknown)
     }
 }

@@ -41,11 +41,15 @@ struct StockedStore {
 
     /// Moves the store away, so that nothing is at its path.
     func takeAway() throws {
-        guard rename(folder.path, scratch.file("taken")) == 0 else { throw TestError("moving \(folder.path)") }
+        guard rename(folder.path, scratch.file("taken")) == 0 else {
+            throw TestError("moving \(folder.path)")
+        }
     }
 
     private func response(_ entry: Entry) throws -> NewResponse {
-        let formats: [String: BodyFormat] = ["text/html": .html, "text/javascript": .javaScript, "text/css": .css]
+        let formats: [String: BodyFormat] = [
+            "text/html": .html, "text/javascript": .javaScript, "text/css": .css,
+        ]
         let format = formats[entry.type] ?? .opaque
         let table = LinkScanner().scan((entry.text ?? "").utf8.span, as: format, charset: "utf-8") { _, _ in }
         return NewResponse(
@@ -54,7 +58,8 @@ struct StockedStore {
             body: try entry.text.map {
                 .new(
                     try NewBody(
-                        .bytes(Array($0.utf8)), form: "\(format.name);utf-8", links: table.encoded(), in: folder))
+                        .bytes(Array($0.utf8)), form: "\(format.name);utf-8", links: table.encoded(),
+                        in: folder))
             } ?? .none)
     }
 }

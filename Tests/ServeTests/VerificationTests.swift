@@ -14,7 +14,9 @@ import Web
     init() throws {
         // Large enough for a file of its own.
         store = try StockedStore([
-            .init(href: Self.address, text: String(repeating: "a", count: Limits.packedBody + 1), type: "text/plain")
+            .init(
+                href: Self.address, text: String(repeating: "a", count: Limits.packedBody + 1),
+                type: "text/plain")
         ])
     }
 
@@ -44,7 +46,9 @@ import Web
     @Test func `what is damaged is loaded again where the policy allows it, and whole from then on`() throws {
         try damage()
         let servers = MirrorLoadingTests.ScriptedServers()
-        servers.say("/film", 200, ["Content-Type": "text/plain"], String(repeating: "a", count: Limits.packedBody + 1))
+        servers.say(
+            "/film", 200, ["Content-Type": "text/plain"], String(repeating: "a", count: Limits.packedBody + 1)
+        )
         var options = MirrorOptions()
         options.verification = .once
         for (policy, source) in [(CachePolicy.preferCache, "loaded"), (.offline, "hit")] {

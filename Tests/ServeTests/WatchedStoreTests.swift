@@ -8,7 +8,9 @@ import Testing
     private static let address = "https://example.test/"
 
     /// A server that looks for each request, and what it answers.
-    private func serving(_ store: StockedStore, _ use: (_ get: () throws -> RawResponse) throws -> Void) throws {
+    private func serving(_ store: StockedStore, _ use: (_ get: () throws -> RawResponse) throws -> Void)
+        throws
+    {
         let server = try MirrorServer(
             store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0)
         defer { server.stop() }
@@ -25,7 +27,9 @@ import Testing
         }
     }
 
-    @Test func `a store that takes the place of another shows at the next look, and between them there is none`() throws
+    @Test
+    func `a store that takes the place of another shows at the next look, and between them there is none`()
+        throws
     {
         let store = try StockedStore([.init(href: Self.address, text: "older")])
         try serving(store) { get in
@@ -49,7 +53,8 @@ import Testing
             let first = try get()["ETag"]
             #expect(first != nil)
             try store.publish([
-                .init(href: "https://example.test/other", text: "other"), .init(href: Self.address, text: "one"),
+                .init(href: "https://example.test/other", text: "other"),
+                .init(href: Self.address, text: "one"),
             ])
             #expect(try get()["ETag"] == first)
             try store.publish([.init(href: Self.address, text: "one", type: "text/html; charset=utf-8")])
@@ -86,7 +91,9 @@ import Testing
         return tier.value(for: key.span, now: 0) != nil
     }
 
-    @Test mutating func `what a thread makes before it has seen a change that another one saw is not kept`() throws {
+    @Test mutating func `what a thread makes before it has seen a change that another one saw is not kept`()
+        throws
+    {
         let before = one.generation(in: tier, at: 0)
         #expect(other.generation(in: tier, at: 0) == before)
         #expect(keep("older", madeIn: before))
@@ -100,7 +107,9 @@ import Testing
         #expect(!keep("older", madeIn: before))
     }
 
-    @Test mutating func `a thread looks at once when another one has seen a change, and both agree after that`() throws
+    @Test
+    mutating func `a thread looks at once when another one has seen a change, and both agree after that`()
+        throws
     {
         let before = one.generation(in: tier, at: 0)
         _ = other.generation(in: tier, at: 0)
@@ -126,7 +135,9 @@ import Testing
         _ = late
     }
 
-    @Test mutating func `while there is no store each thread forgets once, and again when there is one`() throws {
+    @Test mutating func `while there is no store each thread forgets once, and again when there is one`()
+        throws
+    {
         _ = one.generation(in: tier, at: 0)
         _ = other.generation(in: tier, at: 0)
         try store.takeAway()

@@ -19,7 +19,9 @@ struct CrawlChild {
         /// The number behind a word of the last line.
         func count(of word: String) -> Int {
             let words = (lines.last ?? "").split(separator: " ")
-            guard let place = words.firstIndex(where: { $0 == word }), place + 1 < words.count else { return 0 }
+            guard let place = words.firstIndex(where: { $0 == word }), place + 1 < words.count else {
+                return 0
+            }
             return Int(words[place + 1]) ?? 0
         }
     }
@@ -39,6 +41,7 @@ struct CrawlChild {
         let ending = child.wait()
         return Ending(
             isWell: ending.status == 0, status: ending.status,
-            lines: ending.output.split(separator: "\n").map { String($0) }, mostKilobytes: ending.mostKilobytes)
+            lines: ending.output.split(separator: "\n").map { String($0) },
+            mostKilobytes: ending.mostKilobytes)
     }
 }

@@ -7,7 +7,8 @@ import System
 import TestOrigin
 import Web
 
-/// A crawl in a process of its own. It says on its standard output how far it is, and in the end what came of it:
+/// A crawl in a process of its own. It says on its standard output how far it is, and in the end what came of
+/// it:
 ///
 ///     at MILLISECONDS PAGES CPU-MILLISECONDS RESIDENT-KILOBYTES
 ///     missing URL
@@ -18,7 +19,8 @@ struct CrawlProcess {
 
     func run() throws -> Bool {
         guard let start = WebURL(url) else { return false }
-        var plan = CrawlPlan(site: start.href, start: [start], folder: StoreFolder(folder), userAgent: "larder-soak")
+        var plan = CrawlPlan(
+            site: start.href, start: [start], folder: StoreFolder(folder), userAgent: "larder-soak")
         plan.fetch.proxies = ProxyRules()
         plan.fetch.stallTimeout = .seconds(3)
         let clock = ContinuousClock()
@@ -54,8 +56,9 @@ struct CrawlProcess {
         defer { fclose(file) }
         var text = [CChar](repeating: 0, count: 256)
         guard fgets(&text, 256, file) != nil else { return 0 }
-        let words = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self).split(
-            separator: " ")
+        let words = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            .split(
+                separator: " ")
         return words.count > 1 ? (Int(words[1]) ?? 0) * 4 : 0
     }
 }

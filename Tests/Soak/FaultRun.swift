@@ -54,8 +54,8 @@ struct FaultRun {
     }
 }
 
-/// What an origin does wrong, the same for the same seed. Most answers come right at the latest when they are asked for
-/// the fourth time; a few images never do.
+/// What an origin does wrong, the same for the same seed. Most answers come right at the latest when they are
+/// asked for the fourth time; a few images never do.
 final class Faults: Sendable {
     private enum Kind: String, CaseIterable {
         case hangUp, reset, truncated, cutOff, lie, brokenChunk, late, busy, tooMany, broken, gateway
@@ -114,8 +114,10 @@ final class Faults: Sendable {
     }
 
     var counts: String {
-        state.withLock { $0.counts.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key) \($0.value)" } }
-            .joined(separator: ", ")
+        state.withLock {
+            $0.counts.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key) \($0.value)" }
+        }
+        .joined(separator: ", ")
     }
 
     private func random(_ target: String, _ salt: Int) -> UInt64 {

@@ -26,7 +26,8 @@ struct KillRun {
         var midway = 0
         for number in 1...max(1, kills) {
             let outcome = try kill(
-                after: .milliseconds(Int.random(in: 0...Int(time / .milliseconds(1)), using: &random)), expected)
+                after: .milliseconds(Int.random(in: 0...Int(time / .milliseconds(1)), using: &random)),
+                expected)
             if outcome.heldCount > 0, outcome.heldCount < expected.rows.count { midway += 1 }
             guard !outcome.complaints.isEmpty else { continue }
             isWell = false
@@ -66,7 +67,9 @@ struct KillRun {
         var outcome = Outcome(heldCount: held.count)
         if !ending.isWell { outcome.complaints.append("the second run ended with \(ending.status)") }
         // One that was done already is a visit of its own, which asks again.
-        let again = wasDone || left?.published != nil ? [] : origin.requests.map(\.target).filter { held.contains($0) }
+        let again =
+            wasDone || left?.published != nil
+            ? [] : origin.requests.map(\.target).filter { held.contains($0) }
         if !again.isEmpty { outcome.complaints.append("asked again for \(again.count): \(again.prefix(5))") }
         let image = try StoreImage(folder, base: origin.base)
         outcome.complaints += image.differences(from: expected)

@@ -23,7 +23,9 @@ struct PagesRun {
         }
         for tenth in 1...10 {
             guard let mark = marks.last(where: { $0.pages * 10 <= last.pages * tenth }) else { continue }
-            Soak.say("\(mark.pages) pages: \(mark.milliseconds) ms, \(mark.cpu) ms of processor, \(mark.kilobytes) KB")
+            Soak.say(
+                "\(mark.pages) pages: \(mark.milliseconds) ms, \(mark.cpu) ms of processor, \(mark.kilobytes) KB"
+            )
         }
         // The first twentieth is for getting up to speed.
         let begin = cost(of: marks, from: 0.05, to: 0.25)

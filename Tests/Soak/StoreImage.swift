@@ -13,7 +13,8 @@ struct StoreImage: Equatable {
         published = site.published
         var rows: [String: String] = [:]
         try reader.eachResponse(ofVisit: visit.id) { response in
-            let digest = response.body.map { body in body.sha256.map { String($0, radix: 16) }.joined() } ?? "-"
+            let digest =
+                response.body.map { body in body.sha256.map { String($0, radix: 16) }.joined() } ?? "-"
             let target = String(response.href.dropFirst(base.utf8.count))
             rows[target] = "\(response.status) \(response.role) \(response.body?.form ?? "-") \(digest)"
         }

@@ -1,12 +1,14 @@
 import TestOrigin
 
-/// A site of any number of pages, made up as they are asked for: a tree of eight children each, with links across, a
-/// style sheet for all, an image for some pages, redirects, and links that lead to nothing.
+/// A site of any number of pages, made up as they are asked for: a tree of eight children each, with links
+/// across, a style sheet for all, an image for some pages, redirects, and links that lead to nothing.
 struct SyntheticSite: Sendable {
     let pageCount: Int
 
     private static let children = 8
-    private static let words = ["amber", "basil", "cedar", "dune", "ember", "fjord", "grove", "heath", "inlet", "jade"]
+    private static let words = [
+        "amber", "basil", "cedar", "dune", "ember", "fjord", "grove", "heath", "inlet", "jade",
+    ]
 
     static func target(_ page: Int) -> String { page == 0 ? "/" : "/section\(page % 97)/page-\(page).html" }
 
@@ -45,6 +47,7 @@ struct SyntheticSite: Sendable {
     }
 
     private func image(_ number: Int) -> OriginAnswer {
-        .file((0..<600 + number % 5000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ number) }, type: "image/png")
+        .file(
+            (0..<600 + number % 5000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ number) }, type: "image/png")
     }
 }

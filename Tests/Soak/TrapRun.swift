@@ -2,8 +2,8 @@ import Store
 import Synchronization
 import TestOrigin
 
-/// A crawl of a site with a large catalogue, a forum, events, a shop with facets, and traps, at an origin that misbehaves:
-/// all that is real has to come, and what is not has to end.
+/// A crawl of a site with a large catalogue, a forum, events, a shop with facets, and traps, at an origin
+/// that misbehaves: all that is real has to come, and what is not has to end.
 struct TrapRun {
     let products: Int
     let seed: Int

@@ -1,7 +1,7 @@
 import Store
 
-/// What the child writes and the tests expect: every visit of a site has all pages, and what they say is known from the
-/// number of the visit alone.
+/// What the child writes and the tests expect: every visit of a site has all pages, and what they say is
+/// known from the number of the visit alone.
 struct Stock {
     let site: String
     static let pageCount = 16
@@ -10,8 +10,8 @@ struct Stock {
 
     func href(_ page: Int) -> String { "http://\(site).test/\(page)" }
 
-    /// Some pages change with each visit, others with every second or third. Every third is too large for the database,
-    /// and the first for a pack.
+    /// Some pages change with each visit, others with every second or third. Every third is too large for the
+    /// database, and the first for a pack.
     func body(_ page: Int, visit: Int64) -> [UInt8] {
         let text = Array("page \(page) of \(site), edition \(visit / Int64(1 + page % 3))\n".utf8)
         guard page % 3 == 0 else { return text }
@@ -24,7 +24,8 @@ struct Stock {
 
     func response(_ page: Int, visit: Int64, in folder: StoreFolder) throws(StoreError) -> NewResponse {
         let body = try NewBody(
-            .bytes(body(page, visit: visit)), form: "plain;utf-8", title: "\(page)", links: [UInt8(page)], in: folder)
+            .bytes(body(page, visit: visit)), form: "plain;utf-8", title: "\(page)", links: [UInt8(page)],
+            in: folder)
         var response = NewResponse(
             href: href(page), referrer: page == 0 ? nil : href(0), status: 200, role: page % 3 == 0 ? 1 : 0,
             fields: "Content-Type: text/plain\r\nX-Visit: \(visit)\r\n", fetched: visit, body: .new(body))

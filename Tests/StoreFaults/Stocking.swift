@@ -36,7 +36,9 @@ struct Stocking {
     }
 
     private func dropOldVisits(_ writer: StoreWriter) throws(StoreError) {
-        guard let site = try StoreReader(folder).sites().first(where: { $0.name == stock.site }) else { return }
+        guard let site = try StoreReader(folder).sites().first(where: { $0.name == stock.site }) else {
+            return
+        }
         for visit in site.visits.dropLast(2) {
             try writer.drop(visit: visit.id, of: site)
             StoreFaults.say("d")

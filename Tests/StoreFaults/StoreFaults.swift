@@ -6,8 +6,10 @@ import Store
 ///     StoreFaults stock FOLDER SITE VISITS    so many visits of a site, dropping and collecting what is old
 ///     StoreFaults open FOLDER                 opens the store to write, which brings it up to date
 ///     StoreFaults read FOLDER                 opens the store to read, as a user who owns nothing
-///     StoreFaults private FOLDER MASK         makes a store and notes of it under this mask, and leaves their logs there
-///     StoreFaults note FOLDER URL             notes twenty times when the URL of this number was served
+///     StoreFaults copy FOLDER PLACE           copies the store, in no haste
+///     StoreFaults private FOLDER MASK         makes a store and notes of it under this mask, and leaves
+///     their logs there StoreFaults note FOLDER URL             notes twenty times when the URL of this
+///     number was served
 @main enum StoreFaults {
     static func main() {
         let words = Array(CommandLine.arguments.dropFirst())
@@ -30,6 +32,13 @@ import Store
                 try writer.invalidate(["/"])
                 try book.note(served: [(1, 1)])
                 _exit(0)
+            case ("copy", 3):
+                let (from, to) = (StoreFolder(words[1]), StoreFolder(words[2]))
+                _ = try StoreCopy.run(from: from, to: to) { _ in
+                    say("b")
+                    // Whoever kills it is not as fast.
+                    usleep(100_000)
+                }
             case ("note", 3):
                 let book = try NoteBook(StoreFolder(words[1]))
                 for time in 0..<20 as Range<Int64> { try book.note(served: [(Int64(words[2]) ?? 0, time)]) }

@@ -58,7 +58,7 @@ import Testing
         #expect(result.byteCountAfter <= result.byteCountBefore - 130_000)
         #expect(try held() == ["/a", "/large"])
         #expect(store.scratch.names(in: "store/bodies").isEmpty)
-        #expect(store.scratch.names(in: "store/packs").count == 1)
+        #expect(store.scratch.names(in: "store/packs").count == (TestStore.isServed ? 0 : 1))
         #expect(try store.column("SELECT href FROM url ORDER BY 1") == ["/a", "/large", "/linked"])
         let again = try collect(nil)
         #expect(again.removedBodies == 0 && again.byteCountAfter == again.byteCountBefore)
@@ -66,7 +66,9 @@ import Testing
 
     @Test func `old visits go first, the oldest before the others, and what is shown stays`() throws {
         for edition in 1...4 {
-            try store.visit([page("/a", edition: edition), page("/large", byteCount: 100_000, edition: edition)])
+            try store.visit([
+                page("/a", edition: edition), page("/large", byteCount: 100_000, edition: edition),
+            ])
         }
         try store.visit([page("/only-once")], site: "other")
         let whole = try collect(nil).byteCountAfter
@@ -88,7 +90,9 @@ import Testing
         #expect(try store.reader().response(for: "/a")?.visit == 2)
     }
 
-    @Test func `visits that were rolled back or given up go before anything that is shown; one that may go on stays`()
+    @Test
+    func
+        `visits that were rolled back or given up go before anything that is shown; one that may go on stays`()
         throws
     {
         let first = try store.visit([page("/a", edition: 1)])
@@ -114,7 +118,9 @@ import Testing
         #expect(try held() == ["/1"])
     }
 
-    @Test func `then goes what was not served for longest, and of what was never served what was fetched first`() throws
+    @Test
+    func `then goes what was not served for longest, and of what was never served what was fetched first`()
+        throws
     {
         try store.visit([
             page("/old", fetched: 100), page("/served", fetched: 100), page("/newer", fetched: 200),
@@ -151,7 +157,9 @@ import Testing
     }
 
     @Test func `a limit of 0 leaves nothing but pins`() throws {
-        try store.visit([page("/a"), page("/b", byteCount: 100_000), store.response("/gone", nil, status: 404)])
+        try store.visit([
+            page("/a"), page("/b", byteCount: 100_000), store.response("/gone", nil, status: 404),
+        ])
         try StoreWriter(store.folder).add(Pin(.url, "/b"), now: 1)
         let result = try collect(0)
         #expect(result.evictedURLs == 2)
@@ -172,13 +180,15 @@ import Testing
     @Test func `a body that several addresses have goes with the last of them`() throws {
         let large = [UInt8](repeating: 7, count: 100_000)
         try store.visit([
-            store.response("/old", bytes: large, fetched: 1), store.response("/new", bytes: large, fetched: 3),
+            store.response("/old", bytes: large, fetched: 1),
+            store.response("/new", bytes: large, fetched: 3),
             page("/other", fetched: 2),
         ])
         let result = try collect(collect(nil).byteCountAfter - 30_000)
         #expect(result.evictedURLs == 2 && result.removedBodies == 1)
         #expect(try held() == ["/new"])
-        #expect(try store.reader().response(for: "/new")?.body.flatMap(store.reader().content)?.load() == large)
+        #expect(
+            try store.reader().response(for: "/new")?.body.flatMap(store.reader().content)?.load() == large)
         _ = try collect(0)
         #expect(store.scratch.names(in: "store/packs").isEmpty)
     }
@@ -189,8 +199,8 @@ import Testing
         let gone = try #require(try reader.response(for: "/a")?.body)
         _ = try collect(0)
         try store.visit([page("/b")])
-        // The number is given again, which is what makes this a matter.
-        #expect(try reader.response(for: "/b")?.body?.id == gone.id)
+        // The number is given again, which is what makes this a matter; of a PostgreSQL's it is not.
+        #expect(try (reader.response(for: "/b")?.body?.id == gone.id) != TestStore.isServed)
         #expect(try reader.content(of: gone) == nil)
         #expect(try reader.links(of: gone) == [])
         var confirmed = try store.response("/a", nil)
@@ -236,7 +246,7 @@ import Testing
         #expect(try other.collect(limit: 0).evictedURLs == 2)
     }
 
-    @Test func `who reads the whole time keeps the file large, and is told of`() throws {
+    @Test(.ofFiles) func `who reads the whole time keeps the file large, and is told of`() throws {
         try store.visit([page("/a", byteCount: 60_000)])
         try store.visit([page("/b", byteCount: 60_000)], site: "other")
         let reader = try store.reader()
@@ -250,7 +260,7 @@ import Testing
         #expect(try collect(nil).byteCountAfter < emptySize + 70_000)
     }
 
-    @Test func `references are looked after again when a collection has failed`() throws {
+    @Test(.ofFiles) func `references are looked after again when a collection has failed`() throws {
         try store.visit([page("/a")])
         let writer = try StoreWriter(store.folder)
         try store.execute("DROP VIEW larder_link; ALTER TABLE link RENAME TO elsewhere")

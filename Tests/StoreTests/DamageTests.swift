@@ -4,7 +4,8 @@ import Testing
 
 @testable import Store
 
-/// A store whose files change behind its back: what is damaged is found, never shown as if it were good, and fetched again.
+/// A store whose files change behind its back: what is damaged is found, never shown as if it were good, and
+/// fetched again.
 @Suite struct DamageTests {
     private let store: StockedFolder
     private static let large = [UInt8](repeating: 7, count: Limits.packedBody + 1)
@@ -47,7 +48,10 @@ import Testing
 
     private static func bytes(of path: String) throws -> [UInt8] { try BodyContent.file(path: path).load() }
 
-    @Test func `a byte of a body that changes inside the database is found, and costs that body alone`() throws {
+    @Test(.ofFiles)
+    func `a byte of a body that changes inside the database is found, and costs that body alone`()
+        throws
+    {
         let database = try Self.bytes(of: store.folder.database)
         let needle = Array(Self.needle.utf8)
         let place = try #require(database.indices.first { database[$0...].starts(with: needle) })
@@ -70,7 +74,7 @@ import Testing
         case truncated, removed, emptied, longer
     }
 
-    @Test(arguments: FileDamage.allCases)
+    @Test(.ofFiles, arguments: FileDamage.allCases)
     func `a body file that is not whole is not shown, even before an inspection`(damage: FileDamage) throws {
         switch damage {
         case .truncated: try store.scratch.write(Array(Self.large.dropLast()), to: bodyFile)
@@ -86,7 +90,7 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test func `a damaged file is kept aside, and what had it is fetched again`() throws {
+    @Test(.ofFiles) func `a damaged file is kept aside, and what had it is fetched again`() throws {
         try Self.flip(store.scratch.file(bodyFile), at: 100, bits: 1)
         let damaged = try Self.bytes(of: store.scratch.file(bodyFile))
         #expect(try store.inspect().damaged.map(\.fault) == ["its bytes have changed"])
@@ -104,7 +108,7 @@ import Testing
         #expect(store.scratch.names(in: "store/quarantine") == [kept])
     }
 
-    @Test func `nothing is repaired, and no orphan removed, while another writes`() throws {
+    @Test(.ofFiles) func `nothing is repaired, and no orphan removed, while another writes`() throws {
         try store.scratch.write("stray", to: "store/bodies/stray")
         store.scratch.remove(bodyFile == "store/bodies/stray" ? bodyFile : "nothing")
         let findings = try store.inspect()
@@ -125,9 +129,14 @@ import Testing
     @Test(
         arguments: [
             ("DELETE FROM body WHERE size = 5", ["/small", "/same", "/large"]),
-            ("DELETE FROM content WHERE body = (SELECT id FROM body WHERE size = 5)", ["/small", "/same", "/large"]),
-            ("DELETE FROM url WHERE href = '/other'", ["/small", "/same", "/large"]), ("DELETE FROM visit", []),
-            ("DELETE FROM site", []), ("UPDATE site SET published = 99", ["/small", "/same", "/other", "/large"]),
+            (
+                "DELETE FROM content WHERE body = (SELECT id FROM body WHERE size = 5)",
+                ["/small", "/same", "/large"]
+            ),
+            ("DELETE FROM url WHERE href = '/other'", ["/small", "/same", "/large"]),
+            ("DELETE FROM visit", []),
+            ("DELETE FROM site", []),
+            ("UPDATE site SET published = 99", ["/small", "/same", "/other", "/large"]),
             ("UPDATE response SET referrer = 99", ["/small", "/same", "/other", "/large"]),
             (
                 "INSERT INTO link VALUES (1, 99, '', '', ''), (99, 1, '', '', '')",
@@ -137,7 +146,8 @@ import Testing
             ("UPDATE body SET sha256 = x'00' WHERE size = 5", ["/small", "/same", "/large"]),
             ("UPDATE body SET size = 6 WHERE size = 5", ["/small", "/same", "/large"]),
         ])
-    func `rows that name others which are not there are found, and go`(damage: String, left: [String]) throws {
+    func `rows that name others which are not there are found, and go`(damage: String, left: [String]) throws
+    {
         try store.execute(damage)
         #expect(try !store.inspect().isSound)
         try repair()
@@ -148,7 +158,7 @@ import Testing
         #expect(try shown() == ["/small", "/same", "/other", "/large"])
     }
 
-    @Test func `an index that has lost an entry is found, and made anew`() throws {
+    @Test(.ofFiles) func `an index that has lost an entry is found, and made anew`() throws {
         // What a lost write leaves: the index as it was before the last row.
         try store.execute(
             """
@@ -170,7 +180,7 @@ import Testing
         #expect(try shown() == ["/small", "/same", "/other", "/large"])
     }
 
-    @Test(arguments: 0..<6)
+    @Test(.ofFiles, arguments: 0..<6)
     func `whatever byte of the database changes, what is shown is what was fetched, or an inspection tells`(
         seed: UInt64
     ) throws {
@@ -186,12 +196,14 @@ import Testing
                 let isSound = try reader.inspect().isSound
                 guard isSound else { continue }
                 for (href, text) in [("/small", Self.needle), ("/other", "other")] {
-                    guard let body = try reader.response(for: href)?.body, let content = try reader.content(of: body)
+                    guard let body = try reader.response(for: href)?.body,
+                        let content = try reader.content(of: body)
                     else { continue }
                     #expect(String(decoding: try content.load(), as: UTF8.self) == text, "byte \(place)")
                 }
             } catch {
-                #expect([.unusable, .missing, .failed, .denied].contains(error.reason), "byte \(place): \(error)")
+                #expect(
+                    [.unusable, .missing, .failed, .denied].contains(error.reason), "byte \(place): \(error)")
             }
         }
     }

@@ -3,7 +3,8 @@ import Testing
 
 @testable import Store
 
-/// A disk without room: nothing that was committed is lost, the error says what to do, and then the run goes on.
+/// A disk without room: nothing that was committed is lost, the error says what to do, and then the run goes
+/// on.
 @Suite(.enabled(if: Tmpfs.isPossible, "only root can mount a tmpfs"))
 struct FullDiskTests {
     private let disk: Tmpfs
@@ -18,7 +19,8 @@ struct FullDiskTests {
         let bytes = Array("\(number) ".utf8) + [UInt8](repeating: 0x2e, count: byteCount)
         return NewResponse(
             href: "/\(number)", referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
-            body: .new(try NewBody(.bytes(Array(bytes.prefix(byteCount))), form: "opaque", links: [], in: folder)))
+            body: .new(
+                try NewBody(.bytes(Array(bytes.prefix(byteCount))), form: "opaque", links: [], in: folder)))
     }
 
     private func expectWhole(_ count: Int, byteCount: Int) throws {
@@ -45,7 +47,9 @@ struct FullDiskTests {
         return (first + 1000, nil)
     }
 
-    @Test("the same run goes on when there is room again", arguments: [50, 20_000, 300_000, Limits.packedBody + 1])
+    @Test(
+        "the same run goes on when there is room again",
+        arguments: [50, 20_000, 300_000, Limits.packedBody + 1])
     func goingOn(byteCount: Int) throws {
         // What is small leaves no room sooner.
         if byteCount < 1000 { try disk.resize(byteCount: 900_000) }

@@ -10,10 +10,12 @@ import Testing
 
     init() throws {
         scratch = try TemporaryFolder()
-        folder = StoreFolder(scratch.path)
+        folder = StoreFolder(try TestStore.place(scratch.path))
         let writer = try StoreWriter(folder)
         let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        let bodies: [(String, [UInt8])] = [("/small", [1, 2, 3]), ("/large", Self.large), ("/same", Self.large)]
+        let bodies: [(String, [UInt8])] = [
+            ("/small", [1, 2, 3]), ("/large", Self.large), ("/same", Self.large),
+        ]
         try writer.add(
             bodies.map { href, bytes in
                 NewResponse(
@@ -44,7 +46,7 @@ import Testing
         case removed
     }
 
-    @Test(arguments: Damage.allCases)
+    @Test(.ofFiles, arguments: Damage.allCases)
     func `a damaged file is found, taken out of service, and nothing else is`(damage: Damage) throws {
         let name = "bodies/" + bodyFile
         switch damage {
@@ -90,7 +92,7 @@ import Testing
         #expect(try shows("/large"))
     }
 
-    @Test func `a damaged database is told, not trusted`() throws {
+    @Test(.ofFiles) func `a damaged database is told, not trusted`() throws {
         let size = 4096 * 4
         let file = open(folder.database, O_RDWR)
         let noise = [UInt8](repeating: 0x5a, count: size)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Store
 
-@Suite struct JournalTests {
+@Suite(.ofFiles) struct JournalTests {
     private static let count = 3000
 
     private static func stock(_ folder: StoreFolder) throws -> Int64 {
@@ -13,7 +13,8 @@ import Testing
         let responses = try (0..<count).map { number in
             let bytes = Array("\(number) ".utf8) + [UInt8](repeating: 0x61, count: 900)
             return NewResponse(
-                href: "/\(number)", referrer: number > 0 ? "/\(number - 1)" : nil, status: 200, role: 0, fields: "A: b",
+                href: "/\(number)", referrer: number > 0 ? "/\(number - 1)" : nil, status: 200, role: 0,
+                fields: "A: b",
                 fetched: 1, body: .new(try NewBody(.bytes(bytes), form: "html;utf-8", links: [], in: folder)))
         }
         try writer.add(responses, to: visit)

@@ -11,14 +11,15 @@ import Testing
 @Suite struct KillTests {
     private static let kills = getenv("LARDER_KILLS").flatMap { Int(String(cString: $0)) } ?? 25
 
-    @Test func `a writer that is killed at any moment loses nothing that was committed, and the next one goes on`()
+    @Test
+    func `a writer that is killed at any moment loses nothing that was committed, and the next one goes on`()
         throws
     {
         let store = try StockedFolder()
         let stock = Stock(site: "s")
         let clock = ContinuousClock()
         let started = clock.now
-        let undisturbed = try Child("stock", store.folder.path, stock.site, "4").wait()
+        let undisturbed = try Child("stock", store.place, stock.site, "4").wait()
         #expect(undisturbed.status == 0, "\(undisturbed.errors)")
         let stepTime = min((clock.now - started) / undisturbed.output.utf8.count, .milliseconds(5))
         var random = TestRandom(seed: 1)
@@ -26,10 +27,11 @@ import Testing
         for number in 0..<Self.kills {
             // The moments lie all over the run, and anywhere in a step.
             let steps = 1 + number * undisturbed.output.utf8.count / Self.kills
-            let child = try Child("stock", store.folder.path, stock.site, "4")
+            let child = try Child("stock", store.place, stock.site, "4")
             let done = child.read(steps)
             // Some at once: what follows a short step would always be struck in its place.
-            let delay = number % 3 == 0 ? 0 : Int.random(in: 0...Int(stepTime / .microseconds(1)), using: &random)
+            let delay =
+                number % 3 == 0 ? 0 : Int.random(in: 0...Int(stepTime / .microseconds(1)), using: &random)
             usleep(UInt32(delay))
             child.signal(SIGKILL)
             let ending = child.wait()
@@ -39,7 +41,7 @@ import Testing
             try store.expectWhole(stock, note)
             let open = try store.site(stock.site)?.visits.last { $0.finished == nil }
             if number % 5 == 0 {
-                #expect(try Child("stock", store.folder.path, stock.site, "1").wait().status == 0, note)
+                #expect(try Child("stock", store.place, stock.site, "1").wait().status == 0, note)
                 try store.expectWhole(stock, note)
                 let site = try #require(try store.site(stock.site))
                 if let open { #expect(site.published == open.id && site.visits.last?.id == open.id, note) }
@@ -49,7 +51,7 @@ import Testing
         // It was struck between and in all kinds of work.
         #expect(killedAfter.count > 2, "\(killedAfter)")
         if Self.kills >= 100 { #expect(Set(killedAfter.keys).isSuperset(of: "bfapdc"), "\(killedAfter)") }
-        let last = try Child("stock", store.folder.path, stock.site, "2").wait()
+        let last = try Child("stock", store.place, stock.site, "2").wait()
         #expect(last.status == 0, "\(last.errors)")
         try store.expectWhole(stock, "at the end")
         let findings = try store.inspect()
@@ -57,7 +59,8 @@ import Testing
         #expect(store.scratch.names(in: "store/incoming").isEmpty)
     }
 
-    @Test func `a store that is killed while it is brought up to date is of one version or the other`() throws {
+    @Test(.ofFiles)
+    func `a store that is killed while it is brought up to date is of one version or the other`() throws {
         func makeStore() throws -> StockedFolder {
             let store = try StockedFolder()
             try EarlierStore.makeVersion1(in: store.folder, morePages: 3000)
@@ -65,7 +68,7 @@ import Testing
         }
         let clock = ContinuousClock()
         let first = try makeStore()
-        let undisturbed = try Child("open", first.folder.path)
+        let undisturbed = try Child("open", first.place)
         _ = undisturbed.read(1)
         let started = clock.now
         #expect(undisturbed.wait().status == 0)
@@ -75,7 +78,7 @@ import Testing
         let count = max(Self.kills / 3, 4)
         for number in 0..<count {
             let store = try makeStore()
-            let child = try Child("open", store.folder.path)
+            let child = try Child("open", store.place)
             _ = child.read(1)
             usleep(UInt32(wholeTime * number / count))
             child.signal(SIGKILL)
@@ -87,6 +90,8 @@ import Testing
             #expect(try store.inspect().isSound)
             #expect(try store.column("SELECT count(*) FROM larder_response WHERE type IS NULL") == ["3"])
         }
-        #expect(versions["1"] != nil && Set(versions.keys).isSubset(of: ["1", "\(Schema.version)"]), "\(versions)")
+        #expect(
+            versions["1"] != nil && Set(versions.keys).isSubset(of: ["1", "\(Schema.version)"]), "\(versions)"
+        )
     }
 }

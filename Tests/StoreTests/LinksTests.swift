@@ -16,7 +16,10 @@ import Testing
     @Test func `links come back by address, in the order and the kinds in which they were found`() throws {
         var numbering: [String] = []
         try store.visit(
-            [store.response("/a", "a"), store.response("/b", "b"), store.response("/gone", nil, status: 404)],
+            [
+                store.response("/a", "a"), store.response("/b", "b"),
+                store.response("/gone", nil, status: 404),
+            ],
             links: [
                 NewLinks(
                     from: "/a", pages: ["/b", "/a", "/b"], requisites: ["/style", "/a"], guesses: ["/guess"],
@@ -60,7 +63,8 @@ import Testing
             links: [
                 NewLinks(
                     from: "/a", pages: ["/b", "/c"], requisites: ["/style"], guesses: ["/guess"],
-                    numbering: &numbering), NewLinks(from: "/b", requisites: ["/style"], numbering: &numbering),
+                    numbering: &numbering),
+                NewLinks(from: "/b", requisites: ["/style"], numbering: &numbering),
                 NewLinks(from: "/c", numbering: &numbering),
             ])
         #expect(
@@ -68,7 +72,9 @@ import Testing
                 "/a guess /guess", "/a page /b", "/a page /c", "/a requisite /style", "/b requisite /style",
             ])
         #expect(
-            try store.column("SELECT source FROM larder_link WHERE target = '/style' ORDER BY 1") == ["/a", "/b"])
+            try store.column("SELECT source FROM larder_link WHERE target = '/style' ORDER BY 1") == [
+                "/a", "/b",
+            ])
     }
 
     @Test func `a body that is confirmed in a later visit has its links still`() throws {
@@ -101,9 +107,11 @@ import Testing
     @Test func `an address whose body changed has the links of the body that is shown`() throws {
         var numbering: [String] = []
         let first = try store.visit(
-            [store.response("/a", "old")], links: [NewLinks(from: "/a", pages: ["/old"], numbering: &numbering)])
+            [store.response("/a", "old")],
+            links: [NewLinks(from: "/a", pages: ["/old"], numbering: &numbering)])
         try store.visit(
-            [store.response("/a", "new")], links: [NewLinks(from: "/a", pages: ["/new"], numbering: &numbering)])
+            [store.response("/a", "new")],
+            links: [NewLinks(from: "/a", pages: ["/new"], numbering: &numbering)])
         #expect(try links(of: "/a")?.pages == ["/new"])
         try StoreWriter(store.folder).publish(visit: first, of: #require(try store.site()))
         #expect(try links(of: "/a")?.pages == ["/old"])
@@ -113,11 +121,13 @@ import Testing
     @Test func `a run that numbers anew means its own addresses`() throws {
         var first: [String] = []
         try store.visit(
-            [store.response("/a", "a")], links: [NewLinks(from: "/a", pages: ["/b", "/c"], numbering: &first)],
+            [store.response("/a", "a")],
+            links: [NewLinks(from: "/a", pages: ["/b", "/c"], numbering: &first)],
             ending: .keepOpen)
         var second = ["/c", "/z"]
         try store.visit(
-            [store.response("/z", "z")], links: [NewLinks(from: "/z", pages: ["/a", "/c"], numbering: &second)])
+            [store.response("/z", "z")],
+            links: [NewLinks(from: "/z", pages: ["/a", "/c"], numbering: &second)])
         #expect(try links(of: "/a")?.pages == ["/b", "/c"])
         #expect(try links(of: "/z")?.pages == ["/a", "/c"])
     }
@@ -139,7 +149,8 @@ import Testing
         let visit = try writer.begin(site: "/e", start: ["/e"], now: 1)
         var numbering = ["/e", "/f"]
         try writer.add(
-            [store.response("/e", "e")], links: [NewLinks(from: "/e", pages: ["/f"], numbering: &numbering)], to: visit)
+            [store.response("/e", "e")], links: [NewLinks(from: "/e", pages: ["/f"], numbering: &numbering)],
+            to: visit)
         try writer.end(visit, .forget)
         _ = try writer.collect(limit: nil)
         let again = try writer.begin(site: "/e", start: ["/e"], now: 1)
@@ -175,14 +186,17 @@ import Testing
             ([], ""), ([1], ",1,"), ([0, 10, 9_223_372_036_854_775_807], ",0,10,9223372036854775807,"),
             ([3, 3], ",3,3,"),
         ] as [([Int64], String)])
-    func `numbers are written with a comma before and after each, and read again`(numbers: [Int64], text: String) {
+    func `numbers are written with a comma before and after each, and read again`(
+        numbers: [Int64], text: String
+    ) {
         #expect(LinkLists.text(numbers) == text)
         #expect(LinkLists.numbers(text) == numbers)
     }
 
     @Test(
         arguments: [
-            ("1", []), (",", []), (",,1,,2,,", [1, 2]), (",a,1,", [1]), (",1", []), (",99999999999999999999,5,", [5]),
+            ("1", []), (",", []), (",,1,,2,,", [1, 2]), (",a,1,", [1]), (",1", []),
+            (",99999999999999999999,5,", [5]),
             (",9223372036854775808,5,", [5]), (",-1,2,", [2]), ("\u{0},1,é,2,1 ,", [1, 2]),
         ] as [(String, [Int64])])
     func `what is no number is left out`(text: String, expected: [Int64]) {

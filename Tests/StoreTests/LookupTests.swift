@@ -40,10 +40,12 @@ import Web
     }
 
     @Test(arguments: [
-        ("http://x.test/a", "exact http://x.test/a", true), ("https://x.test/a", "scheme http://x.test/a", true),
+        ("http://x.test/a", "exact http://x.test/a", true),
+        ("https://x.test/a", "scheme http://x.test/a", true),
         ("http://x.test/a?q", nil, false), ("http://x.test/a?q", "query http://x.test/a", true),
         ("https://x.test/a?q", "scheme+query http://x.test/a", true), ("http://x.test/a/", nil, true),
-        ("http://x.test/a?1700000000", "cache-busters http://x.test/a", false), ("http://x.test:81/a", nil, true),
+        ("http://x.test/a?1700000000", "cache-busters http://x.test/a", false),
+        ("http://x.test:81/a", nil, true),
         ("http://y.test/a", nil, true), ("http://x.test/A", nil, true),
     ])
     func `one page answers for`(asked: String, expected: String?, dropsQuery: Bool) throws {
@@ -73,7 +75,8 @@ import Web
         #expect(try find(asked) == expected)
     }
 
-    @Test func `the address without the slash answers for the one with it, where a redirect says so`() throws {
+    @Test func `the address without the slash answers for the one with it, where a redirect says so`() throws
+    {
         let shown = try store.visit(responses(["http://x.test/a?q"]))
         #expect(try find("http://x.test/a/?q") == nil)
         try store.visit(responses(["302 http://x.test/a/?q > /a?q"]))
@@ -94,7 +97,8 @@ import Web
         var german = try store.response("http://x.test/a", "Hallo", fields: "Vary: Accept-Language\r\n")
         german.variant = "accept-language: de"
         var english = german
-        english = try store.response("http://x.test/a", "hello", fields: "Vary: Accept-Language\r\n", fetched: 2)
+        english = try store.response(
+            "http://x.test/a", "hello", fields: "Vary: Accept-Language\r\n", fetched: 2)
         english.variant = "accept-language: en"
         try store.visit([german, english])
         let url = try #require(WebURL("https://x.test/a?_=7"))
@@ -111,7 +115,10 @@ import Web
         arguments: [
             // A script of the page reads the query, in it or beside it.
             (["/a/search.html: \(reading)"], "/a/search.html?q=x", "search /a/search.html"),
-            (["/a/search.html: text", "/s.js: \(searching)"], "/a/search.html?q=x&a=b#c", "search /a/search.html"),
+            (
+                ["/a/search.html: text", "/s.js: \(searching)"], "/a/search.html?q=x&a=b#c",
+                "search /a/search.html"
+            ),
             (["/a/search/: \(reading)"], "/a/search/?q=x", "search /a/search/"),
             (["/a/search.html: text", "/s.js: run()"], "/a/search.html?q=x", nil),
             // A server may give another page.
@@ -137,10 +144,12 @@ import Web
                 responses.append(try store.response("https://x.test\(path)", String(body)))
                 continue
             }
-            let script = try NewBody(.bytes(Array(body.utf8)), form: "javaScript;utf-8", links: [], in: store.folder)
+            let script = try NewBody(
+                .bytes(Array(body.utf8)), form: "javaScript;utf-8", links: [], in: store.folder)
             responses.append(
                 NewResponse(
-                    href: "https://x.test\(path)", referrer: nil, status: 200, role: 1, fields: "", fetched: 1,
+                    href: "https://x.test\(path)", referrer: nil, status: 200, role: 1, fields: "",
+                    fetched: 1,
                     body: .new(script)))
         }
         let links = NewLinks(
@@ -161,8 +170,10 @@ import Web
 
     @Test(arguments: [
         ("GET", "", ""), ("HEAD", "", ""), ("POST", "", "POST d41d8cd98f00b204e9800998ecf8427e"),
-        ("POST", "a", "POST 0cc175b9c0f1b6a831c399e269772661"), ("PUT", "a", "PUT 0cc175b9c0f1b6a831c399e269772661"),
-        ("GET", "a", "GET 0cc175b9c0f1b6a831c399e269772661"), ("get", "", "get d41d8cd98f00b204e9800998ecf8427e"),
+        ("POST", "a", "POST 0cc175b9c0f1b6a831c399e269772661"),
+        ("PUT", "a", "PUT 0cc175b9c0f1b6a831c399e269772661"),
+        ("GET", "a", "GET 0cc175b9c0f1b6a831c399e269772661"),
+        ("get", "", "get d41d8cd98f00b204e9800998ecf8427e"),
     ])
     func `a key is the method and the MD5 of the body, and empty for a plain GET`(
         method: String, body: String, expected: String

@@ -47,7 +47,7 @@ import Testing
         #expect(try body("/other").md5 == md5.bytes)
     }
 
-    @Test func `a body that is gone has none`() throws {
+    @Test(.ofFiles) func `a body that is gone has none`() throws {
         let body = try body("/large")
         for name in store.scratch.names(in: "store/bodies") { store.scratch.remove("store/bodies/\(name)") }
         #expect(try store.reader().md5(of: body) == nil)

@@ -68,7 +68,8 @@ import Testing
 
     /// What this machine has, which may be nothing, is opened and closed without harm.
     @Test func `the kernel's own files are taken as they are`() throws {
-        let watcher = try MemoryPressure(held: { 0 }, shrink: { _ in Issue.record("there was nothing to give back") })
+        let watcher = try MemoryPressure(
+            held: { 0 }, shrink: { _ in Issue.record("there was nothing to give back") })
         watcher?.stop()
     }
 
@@ -111,7 +112,8 @@ import Testing
         ("some avg10=1.23 avg60=4.56 avg300=7.89 total=1\n", 123),
         ("some avg10=100.00 avg60=0.00", 10_000),
         ("some avg10=12.3", nil), ("some avg10=", nil), ("some avg10=.50", nil), ("some avg10=5,00", nil),
-        ("some avg10=1.2.3", nil), ("some avg10=99999999999999999999.00", nil), ("full avg10=1.00", nil), ("", nil),
+        ("some avg10=1.2.3", nil), ("some avg10=99999999999999999999.00", nil), ("full avg10=1.00", nil),
+        ("", nil),
     ])
     func `the share of the last ten seconds is read in hundredths of a percent`(text: String, average: Int?) {
         let found = PressureFile.average(in: text.utf8.span)
@@ -120,7 +122,8 @@ import Testing
 
     @Test(arguments: [
         ("0::/user.slice/app.scope\n", "/user.slice/app.scope"), ("0::/\n", ""), ("0::/", ""),
-        ("4:memory:/a\n1:cpu:/b\n0::/c\n", "/c"), ("4:memory:/a\n", nil), ("10::/a\n", nil), ("0::\n", nil), ("", nil),
+        ("4:memory:/a\n1:cpu:/b\n0::/c\n", "/c"), ("4:memory:/a\n", nil), ("10::/a\n", nil), ("0::\n", nil),
+        ("", nil),
     ])
     func `our control group is that of version 2`(text: String, path: String?) {
         #expect(PressureFile.controlGroup(in: Array(text.utf8)) == path)
@@ -162,7 +165,8 @@ import Testing
         ]
         var relief = PressureRelief(secondsBetween: 5)
         for step in steps {
-            #expect(relief.bytesToKeep(of: step.held, after: step.sign, now: step.now) == step.kept, "\(step)")
+            #expect(
+                relief.bytesToKeep(of: step.held, after: step.sign, now: step.now) == step.kept, "\(step)")
         }
     }
 }

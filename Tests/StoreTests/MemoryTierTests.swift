@@ -21,10 +21,13 @@ import Testing
         let tier = tier ?? self.tier
         let key = Array(name.utf8)
         return tier.keep(
-            Page(name), byteCount: total - key.count - 200, id: id, for: key.span, madeIn: tier.generation, now: now)
+            Page(name), byteCount: total - key.count - 200, id: id, for: key.span, madeIn: tier.generation,
+            now: now)
     }
 
-    @discardableResult private func holds(_ name: String, in tier: MemoryTier<Page>? = nil, now: Int64 = 0) -> Bool {
+    @discardableResult private func holds(_ name: String, in tier: MemoryTier<Page>? = nil, now: Int64 = 0)
+        -> Bool
+    {
         let key = Array(name.utf8)
         let page = (tier ?? self.tier).value(for: key.span, now: now)
         #expect(page == nil || page?.name == name)
@@ -79,7 +82,8 @@ import Testing
         for (first, second) in [("a", "/bc"), ("b", "/bc"), ("", "a/bc"), ("", "")] {
             let page = Page(first + "+" + second)
             tier.keep(
-                page, byteCount: 0, id: 0, for: bytes(first).span, bytes(second).span, madeIn: generation, now: 0)
+                page, byteCount: 0, id: 0, for: bytes(first).span, bytes(second).span, madeIn: generation,
+                now: 0)
         }
         #expect(name("a", "/bc") == "a+/bc")
         #expect(name("b", "/bc") == "b+/bc")
@@ -100,7 +104,8 @@ import Testing
         #expect(tier.uses(since: 0).isEmpty)
     }
 
-    @Test(arguments: [1, 2, 16]) func `an entry may take a quarter of the limit, however many shards there are`(
+    @Test(arguments: [1, 2, 16])
+    func `an entry may take a quarter of the limit, however many shards there are`(
         shardCount: Int
     ) {
         let tier = MemoryTier<Page>(byteLimit: 1_000_000, shardCount: shardCount)
@@ -120,8 +125,8 @@ import Testing
         for number in 0..<500 { holds("\(number)", in: tier) }
         for number in 1000..<1300 { keep("\(number)", in: tier) }
         #expect(tier.byteCount == 1_000_000)
-        // All 500 that were used again would be exact. By chance a shard gets more that are new than it has that are old:
-        // in 20,000 throws of the dice it cost 19 at most. Without any order it were about 115.
+        // All 500 that were used again would be exact. By chance a shard gets more that are new than it has
+        // that are old: in 20,000 throws of the dice it cost 19 at most. Without any order it were about 115.
         #expect((0..<500).count { holds("\($0)", in: tier) } > 460)
         #expect((1000..<1300).allSatisfy { holds("\($0)", in: tier) })
     }
@@ -238,9 +243,11 @@ import Testing
     }
 
     @Test(arguments: [1, 4, 16])
-    func `whatever four threads do, the limit holds, each key has its own value, and every byte is accounted for`(
-        shardCount: Int
-    ) throws {
+    func
+        `whatever four threads do, the limit holds, each key has its own value, and every byte is accounted for`(
+            shardCount: Int
+        ) throws
+    {
         let limit = 200_000
         let tier = MemoryTier<Page>(byteLimit: limit, shardCount: shardCount)
         let (excesses, mistakes, hits, living) = (Tally(), Tally(), Tally(), Tally())
@@ -258,7 +265,8 @@ import Testing
                     // Up to a quarter of the limit, and a little more.
                     let size = chance.next() % 20 == 0 ? 51_000 : 1200
                     tier.keep(
-                        Page(number, living: living), byteCount: Int(chance.next() % UInt64(size)), id: Int64(number),
+                        Page(number, living: living), byteCount: Int(chance.next() % UInt64(size)),
+                        id: Int64(number),
                         for: key.span, madeIn: tier.generation, now: Int64(step))
                 default:
                     let page = tier.value(for: key.span, now: Int64(step))
@@ -278,11 +286,14 @@ import Testing
     }
 
     @Test(arguments: [1, 16])
-    func `nobody is given what was made from an older look once anybody has seen a newer one`(shardCount: Int) throws {
+    func `nobody is given what was made from an older look once anybody has seen a newer one`(shardCount: Int)
+        throws
+    {
         let tier = MemoryTier<Page>(byteLimit: 1_000_000, shardCount: shardCount)
         let (stale, hits, living) = (Tally(), Tally(), Tally())
         let stored = Tally()
-        // One thread changes what is stored, so that its versions and the tier's generations have the same numbers.
+        // One thread changes what is stored, so that its versions and the tier's generations have the same
+        // numbers.
         @Sendable func ask(_ number: Int, notOlderThan version: Int) {
             guard let page = tier.value(for: Self.key(number).span, now: 0) else { return }
             hits.add()

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Store
 
-/// Who may look into a store. The mask that a process gives its files is everybody's in it, so that each case has a process
-/// of its own.
-@Suite struct ModeTests {
+/// Who may look into a store. The mask that a process gives its files is everybody's in it, so that each case
+/// has a process of its own.
+@Suite(.ofFiles) struct ModeTests {
     private static func mode(_ path: String) -> mode_t? {
         var status = stat()
         return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
@@ -30,7 +30,7 @@ import Testing
     @Test(arguments: ["0", "22", "77"])
     func `nobody else gets into a store, whatever the mask`(mask: String) throws {
         let store = try StockedFolder("a%b?c#d&e/store")
-        let ending = try Child("private", store.folder.path, mask).wait()
+        let ending = try Child("private", store.place, mask).wait()
         #expect(ending.status == 0, "\(ending)")
         #expect(Self.wide(store.scratch.file("a%b?c#d&e")) == [])
         let names = [
@@ -80,7 +80,9 @@ import Testing
         #expect(Self.mode(store.folder.locks) == 0o600)
     }
 
-    @Test func `a folder with other things in it stays as it is, and what the store has in it is closed`() throws {
+    @Test func `a folder with other things in it stays as it is, and what the store has in it is closed`()
+        throws
+    {
         let store = try earlier()
         try store.scratch.write("mine", to: "store/readme")
         chmod(store.scratch.file("store/readme"), 0o644)

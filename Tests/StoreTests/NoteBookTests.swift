@@ -10,6 +10,7 @@ import Testing
     init() throws {
         store = try StockedFolder()
         try store.folder.create()
+        if TestStore.isServed { _ = try StoreWriter(store.folder) }
     }
 
     @Test func `the latest time counts, in whatever order the notes come`() throws {
@@ -25,14 +26,16 @@ import Testing
     @Test func `many take notes at once, in threads and processes, from the first moment on`() throws {
         let folder = store.folder
         let failures = Monitor<[String]>([])
-        let children = try (0..<3).map { try Child("note", folder.path, "\(100 + $0)") }
+        let children = try (0..<3).map { try Child("note", store.place, "\(100 + $0)") }
         let threads = try (0..<5).map { number in
             try NamedThread.start("notes-\(number)") {
                 do throws(StoreError) {
                     let book = try NoteBook(folder)
                     for round in 0..<20 as Range<Int64> {
                         try book.note(
-                            served: (0..<10).map { ($0, Int64(number) + round) } + [(Int64(number + 50), round)])
+                            served: (0..<10).map { ($0, Int64(number) + round) } + [
+                                (Int64(number + 50), round)
+                            ])
                     }
                 } catch {
                     failures.change { $0.append(error.description) }
@@ -67,8 +70,14 @@ import Testing
         case: (first: ResponseFlags, second: ResponseFlags, expected: ResponseFlags), isAtOnce: Bool
     ) throws {
         let book = try NoteBook(store.folder)
-        let misses = [Self.miss("http://a/", from: `case`.first), Self.miss("http://a/", from: `case`.second)]
-        if isAtOnce { try book.note(misses: misses) } else { for miss in misses { try book.note(misses: [miss]) } }
+        let misses = [
+            Self.miss("http://a/", from: `case`.first), Self.miss("http://a/", from: `case`.second),
+        ]
+        if isAtOnce {
+            try book.note(misses: misses)
+        } else {
+            for miss in misses { try book.note(misses: [miss]) }
+        }
         #expect(try book.misses().map(\.from) == [`case`.expected])
         #expect(try book.misses().map(\.count) == [2])
         var joined = misses[0]
@@ -84,7 +93,7 @@ import Testing
         #expect(try book.misses().map(\.origin) == ["https://b.test"])
     }
 
-    @Test func `what an earlier larder noted counts as asked for by a public page`() throws {
+    @Test(.ofFiles) func `what an earlier larder noted counts as asked for by a public page`() throws {
         let earlier = try Connection(store.folder.notes, access: .readWrite)
         try earlier.execute(
             """
@@ -96,7 +105,8 @@ import Testing
             """)
         let book = try NoteBook(store.folder)
         let noted = Miss(
-            href: "http://127.0.0.1/x", referrer: "http://a/", isPage: true, from: [], count: 3, first: 4, last: 5)
+            href: "http://127.0.0.1/x", referrer: "http://a/", isPage: true, from: [], count: 3, first: 4,
+            last: 5)
         #expect(try book.misses() == [noted])
         try book.note(misses: [Self.miss("http://127.0.0.1/x", from: .fromThisMachine, origin: "http://a")])
         #expect(try NoteBook(store.folder).misses().map(\.from) == [.fromThisMachine])

@@ -7,7 +7,7 @@ import Testing
 @testable import Store
 
 /// Bodies that share files: who appends to which, what a kill leaves, and what damage costs.
-@Suite struct PackTests {
+@Suite(.ofFiles) struct PackTests {
     private let store: StockedFolder
 
     init() throws {
@@ -35,12 +35,16 @@ import Testing
     }
 
     @Test func `one pack takes the bodies of one visit after the other`() throws {
-        for visit in 1...3 as ClosedRange<UInt8> { try store.visit([page("/\(visit)", visit), page("/same", 9)]) }
+        for visit in 1...3 as ClosedRange<UInt8> {
+            try store.visit([page("/\(visit)", visit), page("/same", 9)])
+        }
         #expect(packs.count == 1)
         #expect(try pack().bytes == [1, 9, 2, 3].flatMap { Self.bytes($0) })
         #expect(try content("/2") == Self.bytes(2))
         #expect(
-            try store.column("SELECT DISTINCT place FROM larder_body") == ["packs/\(try #require(packs.first))"])
+            try store.column("SELECT DISTINCT place FROM larder_body") == [
+                "packs/\(try #require(packs.first))"
+            ])
     }
 
     @Test func `two writers at a time append to two packs, and the next writer to one of them`() throws {
@@ -90,7 +94,8 @@ import Testing
         var lost = try page("/3", 3)
         lost.body = .new(
             try NewBody(
-                .file(path: store.scratch.write("gone", to: "gone")), form: "opaque", links: [], in: store.folder))
+                .file(path: store.scratch.write("gone", to: "gone")), form: "opaque", links: [],
+                in: store.folder))
         store.scratch.remove("gone")
         try writer.put([lost], links: [], to: visit)
         #expect(throws: StoreError.self) { try writer.commit() }
@@ -105,7 +110,8 @@ import Testing
 
     @Test(
         arguments: [
-            "start = -1", "start = 9223372036854775807", "start = 1099511627776", "size = 1099511627776", "size = -5",
+            "start = -1", "start = 9223372036854775807", "start = 1099511627776", "size = 1099511627776",
+            "size = -5",
             "pack = -3", "pack = 0",
         ])
     func `a place that cannot be is damage, and collecting leaves the rest alone`(nonsense: String) throws {
@@ -161,8 +167,145 @@ import Testing
     }
 }
 
-/// What bodies leave behind in packs when they go is given back to the disk, and nobody reads from where they were.
-@Suite struct PackCollectionTests {
+/// Bodies of which zstd makes little.
+@Suite(.ofFiles) struct FrameTests {
+    private let store: StockedFolder
+
+    init() throws {
+        store = try StockedFolder(compresses: true)
+    }
+
+    private static func text(_ number: Int, byteCount: Int = 40_000) -> [UInt8] {
+        let line = Array("<p>paragraph \(number) of a page that says the same again and again</p>\n".utf8)
+        return (0..<byteCount).map { line[$0 % line.count] }
+    }
+
+    private func content(_ href: String) throws -> BodyContent? {
+        let reader = try store.reader()
+        return try reader.response(for: href)?.body.flatMap { try reader.content(of: $0) }
+    }
+
+    private var packed: Int64 { store.folder.packList.reduce(0) { $0 + ($1.byteCount ?? 0) } }
+
+    private func visit(_ hrefs: [String], byteCount: Int = 40_000) throws {
+        try store.visit(
+            hrefs.enumerated().map {
+                try store.response($1, bytes: Self.text($0, byteCount: byteCount))
+            })
+    }
+
+    @Test func `they take little room, and are read as they came`() throws {
+        try visit(["/0", "/1", "/2"])
+        #expect(packed < 4000)
+        for number in 0...2 { #expect(try content("/\(number)") == .bytes(Self.text(number))) }
+        #expect(try store.column("SELECT DISTINCT size FROM larder_body") == ["40000"])
+        #expect(try store.column("SELECT sum(room) FROM larder_body") == ["\(packed)"])
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test func `a text larger than others in a pack is there as well, and no picture is`() throws {
+        try visit(["/large"], byteCount: 3_000_000)
+        #expect(try content("/large") == .bytes(Self.text(0, byteCount: 3_000_000)))
+        #expect(store.folder.bodyFileNames.isEmpty)
+        func picture() throws -> NewResponse {
+            let bytes = [UInt8](repeating: 7, count: 2_000_000)
+            let body = try NewBody(.bytes(bytes), form: "opaque;utf-8", links: [], in: store.folder)
+            return NewResponse(
+                href: "/picture", referrer: nil, status: 200, role: 1, fields: "", fetched: 1,
+                body: .new(body))
+        }
+        try store.visit([picture()])
+        #expect(store.folder.bodyFileNames.count == 1)
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test func `a file that becomes one is not left behind`() throws {
+        let path = store.scratch.file("store/incoming/large")
+        try store.visit([store.response("/")])
+        try store.scratch.write(Self.text(5, byteCount: 2_000_000), to: "store/incoming/large")
+        let body = try NewBody(.file(path: path), form: "html;utf-8", links: [], in: store.folder)
+        for href in ["/a", "/b"] {
+            try store.visit(
+                [
+                    NewResponse(
+                        href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
+                        body: .new(body))
+                ])
+            #expect(try content(href) == .bytes(Self.text(5, byteCount: 2_000_000)))
+        }
+        #expect(!store.scratch.names(in: "store/incoming").contains("large"))
+        #expect(store.folder.bodyFileNames.isEmpty && packed < 4000)
+    }
+
+    @Test func `one that is damaged is found, and comes back with the next visit`() throws {
+        try visit(["/0", "/1"])
+        let name = "store/packs/" + (try #require(store.scratch.names(in: "store/packs").first))
+        var bytes = try BodyContent.file(path: store.scratch.file(name)).load()
+        for place in 0..<12 { bytes[place] ^= 0x55 }
+        try store.scratch.write(bytes, to: name)
+        #expect(try store.inspect().damaged.map(\.addresses) == [["/0"]])
+        #expect(try content("/0") == nil && content("/1") != nil)
+        try visit(["/0", "/1"])
+        #expect(try content("/0") == .bytes(Self.text(0)))
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test func `nonsense of its size is damage`() throws {
+        for nonsense in ["-1", "0", "7", "1099511627776"] {
+            try visit(["/0", "/1"])
+            try store.execute(
+                """
+                UPDATE body SET frame = \(nonsense) WHERE id IN
+                    (SELECT body FROM response JOIN url ON url.id = response.url WHERE href = '/0')
+                """)
+            #expect(try content("/0") == nil, "\(nonsense)")
+            #expect(try content("/1") == .bytes(Self.text(1)))
+            #expect(try store.inspect().damaged.count == 1)
+            try StoreWriter(store.folder).repair(store.inspect())
+        }
+    }
+
+    @Test func `a database that is made anew has them`() throws {
+        try visit(["/0", "/1"])
+        store.scratch.remove("store/larder.db")
+        for suffix in ["-wal", "-shm"] { store.scratch.remove("store/larder.db" + suffix) }
+        #expect(try StoreRebuild.run(store.folder).lostBodies == 0)
+        for number in 0...1 { #expect(try content("/\(number)") == .bytes(Self.text(number))) }
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test func `collecting makes small what was kept as it came, and once is enough`() throws {
+        let before = try StockedFolder()
+        let (page, large) = (Self.text(1), Self.text(2, byteCount: 3_000_000))
+        let picture = [UInt8](repeating: 7, count: 9000)
+        try before.visit([
+            before.response("/page", bytes: page), before.response("/large", bytes: large),
+            before.response("/tiny", "tiny"), before.response("/picture", bytes: picture),
+        ])
+        _ = try StoreWriter(before.folder).collect(limit: nil)
+        #expect(try before.column("SELECT count(*) FROM body WHERE frame IS NOT NULL") == ["0"])
+        #expect(before.folder.bodyFileNames.count == 1)
+        var folder = before.folder
+        folder.compresses = true
+        let result = try StoreWriter(folder).collect(limit: nil)
+        #expect(result.byteCountAfter < result.byteCountBefore - 3_000_000)
+        #expect(try before.column("SELECT count(*) FROM body WHERE frame IS NOT NULL") == ["3"])
+        #expect(folder.bodyFileNames.isEmpty)
+        let reader = try before.reader()
+        for (href, bytes) in [("/page", page), ("/large", large), ("/picture", picture)] {
+            let body = try #require(try reader.response(for: href)?.body)
+            #expect(try reader.content(of: body) == .bytes(bytes))
+        }
+        #expect(try before.inspect().isSound)
+        let packs = folder.packList
+        _ = try StoreWriter(folder).collect(limit: nil)
+        #expect(folder.packList == packs)
+    }
+}
+
+/// What bodies leave behind in packs when they go is given back to the disk, and nobody reads from where they
+/// were.
+@Suite(.ofFiles) struct PackCollectionTests {
     private let store: StockedFolder
 
     init() throws {
@@ -199,9 +342,12 @@ import Testing
 
     private var onDisk: Int64 { store.folder.packList.reduce(0) { $0 + $1.byteCountOnDisk } }
 
-    // Large bodies leave whole blocks, which go where they are; of small ones a block holds both kinds, and they are moved.
+    // Large bodies leave whole blocks, which go where they are; of small ones a block holds both kinds, and
+    // they are moved.
     @Test(arguments: [(40, 100_000), (400, 2000)])
-    func `the room of what went is given back, and what stayed is as it was`(pages: Int, byteCount: Int) throws {
+    func `the room of what went is given back, and what stayed is as it was`(pages: Int, byteCount: Int)
+        throws
+    {
         try stock(pages: pages, byteCount: byteCount)
         let packs = store.folder.packList
         let live = Int64(pages * byteCount)

@@ -35,7 +35,8 @@ import Testing
         #expect(try store.reader().pins() == [pins[0], pins[1], pins[3]])
     }
 
-    @Test func `a pinned page is kept with what it needs, and what that needs in turn, but not what it links to`()
+    @Test
+    func `a pinned page is kept with what it needs, and what that needs in turn, but not what it links to`()
         throws
     {
         var numbering: [String] = []
@@ -46,12 +47,14 @@ import Testing
             links: [
                 NewLinks(
                     from: "http://a.test/page", pages: ["http://a.test/next"],
-                    requisites: ["http://a.test/style", "http://a.test/missing"], guesses: ["http://a.test/script"],
+                    requisites: ["http://a.test/style", "http://a.test/missing"],
+                    guesses: ["http://a.test/script"],
                     numbering: &numbering),
                 NewLinks(
                     from: "http://a.test/style", requisites: ["http://a.test/font", "http://a.test/page"],
                     numbering: &numbering),
-                NewLinks(from: "http://a.test/next", requisites: ["http://a.test/image"], numbering: &numbering),
+                NewLinks(
+                    from: "http://a.test/next", requisites: ["http://a.test/image"], numbering: &numbering),
             ])
         #expect(
             try left(pinning: Pin(.url, "http://a.test/page")) == [
@@ -63,11 +66,17 @@ import Testing
         var numbering: [String] = []
         try store.visit(
             [
-                redirect("http://a.test/", to: "/home#top"), redirect("http://a.test/home", to: "http://b.test/en/"),
-                store.response("http://b.test/en/", "page"), redirect("http://b.test/logo", to: "//c.test/logo.png"),
-                store.response("http://c.test/logo.png", "logo"), store.response("http://b.test/de/", "other"),
+                redirect("http://a.test/", to: "/home#top"),
+                redirect("http://a.test/home", to: "http://b.test/en/"),
+                store.response("http://b.test/en/", "page"),
+                redirect("http://b.test/logo", to: "//c.test/logo.png"),
+                store.response("http://c.test/logo.png", "logo"),
+                store.response("http://b.test/de/", "other"),
                 redirect("http://d.test/", to: "http://d.test/"), redirect("http://e.test/", to: "http://[/"),
-            ], links: [NewLinks(from: "http://b.test/en/", requisites: ["http://b.test/logo"], numbering: &numbering)])
+            ],
+            links: [
+                NewLinks(from: "http://b.test/en/", requisites: ["http://b.test/logo"], numbering: &numbering)
+            ])
         #expect(
             try left(pinning: Pin(.url, "http://a.test/"), Pin(.url, "http://d.test/")) == [
                 "http://a.test/", "http://a.test/home", "http://b.test/en/", "http://b.test/logo",
@@ -85,7 +94,9 @@ import Testing
     ])
     func `a pin holds`(pin: Pin, expected: [String]) throws {
         try store.visit(
-            ["", "docs/1", "docs/2/3"].map { (path: String) in try store.response("http://a.test/" + path, path) },
+            ["", "docs/1", "docs/2/3"].map { (path: String) in
+                try store.response("http://a.test/" + path, path)
+            },
             site: "one")
         try store.visit([store.response("http://b.test/docs/1", "b")], site: "two")
         #expect(try left(pinning: pin) == expected)
@@ -101,7 +112,9 @@ import Testing
         #expect(try left(pinning: Pin(.site, "one")) == ["/kept", "/large"])
         #expect(try store.site("one")?.visits.count == 3)
         #expect(try store.site("two")?.visits.count == 1)
-        #expect(try store.reader().response(for: "/large")?.body.flatMap(store.reader().content)?.load() == shared)
+        #expect(
+            try store.reader().response(for: "/large")?.body.flatMap(store.reader().content)?.load() == shared
+        )
         #expect(try store.reader().covers(of: [[Pin(.site, "one")]]).map(\.urlCount) == [2])
     }
 

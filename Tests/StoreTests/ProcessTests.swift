@@ -11,10 +11,12 @@ import Testing
 
     init() throws { store = try StockedFolder() }
 
-    @Test func `a reader sees one visit or the next, never parts of both, while another process writes`() throws {
+    @Test func `a reader sees one visit or the next, never parts of both, while another process writes`()
+        throws
+    {
         let stock = Stock(site: "s")
-        #expect(try Child("stock", store.folder.path, stock.site, "1").wait().status == 0)
-        let child = try Child("stock", store.folder.path, stock.site, "12")
+        #expect(try Child("stock", store.place, stock.site, "1").wait().status == 0)
+        let child = try Child("stock", store.place, stock.site, "12")
         let reader = try store.reader()
         var visits: Set<Int64> = []
         var isRunning = true
@@ -23,7 +25,8 @@ import Testing
             try reader.steadily { () throws(StoreError) in
                 var shown: Set<Int64> = []
                 for page in 0..<Stock.pageCount {
-                    guard let response = try reader.response(for: stock.href(page)), let body = response.body else {
+                    guard let response = try reader.response(for: stock.href(page)), let body = response.body
+                    else {
                         Issue.record("\(page) is not there")
                         return
                     }
@@ -45,16 +48,17 @@ import Testing
     @Test func `of two prefetches of a site the second says that the first holds it`() throws {
         let writer = try StoreWriter(store.folder)
         let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        let second = try Child("stock", store.folder.path, "s", "1").wait()
+        let second = try Child("stock", store.place, "s", "1").wait()
         #expect(second.status == 1)
         #expect(second.errors.contains("cannot prefetch s: another prefetch of this site is running"))
         #expect(second.errors.contains("wait for the other process to end"))
         try writer.end(visit, .forget)
-        #expect(try Child("stock", store.folder.path, "s", "1").wait().status == 0)
+        #expect(try Child("stock", store.place, "s", "1").wait().status == 0)
         try store.expectWhole(Stock(site: "s"), "the second alone")
     }
 
-    @Test func `a site is free when its writer is gone, though a process that was just started has its files open`()
+    @Test
+    func `a site is free when its writer is gone, though a process that was just started has its files open`()
         throws
     {
         var copies: [Int32] = []
@@ -78,13 +82,14 @@ import Testing
         (0..<1024 as Range<Int32>).filter { descriptor in
             var target = [CChar](repeating: 0, count: 4096)
             let count = readlink("/proc/self/fd/\(descriptor)", &target, target.count - 1)
-            return count > 0 && String(decoding: target[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) == path
+            return count > 0
+                && String(decoding: target[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) == path
         }
     }
 
     @Test func `prefetches of several sites at once all finish`() throws {
         let sites = ["one", "two", "three"]
-        let children = try sites.map { try Child("stock", store.folder.path, $0, "6") }
+        let children = try sites.map { try Child("stock", store.place, $0, "6") }
         for child in children {
             let ending = child.wait()
             #expect(ending.status == 0)
@@ -100,14 +105,18 @@ import Testing
     @Test func `many processes may make a store at once`() throws {
         for _ in 0..<5 {
             let store = try StockedFolder()
-            let children = try (0..<4).map { _ in try Child("open", store.folder.path) }
+            let children = try (0..<4).map { _ in try Child("open", store.place) }
             for child in children { #expect(child.wait().errors == "") }
             #expect(try store.inspect().isSound)
         }
     }
 
     /// A folder that its reader may not write to: a read-only medium, or somebody else's.
-    @Test(arguments: [1, 2]) func `who may only read a store is served, or told what to do`(version: Int) throws {
+    @Test(.ofFiles, arguments: [1, 2]) func `who may only read a store is served, or told what to do`(
+        version: Int
+    )
+        throws
+    {
         if version == 1 {
             try EarlierStore.makeVersion1(in: store.folder)
         } else {
@@ -118,10 +127,12 @@ import Testing
         for file in [store.folder.database, store.folder.locks] { chmod(file, 0o644) }
         chmod(store.folder.path, 0o555)
         defer { chmod(store.folder.path, 0o755) }
-        let ending = try Child("read", store.folder.path).wait()
+        let ending = try Child("read", store.place).wait()
         if version == 1 {
             #expect(ending.status == 1)
-            #expect(ending.errors.contains("cannot bring up to date \(store.folder.path): an earlier larder made it"))
+            #expect(
+                ending.errors.contains(
+                    "cannot bring up to date \(store.folder.path): an earlier larder made it"))
             #expect(ending.errors.contains("run larder status on it once as a user who may"))
             #expect(try store.column("PRAGMA user_version") == ["1"])
         } else {

@@ -6,7 +6,7 @@ import Web
 
 @testable import Store
 
-@Suite struct MigrationTests {
+@Suite(.ofFiles) struct MigrationTests {
     private let store: StockedFolder
 
     init() throws {
@@ -74,10 +74,14 @@ import Web
     }
 
     @Test(arguments: Opener.allCases)
-    func `a store of version 2 keeps its bodies where they are, and becomes as a new one is`(opener: Opener) throws {
+    func `a store of version 2 keeps its bodies where they are, and becomes as a new one is`(opener: Opener)
+        throws
+    {
         let store = try StockedFolder()
         let inline = (0..<40_000).map { UInt8(truncatingIfNeeded: $0 &* 3) }
-        try store.visit([store.response("/inline", bytes: inline), store.response("/large", bytes: EarlierStore.large)])
+        try store.visit([
+            store.response("/inline", bytes: inline), store.response("/large", bytes: EarlierStore.large),
+        ])
         // As a larder of version 2 would have left it: without packs, all but large bodies in the database.
         try store.execute(
             """
@@ -86,7 +90,8 @@ import Web
             DROP VIEW larder_body; DROP VIEW larder_response; DROP VIEW larder_link;
             ALTER TABLE site DROP COLUMN overlay; ALTER TABLE visit DROP COLUMN base;
             ALTER TABLE body DROP COLUMN pack; ALTER TABLE body DROP COLUMN start;
-            CREATE VIEW larder_body AS SELECT 1; DROP TABLE pack; PRAGMA user_version = 2;
+            ALTER TABLE body DROP COLUMN frame; DROP TABLE pack;
+            CREATE VIEW larder_body AS SELECT 1; PRAGMA user_version = 2;
             """)
         for name in store.scratch.names(in: "store/packs") { store.scratch.remove("store/packs/" + name) }
         try opener.open(store.folder)
@@ -98,8 +103,12 @@ import Web
         let body = try #require(try reader.response(for: "/inline")?.body)
         #expect(try reader.content(of: body) == .bytes(inline))
         #expect(
-            try store.column("SELECT DISTINCT substr(place, 1, 6) FROM larder_body ORDER BY 1") == ["bodies", "larder"])
-        try store.visit([store.response("/inline", bytes: inline), store.response("/new", bytes: inline + [1])])
+            try store.column("SELECT DISTINCT substr(place, 1, 6) FROM larder_body ORDER BY 1") == [
+                "bodies", "larder",
+            ])
+        try store.visit([
+            store.response("/inline", bytes: inline), store.response("/new", bytes: inline + [1]),
+        ])
         #expect(store.scratch.names(in: "store/packs").count == 1)
         #expect(try store.inspect().isSound)
     }
@@ -134,7 +143,10 @@ import Web
         #expect(body.md5 == nil && body.title == nil)
         #expect(try reader.response(for: "http://a/gone")?.status == 404)
         #expect(try reader.response(for: "http://a/moved")?.isRedirect == true)
-        #expect(try store.column("SELECT referrer FROM larder_response WHERE url = 'http://a/gone'") == ["http://a/"])
+        #expect(
+            try store.column("SELECT referrer FROM larder_response WHERE url = 'http://a/gone'") == [
+                "http://a/"
+            ])
     }
 
     @Test func `media types are read off the fields`() throws {
@@ -143,8 +155,10 @@ import Web
             "SELECT visit || ' ' || url || ' ' || coalesce(type, '-') FROM larder_response ORDER BY 1")
         #expect(
             types == [
-                "1 http://a/ text/html", "1 http://a/large image/png", "1 http://a/moved -", "1 http://a/untyped -",
-                "2 http://a/ text/html", "2 http://a/gone -", "3 http://b/ text/html", "3 http://b/1 text/plain",
+                "1 http://a/ text/html", "1 http://a/large image/png", "1 http://a/moved -",
+                "1 http://a/untyped -",
+                "2 http://a/ text/html", "2 http://a/gone -", "3 http://b/ text/html",
+                "3 http://b/1 text/plain",
                 "3 http://b/2 text/plain",
             ])
     }
@@ -207,7 +221,8 @@ import Web
             "CREATE TABLE link (a)", "CREATE TABLE pin (a)", "CREATE TABLE larder_link (a)",
             "CREATE TABLE earlier (a)",
         ], Opener.allCases)
-    func `a migration that fails half-way leaves version 1 as it was`(obstacle: String, opener: Opener) throws {
+    func `a migration that fails half-way leaves version 1 as it was`(obstacle: String, opener: Opener) throws
+    {
         try store.execute(obstacle)
         let before = try Self.form(of: store.folder.database)
         let rows = try store.column("SELECT url || visit || status || fields FROM response ORDER BY 1")
@@ -231,7 +246,8 @@ enum EarlierStore {
     static let second = Array("second".utf8)
     static let large = (0..<Limits.packedBody + 5).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 
-    /// Two sites: one with two complete visits, one with a visit that was interrupted after so many more pages.
+    /// Two sites: one with two complete visits, one with a visit that was interrupted after so many more
+    /// pages.
     static func makeVersion1(in folder: StoreFolder, morePages: Int = 2) throws(StoreError) {
         try folder.create()
         let connection = try Connection(folder.database, access: .readWrite)

@@ -9,19 +9,28 @@ import Web
 struct StockedFolder: Sendable {
     let scratch: TemporaryFolder
     let folder: StoreFolder
+    /// What stands behind `--store`.
+    let place: String
 
-    /// - Parameter name: of the store's folder in the temporary one.
-    init(_ name: String = "store") throws {
+    /// - Parameters:
+    ///   - name: of the store's folder in the temporary one.
+    ///   - compresses: what comes is made small.
+    init(_ name: String = "store", compresses: Bool = false) throws {
         scratch = try TemporaryFolder()
-        folder = StoreFolder(scratch.file(name))
+        place = try TestStore.place(scratch.file(name))
+        var folder = StoreFolder(place)
+        folder.compresses = compresses
+        self.folder = folder
     }
 
     /// An answer with a text, or with none; its type is that of a page.
     func response(
-        _ href: String, _ text: String? = "text", status: Int = 200, fields: String = "Content-Type: text/html\r\n",
+        _ href: String, _ text: String? = "text", status: Int = 200,
+        fields: String = "Content-Type: text/html\r\n",
         fetched: Int64 = 1
     ) throws -> NewResponse {
-        try response(href, bytes: text.map { Array($0.utf8) }, status: status, fields: fields, fetched: fetched)
+        try response(
+            href, bytes: text.map { Array($0.utf8) }, status: status, fields: fields, fetched: fetched)
     }
 
     func response(
@@ -29,7 +38,9 @@ struct StockedFolder: Sendable {
     ) throws -> NewResponse {
         NewResponse(
             href: href, referrer: nil, status: status, role: 0, fields: fields, fetched: fetched,
-            body: try bytes.map { .new(try NewBody(.bytes($0), form: "html;utf-8", links: [1, 2], in: folder)) }
+            body: try bytes.map {
+                .new(try NewBody(.bytes($0), form: "html;utf-8", links: [1, 2], in: folder))
+            }
                 ?? .none)
     }
 
@@ -60,23 +71,36 @@ struct StockedFolder: Sendable {
         return try reader.content(of: body).map { String(decoding: try $0.load(), as: UTF8.self) }
     }
 
-    /// What a person with `sqlite3` gets: the first column of each row.
-    func column(_ sql: String) throws -> [String] { try Self.column(sql, in: folder.database) }
+    /// What a person with `sqlite3` or `psql` gets: the first column of each row.
+    func column(_ sql: String) throws -> [String] { try Self.column(sql, in: connection()) }
 
     static func column(_ sql: String, in database: String) throws -> [String] {
+        try column(sql, in: Connection(database, access: .readWrite))
+    }
+
+    private func connection() throws(StoreError) -> Connection {
+        try folder.server == nil
+            ? Connection(folder.database, access: .readWrite) : folder.connect(.readWrite)
+    }
+
+    private static func column(_ sql: String, in connection: Connection) throws -> [String] {
         var texts: [String] = []
-        try Connection(database, access: .readWrite).prepare(sql).each { texts.append($0.text(0)) }
+        let wanted = connection.isServed ? "SELECT CAST(a AS text) FROM (\(sql)) AS few(a)" : sql
+        try connection.prepare(wanted).each { texts.append($0.text(0)) }
         return texts
     }
 
     /// Changes the database behind the store's back. References are not looked at.
     func execute(_ sql: String) throws {
-        try Connection(folder.database, access: .readWrite).execute("PRAGMA foreign_keys = OFF;" + sql)
+        let connection = try connection()
+        guard connection.isServed else { return try connection.execute("PRAGMA foreign_keys = OFF;" + sql) }
+        try connection.execute(sql.replacing("x'", with: "'\\x"))
     }
 }
 
 extension NewLinks {
-    /// Links by address. The numbers are made up from the addresses' order here, as a new run makes up its own.
+    /// Links by address. The numbers are made up from the addresses' order here, as a new run makes up its
+    /// own.
     init(
         from source: String, pages: [String] = [], requisites: [String] = [], guesses: [String] = [],
         numbering: inout [String]
@@ -113,7 +137,8 @@ struct TestRandom: RandomNumberGenerator {
 }
 
 extension StockedFolder {
-    /// The store is sound, and every visit of the site that is complete has all its pages, as they were written.
+    /// The store is sound, and every visit of the site that is complete has all its pages, as they were
+    /// written.
     func expectWhole(_ stock: Stock, _ note: Comment) throws {
         let findings = try inspect()
         #expect(findings.isSound, "\(note): \(findings)")
@@ -137,11 +162,17 @@ extension StockedFolder {
     }
 }
 
-/// `StoreFaults`, a process that writes to a store and may be killed at it. It prints a letter for each thing that it did.
+/// `StoreFaults`, a process that writes to a store and may be killed at it. It prints a letter for each thing
+/// that it did.
 typealias Child = ChildProcess
 
 extension ChildProcess {
     init(_ words: String...) throws(TestError) {
         try self.init(Self.built("StoreFaults"), words)
     }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// About what is in a folder, and not in a PostgreSQL.
+    static var ofFiles: Self { .disabled(if: TestStore.isServed, "it is about files") }
 }

@@ -35,7 +35,8 @@ import Web
     private let english: HTTPFields = ["Accept-Language": "en"]
     private let french: HTTPFields = ["Accept-Language": "fr"]
 
-    @Test func `each request gets the variant that it selects, and others the newest of all, which does not suit`()
+    @Test
+    func `each request gets the variant that it selects, and others the newest of all, which does not suit`()
         throws
     {
         try store.visit([
@@ -55,13 +56,17 @@ import Web
     func `what codings a client accepts tells nothing apart`(codings: String?) throws {
         try store.visit([
             response(
-                "x", vary: "Accept-Encoding, Accept-Language", to: ["Accept-Encoding": "gzip", "Accept-Language": "de"])
+                "x", vary: "Accept-Encoding, Accept-Language",
+                to: ["Accept-Encoding": "gzip", "Accept-Language": "de"])
         ])
         var request = german
         if let codings { request.append("Accept-Encoding", codings) }
         #expect(try shown(to: request) == "x")
         #expect(try suits(request) == true)
-        #expect(try store.column("SELECT variant FROM larder_response") == ["accept-encoding\naccept-language: de"])
+        #expect(
+            try store.column("SELECT variant FROM larder_response") == [
+                "accept-encoding\naccept-language: de"
+            ])
     }
 
     @Test func `an answer that varies by everything is shown and suits nobody`() throws {
@@ -93,7 +98,10 @@ import Web
         #expect(try shown(to: nil) == "there again")
         let before = try store.visit([response(nil, vary: "", to: german)], site: "other")
         let after = try store.visit(
-            [response(nil, vary: "", to: german, fetched: 3), response("x", vary: "A", to: german, fetched: 4)],
+            [
+                response(nil, vary: "", to: german, fetched: 3),
+                response("x", vary: "A", to: german, fetched: 4),
+            ],
             site: "other")
         #expect(try store.reader().difference(from: before, to: after).added == [href])
     }

@@ -58,9 +58,12 @@ import Testing
         }
 
         private mutating func add(to visit: OpenVisit, of name: String) throws {
-            let hrefs = VisitModelTests.hrefs.shuffled(using: &random).prefix(Int.random(in: 1...3, using: &random))
+            let hrefs = VisitModelTests.hrefs.shuffled(using: &random).prefix(
+                Int.random(in: 1...3, using: &random))
             for href in hrefs {
-                let text = Int.random(in: 0..<4, using: &random) == 0 ? "" : "\(Int.random(in: 0..<6, using: &random))"
+                let text =
+                    Int.random(in: 0..<4, using: &random) == 0
+                    ? "" : "\(Int.random(in: 0..<6, using: &random))"
                 log.append("add \(visit.id) \(href.suffix(1)) '\(text)'")
                 let response = try store.response(
                     href, text.isEmpty ? nil : text, status: text.isEmpty ? 404 : 200, fetched: now)
@@ -90,7 +93,8 @@ import Testing
 
         /// Any visit of the site, which may be one that cannot be published.
         private mutating func rollBack(_ name: String) throws {
-            guard let site = try store.site(name), let visit = site.visits.randomElement(using: &random) else { return }
+            guard let site = try store.site(name), let visit = site.visits.randomElement(using: &random)
+            else { return }
             log.append("publish \(visit.id)")
             guard open[name] == nil, visit.finished != nil else {
                 #expect(throws: StoreError.self, "\(log)") { try writer.publish(visit: visit.id, of: site) }
@@ -101,7 +105,8 @@ import Testing
         }
 
         private mutating func drop(_ name: String) throws {
-            guard let site = try store.site(name), let visit = site.visits.randomElement(using: &random) else { return }
+            guard let site = try store.site(name), let visit = site.visits.randomElement(using: &random)
+            else { return }
             log.append("drop \(visit.id)")
             guard open[name] == nil, visit.id != site.published else {
                 #expect(throws: StoreError.self, "\(log)") { try writer.drop(visit: visit.id, of: site) }
@@ -119,7 +124,9 @@ import Testing
             for href in VisitModelTests.hrefs {
                 let response = try reader.response(for: href)
                 let text = try response.map { response in
-                    try response.body.flatMap(reader.content).map { String(decoding: try $0.load(), as: UTF8.self) }
+                    try response.body.flatMap(reader.content).map {
+                        String(decoding: try $0.load(), as: UTF8.self)
+                    }
                         ?? ""
                 }
                 #expect(text == model.answer(for: href), "\(href.suffix(1)) after \(log)")
@@ -191,8 +198,8 @@ struct VisitModel {
         var visits: [Visit] = []
         var published: Int64?
 
-        /// Of each address what the newest visit says that is not newer than the one that is published; of a site without
-        /// such a visit, what the newest says at all.
+        /// Of each address what the newest visit says that is not newer than the one that is published; of a
+        /// site without such a visit, what the newest says at all.
         var shown: [String: (visit: Int64, text: String)] { shown(by: published ?? .max) }
 
         func shown(by last: Int64) -> [String: (visit: Int64, text: String)] {

@@ -9,19 +9,21 @@ import Testing
 
     init() throws {
         scratch = try TemporaryFolder()
-        folder = StoreFolder(scratch.path)
+        folder = StoreFolder(try TestStore.place(scratch.path))
         writer = try StoreWriter(folder)
     }
 
     /// Publishes a visit in which each address answers with its text; nil stands for a tombstone.
     @discardableResult
-    private func visit(_ pages: [String: String?], site: String = "s") throws -> Int64 {
+    private func visit(
+        _ pages: [String: String?], site: String = "s", form: String = "html;utf-8"
+    ) throws -> Int64 {
         let visit = try writer.begin(site: site, start: [site], now: 1)
         let responses = try pages.map { href, text in
             NewResponse(
                 href: href, referrer: nil, status: text == nil ? 404 : 200, role: 0, fields: "", fetched: 1,
                 body: try text.map {
-                    .new(try NewBody(.bytes(Array($0.utf8)), form: "html;utf-8", links: [], in: folder))
+                    .new(try NewBody(.bytes(Array($0.utf8)), form: form, links: [], in: folder))
                 }
                     ?? .none)
         }
@@ -42,7 +44,9 @@ import Testing
 
     @Test func `what differs between two visits is told by what readers see of each`() throws {
         let first = try visit(["/same": "a", "/changed": "b", "/gone": "c", "/old": "d", "/unreached": "e"])
-        let second = try visit(["/same": "a", "/changed": "B", "/gone": nil, "/old": nil, "/new": "d", "/more": "f"])
+        let second = try visit([
+            "/same": "a", "/changed": "B", "/gone": nil, "/old": nil, "/new": "d", "/more": "f",
+        ])
         let difference = try StoreReader(folder).difference(from: first, to: second)
         #expect(difference.added == ["/more"])
         #expect(difference.changed == ["/changed"])
@@ -53,6 +57,14 @@ import Testing
         #expect(back.gone == ["/more"])
         #expect(back.moved == [VisitDifference.Move(from: "/new", to: "/old")])
         #expect(try StoreReader(folder).difference(from: first, to: first).isEmpty)
+    }
+
+    @Test func `the same bytes are the same body, in whichever form`() throws {
+        let first = try visit(["/same": "a", "/old": "d", "/b": "b"], form: "opaque")
+        let second = try visit(["/same": "a", "/old": nil, "/new": "d", "/b": "c"], form: "opaque;UTF-8")
+        let difference = try StoreReader(folder).difference(from: first, to: second)
+        #expect(difference.changed == ["/b"] && difference.added == [])
+        #expect(difference.moved == [VisitDifference.Move(from: "/old", to: "/new")])
     }
 
     @Test func `a rollback shows the older visit, and the next visit is newer again`() throws {
@@ -66,7 +78,9 @@ import Testing
         #expect(try text("/new") == "x")
     }
 
-    @Test func `dropping a visit changes nothing of what later ones show, and the one that is served cannot go`() throws
+    @Test
+    func `dropping a visit changes nothing of what later ones show, and the one that is served cannot go`()
+        throws
     {
         let first = try visit(["/": "one", "/old": "old"])
         let second = try visit(["/": "two", "/b": "two"])
@@ -121,7 +135,8 @@ import Testing
         try writer.add(
             [
                 NewResponse(
-                    href: "/", referrer: nil, status: 200, role: 0, fields: "", fetched: 100_000, body: .new(body))
+                    href: "/", referrer: nil, status: 200, role: 0, fields: "", fetched: 100_000,
+                    body: .new(body))
             ], to: given)
         try writer.end(given, .keepOpen)
         let later = try writer.begin(site: "s", start: ["s"], now: 200_000)
@@ -176,7 +191,8 @@ import Testing
     private func response(_ href: String, _ text: String, fetched: Int64 = 1) throws -> NewResponse {
         NewResponse(
             href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: fetched,
-            body: .new(try NewBody(.bytes(Array(text.utf8)), form: "html;utf-8", links: [], in: store.folder)))
+            body: .new(try NewBody(.bytes(Array(text.utf8)), form: "html;utf-8", links: [], in: store.folder))
+        )
     }
 
     @discardableResult
@@ -190,7 +206,8 @@ import Testing
     private func load(_ href: String, _ text: String) throws {
         let held = try store.reader().response(for: href)
         try writer.add(
-            loaded: response(href, text, fetched: 9), over: held, origin: "http://a.test", host: "a.test", now: 9)
+            loaded: response(href, text, fetched: 9), over: held, origin: "http://a.test", host: "a.test",
+            now: 9)
     }
 
     private func site() throws -> Site { try #require(try store.site(Self.site)) }
@@ -258,7 +275,9 @@ import Testing
         #expect(try store.text(Self.other) == nil)
         #expect(try site().published == first)
         #expect(
-            try store.column("SELECT url FROM larder_response WHERE shown ORDER BY 1") == [Self.page, Self.page + "2"])
+            try store.column("SELECT url FROM larder_response WHERE shown ORDER BY 1") == [
+                Self.page, Self.page + "2",
+            ])
     }
 
     @Test func `a visit that is gone on with is not kept from it by an overlay`() throws {

@@ -40,7 +40,9 @@ import Testing
     }
 
     @Test
-    func `what was loaded is loaded again when it is asked for later, and a second completion counts for nothing`() {
+    func
+        `what was loaded is loaded again when it is asked for later, and a second completion counts for nothing`()
+    {
         ask("a")
         desk.complete(0, .success(1))
         ask("a")
@@ -53,7 +55,8 @@ import Testing
     @Test func `one who asks again while being told starts a new load`() {
         flight.load("a") { [flight, desk] _ in
             flight.load(
-                "a", done: { outcome in desk.outcomes.withLock { $0.append(outcome) } }, by: { $0(.success(2)) })
+                "a", done: { outcome in desk.outcomes.withLock { $0.append(outcome) } },
+                by: { $0(.success(2)) })
         } by: {
             $0(.success(1))
         }

@@ -13,7 +13,8 @@ import Testing
         ("example.com", ["example.com", "*.example.com"]),
         ("www.example.com", ["example.com", "*.example.com"]),
         ("a.b.example.co.uk", ["b.example.co.uk", "*.b.example.co.uk"]),
-        ("localhost", ["localhost"]), ("co.uk", ["co.uk"]), ("127.0.0.1", ["127.0.0.1"]), ("[::1]", ["[::1]"]),
+        ("localhost", ["localhost"]), ("co.uk", ["co.uk"]), ("127.0.0.1", ["127.0.0.1"]),
+        ("[::1]", ["[::1]"]),
     ])
     func `hosts of one domain share a certificate, public suffixes do not`(host: String, names: [String]) {
         #expect(Authority.names(for: host) == names)
@@ -32,7 +33,8 @@ import Testing
         let openssl = try ChildProcess(
             "/usr/bin/openssl",
             [
-                "verify", "-x509_strict", "-purpose", "sslserver", isAddress ? "-verify_ip" : "-verify_hostname", bare,
+                "verify", "-x509_strict", "-purpose", "sslserver",
+                isAddress ? "-verify_ip" : "-verify_hostname", bare,
                 "-CAfile", own, shown,
             ])
         let ending = openssl.wait()
@@ -52,7 +54,9 @@ import Testing
         let now = Int64(time(nil))
         let first = try authority.leaf(for: "a.example.com", now: now)
         #expect(try authority.leaf(for: "b.example.com", now: now).certificate === first.certificate)
-        #expect(try authority.leaf(for: "a.example.com", now: now + 20 * 86_400).certificate !== first.certificate)
+        #expect(
+            try authority.leaf(for: "a.example.com", now: now + 20 * 86_400).certificate !== first.certificate
+        )
     }
 
     @Test(arguments: ["", "-----BEGIN PRIVATE KEY-----\nbm8=\n-----END PRIVATE KEY-----\n", "jam"])

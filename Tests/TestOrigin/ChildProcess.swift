@@ -31,7 +31,8 @@ package struct ChildProcess: Sendable {
     ///   - environment: all that it has.
     ///   - blocksOutput: false makes its standard output a pipe that refuses to wait for its reader.
     package init(
-        _ program: String, _ words: [String] = [], environment: [String: String] = [:], output: Output = .kept,
+        _ program: String, _ words: [String] = [], environment: [String: String] = [:],
+        output: Output = .kept,
         errors: Output = .kept, blocksOutput: Bool = true
     ) throws(TestError) {
         var actions = posix_spawn_file_actions_t()
@@ -52,7 +53,8 @@ package struct ChildProcess: Sendable {
             case .shared:
                 ends.append(-1)
             case .file(let path):
-                posix_spawn_file_actions_addopen(&actions, descriptor, path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+                posix_spawn_file_actions_addopen(
+                    &actions, descriptor, path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
                 ends.append(-1)
             }
         }
@@ -91,7 +93,9 @@ package struct ChildProcess: Sendable {
     /// What it printed so far, as soon as that contains `text`; everything when it ends before.
     package func read(until text: String) -> String {
         var bytes: [UInt8] = []
-        while !String(decoding: bytes, as: UTF8.self).contains(text), let byte = readByte() { bytes.append(byte) }
+        while !String(decoding: bytes, as: UTF8.self).contains(text), let byte = readByte() {
+            bytes.append(byte)
+        }
         return String(decoding: bytes, as: UTF8.self)
     }
 

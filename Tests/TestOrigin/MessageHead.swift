@@ -23,9 +23,12 @@ func trimmed(_ bytes: ArraySlice<UInt8>) -> String {
 
 func reason(for status: Int) -> String {
     let reasons = [
-        200: "OK", 204: "No Content", 206: "Partial Content", 301: "Moved Permanently", 302: "Found", 303: "See Other",
-        304: "Not Modified", 307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 403: "Forbidden",
-        404: "Not Found", 410: "Gone", 411: "Length Required", 416: "Range Not Satisfiable", 429: "Too Many Requests",
+        200: "OK", 204: "No Content", 206: "Partial Content", 301: "Moved Permanently", 302: "Found",
+        303: "See Other",
+        304: "Not Modified", 307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request",
+        403: "Forbidden",
+        404: "Not Found", 410: "Gone", 411: "Length Required", 416: "Range Not Satisfiable",
+        429: "Too Many Requests",
         500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
     ]
     return reasons[status] ?? "Status"

@@ -1,10 +1,11 @@
-/// A site made of parts that are real and come to an end, however large they are, and of others that never end and say
-/// nothing: what each page says and where it leads, the same each time.
+/// A site made of parts that are real and come to an end, however large they are, and of others that never
+/// end and say nothing: what each page says and where it leads, the same each time.
 package struct MixedSite: Sendable {
     package enum Part: String, Sendable, CaseIterable {
         /// Lists of fifty products, and a page for each.
         case shop
-        /// Topics in lists of thirty, each with up to three pages of posts, all told apart by numbers in queries.
+        /// Topics in lists of thirty, each with up to three pages of posts, all told apart by numbers in
+        /// queries.
         case forum
         /// Ten years of months, on some days of which something happens.
         case events
@@ -126,7 +127,9 @@ package struct MixedSite: Sendable {
     }
 
     /// Of a month that is counted from the first.
-    private static func days(of month: Int) -> [Int] { (1...28).filter { hash("day \(month) \($0)") % 3 == 0 } }
+    private static func days(of month: Int) -> [Int] {
+        (1...28).filter { hash("day \(month) \($0)") % 3 == 0 }
+    }
 
     private static func month(_ number: Int) -> String {
         "\(2015 + number / 12)-\(number % 12 < 9 ? "0" : "")\(number % 12 + 1)"
@@ -141,10 +144,13 @@ package struct MixedSite: Sendable {
         if values.count == 3 {
             guard days.contains(values[2]) else { return nil }
             return (
-                "Event on \(rest)", text("event", month * 31 + values[2], 50), ["/events/\(self.month(month))"]
+                "Event on \(rest)", text("event", month * 31 + values[2], 50),
+                ["/events/\(self.month(month))"]
             )
         }
-        let beside = [month - 1, month + 1].filter { (0..<120).contains($0) }.map { "/events/\(self.month($0))" }
+        let beside = [month - 1, month + 1].filter { (0..<120).contains($0) }.map {
+            "/events/\(self.month($0))"
+        }
         return (
             "Events of \(rest)", text("month", month, 30),
             beside + days.map { "/events/\(self.month(month))-\($0 < 10 ? "0" : "")\($0)" }
@@ -156,7 +162,9 @@ package struct MixedSite: Sendable {
     private static let facetItems = 300
 
     private static func facets(_ rest: Substring) -> (String, String, [String])? {
-        if rest.hasPrefix("item-") { return ("Item \(rest)", text("item", number(rest), 40), ["/facets/list"]) }
+        if rest.hasPrefix("item-") {
+            return ("Item \(rest)", text("item", number(rest), 40), ["/facets/list"])
+        }
         var chosen = [0, 0, 0]
         for pair in rest.drop(while: { $0 != "?" }).dropFirst().split(separator: "&") {
             let words = pair.split(separator: "=")
@@ -185,7 +193,8 @@ package struct MixedSite: Sendable {
 
     // MARK: - What never ends
 
-    private static func trap(_ part: Part, _ target: String, _ rest: Substring) -> (String, String, [String]) {
+    private static func trap(_ part: Part, _ target: String, _ rest: Substring) -> (String, String, [String])
+    {
         switch part {
         case .calendar:
             let date = rest.split(separator: "-").compactMap { Int($0) }
@@ -201,7 +210,8 @@ package struct MixedSite: Sendable {
         case .agenda:
             let time = number(rest)
             return (
-                "Week", "Week of \(time)", ["/agenda/week?t=\(time + 604_800)", "/agenda/week?t=\(time - 604_800)"]
+                "Week", "Week of \(time)",
+                ["/agenda/week?t=\(time + 604_800)", "/agenda/week?t=\(time - 604_800)"]
             )
         case .keys:
             return (
@@ -209,7 +219,9 @@ package struct MixedSite: Sendable {
                 (0..<5).map { "/keys/0a1b\(String(hash("\(target)\($0)") | 1 << 63, radix: 16)).html" }
             )
         case .words:
-            return ("Choose", "Choose one of these", (0..<5).map { "\(target)\(word(hash("\(target)\($0)")))/" })
+            return (
+                "Choose", "Choose one of these", (0..<5).map { "\(target)\(word(hash("\(target)\($0)")))/" }
+            )
         case .loops:
             return ("Folder", "Folder", ["\(target)a/", "\(target)b/", "\(target)a/b/"])
         case .shop, .forum, .events, .facets:
@@ -217,7 +229,9 @@ package struct MixedSite: Sendable {
         }
     }
 
-    private static let names = ["apple", "pear", "fig", "plum", "grape", "melon", "lemon", "quince", "cherry", "peach"]
+    private static let names = [
+        "apple", "pear", "fig", "plum", "grape", "melon", "lemon", "quince", "cherry", "peach",
+    ]
 
     private static func word(_ hash: UInt64) -> String {
         names[Int(hash % 10)] + names[Int(hash / 10 % 10)] + names[Int(hash / 100 % 10)]

@@ -3,7 +3,8 @@ import Glibc
 /// A value behind a lock, with a way to wait until it satisfies a condition.
 ///
 /// `Mutex` of Synchronization has no condition variable, and a test that waits must not poll.
-// @unchecked: `value` is touched only while `lock` is held, and both pthread objects stay where they were allocated.
+// @unchecked: `value` is touched only while `lock` is held, and both pthread objects stay where they were
+// allocated.
 final class Monitor<Value>: @unchecked Sendable {
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
     private let changed: UnsafeMutablePointer<pthread_cond_t>

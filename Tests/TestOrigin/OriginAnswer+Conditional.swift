@@ -13,8 +13,11 @@ extension OriginAnswer {
         }
         guard validators.allowsRanges else { return answer }
         answer.fields.append(("Accept-Ranges", "bytes"))
-        guard let range = request["Range"], let wanted = Self.parseRange(range, of: body.count) else { return answer }
-        if let condition = request["If-Range"], condition != validators.entityTag, condition != validators.lastModified
+        guard let range = request["Range"], let wanted = Self.parseRange(range, of: body.count) else {
+            return answer
+        }
+        if let condition = request["If-Range"], condition != validators.entityTag,
+            condition != validators.lastModified
         {
             return answer
         }
@@ -25,7 +28,8 @@ extension OriginAnswer {
             return answer
         }
         answer.status = 206
-        answer.fields.append(("Content-Range", "bytes \(wanted.lowerBound)-\(wanted.upperBound - 1)/\(body.count)"))
+        answer.fields.append(
+            ("Content-Range", "bytes \(wanted.lowerBound)-\(wanted.upperBound - 1)/\(body.count)"))
         answer.body = Array(body[wanted])
         return answer
     }

@@ -1,6 +1,7 @@
 /// What an origin sends back, and how it misbehaves while it does.
 ///
-/// Made by an initializer or one of the static functions, then bent by the functions that return another answer.
+/// Made by an initializer or one of the static functions, then bent by the functions that return another
+/// answer.
 package struct OriginAnswer: Sendable {
     package var status: Int
     /// `Content-Length`, `Transfer-Encoding` and `Connection` are added by the way of sending.
@@ -89,7 +90,9 @@ package struct OriginAnswer: Sendable {
     }
 
     /// Sends these bytes, head and all, and hangs up.
-    package static func raw(_ bytes: [UInt8]) -> OriginAnswer { OriginAnswer().with { $0.fault = .garbage(bytes) } }
+    package static func raw(_ bytes: [UInt8]) -> OriginAnswer {
+        OriginAnswer().with { $0.fault = .garbage(bytes) }
+    }
 
     /// A body that never ends, made of `piece`.
     package static func endless(_ piece: String, type: String = "text/html") -> OriginAnswer {
@@ -109,7 +112,9 @@ package struct OriginAnswer: Sendable {
     package func claiming(length: Int) -> OriginAnswer { with { $0.framing = .length(length) } }
 
     /// Chunks that break off with a size which is no number.
-    package func brokenChunk(after count: Int) -> OriginAnswer { with { $0.fault = .brokenChunkAfter(count) } }
+    package func brokenChunk(after count: Int) -> OriginAnswer {
+        with { $0.fault = .brokenChunkAfter(count) }
+    }
 
     // MARK: - Pace and framing
 
@@ -120,7 +125,9 @@ package struct OriginAnswer: Sendable {
         with { $0.drip = (max(pieceSize, 1), pause) }
     }
 
-    package func chunked(_ size: Int = 4096) -> OriginAnswer { with { $0.framing = .chunked(size: max(size, 1)) } }
+    package func chunked(_ size: Int = 4096) -> OriginAnswer {
+        with { $0.framing = .chunked(size: max(size, 1)) }
+    }
 
     package func untilClose() -> OriginAnswer { with { $0.framing = .untilClose } }
 
@@ -132,11 +139,17 @@ package struct OriginAnswer: Sendable {
     /// Says `Connection: close`, and does.
     package func closing() -> OriginAnswer { with { $0.closesAfterwards = true } }
 
-    package func adding(_ name: String, _ value: String) -> OriginAnswer { with { $0.fields.append((name, value)) } }
+    package func adding(_ name: String, _ value: String) -> OriginAnswer {
+        with { $0.fields.append((name, value)) }
+    }
 
     /// Answers `If-None-Match`, `If-Modified-Since`, and with `ranges` also `Range` and `If-Range`.
-    package func validated(entityTag: String?, lastModified: String? = nil, ranges: Bool = true) -> OriginAnswer {
-        with { $0.validators = Validators(entityTag: entityTag, lastModified: lastModified, allowsRanges: ranges) }
+    package func validated(entityTag: String?, lastModified: String? = nil, ranges: Bool = true)
+        -> OriginAnswer
+    {
+        with {
+            $0.validators = Validators(entityTag: entityTag, lastModified: lastModified, allowsRanges: ranges)
+        }
     }
 
     private func with(_ change: (inout OriginAnswer) -> Void) -> OriginAnswer {

@@ -58,7 +58,9 @@ final class OriginConnection: Sendable {
                 return request
             }
             searched = max(0, pending.count - 3)
-            guard pending.count < Self.headLimit, case .bytes = socket.receive(into: &pending) else { return nil }
+            guard pending.count < Self.headLimit, case .bytes = socket.receive(into: &pending) else {
+                return nil
+            }
         }
     }
 
@@ -98,7 +100,8 @@ final class OriginConnection: Sendable {
         }
         for (status, fields) in answer.interim {
             let lines = fields.map { "\($0): \($1)\r\n" }.joined()
-            guard socket.send(Array("HTTP/1.1 \(status) \(reason(for: status))\r\n\(lines)\r\n".utf8)[...]) else {
+            guard socket.send(Array("HTTP/1.1 \(status) \(reason(for: status))\r\n\(lines)\r\n".utf8)[...])
+            else {
                 return .last
             }
         }
@@ -117,7 +120,8 @@ final class OriginConnection: Sendable {
             _ = sendBody(answer.body.prefix(count), answer) && socket.send(Array("no number\r\n".utf8)[...])
             return .last
         case .endless:
-            let round = Array(repeatElement(answer.body, count: 1 + 65_536 / max(answer.body.count, 1)).joined())
+            let round = Array(
+                repeatElement(answer.body, count: 1 + 65_536 / max(answer.body.count, 1)).joined())
             while !round.isEmpty && sendBody(round[...], answer) {}
             return .last
         case .closeBeforeHead, .resetBeforeHead, .garbage, nil:

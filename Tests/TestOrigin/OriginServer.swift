@@ -1,6 +1,7 @@
 import Glibc
 
-/// What the threads of an origin share; they hold this, never the `TestOrigin`, so that its end can stop them.
+/// What the threads of an origin share; they hold this, never the `TestOrigin`, so that its end can stop
+/// them.
 final class OriginServer: Sendable {
     enum Route {
         case handler(@Sendable (OriginRequest) -> OriginAnswer)
@@ -87,7 +88,9 @@ final class OriginServer: Sendable {
         let path = request.path
         typealias Found = (handler: (@Sendable (OriginRequest) -> OriginAnswer)?, turn: OriginAnswer?)
         state.withLock { $0.requests.append(request) }
-        state.wait(.seconds(3600)) { $0.isStopping || !($0.held.contains(request.target) || $0.held.contains(path)) }
+        state.wait(.seconds(3600)) {
+            $0.isStopping || !($0.held.contains(request.target) || $0.held.contains(path))
+        }
         let (found, fallback, folders, isStopping) = state.withLock { state in
             let key = state.routes[request.target] == nil ? path : request.target
             var found: Found = (nil, nil)

@@ -52,7 +52,8 @@ package final class RawClient: Sendable {
             end = endOfHead(bytes)
         }
         guard let end, var response = RawResponse(head: bytes[..<end.head]) else {
-            throw TestError("reading a head", "this is none: \(String(decoding: bytes.prefix(200), as: UTF8.self))")
+            throw TestError(
+                "reading a head", "this is none: \(String(decoding: bytes.prefix(200), as: UTF8.self))")
         }
         bytes.removeFirst(end.next)
         if toHead || response.status == 204 || response.status == 304 || response.status < 200 {
@@ -62,7 +63,8 @@ package final class RawClient: Sendable {
         } else if let length = response["Content-Length"].flatMap({ Int($0) }) {
             while bytes.count < length {
                 guard try more(&bytes, deadline, "reading a body") else {
-                    throw TestError("reading a body", "the connection ended \(length - bytes.count) bytes too early")
+                    throw TestError(
+                        "reading a body", "the connection ended \(length - bytes.count) bytes too early")
                 }
             }
             response.body = Array(bytes.prefix(length))
@@ -111,7 +113,9 @@ package final class RawClient: Sendable {
         }
     }
 
-    private func chunks(_ bytes: inout [UInt8], _ deadline: ContinuousClock.Instant) throws(TestError) -> [UInt8] {
+    private func chunks(_ bytes: inout [UInt8], _ deadline: ContinuousClock.Instant) throws(TestError)
+        -> [UInt8]
+    {
         var body: [UInt8] = []
         func line() throws(TestError) -> String {
             while true {

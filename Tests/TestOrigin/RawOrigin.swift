@@ -1,7 +1,7 @@
 import Glibc
 
-/// A server that says what its script says, byte by byte, whatever was asked: for heads that drip and other things that
-/// no `OriginAnswer` is.
+/// A server that says what its script says, byte by byte, whatever was asked: for heads that drip and other
+/// things that no `OriginAnswer` is.
 ///
 ///     let origin = try RawOrigin { client in
 ///         client.send("HTTP/1.1 200 OK\r\n") && client.pause(.seconds(1)) && client.send("X-A: 1\r\n")

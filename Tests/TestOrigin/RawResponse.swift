@@ -25,7 +25,8 @@ package struct RawResponse: Sendable {
         reason = words.count > 2 ? String(words[2]) : ""
         for line in lines.dropFirst() {
             guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
-            fields.append((String(line[..<colon]), trimmed(Array(line[line.index(after: colon)...].utf8)[...])))
+            fields.append(
+                (String(line[..<colon]), trimmed(Array(line[line.index(after: colon)...].utf8)[...])))
         }
     }
 }

@@ -10,7 +10,8 @@ struct ServedFolder: Sendable {
 
     /// Nil when the path is not below the prefix or names no file.
     func answer(to request: OriginRequest) -> OriginAnswer? {
-        guard request.path.hasPrefix(prefix), let path = percentDecoded(request.path.dropFirst(prefix.count)) else {
+        guard request.path.hasPrefix(prefix), let path = percentDecoded(request.path.dropFirst(prefix.count))
+        else {
             return nil
         }
         guard !path.split(separator: "/").contains(".."), !path.utf8.contains(0) else { return nil }
@@ -18,7 +19,9 @@ struct ServedFolder: Sendable {
         var status = stat()
         guard stat(file, &status) == 0 else { return nil }
         if status.st_mode & S_IFMT == S_IFDIR {
-            guard path.isEmpty || path.hasSuffix("/") else { return .redirect(to: request.path + "/", status: 301) }
+            guard path.isEmpty || path.hasSuffix("/") else {
+                return .redirect(to: request.path + "/", status: 301)
+            }
             file += "index.html"
             guard stat(file, &status) == 0 else { return nil }
         }
@@ -52,7 +55,9 @@ struct ServedFolder: Sendable {
                 bytes.append(byte)
                 continue
             }
-            guard let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else { return nil }
+            guard let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
+                return nil
+            }
             bytes.append(value)
             rest = rest.dropFirst(2)
         }
@@ -68,19 +73,24 @@ private func httpDate(_ seconds: Int) -> String {
     let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
     let date = "\(two(parts.tm_mday)) \(months[Int(parts.tm_mon)]) \(parts.tm_year + 1900)"
-    return "\(days[Int(parts.tm_wday)]), \(date) \(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) GMT"
+    return
+        "\(days[Int(parts.tm_wday)]), \(date) \(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) GMT"
 }
 
 /// The type that an ordinary server gives a file of this name.
 package func mediaType(ofFile name: String) -> String {
     let types = [
-        "html": "text/html; charset=utf-8", "htm": "text/html; charset=utf-8", "xhtml": "application/xhtml+xml",
+        "html": "text/html; charset=utf-8", "htm": "text/html; charset=utf-8",
+        "xhtml": "application/xhtml+xml",
         "css": "text/css", "js": "text/javascript", "mjs": "text/javascript", "json": "application/json",
         "webmanifest": "application/manifest+json", "xml": "application/xml", "svg": "image/svg+xml",
         "png": "image/png",
-        "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp", "avif": "image/avif",
-        "ico": "image/x-icon", "woff": "font/woff", "woff2": "font/woff2", "ttf": "font/ttf", "otf": "font/otf",
-        "txt": "text/plain; charset=utf-8", "wasm": "application/wasm", "mp4": "video/mp4", "webm": "video/webm",
+        "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp",
+        "avif": "image/avif",
+        "ico": "image/x-icon", "woff": "font/woff", "woff2": "font/woff2", "ttf": "font/ttf",
+        "otf": "font/otf",
+        "txt": "text/plain; charset=utf-8", "wasm": "application/wasm", "mp4": "video/mp4",
+        "webm": "video/webm",
         "mp3": "audio/mpeg", "vtt": "text/vtt", "pdf": "application/pdf",
     ]
     guard let dot = name.lastIndex(of: "."), dot > name.lastIndex(of: "/") ?? name.startIndex else {

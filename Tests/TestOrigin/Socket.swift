@@ -41,7 +41,9 @@ final class Socket: Sendable {
         var storage = sockaddr_in6()
         var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
         let named = withUnsafeMutablePointer(to: &storage) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(listener.descriptor, $0, &length) }
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                getsockname(listener.descriptor, $0, &length)
+            }
         }
         guard named == 0 else { throw TestError("asking for the port on \(loopback.host)") }
         // The port stands at the same place in both families' addresses.
@@ -49,7 +51,9 @@ final class Socket: Sendable {
     }
 
     static func connected(to loopback: Loopback, port: Int) throws(TestError) -> Socket {
-        guard let port = UInt16(exactly: port) else { throw TestError("connecting to port \(port)", "no such port") }
+        guard let port = UInt16(exactly: port) else {
+            throw TestError("connecting to port \(port)", "no such port")
+        }
         let client = try Socket(loopback)
         let status = withAddress(loopback, port: port) { connect(client.descriptor, $0, $1) }
         guard status == 0 else { throw TestError("connecting to \(loopback.host):\(port)") }
@@ -77,7 +81,8 @@ final class Socket: Sendable {
             var sent = 0
             while sent < buffer.count {
                 let count = Glibc.send(
-                    descriptor, buffer.baseAddress?.advanced(by: sent), buffer.count - sent, Int32(MSG_NOSIGNAL))
+                    descriptor, buffer.baseAddress?.advanced(by: sent), buffer.count - sent,
+                    Int32(MSG_NOSIGNAL))
                 if count < 0 && errno == EINTR { continue }
                 if count < 0 { return false }
                 sent += count
@@ -94,11 +99,14 @@ final class Socket: Sendable {
     }
 
     /// Appends what has arrived, waiting for at most `limit` (for ever, when nil).
-    func receive(into buffer: inout [UInt8], upTo most: Int = 65_536, within limit: Duration? = nil) -> Received {
+    func receive(into buffer: inout [UInt8], upTo most: Int = 65_536, within limit: Duration? = nil)
+        -> Received
+    {
         if let limit {
             var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             let parts = max(limit, .zero).components
-            let milliseconds = parts.seconds * 1000 + (parts.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+            let milliseconds =
+                parts.seconds * 1000 + (parts.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
             let ready = poll(&waiting, 1, Int32(clamping: milliseconds))
             if ready == 0 { return .late }
             if ready < 0 && errno != EINTR { return .failed(errno) }
@@ -106,7 +114,9 @@ final class Socket: Sendable {
         var code: Int32 = 0
         let received = [UInt8](unsafeUninitializedCapacity: most) { space, count in
             var result: Int
-            repeat { result = recv(descriptor, space.baseAddress, most, 0) } while result < 0 && errno == EINTR
+            repeat {
+                result = recv(descriptor, space.baseAddress, most, 0)
+            } while result < 0 && errno == EINTR
             if result < 0 { code = errno }
             count = max(result, 0)
         }

@@ -80,7 +80,9 @@ package final class SocksProxy: Sendable {
             state.sockets.append(server)
             return state.isStopping
         }
-        guard !isStopping, client.send([5, 0, 0, 1, 127, 0, 0, 1, 0, 0]), server.send(bytes[...]) else { return }
+        guard !isStopping, client.send([5, 0, 0, 1, 127, 0, 0, 1, 0, 0]), server.send(bytes[...]) else {
+            return
+        }
         let back = startThread {
             copy(from: server, to: client)
             client.shutDown()

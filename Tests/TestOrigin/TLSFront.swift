@@ -1,13 +1,14 @@
 import Glibc
 
-/// nginx with TLS before a scripted origin. To that it tells what it saw: `X-Protocol`, `X-Connection`, `X-Client`.
+/// nginx with TLS before a scripted origin. To that it tells what it saw: `X-Protocol`, `X-Connection`,
+/// `X-Client`.
 package final class TLSFront: Sendable {
     package static let isAvailable = ["/usr/sbin/nginx", "/usr/bin/openssl", "/usr/bin/timeout"]
         .allSatisfy { (path: String) in access(path, X_OK) == 0 }
 
     package let origin: TestOrigin
-    /// With HTTP/2; with HTTP/1.1 only, and asking for a client's certificate; and one whose own certificate is of
-    /// yesterday.
+    /// With HTTP/2; with HTTP/1.1 only, and asking for a client's certificate; and one whose own certificate
+    /// is of yesterday.
     package let modern: Int
     package let plain: Int
     package let expired: Int
@@ -18,7 +19,9 @@ package final class TLSFront: Sendable {
 
     /// The file that has to be trusted.
     package var authorities: String { folder.file("ca.pem") }
-    package var client: (certificate: String, key: String) { (folder.file("client.pem"), folder.file("client.key")) }
+    package var client: (certificate: String, key: String) {
+        (folder.file("client.pem"), folder.file("client.key"))
+    }
 
     package init() throws(TestError) {
         origin = try TestOrigin()
@@ -55,7 +58,8 @@ package final class TLSFront: Sendable {
         // Should the tests die, it follows soon.
         let log = folder.file("nginx.log")
         nginx = try ChildProcess(
-            "/usr/bin/timeout", ["-k", "2", "120", "/usr/sbin/nginx", "-c", path], environment: Self.environment,
+            "/usr/bin/timeout", ["-k", "2", "120", "/usr/sbin/nginx", "-c", path],
+            environment: Self.environment,
             output: .file(log), errors: .file(log))
         var isUp = false
         for _ in 0..<500 where !isUp {

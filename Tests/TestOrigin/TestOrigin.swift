@@ -5,8 +5,8 @@
 ///     origin.on("/next", .failure(503), .page("second time lucky"))
 ///     origin.on("/echo") { .file($0.body, type: "text/plain") }
 ///
-/// One thread a connection. It stops, with all its threads joined, at `stop()` or when the last reference goes; a handler
-/// must therefore not capture its own origin, except weakly.
+/// One thread a connection. It stops, with all its threads joined, at `stop()` or when the last reference
+/// goes; a handler must therefore not capture its own origin, except weakly.
 package final class TestOrigin: Sendable {
     package let port: Int
     package let loopback: Loopback
@@ -34,7 +34,8 @@ package final class TestOrigin: Sendable {
 
     /// Answers `target` by a closure, which runs on the connection's thread.
     ///
-    /// A target with a query is that one only; one without stands for every query of its path that has no own answer.
+    /// A target with a query is that one only; one without stands for every query of its path that has no own
+    /// answer.
     package func on(_ target: String, _ handler: @escaping @Sendable (OriginRequest) -> OriginAnswer) {
         server.state.withLock { $0.routes[target] = .handler(handler) }
     }
@@ -84,8 +85,9 @@ package final class TestOrigin: Sendable {
     }
 
     /// Waits until `count` requests have come, and says whether they did in time.
-    package func waitForRequests(_ count: Int, to target: String? = nil, within limit: Duration = .seconds(10)) -> Bool
-    {
+    package func waitForRequests(
+        _ count: Int, to target: String? = nil, within limit: Duration = .seconds(10)
+    ) -> Bool {
         server.state.wait(limit) { state in
             guard let target else { return state.requests.count >= count }
             return state.requests.count { $0.target == target } >= count

@@ -39,7 +39,9 @@ import Testing
 
     @Test func `A handler sees the request with its body`() throws {
         let origin = try TestOrigin()
-        origin.on("/echo") { request in .file(Array("\(request.method) ".utf8) + request.body, type: "text/plain") }
+        origin.on("/echo") { request in
+            .file(Array("\(request.method) ".utf8) + request.body, type: "text/plain")
+        }
         let client = try RawClient(port: origin.port)
         try client.send("POST /echo HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
         #expect(try client.response().status == 100)
@@ -210,7 +212,8 @@ import Testing
         #expect(file.status == 200)
         #expect(file.text.hasPrefix("import TestOrigin"))
         #expect(file["content-type"] == "application/octet-stream")
-        let again = try client.get("/tests/TestOriginTests.swift", fields: [("If-None-Match", file["etag"] ?? "")])
+        let again = try client.get(
+            "/tests/TestOriginTests.swift", fields: [("If-None-Match", file["etag"] ?? "")])
         #expect(again.status == 304)
         #expect(try client.get("/tests/../TestOrigin/OriginAnswer.swift").status == 404)
         #expect(try client.get("/tests/%2e%2e/TestOrigin/OriginAnswer.swift").status == 404)

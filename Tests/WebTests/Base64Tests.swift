@@ -5,7 +5,8 @@ import Testing
 struct CodecTests {
     @Test(
         arguments: [
-            ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
+            ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
             ("foobar", "Zm9vYmFy"), ("\u{FF}\u{FE}~", "w7/Dvn4="),
         ] as [(String, String)]) func `base64 goes both ways`(plain: String, coded: String)
     {
@@ -16,9 +17,11 @@ struct CodecTests {
 
     @Test(
         arguments: [
-            ("Zg", "f"), (" Z g\t=\n=\r\u{0C}", "f"), ("Zh==", "f"), ("Zm9", "fo"), ("Zm9=", "fo"), ("Zg=", nil),
+            ("Zg", "f"), (" Z g\t=\n=\r\u{0C}", "f"), ("Zh==", "f"), ("Zm9", "fo"), ("Zm9=", "fo"),
+            ("Zg=", nil),
             ("Zg===", nil),
-            ("Z", nil), ("Zm9vZ", nil), ("Z=g=", nil), ("Zm9v=", nil), ("====", nil), ("Zm-_", nil), ("Zm9\u{E9}", nil),
+            ("Z", nil), ("Zm9vZ", nil), ("Z=g=", nil), ("Zm9v=", nil), ("====", nil), ("Zm-_", nil),
+            ("Zm9\u{E9}", nil),
             ("=", nil),
         ] as [(String, String?)]) func `forgiving base64 forgives as much as the standard does`(
             coded: String, plain: String?
@@ -39,7 +42,8 @@ struct CodecTests {
 
     @Test(
         arguments: [
-            ("", []), ("00ff", [0, 255]), ("AbCd", [0xAB, 0xCD]), ("0", nil), ("0g", nil), ("0x00", nil), (" 00", nil),
+            ("", []), ("00ff", [0, 255]), ("AbCd", [0xAB, 0xCD]), ("0", nil), ("0g", nil), ("0x00", nil),
+            (" 00", nil),
             ("é", nil),
         ] as [(String, [UInt8]?)]) func `hexadecimal digits come in pairs`(text: String, bytes: [UInt8]?)
     {

@@ -3,7 +3,9 @@ import Testing
 @testable import Web
 
 struct JSONValueTests {
-    private static func parse(_ text: String, _ limits: JSONLimits = JSONLimits()) throws(JSONError) -> JSONValue {
+    private static func parse(_ text: String, _ limits: JSONLimits = JSONLimits()) throws(JSONError)
+        -> JSONValue
+    {
         try JSONValue.parse(Array(text.utf8).span, limits: limits)
     }
 
@@ -15,12 +17,14 @@ struct JSONValueTests {
 
     @Test(
         arguments: [
-            ("null", "null"), (" true\n", "true"), ("\u{FEFF}[false]", "[false]"), ("[ ]", "[]"), ("{ }", "{}"),
+            ("null", "null"), (" true\n", "true"), ("\u{FEFF}[false]", "[false]"), ("[ ]", "[]"),
+            ("{ }", "{}"),
             ("[1 , -0.5e+10,0]", "[1,-0.5e+10,0]"),
             ("{\"b\" : 1,\"a\":{\"c\":[null]}}", "{\"b\":1,\"a\":{\"c\":[null]}}"),
             ("{\"a\":1,\"a\":2}", "{\"a\":1,\"a\":2}"),
             ("\"\\/\\b\\f\\n\\r\\t\\\"\\\\\"", "\"/\\b\\f\\n\\r\\t\\\"\\\\\""),
-            ("\"\\u00e9\\u2028\"", "\"é\u{2028}\""), ("\"\\ud83d\\ude00\"", "\"😀\""), ("\"\\ud83d\"", "\"\u{FFFD}\""),
+            ("\"\\u00e9\\u2028\"", "\"é\u{2028}\""), ("\"\\ud83d\\ude00\"", "\"😀\""),
+            ("\"\\ud83d\"", "\"\u{FFFD}\""),
             ("\"\\ud83dx\"", "\"\u{FFFD}x\""), ("\"\\ude00\\ud83d\"", "\"\u{FFFD}\u{FFFD}\""),
             ("\"\\ud83d\\u0041\"", "\"\u{FFFD}A\""), ("\"\\ud83d\\ud83d\\ude00\"", "\"\u{FFFD}😀\""),
             ("\"\\u0000\"", "\"\\u0000\""),
@@ -35,12 +39,15 @@ struct JSONValueTests {
             ("", "1:1", "a value"), ("  ", "1:3", "a value"), ("nul", "1:1", "'null'"),
             ("1 2", "1:3", "the end of the text"),
             ("{\"a\":1,}", "1:8", "a key in quotes after ','"), ("{a:1}", "1:2", "a key in quotes or '}'"),
-            ("{\"a\" 1}", "1:6", "':' after the key"), ("{\"a\":1 \"b\":2}", "1:8", "',' or '}' after a member"),
+            ("{\"a\" 1}", "1:6", "':' after the key"),
+            ("{\"a\":1 \"b\":2}", "1:8", "',' or '}' after a member"),
             ("[1,\n 2\r\n 3]", "3:2", "',' or ']' after an element"), ("[1,]", "1:4", "a value"),
             ("[", "1:2", "a value"),
-            ("[01]", "1:3", "a number without leading zeros"), ("-", "1:2", "a digit"), ("1.", "1:3", "a digit"),
+            ("[01]", "1:3", "a number without leading zeros"), ("-", "1:2", "a digit"),
+            ("1.", "1:3", "a digit"),
             ("1e", "1:3", "a digit"),
-            (".5", "1:1", "a value"), ("+1", "1:1", "a value"), ("NaN", "1:1", "a value"), ("'a'", "1:1", "a value"),
+            (".5", "1:1", "a value"), ("+1", "1:1", "a value"), ("NaN", "1:1", "a value"),
+            ("'a'", "1:1", "a value"),
             ("[\"éa", "1:2", "'\"' to end the string"), ("\"é\\x\"", "1:4", "one of \"\\/bfnrtu after '\\'"),
             ("\"\\u12g4\"", "1:6", "four hexadecimal digits after '\\u'"),
             ("\"\\u12", "1:6", "four hexadecimal digits after '\\u'"),
@@ -68,7 +75,9 @@ struct JSONValueTests {
         let text = "\u{FEFF}{ \"é\" : [ 1.50, \"a\\n\" , {} ] , \"z\":null }"
         let bytes = Array(text.utf8)
         let root = try Self.parse(text)
-        func source(_ range: Range<Int>?) -> String? { range.map { String(decoding: bytes[$0], as: UTF8.self) } }
+        func source(_ range: Range<Int>?) -> String? {
+            range.map { String(decoding: bytes[$0], as: UTF8.self) }
+        }
         #expect(source(root.range) == String(text.unicodeScalars.dropFirst()))
         #expect(source(root["é"]?.range) == "[ 1.50, \"a\\n\" , {} ]")
         #expect(source(root["é"]?[0]?.range) == "1.50")
@@ -84,8 +93,11 @@ struct JSONValueTests {
         arguments: [
             ("1", 1, 1), ("-0", 0, 0), ("2.0", 2, 2), ("1e3", 1000, 1000), ("1.5", nil, 1.5),
             ("9223372036854775807", Int.max, 0x1p63),
-            ("9223372036854775808", nil, 0x1p63), ("1e999", nil, nil), ("1e18", nil, 1e18), ("-1E-2", nil, -0.01),
-        ] as [(String, Int?, Double?)]) func `a number is exact or not at all`(text: String, int: Int?, double: Double?)
+            ("9223372036854775808", nil, 0x1p63), ("1e999", nil, nil), ("1e18", nil, 1e18),
+            ("-1E-2", nil, -0.01),
+        ] as [(String, Int?, Double?)]) func `a number is exact or not at all`(
+            text: String, int: Int?, double: Double?
+        )
         throws
     {
         let number = try Self.parse(text)
@@ -129,7 +141,8 @@ struct JSONValueTests {
     }
 
     @Test func `any damage gives a value or an error and a value written comes back`() throws {
-        let seed = Array("{\"a\":[1,-2.5e3,\"\\ud83d\\ude00\\u00e9x\",true,null],\"é\":{\"b\":{}}, \"c\" : false}".utf8)
+        let seed = Array(
+            "{\"a\":[1,-2.5e3,\"\\ud83d\\ude00\\u00e9x\",true,null],\"é\":{\"b\":{}}, \"c\" : false}".utf8)
         var random = TestRandom(seed: 7)
         for _ in 0..<4000 {
             var bytes = seed
@@ -158,7 +171,8 @@ struct TextPositionTests {
         arguments: [
             ("abc", 0, "1:1"), ("abc", 2, "1:3"), ("abc", 3, "1:4"), ("abc", 99, "1:4"), ("abc", -1, "1:1"),
             ("", 0, "1:1"),
-            ("a\nb", 1, "1:2"), ("a\nb", 2, "2:1"), ("a\r\nb", 3, "2:1"), ("a\r\nb", 2, "1:3"), ("a\rb", 2, "2:1"),
+            ("a\nb", 1, "1:2"), ("a\nb", 2, "2:1"), ("a\r\nb", 3, "2:1"), ("a\r\nb", 2, "1:3"),
+            ("a\rb", 2, "2:1"),
             ("a\n\nb", 2, "2:1"),
             ("é€😀x", 9, "1:4"), ("\u{FEFF}ab", 4, "1:2"), ("a\n", 2, "2:1"),
         ] as [(String, Int, String)]) func `a byte is told as an editor tells it`(

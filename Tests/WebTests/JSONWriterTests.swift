@@ -64,7 +64,8 @@ struct JSONWriterTests {
             ("", "\"\""), ("a/b</script>", "\"a/b</script>\""),
             ("\u{0}\u{1}\u{8}\t\n\u{B}\u{C}\r\u{1F}", #""\u0000\u0001\b\t\n\u000b\f\r\u001f""#),
             ("\"\\", #""\"\\""#), ("\u{2028}\u{2029}é😀\u{7F}", "\"\u{2028}\u{2029}é😀\u{7F}\""),
-        ] as [(String, String)]) func `strings are escaped where they must be`(text: String, expected: String) throws
+        ] as [(String, String)]) func `strings are escaped where they must be`(text: String, expected: String)
+        throws
     {
         let written = write(.compact) { $0.string(text) }
         #expect(written == expected)
@@ -73,10 +74,13 @@ struct JSONWriterTests {
 
     @Test(
         arguments: [
-            (0, "0.0"), (-0.0, "-0.0"), (0.1, "0.1"), (1e300, "1e+300"), (.infinity, "null"), (-.infinity, "null"),
+            (0, "0.0"), (-0.0, "-0.0"), (0.1, "0.1"), (1e300, "1e+300"), (.infinity, "null"),
+            (-.infinity, "null"),
             (.nan, "null"),
             (.leastNonzeroMagnitude, "5e-324"),
-        ] as [(Double, String)]) func `doubles are the shortest that read back`(value: Double, expected: String) throws
+        ] as [(Double, String)]) func `doubles are the shortest that read back`(
+            value: Double, expected: String
+        ) throws
     {
         let written = write(.compact) { $0.double(value) }
         #expect(written == expected)

@@ -9,7 +9,8 @@ struct RobotsConformanceTests {
     private static let exceptions: [Int: String] = [
         419: "Google leaves it to its caller to escape the URL; RFC 9309, section 2.2.2, escapes both sides",
         430: "as line 419",
-        441: "RFC 9309, section 2.2.2, decodes escapes of unreserved characters before it compares; Google does not",
+        441:
+            "RFC 9309, section 2.2.2, decodes escapes of unreserved characters before it compares; Google does not",
     ]
 
     /// Path and query of a URL as the tables write it, possibly unescaped.
@@ -46,9 +47,12 @@ struct RobotsConformanceTests {
             ("format-errors-robots.txt", "bot2", "/no-colon-useragent/", false),
             ("format-errors-robots.txt", "bot3", "/whitespace-before-colon", true),
             ("format-errors-robots.txt", "bot3", "/x", false),
-            ("extended-standard-robots.txt", "bot1", "/x", true), ("extended-standard-robots.txt", "bot3", "/x", true),
-            ("extension-robots.txt", "mybot", "/private/", false), ("extension-robots.txt", "mybot", "/secret/", true),
-            ("extension-robots.txt", "otherbot", "/admin/x", false), ("extension-robots.txt", "else", "/admin/x", true),
+            ("extended-standard-robots.txt", "bot1", "/x", true),
+            ("extended-standard-robots.txt", "bot3", "/x", true),
+            ("extension-robots.txt", "mybot", "/private/", false),
+            ("extension-robots.txt", "mybot", "/secret/", true),
+            ("extension-robots.txt", "otherbot", "/admin/x", false),
+            ("extension-robots.txt", "else", "/admin/x", true),
             ("extensions-group-merging.txt", "mybot", "/private/", false),
             ("extensions-group-merging.txt", "yourbot", "/private/", false),
             ("extensions-group-merging.txt", "mybot", "/login/", false),
@@ -66,8 +70,10 @@ struct RobotsConformanceTests {
             ("merge-rules.txt", "wget", "/foo/bar", true), ("merge-rules.txt", "wget", "/tmp/bar", false),
             ("merge-rules.txt", "wget", "/x", true),
             ("merge-rules.txt", "curl", "/x", false), ("merge-rules.txt", "else", "/foo/bar", false),
-            ("precedence-of-rules.txt", "wget", "/foo", true), ("precedence-of-rules.txt", "wget", "/index.html", true),
-            ("precedence-of-rules.txt", "wget", "/x", false), ("precedence-of-rules.txt", "testy", "/foo/bar", true),
+            ("precedence-of-rules.txt", "wget", "/foo", true),
+            ("precedence-of-rules.txt", "wget", "/index.html", true),
+            ("precedence-of-rules.txt", "wget", "/x", false),
+            ("precedence-of-rules.txt", "testy", "/foo/bar", true),
             ("precedence-of-rules.txt", "testy", "/foo/b", false),
             ("rfc9309-example-longest-match-robots.txt", "foobot", "/example/page/", true),
             ("rfc9309-example-longest-match-robots.txt", "foobot", "/example/page/disallowed.gif", false),
@@ -89,9 +95,11 @@ struct RobotsConformanceTests {
             ("robots-with-utf16be-bom.txt", "larder", "/x", true),
             ("twitter.com-robots.txt", "Googlebot", "/x?y", false),
             ("twitter.com-robots.txt", "slurp", "/a/with_friends", false),
-            ("twitter.com-robots.txt", "Googlebot", "/x", true), ("wildcards.txt", "larder", "/gp/cart/x", false),
+            ("twitter.com-robots.txt", "Googlebot", "/x", true),
+            ("wildcards.txt", "larder", "/gp/cart/x", false),
             ("wildcards.txt", "larder", "/x", true),
-            ("sitemap-robots.txt", "larder", "/", true), ("www.flot.com-robots.txt", "larder", "/admin/x", false),
+            ("sitemap-robots.txt", "larder", "/", true),
+            ("www.flot.com-robots.txt", "larder", "/admin/x", false),
         ] as [(String, String, String, Bool)]) func `the files of crawler-commons are understood`(
             name: String, agent: String, target: String, expected: Bool
         ) throws

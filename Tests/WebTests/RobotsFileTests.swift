@@ -17,9 +17,16 @@ struct RobotsRulesTests {
             ("User-agent: *\nDisallow: /\nUser-agent: lard\nAllow: /", "/", false),
             ("User-agent: *\nDisallow: /\nUser-agent: larder", "/", true),
             ("User-agent: *\nDisallow: /\nUser-agent: larders\nAllow: /", "/", false),
-            ("User-agent: larder\nDisallow: /a\n\nUser-agent: x\nUser-agent: LARDER\nDisallow: /b", "/a", false),
-            ("User-agent: larder\nDisallow: /a\n\nUser-agent: x\nUser-agent: LARDER\nDisallow: /b", "/b", false),
-            ("User-agent: * # all\nDisallow: /a # not this", "/a", false), ("User-agent: *bot\nDisallow: /", "/", true),
+            (
+                "User-agent: larder\nDisallow: /a\n\nUser-agent: x\nUser-agent: LARDER\nDisallow: /b", "/a",
+                false
+            ),
+            (
+                "User-agent: larder\nDisallow: /a\n\nUser-agent: x\nUser-agent: LARDER\nDisallow: /b", "/b",
+                false
+            ),
+            ("User-agent: * # all\nDisallow: /a # not this", "/a", false),
+            ("User-agent: *bot\nDisallow: /", "/", true),
             ("\u{FEFF}User-agent: *\rDisallow: /a\r\nDisallow: /b", "/b", false),
             ("useragent *\ndissalow /a", "/a", false),
             ("User-agent: *\nDisallow: /a b", "/a%20b", false), ("User-agent: *\nDisallow /a b", "/a", true),
@@ -36,18 +43,22 @@ struct RobotsRulesTests {
         arguments: [
             ("/a*c", "/abc", true), ("/a*c", "/ac", true), ("/a*c", "/ab", false), ("/a*c", "/abcd", true),
             ("/a*c$", "/abcd", false),
-            ("/a*c$", "/acc", true), ("/a*b*c", "/axbxcx", true), ("/a*b*c", "/acb", false), ("/$", "/", true),
+            ("/a*c$", "/acc", true), ("/a*b*c", "/axbxcx", true), ("/a*b*c", "/acb", false),
+            ("/$", "/", true),
             ("/$", "/a", false), ("/a$b", "/a$b", true),
             ("/a$b", "/a", false), ("/a%24", "/a$", true), ("/a$", "/a$", false), ("/a%2A", "/a*b", true),
             ("/a%2A", "/ab", false), ("*.gif$", "/x/y.gif", true),
             ("*.gif$", "/x/y.gif?z", false), ("*$", "/x", true), ("$", "/", false), ("/**a**", "/xa", true),
             ("/*ab$", "/abab", true), ("/*aab", "/aaab", true),
-            ("/ab*bc", "/abc", false), ("/ab*b$", "/ab", false), ("/é", "/%c3%A9x", true), ("/%7Ejoe/", "/~joe/", true),
+            ("/ab*bc", "/abc", false), ("/ab*b$", "/ab", false), ("/é", "/%c3%A9x", true),
+            ("/%7Ejoe/", "/~joe/", true),
             ("/~joe/", "/%7ejoe/", true),
             ("/a%2fb", "/a/b", false), ("/a%2fb", "/a%2Fb", true), ("/a%3Mb", "/a%3Mb", true),
             ("/a%3Mb", "/a:b", false), ("/a%", "/a%", true), ("/a?b", "/a?b=c", true),
             ("/%62%61%7A", "/baz", true), ("/a\"b'c", "/a%22b%27c", true), ("/*/*/x", "/a/b/c/x", true),
-        ] as [(String, String, Bool)]) func `a pattern matches a path`(pattern: String, target: String, expected: Bool)
+        ] as [(String, String, Bool)]) func `a pattern matches a path`(
+            pattern: String, target: String, expected: Bool
+        )
     {
         #expect(Self.allows("User-agent: *\nDisallow: \(pattern)", target) == !expected)
     }
@@ -56,10 +67,13 @@ struct RobotsRulesTests {
         arguments: [
             ("Disallow: /a\nAllow: /a/b", "/a/bc", true), ("Allow: /a\nDisallow: /a/b", "/a/bc", false),
             ("Disallow: /a\nAllow: /a", "/a", true),
-            ("Allow: /p\nDisallow: /", "/page", true), ("Allow: /folder\nDisallow: /folder", "/folder/x", true),
+            ("Allow: /p\nDisallow: /", "/page", true),
+            ("Allow: /folder\nDisallow: /folder", "/folder/x", true),
             ("Allow: /page\nDisallow: /*.htm", "/page.htm", false),
-            ("Allow: /page\nDisallow: /*.ph", "/page.php5", true), ("Disallow: /\nAllow: /d/index.html", "/d/", true),
-            ("Disallow: /\nAllow: /d/index.html", "/d/x", false), ("Allow: /\nDisallow: /d/index.html", "/d/", true),
+            ("Allow: /page\nDisallow: /*.ph", "/page.php5", true),
+            ("Disallow: /\nAllow: /d/index.html", "/d/", true),
+            ("Disallow: /\nAllow: /d/index.html", "/d/x", false),
+            ("Allow: /\nDisallow: /d/index.html", "/d/", true),
         ] as [(String, String, Bool)]) func `the longest match wins and Allow wins a tie`(
             rules: String, target: String, expected: Bool
         )
@@ -68,8 +82,9 @@ struct RobotsRulesTests {
     }
 
     @Test func `the rule that decided can be shown`() throws {
-        let rules = RobotsFile(Array("# x\r\nUser-agent: *\r\nAllow: /\r\nDisallow: /a*é # no".utf8).span).rules(
-            for: "larder")
+        let rules = RobotsFile(Array("# x\r\nUser-agent: *\r\nAllow: /\r\nDisallow: /a*é # no".utf8).span)
+            .rules(
+                for: "larder")
         let rule = try #require(rules.decidingRule(for: "/ab%C3%A9"))
         #expect(rule.description == "Disallow: /a*é (line 4)")
         #expect(rules.decidingRule(for: "/b")?.line == 3)
@@ -117,7 +132,8 @@ struct RobotsRulesTests {
     @Test func `only the first 500 KiB count and no half line`() {
         let head = "User-agent: *\nDisallow: /first\n"
         let filler = String(repeating: "#", count: RobotsFile.byteLimit - head.utf8.count - 20) + "\n"
-        let file = RobotsFile(Array((head + filler + "Disallow: /secret/but/cut\nDisallow: /later").utf8).span)
+        let file = RobotsFile(
+            Array((head + filler + "Disallow: /secret/but/cut\nDisallow: /later").utf8).span)
         #expect(file.isTruncated)
         let rules = file.rules(for: "larder")
         #expect(!rules.allows("/first"))
@@ -127,12 +143,14 @@ struct RobotsRulesTests {
 
     @Test func `any bytes are read without harm`() {
         let seed = Array(
-            "User-agent: *\nDisallow: /a*b%41$\r\nCrawl-delay: 1.5\rSitemap: http://a/s.xml\nAllow: /é\u{0}".utf8)
+            "User-agent: *\nDisallow: /a*b%41$\r\nCrawl-delay: 1.5\rSitemap: http://a/s.xml\nAllow: /é\u{0}"
+                .utf8)
         var random = TestRandom(seed: 3)
         for round in 0..<3000 {
             var bytes = round % 3 == 0 ? [0xFF, 0xFE] + seed : seed
             for _ in 0..<6 {
-                bytes[Int.random(in: bytes.indices, using: &random)] = UInt8.random(in: 0...255, using: &random)
+                bytes[Int.random(in: bytes.indices, using: &random)] = UInt8.random(
+                    in: 0...255, using: &random)
             }
             bytes.removeLast(Int.random(in: 0...8, using: &random))
             let rules = RobotsFile(bytes.span).rules(for: "larder")

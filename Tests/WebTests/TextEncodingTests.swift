@@ -6,9 +6,11 @@ struct TextEncodingTests {
     @Test(
         "a label names its encoding in any case and with whitespace around it",
         arguments: [
-            ("utf-8", TextEncoding.utf8), (" UTF8\n", .utf8), ("latin1", .windows1252), ("ISO-8859-1", .windows1252),
+            ("utf-8", TextEncoding.utf8), (" UTF8\n", .utf8), ("latin1", .windows1252),
+            ("ISO-8859-1", .windows1252),
             ("us-ascii", .windows1252), ("gb2312", .gbk), ("GB18030", .gb18030), ("ks_c_5601-1987", .eucKR),
-            ("Shift_JIS", .shiftJIS), ("windows-31j", .shiftJIS), ("iso-8859-9", .windows1254), ("utf-16", .utf16le),
+            ("Shift_JIS", .shiftJIS), ("windows-31j", .shiftJIS), ("iso-8859-9", .windows1254),
+            ("utf-16", .utf16le),
             ("unicodefffe", .utf16be), ("x-mac-ukrainian", .macCyrillic), ("logical", .isoHebrewLogical),
             ("hz-gb-2312", .replacement), ("x-user-defined", .userDefined), ("tis-620", .windows874),
         ])
@@ -59,7 +61,10 @@ struct TextEncodingTests {
             (.shiftJIS, [0xFD, 0xC0, 0x0A], "\u{FFFD}ﾀ\n"),
             (.gb18030, [0x81, 0x30, 0x0A], "\u{FFFD}0\n"),
             (.gb18030, [0x81, 0x30, 0x81], "\u{FFFD}"),
-            (.eucJP, [0xFC, 0xE2, 0x8F, 0xB0, 0xA1, 0x85, 0xA1, 0x22, 0xA1, 0x80], "髙丂\u{FFFD}\u{FFFD}\"\u{FFFD}"),
+            (
+                .eucJP, [0xFC, 0xE2, 0x8F, 0xB0, 0xA1, 0x85, 0xA1, 0x22, 0xA1, 0x80],
+                "髙丂\u{FFFD}\u{FFFD}\"\u{FFFD}"
+            ),
             (.eucKR, [0xC7, 0xD1, 0x81, 0x41], "한갂"),
             (.iso2022JP, [0x1B, 0x24, 0x42, 0x46, 0x7C, 0x1B, 0x28, 0x42, 0x41], "日A"),
             (.iso2022JP, [0x1B, 0x28, 0x4A, 0x5C, 0x7E], "¥‾"),
@@ -105,7 +110,8 @@ struct TextEncodingTests {
     @Test(
         "a byte order mark tells the encoding",
         arguments: [
-            ([0xEF, 0xBB, 0xBF], TextEncoding.utf8, 3), ([0xFE, 0xFF], .utf16be, 2), ([0xFF, 0xFE, 0x41], .utf16le, 2),
+            ([0xEF, 0xBB, 0xBF], TextEncoding.utf8, 3), ([0xFE, 0xFF], .utf16be, 2),
+            ([0xFF, 0xFE, 0x41], .utf16le, 2),
         ] as [([UInt8], TextEncoding, Int)])
     func byteOrderMarks(bytes: [UInt8], encoding: TextEncoding, byteCount: Int) {
         let mark = TextEncoding.byteOrderMark(of: bytes.span)

@@ -2,7 +2,8 @@ import TestOrigin
 import Testing
 import Web
 
-@Suite("WebURL against the web platform's tests", .enabled(if: ConformanceData.isThere, URLConformance.absence))
+@Suite(
+    "WebURL against the web platform's tests", .enabled(if: ConformanceData.isThere, URLConformance.absence))
 struct URLConformanceTests {
     @Test("every table was read to its end")
     func tables() {
@@ -33,7 +34,8 @@ struct URLConformanceTests {
         var testDescription: String { "\(input) against \(base ?? "nothing")" }
     }
 
-    @Test("urltestdata.json: each input gives the serialisation and the parts, or none", arguments: Parsing.all)
+    @Test(
+        "urltestdata.json: each input gives the serialisation and the parts, or none", arguments: Parsing.all)
     func parsing(_ it: Parsing) throws {
         let base = it.base.flatMap { WebURL($0) }
         let url = base == nil && it.base != nil ? nil : WebURL(it.input, base: base)
@@ -78,7 +80,9 @@ struct URLConformanceTests {
         domain.check()
     }
 
-    @Test("IdnaTestV2.json: each domain has its ASCII form, or none", arguments: Domain.all(in: "IdnaTestV2.json"))
+    @Test(
+        "IdnaTestV2.json: each domain has its ASCII form, or none",
+        arguments: Domain.all(in: "IdnaTestV2.json"))
     func idnaTestV2(_ domain: Domain) {
         if let reason = Self.exceptions[domain.output ?? ""] {
             withKnownIssue(reason, isIntermittent: true) { domain.check() }
@@ -89,7 +93,8 @@ struct URLConformanceTests {
 
     /// By what the table expects.
     private static let exceptions: [String: Comment] = [
-        "xn--20-9802c.xn--0w5a.xn--1-eg4e.": "U+32931 came with Unicode 17, and ICU before 78 has it unassigned",
+        "xn--20-9802c.xn--0w5a.xn--1-eg4e.":
+            "U+32931 came with Unicode 17, and ICU before 78 has it unassigned",
         "xn--9-i0j5967eg3qz.ss": "U+32B9A came with Unicode 17, and ICU before 78 has it unassigned",
     ]
 
@@ -97,7 +102,8 @@ struct URLConformanceTests {
     func registrableDomain(_ it: SuffixCase) {
         let host = WebURL("http://\(it.host)/")?.host ?? it.host
         #expect(
-            PublicSuffixes.system.registrableDomain(of: host) == it.domain.flatMap { WebURL("http://\($0)/")?.host })
+            PublicSuffixes.system.registrableDomain(of: host)
+                == it.domain.flatMap { WebURL("http://\($0)/")?.host })
     }
 
     /// `checkPublicSuffix('a.example.com', 'example.com');`
@@ -138,7 +144,8 @@ struct URLConformanceTests {
     @Test("percent-encoding.json: a query is encoded in the document's character set", arguments: Query.all)
     func queryEncoding(_ it: Query) throws {
         let encoding = try #require(TextEncoding(label: it.label))
-        let url = WebURL(utf8: "http://example.com/?\(it.input)#\(it.input)".utf8.span, queryEncoding: encoding)
+        let url = WebURL(
+            utf8: "http://example.com/?\(it.input)#\(it.input)".utf8.span, queryEncoding: encoding)
         #expect(url?.query == it.output)
     }
 

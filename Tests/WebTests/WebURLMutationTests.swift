@@ -4,15 +4,18 @@ import Web
 @Suite("WebURL under mutation")
 struct WebURLMutationTests {
     private static let references = [
-        "https://user:pass@example.com:8080/a/b/../c?d=e&f#g", "../os.html#x", "foo/bar.css?x=1", "/a/b", "#frag", "?q",
+        "https://user:pass@example.com:8080/a/b/../c?d=e&f#g", "../os.html#x", "foo/bar.css?x=1", "/a/b",
+        "#frag", "?q",
         "//cdn.example.com/x", "http://[2001:db8::1.2.3.4]/", "http://0x7f.0.0.1/", "file:///C|/a/../b",
         "file://host/x",
         "mailto:a@b c?d #e", "foo:/.//bar", "foo://[::1]:99/%2e/..", "http://bücher.example/ü?ü#ü",
         "data:text/html,<a b>",
-        "blob:https://a/b", "javascript:void(0)", "https://xn--bcher-kva.example./%zz%2E", "ws://h:80/\\..\\a", "./a:b",
+        "blob:https://a/b", "javascript:void(0)", "https://xn--bcher-kva.example./%zz%2E",
+        "ws://h:80/\\..\\a", "./a:b",
     ]
     private static let bases = [
-        nil, "https://docs.example.org/3/library/sys.html?q#f", "http://h/", "file:///C:/a/b", "file://h/a", "foo:/a/b",
+        nil, "https://docs.example.org/3/library/sys.html?q#f", "http://h/", "file:///C:/a/b", "file://h/a",
+        "foo:/a/b",
         "foo://h", "data:,x", "wss://h/a?b",
     ].map { $0.flatMap { WebURL($0) } }
     private static let spice = Array(":/\\?#@[]%.|&2eE \t\n\0xC|a0~^'`\u{E9}\u{3002}".utf8) + [0xFF, 0xC3]
@@ -61,7 +64,8 @@ struct WebURLMutationTests {
             case 0: bytes.insert(spice[random.below(spice.count)], at: place)
             case 1 where place < bytes.count: bytes.remove(at: place)
             case 2 where place < bytes.count: bytes[place] = spice[random.below(spice.count)]
-            default: bytes.insert(contentsOf: references[random.below(references.count)].utf8.prefix(6), at: place)
+            default:
+                bytes.insert(contentsOf: references[random.below(references.count)].utf8.prefix(6), at: place)
             }
         }
         return bytes

@@ -46,10 +46,13 @@ struct WebURLTests {
     @Test(
         "an input is no URL",
         arguments: [
-            "", "a", "//a/b", "http://", "http:///", "https://a b/", "https://a<b", "http://a:65536/", "http://a:b/",
-            "http://@/", "http://a@", "http://a@:80", "http://:80", "http://256.256.256.256/", "http://1.2.3.4.5/",
+            "", "a", "//a/b", "http://", "http:///", "https://a b/", "https://a<b", "http://a:65536/",
+            "http://a:b/",
+            "http://@/", "http://a@", "http://a@:80", "http://:80", "http://256.256.256.256/",
+            "http://1.2.3.4.5/",
             "http://0x100000000/",
-            "http://[::1", "http://[1::2::3]/", "http://[12345::]/", "http://[::1.2.3]/", "http://[::1.2.3.04]/",
+            "http://[::1", "http://[1::2::3]/", "http://[12345::]/", "http://[::1.2.3]/",
+            "http://[::1.2.3.04]/",
             "http://[1:2:3:4:5:6:7:8:9]/", "http://a%00b/", "http://%zz/", "http://%FF/", "http://\u{AD}/",
             "foo://a b/",
             "http://a\u{5D0}/", "http://xn--\u{E9}/",
@@ -144,7 +147,8 @@ struct WebURLTests {
         arguments: [
             ("https://u@example.com:8443/", "https://example.com:8443"),
             ("https://example.com:443/", "https://example.com"),
-            ("file:///a", "null"), ("data:,a", "null"), ("blob:https://example.com/1-2", "https://example.com"),
+            ("file:///a", "null"), ("data:,a", "null"),
+            ("blob:https://example.com/1-2", "https://example.com"),
             ("blob:data:,a", "null"),
         ])
     func origin(input: String, origin: String) {
@@ -196,6 +200,8 @@ struct WebURLTests {
         let long = "http://h/" + String(repeating: "a", count: WebURL.maximumByteCount)
         #expect(WebURL(long) == nil)
         #expect(WebURL("http://" + String(repeating: "é", count: 100_000)) == nil)
-        #expect(WebURL(String(repeating: "a/../", count: 100_000), base: WebURL("http://h/"))?.href == "http://h/")
+        #expect(
+            WebURL(String(repeating: "a/../", count: 100_000), base: WebURL("http://h/"))?.href == "http://h/"
+        )
     }
 }

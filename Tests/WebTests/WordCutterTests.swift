@@ -9,7 +9,8 @@ import Testing
         WordCutter().cut(text.span, for: purpose) { word, place, isColocated in
             #expect(place.lowerBound < place.upperBound && place.upperBound <= text.count)
             words.append(
-                (isColocated ? "/" : "") + word.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
+                (isColocated ? "/" : "")
+                    + word.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
             return true
         }
         return words
@@ -56,9 +57,13 @@ import Testing
     }
 
     @Test func `what is malformed stands between words, and a word without end is cut short`() {
-        #expect(Self.words([0x61, 0xFF, 0x62, 0xE4, 0xBD, 0x63, 0x00, 0x64], .index) == ["a", "b", "c", "d"])
+        #expect(
+            Self.words([0x61, 0xFF, 0x62, 0xE4, 0xBD, 0x63, 0x00, 0x64], .index) == ["a", "b", "c", "d"])
         #expect(Self.words([0xED, 0xA0, 0x80, 0xF4, 0x90, 0x80, 0x80, 0xC0, 0xAF], .index) == [])
-        #expect(Self.words([UInt8](repeating: 0x61, count: 1 << 20), .index) == [String(repeating: "a", count: 64)])
+        #expect(
+            Self.words([UInt8](repeating: 0x61, count: 1 << 20), .index) == [
+                String(repeating: "a", count: 64)
+            ])
         let zalgo = Array(("คุ" + String(repeating: "\u{E38}", count: 10_000)).utf8)
         #expect(Self.words(zalgo, .index).allSatisfy { $0.utf8.count <= 64 })
     }

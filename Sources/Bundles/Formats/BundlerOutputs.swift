@@ -17,8 +17,9 @@ enum AssetMap {
         return Manifest(.webpackAssets, bundles: list.bundles)
     }
 
-    /// `{"files": {"main.js": "/static/js/main.3f2a9c81.js"}, "entrypoints": ["static/js/main.3f2a9c81.js"]}`: the
-    /// entry points are among the files, without the public path, which stands nowhere.
+    /// `{"files": {"main.js": "/static/js/main.3f2a9c81.js"}, "entrypoints":
+    /// ["static/js/main.3f2a9c81.js"]}`: the entry points are among the files, without the public path, which
+    /// stands nowhere.
     static func readCRA(_ root: Node) throws(ManifestError) -> Manifest {
         var list = BundleList()
         for (_, node) in try root.required("files", "an object").members() { try add(node, to: &list) }

@@ -114,7 +114,8 @@ enum LarderManifest {
         do throws(CacheRules.Rule.Mistake) {
             _ = try CacheRules.Rule(text)
         } catch {
-            throw node.refuse("expected a rule such as \"/api/** max-age=600\": \(Node.short(error.description))")
+            throw node.refuse(
+                "expected a rule such as \"/api/** max-age=600\": \(Node.short(error.description))")
         }
     }
 }
@@ -148,7 +149,9 @@ extension Bundle: JSONObject {
             members = members + [digest.algorithm.rawValue: digest.hex]
         }
         for claim in claims where claim.isProof {
-            if case .integrity(let integrity) = claim.content { members = members + ["integrity": integrity.text] }
+            if case .integrity(let integrity) = claim.content {
+                members = members + ["integrity": integrity.text]
+            }
         }
         return members + [
             "size": IfAny(byteCount), "version": IfAny(version), "required": IfAny(isRequired ? nil : false),

@@ -48,6 +48,7 @@ struct Frontier: Sendable {
         case .held(let number, let format, let isSoftNotFound):
             if isSoftNotFound { core.knowAsMissing(number) }
             core.note(format, of: number)
+        case .knownAsSender(let number): core.renders.isSender(number)
         case .openedInSession(let number): core.openedInSession(number)
         case .askedByOrigin(let number): core.becomeCORS(number)
         case .scanning(let number): core.scanning.insert(number)
@@ -65,6 +66,15 @@ struct Frontier: Sendable {
         case .robots(let host, let answer): return core.robotsAnswered(host: host, answer)
         case .probed(let host, let answer): core.probed(host: host, answer)
         case .witnessed(let host, let asksForLogin): core.witnessed(host: host, asksForLogin: asksForLogin)
+        case .arrived(let arrival): core.arrived(arrival)
+        case .granted(let origins): core.take(hosts: origins)
+        case .lent(let origin): core.let(go: origin)
+        case .moved(let from, let to): core.follow(from, to)
+        case .pagesGranted(let count): core.grant(pages: count)
+        case .pagesEnded: core.loseHeldPages()
+        case .othersReceived(let byteCount): core.others(byteCount)
+        case .known(let number, let outcome): core.know(number, outcome)
+        case .counted(let number): core.uncount(number)
         case .patienceEnded: return core.loseSilentHosts().map(Action.lost)
         case .settled: return core.settle()
         case .needed(let url, let page, let isPage, let isCORS):
@@ -112,6 +122,8 @@ extension Frontier {
 
         /// What an earlier visit has of it is as good as what would come.
         case held(UInt32, format: BodyFormat?, isSoftNotFound: Bool)
+        /// An earlier visit showed the page, which sent something.
+        case knownAsSender(UInt32)
         /// A page is as it was in a visit before, and so asks for no login.
         case openedInSession(UInt32)
         /// Something asks for it by CORS.
@@ -139,6 +151,25 @@ extension Frontier {
         case probed(host: Int, SoftNotFound.Answer?)
         /// The page that was asked for once more answered; nil when that says nothing.
         case witnessed(host: Int, asksForLogin: Bool?)
+
+        /// Another worker found it for a host of this one.
+        case arrived(Arrival)
+        /// From here on this worker alone asks these hosts.
+        case granted([String])
+        /// From here on another one does: nothing more is asked of it.
+        case lent(String)
+        /// Another worker's start leads elsewhere.
+        case moved(from: WebURL, to: WebURL)
+        /// So many pages more may be asked for, of those that the visit may.
+        case pagesGranted(Int)
+        /// No more pages will be.
+        case pagesEnded
+        /// So much came to others, in all.
+        case othersReceived(byteCount: Int)
+        /// A worker found out already what it is.
+        case known(UInt32, KnownOutcome)
+        /// It was counted when it came.
+        case counted(UInt32)
 
         /// Hosts that have never answered are not waited for any longer. Gives what is `lost` by that.
         case patienceEnded
@@ -193,8 +224,8 @@ extension Frontier {
         var print: ContentPrint?
         /// It came to rest.
         var isWhole = true
-        /// What it asked for had not come by the end of its time.
-        var waitsForMore = false
+        /// What it asked for and had not come by the end of its time.
+        var waitsFor: [UInt32] = []
     }
 
     struct Redirection: Sendable {
@@ -243,6 +274,8 @@ extension Frontier {
         /// How long hosts that have never answered are waited for when all else is done; nil for as long as
         /// it takes.
         var patience: Duration?
+        /// Hosts are asked by whoever has a lease of them.
+        var isShared = false
         /// Which pages are rendered, to begin with.
         var rendering = RenderBook()
     }
@@ -265,6 +298,8 @@ extension Frontier {
         /// Its answer led elsewhere.
         case redirected
         case failed(Failure)
+        /// Whoever has its host is told of it.
+        case elsewhere
     }
 
     /// What is known of one URL.
@@ -415,4 +450,54 @@ extension Frontier {
 
     /// A report shows no longer way than this.
     private static let longestChain = 32
+}
+
+/// What one of several workers has for the others.
+extension Frontier {
+    /// What goes to other workers, each once.
+    mutating func takeOutgoing() -> [ServerFrontier.Found] { core.takeOutgoing() }
+
+    mutating func takeOutcomes() -> [UInt32] { core.takeOutcomes() }
+
+    mutating func takeSoftNotFound() -> [UInt32] { core.takeSoftNotFound() }
+
+    mutating func takeMoves() -> [(from: WebURL, to: WebURL)] { core.takeMoves() }
+
+    /// Pages wait for what the visit may still ask for.
+    var isStarved: Bool { core.sharing?.heldPages.isEmpty == false }
+
+    /// How many pages may be asked for that have not been; nil where nobody counts.
+    var pagesLeft: Int? { core.sharing?.pages.map { max(0, $0 - core.usage.pages) } }
+
+    /// Origins at which something is under way or waits.
+    var activeHosts: [String] { core.activeHosts }
+
+    /// Hosts of which enough is left for another worker, up to so many.
+    func hostsToLend(_ count: Int) -> [String] { count > 0 ? Array(core.hostsToLend.prefix(count)) : [] }
+
+    /// What came of it, for those who would ask again.
+    func outcome(of number: UInt32) -> KnownOutcome? {
+        switch core.state(number) {
+        case .failed(let failure): .failed(failure)
+        case .skipped(let reason): .skipped(reason)
+        case .queued, .running, .waiting, .done, .redirected, .elsewhere: nil
+        }
+    }
+
+    /// Whether something is under way at the origin.
+    func isBusy(_ origin: String) -> Bool {
+        core.hostNumbers[origin].map { core.hosts[$0].runningCount > 0 } ?? false
+    }
+
+    /// When the origin may next be asked.
+    func nextStart(of origin: String) -> Duration? {
+        core.hostNumbers[origin].flatMap { core.hosts[$0].pace.nextStart }
+    }
+
+    func origin(of number: UInt32) -> String { core.url(number).origin }
+
+    /// Nothing more starts, whatever is left.
+    var isStopped: Bool { core.isStopped }
+
+    var running: Int { core.runningCount }
 }

@@ -8,11 +8,14 @@ extension FrontierCore {
     /// Its host takes many requests on one connection: more of them at once cost it less.
     mutating func widenPace(for number: UInt32) {
         let host = Int(records[Int(number)].host)
-        hosts[host].pace.widen(to: options.connectionsPerHost * Self.streamsForConnection)
+        let most = min(options.connectionsPerHost * Self.streamsForConnection, Self.mostStreams)
+        hosts[host].pace.widen(to: max(options.connectionsPerHost, most))
     }
 
     /// One stream is so much cheaper than one connection.
-    private static let streamsForConnection = 4
+    private static let streamsForConnection = 6
+    /// What servers announce as a rule.
+    private static let mostStreams = 100
 
     /// It came, and is not what it claims to be.
     private mutating func refused(_ number: UInt32, _ failure: Failure) {
@@ -60,7 +63,8 @@ extension FrontierCore {
         if renders.isOn {
             noteForRendering(
                 number, result.renderReasons, needs: (links.requisites + links.guesses).map(\.number),
-                isNofollow: result.isNofollow, isRecalled: result.isRecalled || result.format?.mattersToScripts != true)
+                isNofollow: result.isNofollow,
+                isRecalled: result.isRecalled || result.format?.mattersToScripts != true)
         }
         // The words of a shell come when it is rendered: until then all such pages are one.
         let isShell = result.renderReasons.contains(.hardlyAnyText)
@@ -89,7 +93,8 @@ extension FrontierCore {
 
     /// What was discovered from a number on is what the page was the first to link to.
     mutating func read(
-        _ number: UInt32, _ print: ContentPrint, newFrom first: UInt32, saysNotFound: Bool, isShell: Bool = false
+        _ number: UInt32, _ print: ContentPrint, newFrom first: UInt32, saysNotFound: Bool,
+        isShell: Bool = false
     ) {
         // That they are alike says nothing of what scripts make of them.
         if !isShell { doubt(number, print, saysNotFound: saysNotFound) }
@@ -136,7 +141,7 @@ extension FrontierCore {
         if records[Int(number)].role == .requisite { doneRequisiteCount += 1 }
     }
 
-    private mutating func recalledWithoutEnd(_ number: UInt32) {
+    mutating func recalledWithoutEnd(_ number: UInt32) {
         runningCount -= 1
         let host = Int(records[Int(number)].host)
         hosts[host].pace.recalled()
@@ -242,6 +247,7 @@ extension FrontierCore {
     mutating func fail(_ number: UInt32, _ failure: Failure) {
         records[Int(number)].state = .failed
         failures[number] = failure
+        if !failure.isRefusal { sharing?.outcomes.append(number) }
         if records[Int(number)].flags.contains(.isGuess) { wrongGuessCount += 1 }
         guard let url = forget(unstripped: number), case .status = failure else { return }
         // Perhaps what looked like the name of a session was more than that.
@@ -391,7 +397,14 @@ extension FrontierCore {
     private mutating func takeAlong(_ number: UInt32, from moved: WebURL) {
         records[Int(number)].flags.insert(.isStart)
         hosts[Int(records[Int(number)].host)].isOwn = true
-        guard scope.startMoved(from: moved, to: url(number)) else { return }
+        let target = url(number)
+        sharing?.moves.append((moved, target))
+        move(from: moved, to: target)
+    }
+
+    /// Pages that lie there are of the site after all.
+    mutating func move(from moved: WebURL, to target: WebURL) {
+        guard scope.startMoved(from: moved, to: target) else { return }
         for skipped in 0..<UInt32(records.count) where records[Int(skipped)].state == .skipped {
             switch state(skipped) {
             case .skipped(.otherHost), .skipped(.otherFolder), .skipped(.otherDomain):
@@ -420,7 +433,7 @@ extension FrontierCore {
         guard let target = target(of: number) else { return nil }
         switch records[Int(target)].state {
         case .queued, .running, .waiting, .redirected: return target
-        case .done, .failed, .skipped: return scanning.contains(target) ? target : nil
+        case .done, .failed, .skipped, .elsewhere: return scanning.contains(target) ? target : nil
         }
     }
 
@@ -546,6 +559,7 @@ extension FrontierCore {
     private mutating func judgeSuspects(of host: Int) {
         for number in hosts[host].softNotFound.takeMissing() where records[Int(number)].state == .done {
             records[Int(number)].flags.insert(.isSoftNotFound)
+            sharing?.softNotFound.append(number)
         }
     }
 }

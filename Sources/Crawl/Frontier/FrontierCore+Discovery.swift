@@ -98,6 +98,9 @@ extension FrontierCore {
         if isCORS { becomeCORS(number) }
         if role == .requisite { becomeRequisite(number) }
         if !isGuess { becomeCertain(number) }
+        if records[Int(number)].state == .elsewhere, !hosts[Int(records[Int(number)].host)].isElsewhere {
+            admit(number, url(number))
+        }
     }
 
     /// The number of an URL, which is queued when it is new and wanted.
@@ -107,7 +110,7 @@ extension FrontierCore {
         mayReach: Reach? = nil, chain: UInt8? = nil
     ) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
-        guard isNew else {
+        guard isNew || records[Int(number)].flags.contains(.isNamed) else {
             if role == .page, redirects > 0 || referrer == nil, records[Int(number)].state == .skipped {
                 followAfterAll(number, by: referrer)
             }
@@ -126,12 +129,12 @@ extension FrontierCore {
         let host = hostNumber(of: url)
         if flags.contains(.isStart) { hosts[host].isOwn = true }
         let reach = mayReach ?? parent?.reach ?? .thisMachine
-        records.append(
-            Record(
-                host: UInt32(host), referrer: referrer ?? Record.nobody,
-                depth: min(parent?.depth ?? 0, .max - 1) + distance, flags: flags, role: role,
-                mayReach: reach,
-                redirects: redirects))
+        let record = Record(
+            host: UInt32(host), referrer: referrer ?? Record.nobody,
+            depth: min(parent?.depth ?? 0, .max - 1) + distance, flags: flags, role: role,
+            mayReach: reach,
+            redirects: redirects)
+        if isNew { records.append(record) } else { replace(named: number, by: record) }
         records[Int(number)].chain = chain ?? parent?.chain ?? 0
         noteReach(reach, of: host)
         if scope.limitsDepth, let referrer { ways.add(from: referrer, to: number, distance: distance) }
@@ -164,6 +167,7 @@ extension FrontierCore {
         guard reach > records[Int(number)].mayReach else { return }
         records[Int(number)].mayReach = reach
         noteReach(reach, of: Int(records[Int(number)].host))
+        sendAgain(number)
         admitAgain(ifRefused: number)
     }
 
@@ -179,6 +183,7 @@ extension FrontierCore {
         case .skipped(let reason): return skip(number, reason)
         case .followed: if isOfTooManyHosts(record, url) { return skip(number, .bound(.hosts)) }
         }
+        if hosts[Int(record.host)].isElsewhere { return send(number) }
         guard record.role == .page, !record.flags.contains(.isStart) else {
             // The site's robots.txt is asked for along with its start.
             if record.flags.contains(.isStart), record.role == .page { approachGate(of: Int(record.host)) }
@@ -241,6 +246,7 @@ extension FrontierCore {
     mutating func skip(_ number: UInt32, _ reason: SkipReason) {
         records[Int(number)].state = .skipped
         records[Int(number)].reason = reasons.place(of: reason, for: number)
+        if sharing != nil, reason.isFoundOut { sharing?.outcomes.append(number) }
     }
 
     /// Something needs it, and so wherever it leads.
@@ -254,6 +260,7 @@ extension FrontierCore {
             case .waiting where records[Int(next)].attempts == 0: admit(next, url(next))
             case .queued: enqueue(next)
             case .done, .redirected: doneRequisiteCount += 1
+            case .elsewhere: sendAgain(next)
             case .running, .waiting, .failed: break
             }
             next = records[Int(next)].target
@@ -264,6 +271,7 @@ extension FrontierCore {
         var next = number
         while next != Record.nobody, records[Int(next)].flags.contains(.isGuess) {
             records[Int(next)].flags.remove(.isGuess)
+            sendAgain(next)
             if records[Int(next)].state == .skipped { admit(next, url(next)) }
             next = records[Int(next)].target
         }
@@ -290,6 +298,7 @@ extension FrontierCore {
     private mutating func shorten(_ number: UInt32, to depth: UInt16) {
         guard depth < records[Int(number)].depth else { return }
         records[Int(number)].depth = depth
+        if scope.limitsDepth { sendAgain(number) }
         guard records[Int(number)].state == .skipped, case .skipped(.tooDeep) = state(number) else { return }
         admit(number, url(number))
     }
@@ -298,7 +307,8 @@ extension FrontierCore {
 /// What browsers show.
 extension FrontierCore {
     mutating func noteForRendering(
-        _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], isNofollow: Bool, isRecalled: Bool = false
+        _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], isNofollow: Bool,
+        isRecalled: Bool = false
     ) {
         if isNofollow { unfollowed.insert(number) }
         let record = records[Int(number)]
@@ -327,7 +337,9 @@ extension FrontierCore {
             neededBy[number] = neededBy[number] ?? page
             if renders.isEarly(page) { renders.isFound(number, byEarly: page) }
         }
-        if records[Int(number)].state == .queued { hosts[Int(records[Int(number)].host)].appendAtOnce(number) }
+        if records[Int(number)].state == .queued {
+            hosts[Int(records[Int(number)].host)].appendAtOnce(number)
+        }
     }
 
     /// It was not asked for, or as what looked like a link in a script: now something is known to need it.
@@ -336,8 +348,8 @@ extension FrontierCore {
         return record.state == .skipped && !isPage || record.flags.contains(.isGuess)
     }
 
-    /// Gives what the store is told of the page: what it asked for and its own links do not tell, and where it
-    /// leads.
+    /// Gives what the store is told of the page: what it asked for and its own links do not tell, and where
+    /// it leads.
     mutating func rendered(_ number: UInt32, _ rendered: Frontier.Rendered) -> [Action] {
         var found = RenderBook.Found()
         let isEarly = renders.isEarly(number)
@@ -364,7 +376,7 @@ extension FrontierCore {
         }
         if let print = rendered.print { read(number, print, newFrom: known, saysNotFound: false) }
         renders.rendered(
-            number, found, isWhole: rendered.isWhole, waitsForMore: rendered.waitsForMore)
+            number, found, isWhole: rendered.isWhole, waitsFor: rendered.waitsFor)
         return links.pages.isEmpty && links.requisites.isEmpty ? [] : [.record(links)]
     }
 }
@@ -438,6 +450,7 @@ extension FrontierCore {
         var next = number
         while next != Record.nobody, !records[Int(next)].flags.contains(.isCORS) {
             records[Int(next)].flags.insert(.isCORS)
+            sendAgain(next)
             next = records[Int(next)].target
         }
     }

@@ -49,7 +49,9 @@ struct FrontierCore: Sendable {
     var scope: Scope
     var traps = Traps()
     let options: Options
-    private var usage = CrawlLimits.Usage()
+    var usage = CrawlLimits.Usage()
+    /// What goes to other workers, where there are such.
+    var sharing: FrontierSharing?
     /// Since when nothing starts.
     private var stopped: Duration?
     /// Why no further page starts, or nothing at all.
@@ -90,6 +92,7 @@ struct FrontierCore: Sendable {
         self.scope = scope
         self.options = options
         renders = options.rendering
+        sharing = options.isShared ? FrontierSharing() : nil
     }
 
     /// Nothing runs and nothing will.
@@ -163,7 +166,7 @@ struct FrontierCore: Sendable {
         while let number = gates.popDue(now: now) {
             let host = Int(number)
             hosts[host].isGateDue = false
-            guard let url = hosts[host].gate?.next(now: now) else { continue }
+            guard !hosts[host].isElsewhere, let url = hosts[host].gate?.next(now: now) else { continue }
             runningCount += 1
             hosts[host].isAskingGate = true
             noteStart(of: host)
@@ -182,7 +185,7 @@ struct FrontierCore: Sendable {
             return .witness(host: host, url(page), records[Int(page)].mayReach)
         }
         if let number = nextQueued() { return .fetch(number) }
-        if let number = renders.next() ?? nextEarlyPage() { return .render(number) }
+        if let number = renders.next(isThere) ?? nextEarlyPage() { return .render(number) }
         guard !lostHosts.isEmpty, runningCount == 0 else { return nil }
         lookUpLostNow()
         return nextQueued().map(Task.fetch)
@@ -192,11 +195,16 @@ struct FrontierCore: Sendable {
     private mutating func nextEarlyPage() -> UInt32? {
         guard renders.waitsForEarly, now >= nextEarlyLook else { return nil }
         nextEarlyLook = now + Self.earlyLookInterval
-        return renders.nextEarly { [records] number in
+        return renders.nextEarly(isThere)
+    }
+
+    /// Whether something that a page needs came, or never will.
+    private var isThere: (UInt32) -> Bool {
+        { [records] number in
             let record = records[Int(number)]
             return switch record.state {
             case .queued, .running, .waiting: record.flags.contains(.isGuess)
-            case .done, .redirected, .failed, .skipped: true
+            case .done, .redirected, .failed, .skipped, .elsewhere: true
             }
         }
     }
@@ -265,6 +273,8 @@ struct FrontierCore: Sendable {
                 skip(number, .limit(reached))
             } else if record.role == .guide {
                 return number
+            } else if sharing?.mayAskPage(usage.pages) == false {
+                hold(page: number)
             } else if !record.flags.contains(.isStart), !traps.isQuiet,
                 case .stopped(let reason) = traps.verdict(on: url(number))
             {
@@ -297,6 +307,10 @@ struct FrontierCore: Sendable {
 
     mutating func enqueue(_ number: UInt32) {
         let host = Int(records[Int(number)].host)
+        if hosts[host].isElsewhere {
+            records[Int(number)].state = .elsewhere
+            return
+        }
         if hosts[host].isClosed, let place = hosts[host].session.end {
             return fail(number, .sessionEnded(place))
         }
@@ -324,6 +338,7 @@ struct FrontierCore: Sendable {
             RobotsGate(for: url, productToken: $0, obeys: options.obeysRobots)
         }
         hosts.append(Host(pace: HostPace(highest: options.connectionsPerHost), gate: url.isHTTP ? gate : nil))
+        hosts[hosts.count - 1].isElsewhere = sharing != nil
         hostNumbers[origin] = hosts.count - 1
         return hosts.count - 1
     }
@@ -370,7 +385,7 @@ extension FrontierCore {
     private func isOpen(_ state: Record.State) -> Bool {
         switch state {
         case .queued, .running, .waiting: true
-        case .skipped, .done, .redirected, .failed: false
+        case .skipped, .done, .redirected, .failed, .elsewhere: false
         }
     }
 

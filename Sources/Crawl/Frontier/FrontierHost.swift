@@ -44,6 +44,9 @@ extension FrontierCore {
         /// Whether it counts among the hosts of its domain; nil until something is to be asked of it.
         var isTooMany: Bool?
 
+        /// Another worker asks it, or nobody yet.
+        var isElsewhere = false
+
         init(pace: HostPace, gate: RobotsGate?) {
             self.pace = pace
             self.gate = gate

@@ -6,7 +6,7 @@ extension FrontierCore {
     /// What is known of one URL, as it is kept: millions of them fit into memory.
     struct Record: Sendable {
         enum State: UInt8, Sendable {
-            case skipped, queued, running, waiting, done, redirected, failed
+            case skipped, queued, running, waiting, done, redirected, failed, elsewhere
         }
 
         struct Flags: OptionSet, Sendable {
@@ -24,6 +24,8 @@ extension FrontierCore {
             static let isCORS = Flags(rawValue: 32)
             /// What it needs is asked for in its name.
             static let isDocument = Flags(rawValue: 64)
+            /// It is known only for having led to something of this worker's.
+            static let isNamed = Flags(rawValue: 128)
         }
 
         static let nobody = UInt32.max
@@ -212,6 +214,7 @@ extension FrontierCore {
         case .done: .done
         case .redirected: .redirected
         case .failed: .failed(failures[number] ?? .nowhere)
+        case .elsewhere: .elsewhere
         }
     }
 

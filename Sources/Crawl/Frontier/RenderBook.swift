@@ -52,8 +52,8 @@ package struct RenderBook: Sendable {
         /// Its first pages may be rendered.
         fileprivate var isReleased = false
         fileprivate var bringingCount = 0
-        /// Pages that came, and those that are as an earlier visit has them: what is new of them was found then,
-        /// unless it is new.
+        /// Pages that came, and those that are as an earlier visit has them: what is new of them was found
+        /// then, unless it is new.
         fileprivate var lines = [Line(), Line()]
         /// What its pages need, as far as that may be scripts.
         fileprivate var needs: Set<UInt32> = []
@@ -95,8 +95,8 @@ package struct RenderBook: Sendable {
         }
     }
 
-    /// The first page of each pattern that has a reason of its own is shown while others still come: that takes a browser's
-    /// time out of the end.
+    /// The first page of each pattern that has a reason of its own is shown while others still come: that
+    /// takes a browser's time out of the end.
     private struct Early {
         /// Those that wait for what they need.
         var waiting: [(page: UInt32, needs: [UInt32])] = []
@@ -104,7 +104,7 @@ package struct RenderBook: Sendable {
         /// What they were the first to find, by whom; a scan may find it still.
         var found: [UInt32: UInt32] = [:]
         /// Those that are to be shown once more, when everything has come.
-        var again: [UInt32] = []
+        var again: [(page: UInt32, needs: [UInt32])] = []
     }
 
     /// What rendering pages of a host brought.
@@ -132,12 +132,13 @@ package struct RenderBook: Sendable {
     private var new: Set<UInt32> = []
     /// Something has come since it was last asked which patterns have a reason.
     private(set) var isUnsettled = false
-    /// False where it is known that no pattern has a page that is due: patterns are many, and this is asked on each turn
-    /// of a crawl.
+    /// False where it is known that no pattern has a page that is due: patterns are many, and this is asked
+    /// on each turn of a crawl.
     private var mayBeDue = false
-    private var again: [UInt32] = []
-    /// Pages that are as they were, and are rendered whatever others brought: what they alone need is another, or they sent
-    /// something, whose answer may be.
+    /// Pages that are shown once more when what they waited for is there.
+    private var again: [(page: UInt32, needs: [UInt32])] = []
+    /// Pages that are as they were, and are rendered whatever others brought: what they alone need is
+    /// another, or they sent something, whose answer may be.
     private var owed: [UInt32] = []
     private var wereOwed: Set<UInt32> = []
     private var hasSettled = false
@@ -149,8 +150,8 @@ package struct RenderBook: Sendable {
     /// Patterns that brought something in the last visit, and those that were looked at by earlier ones.
     private let known: Set<String>
     private let lookedAt: Set<String>
-    /// Pages that sent something when they were rendered.
-    private let senders: Set<String>
+    /// Pages that sent something when they were rendered by an earlier visit.
+    private var senders: Set<UInt32> = []
 
     /// The first pages of a pattern.
     static let fewPages = 3
@@ -163,14 +164,12 @@ package struct RenderBook: Sendable {
     private static let mostScripts = 65_536
 
     init(
-        mode: RenderMode = .never, tabs: Int = 1, known: [String] = [], lookedAt: [String] = [],
-        senders: [String] = []
+        mode: RenderMode = .never, tabs: Int = 1, known: [String] = [], lookedAt: [String] = []
     ) {
         self.mode = mode
         self.tabs = max(1, tabs)
         self.known = Set(known)
         self.lookedAt = Set(lookedAt)
-        self.senders = Set(senders)
     }
 
     var isOn: Bool { mode != .never && !isOver }
@@ -191,7 +190,7 @@ package struct RenderBook: Sendable {
         if mode == .always || patterns[place].isReleased || patterns[place].isWorthIt { mayBeDue = true }
         patterns[place].pageCount += 1
         if isRecalled, mode == .auto, patterns[place].wasLookedAt {
-            if senders.contains(url.href) {
+            if senders.contains(number) {
                 owe(number)
             } else if patterns[place].isKnown {
                 patterns[place].recalled.append((number, needs))
@@ -209,6 +208,11 @@ package struct RenderBook: Sendable {
         for need in needs where patterns[place].needs.count < Self.mostNeeds {
             if patterns[place].needs.insert(need).inserted { isNews = true }
         }
+    }
+
+    /// An earlier visit saw the page send something. Told before the page is added.
+    mutating func isSender(_ page: UInt32) {
+        if isOn { senders.insert(page) }
     }
 
     /// What a page needs came.
@@ -271,8 +275,10 @@ package struct RenderBook: Sendable {
         text += "/" + (last.isEmpty ? "" : "*\(ending.count <= 6 ? ending : "")")
         if let query = url.query, !query.isEmpty {
             // What has no name may be anything.
-            let keys = Set(query.split(separator: "&").map { $0.contains("=") ? $0.prefix { $0 != "=" } : "*" })
-                .sorted()
+            let keys = Set(
+                query.split(separator: "&").map { $0.contains("=") ? $0.prefix { $0 != "=" } : "*" }
+            )
+            .sorted()
             text += "?" + keys.prefix(4).joined(separator: "&") + (keys.count > 4 ? "&…" : "")
         }
         return text
@@ -281,11 +287,15 @@ package struct RenderBook: Sendable {
     // MARK: - Which is next
 
     /// The next page to render.
-    mutating func next() -> UInt32? {
+    ///
+    /// - Parameter isThere: whether something that a page waited for came, or never will.
+    mutating func next(_ isThere: (UInt32) -> Bool = { _ in true }) -> UInt32? {
         guard isOn, runningCount < tabs else { return nil }
         let number: UInt32
-        if let late = again.popLast() ?? (hasSettled ? owed.popLast() : nil) {
-            number = late
+        if let place = again.lastIndex(where: { $0.needs.allSatisfy(isThere) }) {
+            number = again.remove(at: place).page
+        } else if hasSettled, let page = owed.popLast() {
+            number = page
         } else if let due = nextDue() {
             number = due
         } else {
@@ -364,7 +374,8 @@ package struct RenderBook: Sendable {
     /// Pages that may be rendered were not.
     var isCut: Bool { isOn && (isUnsettled || !isIdle) }
 
-    /// Everything else has come: a browser is answered at once now, and it is known which patterns have a reason.
+    /// Everything else has come: a browser is answered at once now, and it is known which patterns have a
+    /// reason.
     ///
     /// - Parameter value: what something that a page found counts for.
     mutating func settle(_ value: (UInt32) -> Found = { _ in Found() }) {
@@ -379,7 +390,8 @@ package struct RenderBook: Sendable {
 
     private mutating func nextDue() -> UInt32? {
         while mayBeDue, let (place, line) = due,
-            let page = patterns[place].lines[line].own.popFirst() ?? patterns[place].lines[line].others.popFirst()
+            let page = patterns[place].lines[line].own.popFirst()
+                ?? patterns[place].lines[line].others.popFirst()
         {
             if !wereOwed.contains(page) { return page }
         }
@@ -391,8 +403,8 @@ package struct RenderBook: Sendable {
         if wereOwed.insert(page).inserted { owed.append(page) }
     }
 
-    /// What many need and is another may matter to all of them: of those some are looked at, as of any. What few need matters
-    /// to those.
+    /// What many need and is another may matter to all of them: of those some are looked at, as of any. What
+    /// few need matters to those.
     private mutating func oweChanged(_ place: Int) {
         var counts: [UInt32: Int] = [:]
         for (_, needs) in patterns[place].recalled {
@@ -443,8 +455,8 @@ package struct RenderBook: Sendable {
 
     // MARK: - What came of it
 
-    /// - Parameter waitsForMore: what it asked for had not come when its time was over: it is shown once more.
-    mutating func rendered(_ number: UInt32, _ found: Found, isWhole: Bool, waitsForMore: Bool) {
+    /// - Parameter needs: what it asked for and had not come when it was left: then it is shown once more.
+    mutating func rendered(_ number: UInt32, _ found: Found, isWhole: Bool, waitsFor needs: [UInt32] = []) {
         runningCount -= 1
         mayBeDue = true
         guard let (place, line) = patternOf[number] else { return }
@@ -453,8 +465,8 @@ package struct RenderBook: Sendable {
         hosts[host].runningCount -= 1
         patterns[place].requisites += found.requisites
         patterns[place].pages += found.pages
-        if waitsForMore, wereAgain.insert(number).inserted {
-            if isEarly(number) { early.again.append(number) } else { again.append(number) }
+        if !needs.isEmpty, wereAgain.insert(number).inserted {
+            if isEarly(number) { early.again.append((number, needs)) } else { again.append((number, needs)) }
             return
         }
         patterns[place].renderedCount += 1
@@ -469,6 +481,11 @@ package struct RenderBook: Sendable {
             patterns[place].lines[line].quietCount = 0
             patterns[place].bringingCount += 1
         }
+    }
+
+    /// It is shown once more.
+    func isOwedAnotherLook(_ page: UInt32) -> Bool {
+        isOn && (again.contains { $0.page == page } || early.again.contains { $0.page == page })
     }
 
     mutating func end() {

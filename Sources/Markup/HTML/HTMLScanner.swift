@@ -99,6 +99,9 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         if let pageData, form == .raw, name == vocabulary.element.script {
             sink.imply(pageData.links(of: text.bytes.part(content), in: text.bytes))
         }
+        if format == .javaScript, form == .raw {
+            sink.imply(PageData.streamed(text.bytes.part(content), in: text.bytes))
+        }
         switch form {
         case .raw: format.scan(text.part(content), sink)
         case .text: text.withDecoded(content) { format.scan($0, sink) }

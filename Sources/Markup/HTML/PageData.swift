@@ -5,8 +5,8 @@ enum PageData {
     /// `__NEXT_DATA__`: where the data of the page is, which Next.js asks for when somebody comes there from
     /// another page.
     case next
-    /// `__config`: the worker that searches, the index it needs, and the list of pages by which links are followed without
-    /// loading, of Material for MkDocs.
+    /// `__config`: the worker that searches, the index it needs, and the list of pages by which links are
+    /// followed without loading, of Material for MkDocs.
     case material
 
     /// By the tag, since its id is no attribute that is looked for: hardly any other one matters.
@@ -67,6 +67,47 @@ enum PageData {
         return [
             ImpliedLink("\(root(of: document))#/_next/data/\(text)*.json", .data, .isGuess, from: .path)
         ]
+    }
+
+    /// `self.__next_f.push([1,"…"])`: the files that Next.js's app router names in what it streams into a page,
+    /// and loads when somebody comes to what is made of them.
+    static func streamed(_ script: Bytes, in document: Bytes) -> [ImpliedLink] {
+        guard script.starts(with: "self.__next_f.push(", at: 0) else { return [] }
+        var files: Set<String> = []
+        var index = 0
+        while let start = script.firstIndex(of: "\"static/", from: index), files.count < maximalFiles {
+            let end =
+                script[(start + 1)...].firstIndex { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }
+                ?? script.count
+            index = end
+            let name = script.part((start + 1)..<end)
+            let isPlain = name.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "?") }
+            guard isPlain, name.count <= 512, name.firstIndex(of: "..") == nil else { continue }
+            files.insert(String(decoding: name, as: UTF8.self))
+        }
+        guard !files.isEmpty else { return [] }
+        let folder = prefix(of: document) + "/_next/"
+        return files.sorted().compactMap { file in
+            if file.hasSuffix(".js") { return ImpliedLink(folder + file, .script, .isGuess) }
+            return file.hasSuffix(".css") ? ImpliedLink(folder + file, .style, .isGuess) : nil
+        }
+    }
+
+    private static let maximalFiles = 1024
+
+    /// What stands in front of `/_next/` in the first address of the page that has it, on whichever host.
+    private static func prefix(of document: Bytes) -> String {
+        guard let place = document.firstIndex(of: "/_next/static/") else { return "" }
+        var start = place
+        while start > 0, place - start < 256, document[start - 1] > 0x20,
+            ![UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "="), UInt8(ascii: "(")].contains(
+                document[start - 1])
+        {
+            start -= 1
+        }
+        let prefix = String(decoding: document.part(start..<place), as: UTF8.self)
+        let isAddress = prefix.hasPrefix("https://") || prefix.hasPrefix("http://") || prefix.hasPrefix("/")
+        return isAddress && !prefix.contains("\\") ? prefix : ""
     }
 
     /// What stands in front of `/_next/` in the first address of the page that has it.

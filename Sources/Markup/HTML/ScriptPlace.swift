@@ -38,7 +38,8 @@ enum ScriptPlace {
 }
 
 extension BodyFormat {
-    /// Where what counts for a whole document may stand, before anything else of it; nil where there is no such place.
+    /// Where what counts for a whole document may stand, before anything else of it; nil where there is no
+    /// such place.
     package func headPlace(in document: Span<UInt8>) -> Int? {
         document.withUnsafeBufferPointer { ScriptPlace.mark(in: $0, self)?.place }
     }

@@ -32,7 +32,7 @@ final class TagReader {
     private var places: [Range<Int>?] = []
 
     /// libxml2's own set-up, which must not run on two threads at once.
-    private static let setUp: Void = xmlInitParser()
+    private static let setUp: Void = larder_xml_set_up()
 
     init() {
         Self.setUp

@@ -87,6 +87,30 @@ struct FrameworkFacts {
         vitePressRoot = Self.members(text)?.first { $0.key == "base" }?.value.string ?? vitePressRoot
     }
 
+    /// `self.__SSG_MANIFEST=new Set(["\u002Fa"])`: pages with data of their own. Those with a parameter in
+    /// their name are many.
+    mutating func pages(_ script: Bytes) {
+        guard script.count <= Self.maximalMap, script.starts(with: "self.__ssg_manifest=new set(", at: 0),
+            let start = script.firstIndex(of: UInt8(ascii: "[")),
+            let end = script.lastIndex(of: UInt8(ascii: "]")), start < end
+        else { return }
+        let limits = JSONLimits(depth: 2, byteCount: Self.maximalMap, valueCount: Self.maximalPages)
+        let pages: [JSONValue]?
+        do throws(JSONError) {
+            pages = try JSONValue.parse(Span(_unsafeElements: script.part(start..<end + 1)), limits: limits)
+                .array
+        } catch {
+            // It is no list of theirs, or one with something else behind it.
+            return
+        }
+        for page in pages ?? [] {
+            guard let path = page.string, path.hasPrefix("/"), !path.hasPrefix("//"), !path.contains("["),
+                !path.contains(".."), path.utf8.count <= LoaderNote.maximalLength
+            else { continue }
+            links.append(ImpliedLink(path, .data, .isGuess, from: .page))
+        }
+    }
+
     private static func members(_ text: [UInt8]) -> [JSONValue.Member]? {
         let limits = JSONLimits(depth: 64, byteCount: maximalMap, valueCount: 2 * maximalPages)
         do throws(JSONError) {

@@ -52,7 +52,12 @@ extension ScriptScanner {
         let address = address(literal)
         let kind = kind(ofFile: literal, else: meaning == .own ? .script : .data)
         switch meaning {
-        case .own: if address != .bare { add(literal, kind) }
+        case .own:
+            if address != .bare {
+                add(literal, kind)
+            } else {
+                modules.add(specifier: value(of: literal), isSystem: true)
+            }
         case .precached: add(literal, kind)
         case .build:
             let module = kind == .script ? .module : kind

@@ -71,6 +71,12 @@ extension ScriptScanner {
             guard lexer.name(before: 0, is: "require") || lexer.name(before: 0, is: "requirejs"), isGlobal(0)
             else { return }
             required()
+        case UInt8(ascii: "S"):
+            guard lexer.name(before: 0, is: "System") || lexer.name(before: 0, is: "SystemJS"), isGlobal(0),
+                let inside = configuration(behind: lexer.trivia(from: lexer.index)),
+                byte(at: inside) == UInt8(ascii: "{")
+            else { return }
+            systemConfigured(from: inside)
         case UInt8(ascii: "d"):
             if lexer.name(before: 0, is: "define"), isGlobal(0) { defined() }
         case UInt8(ascii: "i"):
@@ -103,11 +109,7 @@ extension ScriptScanner {
                 configured(from: inside)
             }
         case UInt8(ascii: "."):
-            let name = lexer.trivia(from: next + 1)
-            guard lexer.name(at: name, is: "config") else { return }
-            let call = lexer.trivia(from: name + 6)
-            guard byte(at: call) == UInt8(ascii: "(") else { return }
-            let inside = lexer.trivia(from: call + 1)
+            guard let inside = configuration(behind: next) else { return }
             if byte(at: inside) == UInt8(ascii: "{") {
                 configured(from: inside)
             } else {
@@ -118,6 +120,15 @@ extension ScriptScanner {
             if byte(at: inside) == UInt8(ascii: "{") { configured(from: inside) }
         default: break
         }
+    }
+
+    /// What stands in the parentheses of `.config(`; nil where that does not stand there.
+    private func configuration(behind next: Int) -> Int? {
+        guard byte(at: next) == UInt8(ascii: ".") else { return nil }
+        let name = lexer.trivia(from: next + 1)
+        guard lexer.name(at: name, is: "config") else { return nil }
+        let call = lexer.trivia(from: name + 6)
+        return byte(at: call) == UInt8(ascii: "(") ? lexer.trivia(from: call + 1) : nil
     }
 
     /// `define([…], …)`, `define("name", […], …)`, `define(function (require) {…})`
@@ -216,6 +227,51 @@ extension ScriptScanner {
             default: break
             }
         }
+    }
+
+    /// The configuration of SystemJS up to 0.21. What is below a prefix stands where that leads; packages are
+    /// where they are mapped to.
+    private mutating func systemConfigured(from start: Int) {
+        guard let members = ahead(from: start).members else { return }
+        func all(_ key: String) -> [(key: String, value: ScriptValue)] {
+            members.filter { $0.key == key }.flatMap { $0.value.members ?? [] }.map { ($0.key, $0.value) }
+        }
+        var prefixes: [(name: String, folder: String)] = []
+        for (key, value) in all("paths") {
+            guard let folder = value.text else { continue }
+            if key.hasSuffix(":") || key.hasSuffix("/") {
+                prefixes.append((key, folder))
+            } else if key.hasSuffix("/*"), let star = folder.firstIndex(of: "*") {
+                set(.path, String(key.dropLast(2)), .text(String(folder[..<star].dropLast())))
+            } else if !key.contains("*") {
+                set(.path, key, value)
+            }
+        }
+        func placed(_ name: String) -> String {
+            guard let prefix = prefixes.first(where: { name.hasPrefix($0.name) }) else { return name }
+            return prefix.folder + name.dropFirst(prefix.name.count)
+        }
+        let (packages, map) = (all("packages"), all("map"))
+        let names = Set(packages.map(\.key))
+        for (key, value) in map {
+            // Some depend on where they are asked for.
+            guard let path = value.text else { continue }
+            set(names.contains(key) ? .package : .path, key, .text(placed(path)))
+        }
+        for (key, value) in packages {
+            if !map.contains(where: { $0.key == key }) { set(.package, key, .text(placed(key))) }
+            guard let main = value["main"]?.text else { continue }
+            let file = main.hasPrefix("./") ? String(main.dropFirst(2)) : main
+            set(.packageMain, key, .text(file.hasSuffix(".js") ? String(file.dropLast(3)) : file))
+        }
+        for member in members where member.key == "baseURL" { set(.base, "", member.value) }
+        for (bundle, names) in all("bundles") {
+            for name in names.list ?? [] {
+                let file = bundle.hasSuffix(".js") ? String(bundle.dropLast(3)) : bundle
+                if let name = name.text { modules.add(LoaderNote(.bundle, file, name: name)) }
+            }
+        }
+        modules.add(LoaderNote(.loader, ""))
     }
 
     private mutating func set(_ kind: LoaderNote.Kind, _ name: String, _ value: ScriptValue) {

@@ -47,6 +47,7 @@ struct ScriptScanner {
         guard let base = text.bytes.baseAddress else { return }
         var scanner = ScriptScanner(text, sink, base: base)
         scanner.scan()
+        if !scanner.isInline { scanner.framework.pages(text.bytes) }
         sink.imply(scanner.implied)
         sink.imply(scanner.loader.links())
         sink.imply(scanner.framework.links(isInline: scanner.isInline))
@@ -74,11 +75,16 @@ struct ScriptScanner {
     @inline(__always)
     private mutating func name(_ range: Range<Int>) {
         switch range.count {
-        case 1, 8: loaderProperty(range)
+        case 1: loaderProperty(range)
+        case 8:
+            loaderProperty(range)
+            if lexer.bytes[range.lowerBound] == UInt8(ascii: "S") { moduleCall(range) }
         case 5: if lexer.bytes[range.lowerBound] == UInt8(ascii: "f") { fetched() }
         case 6:
             let first = lexer.bytes[range.lowerBound]
-            if first == UInt8(ascii: "d") || first == UInt8(ascii: "a") || first == UInt8(ascii: "i") {
+            if first == UInt8(ascii: "d") || first == UInt8(ascii: "a") || first == UInt8(ascii: "i")
+                || first == UInt8(ascii: "S")
+            {
                 moduleCall(range)
             }
         case 7:
@@ -193,7 +199,8 @@ extension ScriptScanner {
         switch lexer.mark(before: 2) {
         case UInt8(ascii: "i"):
             if lexer.name(before: 2, is: "import"),
-                !lexer.isProperty(2) || lexer.name(before: 4, is: "System") || modules.isSystem
+                !lexer.isProperty(2) || modules.isSystem || lexer.name(before: 4, is: "System")
+                    || lexer.name(before: 4, is: "SystemJS")
             {
                 guard address(literal) != .bare else {
                     return modules.add(specifier: value(of: literal), isSystem: lexer.isProperty(2))

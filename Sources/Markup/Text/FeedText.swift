@@ -1,3 +1,5 @@
+internal import Web
+
 /// The text of RSS and Atom: the feed's title, and each entry with what it says.
 struct FeedText {
     private var document = DocumentText()
@@ -44,7 +46,9 @@ struct FeedText {
                 body.append(line)
                 body.breakLine()
             }
-        } else if ["description", "summary", "content", "encoded", "subtitle"].contains(where: { name.equals($0) }) {
+        } else if ["description", "summary", "content", "encoded", "subtitle"].contains(where: {
+            name.equals($0)
+        }) {
             let text = Self.text(of: words).body
             body.breakLine()
             text.withUnsafeBufferPointer { body.append($0, keepsLines: true) }

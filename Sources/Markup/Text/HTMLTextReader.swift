@@ -1,8 +1,9 @@
 internal import CXML2
 internal import Glibc
+internal import Web
 
-/// Reads the text of an HTML document by libxml2's parser: what its blocks say, under which heading, and where a
-/// link leads to that. Scripts, styles and what is hidden say nothing.
+/// Reads the text of an HTML document by libxml2's parser: what its blocks say, under which heading, and
+/// where a link leads to that. Scripts, styles and what is hidden say nothing.
 final class HTMLTextReader {
     /// An element that has begun and not ended.
     private struct Open {
@@ -32,7 +33,7 @@ final class HTMLTextReader {
     /// So many elements around a heading may have the anchor that leads there.
     private static let nearest = 3
 
-    private static let setUp: Void = xmlInitParser()
+    private static let setUp: Void = larder_xml_set_up()
 
     private init() {
         Self.setUp
@@ -56,7 +57,8 @@ final class HTMLTextReader {
                 HTML_PARSE_RECOVER.rawValue | HTML_PARSE_NONET.rawValue | HTML_PARSE_NOERROR.rawValue
                 | HTML_PARSE_NOWARNING.rawValue | HTML_PARSE_IGNORE_ENC.rawValue
             _ = htmlCtxtUseOptions(parser, Int32(options))
-            guard xmlSwitchEncoding(parser, XML_CHAR_ENCODING_UTF8) == 0, let handler = parser.pointee.sax else {
+            guard xmlSwitchEncoding(parser, XML_CHAR_ENCODING_UTF8) == 0, let handler = parser.pointee.sax
+            else {
                 return
             }
             handler.pointee = Self.makeHandler()
@@ -138,7 +140,8 @@ final class HTMLTextReader {
 
     private func anchor(_ element: HTMLTextElement, _ attributes: HTMLTextAttributes) -> String? {
         guard asides == 0 else { return nil }
-        guard let anchor = attributes.text("id") ?? (element == .a ? attributes.text("name") : nil), !anchor.isEmpty,
+        guard let anchor = attributes.text("id") ?? (element == .a ? attributes.text("name") : nil),
+            !anchor.isEmpty,
             anchor.utf8.count <= DocumentText.longestAnchor
         else { return nil }
         if let heading, heading.anchor.isEmpty {
@@ -197,7 +200,8 @@ final class HTMLTextReader {
 
     private func readMeta(_ attributes: HTMLTextAttributes) {
         guard document.description.isEmpty, let name = attributes.text("name") ?? attributes.text("property"),
-            ["description", "og:description"].contains(name.lowercased()), let words = attributes.text("content")
+            ["description", "og:description"].contains(name.lowercased()),
+            let words = attributes.text("content")
         else { return }
         var lines = BlockLines(atMost: 4 * DocumentText.longestTitle)
         lines.append(words)
@@ -279,9 +283,13 @@ enum HTMLTextElement: UInt8 {
             address blockquote body caption center dd details dialog dir div dl fieldset figcaption figure form hgroup hr
             legend li menu ol optgroup p search section summary table tbody tfoot thead tr ul
             """.replacing("\n", with: " "))
-        add(.unseen, "script style template noscript iframe object canvas audio video svg select datalist textarea")
+        add(
+            .unseen,
+            "script style template noscript iframe object canvas audio video svg select datalist textarea")
         add(.heading, "h1 h2 h3 h4 h5 h6")
-        for element in [.html, .meta, .title, .nav, .aside, .header, .footer, .main, .article] as [HTMLTextElement] {
+        for element in [.html, .meta, .title, .nav, .aside, .header, .footer, .main, .article]
+            as [HTMLTextElement]
+        {
             add(element, "\(element)")
         }
         for element in [.a, .br, .dt, .img, .pre] as [HTMLTextElement] { add(element, "\(element)") }
@@ -330,7 +338,8 @@ struct HTMLTextAttributes {
             case 5 where own.equals("style"):
                 if let value {
                     let style = String(cString: value).lowercased().replacing(" ", with: "")
-                    isHidden = isHidden || style.contains("display:none") || style.contains("visibility:hidden")
+                    isHidden =
+                        isHidden || style.contains("display:none") || style.contains("visibility:hidden")
                 }
             case 6 where own.equals("hidden"): isHidden = true
             case 11 where own.equals("aria-hidden"):
@@ -352,7 +361,9 @@ struct HTMLTextAttributes {
     /// Signs that lead to a heading and say nothing.
     private static let unsaid: [StaticString] = ["headerlink", "anchor", "anchorjs-link", "src", "srclink"]
 
-    private static func isIn(_ token: Bytes, _ names: [StaticString]) -> Bool { names.contains { token.equals($0) } }
+    private static func isIn(_ token: Bytes, _ names: [StaticString]) -> Bool {
+        names.contains { token.equals($0) }
+    }
 
     private static func tokens(_ value: UnsafePointer<UInt8>?) -> [Bytes] {
         guard let value else { return [] }

@@ -1,3 +1,5 @@
+internal import Web
+
 /// Text without markup, or with as little as Markdown has.
 enum PlainText {
     static func read(_ text: [UInt8]) -> DocumentText {

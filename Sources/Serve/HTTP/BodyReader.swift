@@ -3,7 +3,7 @@
 ///
 /// Chunks are read by RFC 9112 §7.1, strictly: what ends a line is CRLF and nothing else, since servers have
 /// been talked into reading one request as two by ends that others did not see.
-package struct BodyReader {
+package struct BodyReader: Sendable {
     package enum Progress: Equatable {
         /// Everything is taken, and more is needed.
         case incomplete
@@ -12,7 +12,7 @@ package struct BodyReader {
         case refused(Int)
     }
 
-    private enum Step {
+    private enum Step: Sendable {
         /// So many bytes of a body, or of a chunk when there are more to come.
         case data(Int)
         case sizeStart, size, extensionStart, `extension`, sizeEnd
@@ -26,7 +26,7 @@ package struct BodyReader {
     private var chunkByteCount = 0
     private var digitCount = 0
     private var aroundByteCount = 0
-    private let bodyLimit: Int
+    private var bodyLimit: Int
     private let aroundLimit: Int
 
     package init(_ body: RequestHead.Body, limits: ServerLimits = .standard) {
@@ -60,6 +60,16 @@ package struct BodyReader {
                 if let status { return .refused(status) }
             }
         }
+    }
+
+    /// Takes the chunk for which it refused the body as too long after all.
+    ///
+    /// - Returns: what it has read of that chunk's size.
+    package mutating func takeLonger(upTo limit: Int) -> [UInt8] {
+        bodyLimit = limit
+        step = .size
+        let digits = String(chunkByteCount, radix: 16)
+        return Array((String(repeating: "0", count: max(0, digitCount - digits.count)) + digits).utf8)
     }
 
     /// One byte around the data. The status that refuses it; nil when it is fine.

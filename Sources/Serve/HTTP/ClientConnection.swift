@@ -85,6 +85,30 @@ final class ClientConnection {
         session = try tunnel.security.session(on: descriptor, for: tunnel.host)
     }
 
+    /// The client speaks TLS from the start, to the address that it has reached.
+    func secure(_ security: TLSServer) throws(TLSError) {
+        session = try security.session(on: descriptor, for: Self.ownHost(descriptor))
+    }
+
+    /// The near end of a socket, as URLs have it.
+    private static func ownHost(_ socket: Int32) -> String {
+        var storage = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        var name = [CChar](repeating: 0, count: 64)
+        let isKnown = withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                getsockname(socket, address, &size) == 0
+                    && getnameinfo(
+                        address, size, &name, socklen_t(name.count), nil, 0, NI_NUMERICHOST) == 0
+            }
+        }
+        guard isKnown else { return "localhost" }
+        let text = String(
+            decoding: name.prefix { $0 != 0 && $0 != CChar(0x25) }.map { UInt8(bitPattern: $0) },
+            as: UTF8.self)
+        return text.utf8.contains(UInt8(ascii: ":")) ? "[\(text)]" : text
+    }
+
     func waitForRoom() { isBlocked = true }
 
     /// Lets go of its socket, which somebody else closes.
@@ -270,7 +294,9 @@ struct SendQueue {
             }
             let count =
                 if let session {
-                    first.bytes.withUnsafeBytes { session.write(UnsafeRawBufferPointer(rebasing: $0[first.range])) }
+                    first.bytes.withUnsafeBytes {
+                        session.write(UnsafeRawBufferPointer(rebasing: $0[first.range]))
+                    }
                 } else {
                     first.file.map { sendFile($0, first.range, to: socket) } ?? sendBytes(to: socket)
                 }

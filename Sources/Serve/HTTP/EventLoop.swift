@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 internal import System
+internal import TLS
 
 /// One thread's share of the server: its own listeners, its own clients, its own responder.
 final class EventLoop {
@@ -13,6 +14,7 @@ final class EventLoop {
     private let loads: (any OwnLoads)?
     private var hasLoads = false
     private let limits: ServerLimits
+    private let security: TLSServer?
     private var clients = ClientTable()
     private var generation: UInt32 = 0
     private var now = SystemClock.milliseconds()
@@ -22,8 +24,10 @@ final class EventLoop {
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
 
     init(
-        _ listeners: [ListeningSocket], stop: StopSignal, limits: ServerLimits, responder: any Responder
+        _ listeners: [ListeningSocket], stop: StopSignal, limits: ServerLimits, security: TLSServer? = nil,
+        responder: any Responder
     ) throws(ServerError) {
+        self.security = security
         let mailbox = try ReplyMailbox()
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard epoll >= 0 else { throw ServerError("create an event queue", errno) }
@@ -123,6 +127,7 @@ final class EventLoop {
             setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
             generation &+= 1
             let client = ClientConnection(descriptor, generation: generation, now: now)
+            if let security, (try? client.secure(security)) == nil { continue }
             clients.insert(client)
             client.interest = EPOLLIN.rawValue
             guard larder_epoll_add(epoll, descriptor, client.interest, client.token) == 0 else {
@@ -130,6 +135,11 @@ final class EventLoop {
                 continue
             }
             if clients.count > limits.connectionsPerThread {
+                // Nothing can be said before hands are shaken.
+                guard security == nil else {
+                    drop(client)
+                    continue
+                }
                 handler.refuse(client, 503)
                 settle(client)
             }
@@ -143,7 +153,9 @@ final class EventLoop {
             return
         }
         if flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 { return drop(client) }
-        if flags & EPOLLRDHUP.rawValue != 0, client.interest & EPOLLRDHUP.rawValue != 0 { return drop(client) }
+        if flags & EPOLLRDHUP.rawValue != 0, client.interest & EPOLLRDHUP.rawValue != 0 {
+            return drop(client)
+        }
         if flags & EPOLLOUT.rawValue != 0 {
             guard client.flush(now: now, limits) else { return drop(client) }
             // What came in while the client did not take its answers.
@@ -169,15 +181,18 @@ final class EventLoop {
             client.patience.wait(for: client.waiting, now: now)
         }
         // Who does not take answers is not read from either.
-        let wanted = client.isBlocked ? EPOLLOUT.rawValue : client.awaited == nil ? EPOLLIN.rawValue : awaiting
+        let wanted =
+            client.isBlocked ? EPOLLOUT.rawValue : client.awaited == nil ? EPOLLIN.rawValue : awaiting(client)
         guard client.interest != wanted else { return }
         client.interest = wanted
         if larder_epoll_change(epoll, client.descriptor, wanted, client.token) != 0 { drop(client) }
     }
 
-    /// What to look for meanwhile. A proxy's client that has ended its side has gone, as a rule, and servers need not go
-    /// on for it.
-    private var awaiting: UInt32 { handler.isProxy ? EPOLLRDHUP.rawValue : 0 }
+    /// What to look for meanwhile. A proxy's client that has ended its side has gone, as a rule, and servers
+    /// need not go on for it.
+    private func awaiting(_ client: ClientConnection) -> UInt32 {
+        handler.isProxy || client.stream != nil ? EPOLLRDHUP.rawValue : 0
+    }
 
     private func handOver(_ client: ClientConnection, _ takeover: Takeover) {
         clients.remove(client)
@@ -196,7 +211,8 @@ final class EventLoop {
                 switch delivery {
                 case .reply(let reply): handler.deliver(reply, to: client)
                 case .interim(let head): handler.deliver(interim: head, to: client)
-                case .start(let stream, let head, let closes): handler.start(stream, head, closes: closes, to: client)
+                case .start(let stream, let head, let closes):
+                    handler.start(stream, head, closes: closes, to: client)
                 case .part(let bytes, let byteCount): handler.deliver(part: bytes, byteCount, to: client)
                 case .end(let bytes, let isWhole): handler.end(bytes, isWhole: isWhole, to: client)
                 }

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 internal import System
+internal import TLS
 
 /// A server whose threads each have listeners, clients and a responder of their own.
 final class HTTPServer: Sendable {
@@ -9,8 +10,11 @@ final class HTTPServer: Sendable {
     private let threads: [NamedThread]
 
     /// Listens from here on. Port 0 lets the kernel choose; `responder` is told which it is.
+    ///
+    /// - Parameter security: has clients speak TLS; nil for none.
     init(
         port: UInt16, threadCount: Int, address: ListenAddress = .loopback, limits: ServerLimits = .standard,
+        security: TLSServer? = nil,
         responder: (UInt16) throws(ServerError) -> any Responder
     ) throws(ServerError) {
         let listeners = try Self.listeners(on: address, port: port, threadCount: max(1, threadCount))
@@ -20,7 +24,10 @@ final class HTTPServer: Sendable {
         var loops: [Lent] = []
         for group in listeners {
             loops.append(
-                Lent(loop: try EventLoop(group, stop: stop, limits: limits, responder: try responder(chosen)))
+                Lent(
+                    loop: try EventLoop(
+                        group, stop: stop, limits: limits, security: security,
+                        responder: try responder(chosen)))
             )
         }
         var threads: [NamedThread] = []
@@ -119,6 +126,7 @@ package struct ServerLimits: Sendable {
     package static let proxy: ServerLimits = {
         var limits = ServerLimits()
         limits.bodyByteCount = 64 * 1024 * 1024
+        limits.passedByteCount = 1 << 50
         return limits
     }()
 
@@ -128,6 +136,9 @@ package struct ServerLimits: Sendable {
     package var fieldCount = 200
     package var targetByteCount = 32 * 1024
     package var bodyByteCount = 1024 * 1024
+    /// Longer bodies, up to so many bytes, go to their server while they come, where the responder leads
+    /// them there.
+    package var passedByteCount = 0
     /// Of what stands around a chunked body: extensions of its chunks, and fields behind it.
     package var trailerByteCount = 16 * 1024
 

@@ -9,11 +9,15 @@ struct Request {
     let body: UnsafeBufferPointer<UInt8>
     /// What the client had itself connected to before; nil for what it asks the server itself.
     let tunnel: Tunnel?
+    /// By which it came; -1 where there is none.
+    let socket: Int32
 
     init(
         head: RequestHead, bytes: UnsafeBufferPointer<UInt8>,
-        body: UnsafeBufferPointer<UInt8> = UnsafeBufferPointer(start: nil, count: 0), tunnel: Tunnel? = nil
+        body: UnsafeBufferPointer<UInt8> = UnsafeBufferPointer(start: nil, count: 0), tunnel: Tunnel? = nil,
+        socket: Int32 = -1
     ) {
+        self.socket = socket
         self.head = head
         self.bytes = bytes
         self.body = body
@@ -107,8 +111,8 @@ package struct RequestHead: Equatable {
     var asksUpgrade = false
     /// There is something among the fields about where the message has been, or how far it is to go.
     var saysWay = false
-    /// There is something among the fields by which one may get another answer than the next: what a cache is told to
-    /// do, a login, a page that asks.
+    /// There is something among the fields by which one may get another answer than the next: what a cache is
+    /// told to do, a login, a page that asks.
     var isParticular = false
     /// Its target is a whole URL, and the scheme of that.
     package var scheme: Scheme?
@@ -261,7 +265,8 @@ struct HeadReader {
             }
         case 12 where matches(name, "max-forwards"): head.saysWay = true
         case 13
-        where matches(name, "cache-control") || matches(name, "larder-policy") || matches(name, "authorization"):
+        where matches(name, "cache-control") || matches(name, "larder-policy")
+            || matches(name, "authorization"):
             head.isParticular = true
         case 14 where matches(name, "content-length"): return length(value, into: &head)
         case 14 where matches(name, "sec-fetch-site"): (head.fetchSite, head.isParticular) = (value, true)
@@ -280,7 +285,7 @@ struct HeadReader {
             guard (0x30...0x39).contains(bytes[index]) else { return 400 }
             count = count * 10 + Int(bytes[index] - 0x30)
         }
-        guard count <= limits.bodyByteCount else { return 413 }
+        guard count <= max(limits.bodyByteCount, limits.passedByteCount) else { return 413 }
         if codingCount == 0 { head.body = count == 0 ? .none : .length(count) }
         return nil
     }

@@ -39,7 +39,9 @@ final class RequestHandler {
         guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
         client.patience.progressed(by: count, now: now)
         let bytes = UnsafeBufferPointer(rebasing: buffer[..<count])
-        guard let session = client.session else { return take(more: bytes, of: client) && mayBeginTunnel(client) }
+        guard let session = client.session else {
+            return take(more: bytes, of: client) && mayBeginTunnel(client)
+        }
         session.take(bytes)
         return readOn(client, session)
     }
@@ -51,7 +53,8 @@ final class RequestHandler {
         return readOn(client, session)
     }
 
-    /// Answers what is complete with these bytes, and keeps the rest. False when the connection is of no more use.
+    /// Answers what is complete with these bytes, and keeps the rest. False when the connection is of no more
+    /// use.
     private func take(more bytes: UnsafeBufferPointer<UInt8>, of client: ClientConnection) -> Bool {
         guard client.received.isEmpty else {
             client.received.append(contentsOf: bytes)
@@ -128,7 +131,8 @@ final class RequestHandler {
                     if head.isConnect {
                         connect(Request(head: head, bytes: rest), client)
                     } else if head.body == .none {
-                        let request = Request(head: head, bytes: rest, tunnel: client.tunnel)
+                        let request = Request(
+                            head: head, bytes: rest, tunnel: client.tunnel, socket: client.descriptor)
                         respond(to: request, client, isLast: used == bytes.count)
                     } else {
                         begin(head, rest, client, isLast: used == bytes.count)
@@ -153,9 +157,14 @@ final class RequestHandler {
     private func begin(
         _ head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ client: ClientConnection, isLast: Bool
     ) {
-        client.upload = ClientConnection.Upload(
-            head: head, bytes: Array(bytes[..<head.end]), reader: BodyReader(head.body, limits: limits))
+        let reader = BodyReader(head.body, limits: limits)
         client.patience.restart(now: now)
+        guard head.bodyCount <= limits.bodyByteCount else {
+            let request = Request(head: head, bytes: bytes, tunnel: client.tunnel)
+            return pass(LongUpload(reader: reader), of: request, client, isLast: isLast)
+        }
+        client.upload = ClientConnection.Upload(
+            head: head, bytes: Array(bytes[..<head.end]), reader: reader)
         // RFC 9110 §10.1.1: whoever sends the body already need not be told to.
         if head.expectsContinue, isLast { client.append("HTTP/1.1 100 Continue\r\n\r\n") }
     }
@@ -167,16 +176,44 @@ final class RequestHandler {
         guard var upload = client.upload.take() else { return }
         switch upload.reader.read(bytes, from: &used, into: &upload.body) {
         case .incomplete: client.upload = upload
+        case .refused(413) where limits.passedByteCount > 0:
+            var beginning: [UInt8] = []
+            if !upload.body.isEmpty {
+                beginning += "\(String(upload.body.count, radix: 16))\r\n".utf8
+                beginning += upload.body
+                beginning += "\r\n".utf8
+            }
+            beginning += upload.reader.takeLonger(upTo: limits.passedByteCount)
+            upload.bytes.withUnsafeBufferPointer { head in
+                pass(
+                    LongUpload(reader: upload.reader, beginning: beginning),
+                    of: Request(head: upload.head, bytes: head, tunnel: client.tunnel), client, isLast: false)
+            }
         case .refused(let status): refuse(client, status)
         case .complete:
             upload.bytes.withUnsafeBufferPointer { head in
                 upload.body.withUnsafeBufferPointer { body in
                     let request = Request(
-                        head: upload.head, bytes: head, body: body, tunnel: client.tunnel)
+                        head: upload.head, bytes: head, body: body, tunnel: client.tunnel,
+                        socket: client.descriptor)
                     respond(to: request, client, isLast: used == bytes.count)
                 }
             }
         }
+    }
+
+    /// What is too long goes to its server while it comes, and its client to whoever leads it there.
+    private func pass(_ upload: LongUpload, of request: Request, _ client: ClientConnection, isLast: Bool) {
+        guard let reply = responder.pass(upload, of: request) else { return refuse(client, 413) }
+        guard let takeover = reply.takeover else {
+            client.isClosing = true
+            client.received = []
+            let own = reply.ownFields + ownFields(reply.answer, isClosing: true)
+            if !client.append(Outgoing(reply.answer, ownFields: own, withBody: true)) { refuse(client, 500) }
+            return
+        }
+        if request.head.expectsContinue, isLast { client.append("HTTP/1.1 100 Continue\r\n\r\n") }
+        client.takeover = takeover
     }
 
     private func respond(to request: Request, _ client: ClientConnection, isLast: Bool) {
@@ -263,8 +300,8 @@ extension RequestHandler {
         }
     }
 
-    /// Where a client has begun to speak TLS in its tunnel, hands are shaken. False when the connection is of no more
-    /// use.
+    /// Where a client has begun to speak TLS in its tunnel, hands are shaken. False when the connection is of
+    /// no more use.
     private func mayBeginTunnel(_ client: ClientConnection) -> Bool {
         guard let tunnel = client.tunnel, tunnel.isUndecided, let first = client.received.first,
             first == TLSSession.firstByte
@@ -277,8 +314,8 @@ extension RequestHandler {
         return readOn(client, session)
     }
 
-    /// Takes what a TLS client said, as far as it has come and can be answered. False when the connection is of no more
-    /// use.
+    /// Takes what a TLS client said, as far as it has come and can be answered. False when the connection is
+    /// of no more use.
     private func readOn(_ client: ClientConnection, _ session: TLSSession) -> Bool {
         if !session.hasShakenHands {
             // What tells the client that it is connected comes first.

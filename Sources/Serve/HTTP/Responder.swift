@@ -23,13 +23,20 @@ protocol Responder: AnyObject {
 
     /// What becomes of a connection that a client wants to a host, which only proxies are asked for.
     func connect(_ request: Request) -> Connecting
+
+    /// The reply to a request whose body is too long to be taken into memory: one that takes its client over,
+    /// or that refuses it. Nil where no such thing is led anywhere.
+    func pass(_ upload: LongUpload, of request: Request) -> Reply?
 }
 
 extension Responder {
     func preflight(_ request: Request) -> Reply? { nil }
     var isProxy: Bool { false }
     var loads: (any OwnLoads)? { nil }
-    func connect(_ request: Request) -> Connecting { .refused(Reply(answer: .text(501, "This is no proxy.\n"))) }
+    func connect(_ request: Request) -> Connecting {
+        .refused(Reply(answer: .text(501, "This is no proxy.\n")))
+    }
+    func pass(_ upload: LongUpload, of request: Request) -> Reply? { nil }
 }
 
 /// What becomes of a client's CONNECT (RFC 9110 §9.3.6).
@@ -41,10 +48,19 @@ enum Connecting {
     case passed(Takeover)
 }
 
+/// A body that is longer than what is taken into memory, as far as it has come.
+struct LongUpload: Sendable {
+    /// Finds its end, behind the beginning.
+    let reader: BodyReader
+    /// With its chunks.
+    var beginning: [UInt8] = []
+}
+
 /// Leads what a client says from here on to where it belongs, on a thread of its own.
 typealias Takeover = @Sendable (HandedOver) -> Void
 
-/// A client that another thread answers from here on. Its socket, which does not wait, is that one's to close.
+/// A client that another thread answers from here on. Its socket, which does not wait, is that one's to
+/// close.
 struct HandedOver: @unchecked Sendable {
     // The event loop lets go of all of it when it hands it over.
     let descriptor: Int32
@@ -130,7 +146,8 @@ final class ReplySlot: Sendable {
     private let isGiven = Atomic(false)
 
     fileprivate init(
-        _ mailbox: ReplyMailbox, token: UInt64, _ departure: Departure, _ observer: (@Sendable (Reply) -> Void)?
+        _ mailbox: ReplyMailbox, token: UInt64, _ departure: Departure,
+        _ observer: (@Sendable (Reply) -> Void)?
     ) {
         self.mailbox = mailbox
         self.token = token

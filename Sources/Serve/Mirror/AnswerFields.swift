@@ -76,13 +76,16 @@ struct AnswerFields {
         return fields
     }
 
-    private static let unsaid: FieldNames = ["content-length", "content-range", "set-cookie", "larder-steady"]
+    private static let unsaid: FieldNames = [
+        "content-length", "content-range", "set-cookie", "larder-steady",
+    ]
 
     /// What every copy says, beside what was stored.
     func ownFields(_ source: AnswerSource, _ url: WebURL, _ sharing: Sharing) -> [(String, String)] {
         if layout.isTransparent { return [] }
         // The browser asks each time, so that a newer visit shows at once; the answer is a 304 from memory.
-        return (isProxy ? [] : [("Cache-Control", "no-cache")]) + [("Larder", source.text)] + layout.fields(of: url)
+        return (isProxy ? [] : [("Cache-Control", "no-cache")]) + [("Larder", source.text)]
+            + layout.fields(of: url)
             + (sharing.varies(in: layout) ? [("Vary", "Origin")] : []) + added
     }
 
@@ -251,11 +254,13 @@ extension StoredBody {
         let place = layout.root.map { "\n\(layout.authority ?? "") \($0.origins[0]) \(layout.folder)" } ?? ""
         // FNV-1a tells the few types and manners that one body may have apart.
         let steady = steadySince.map { "\n\($0)" } ?? ""
-        let reading = "\(form)\n\(type ?? "")\n\(shim.map(String.init) ?? "")\(place)\(steady)".utf8.reduce(
-            0x811c_9dc5 as UInt32
-        ) {
-            ($0 ^ UInt32($1)) &* 0x0100_0193
-        }
+        let bar = layout.bar == .here ? "\nbar" : ""
+        let reading = "\(form)\n\(type ?? "")\n\(shim.map(String.init) ?? "")\(place)\(steady)\(bar)".utf8
+            .reduce(
+                0x811c_9dc5 as UInt32
+            ) {
+                ($0 ^ UInt32($1)) &* 0x0100_0193
+            }
         return
             "\"\(String(decoding: digest, as: UTF8.self))-\(reading)-\(layout.port)-\(Self.showingVersion)\""
     }

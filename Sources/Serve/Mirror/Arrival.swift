@@ -2,8 +2,8 @@ internal import Store
 internal import Synchronization
 internal import Web
 
-/// What a proxy's client gets as soon as it has come: nothing of it depends on what is held, nor on a digest. It is kept
-/// behind its client's back, and who asks for it meanwhile finds it in `copy`.
+/// What a proxy's client gets as soon as it has come: nothing of it depends on what is held, nor on a digest.
+/// It is kept behind its client's back, and who asks for it meanwhile finds it in `copy`.
 struct Arrival: Sendable {
     let reply: LoadedReply
     let response: LoadedResponse
@@ -67,8 +67,8 @@ final class Arrivals: Sendable {
 
     func remove(_ copy: ShelvedCopy) { shelf.remove(copy) }
 
-    /// What the store is to do about it, and whether that is the first since somebody took all; nil when nothing is
-    /// done any more.
+    /// What the store is to do about it, and whether that is the first since somebody took all; nil when
+    /// nothing is done any more.
     func put(_ work: @escaping Work) -> Bool? {
         state.withLock { state in
             guard !state.isClosed else { return nil }

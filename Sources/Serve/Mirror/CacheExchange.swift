@@ -29,7 +29,8 @@ struct CacheExchange {
     /// Nil where what is held is all that there is.
     init?(_ exchange: Exchange, by loading: Loading) throws(StoreError) {
         guard case .copy(let addresses) = try exchange.place(), !addresses.isEmpty,
-            let url = try exchange.layout.isTransparent ? exchange.proxied : WebURL(exchange.likeliest(addresses))
+            let url = try exchange.layout.isTransparent
+                ? exchange.proxied : WebURL(exchange.likeliest(addresses))
         else { return nil }
         let policy = try exchange.policy(at: url, loading)
         guard policy != .offline else { return nil }
@@ -105,7 +106,7 @@ struct CacheExchange {
         // What a recorded request was answered is kept apart; else an answer to POST may be one to GET (RFC
         // 9110 §9.3.3). No other method is ever answered by what is held, but where a rule says so.
         let isRecorded =
-            !isRead && request.method != "TRACE"
+            !isRead && request.method != "TRACE" && !request.asksWholeServer
             && (layout.isTransparent || [.preferCache, .refreshBehind, .auto].contains(policy))
             && rules.rules(for: likeliest).keepsPosts(to: likeliest)
         let body = request.body
@@ -189,6 +190,17 @@ struct CacheExchange {
         return action
     }
 
+    /// How far a request may go of which nothing is held; nil where it goes nowhere.
+    var passage: ResponseFlags? {
+        let asked = CacheRequest(method: request.method, url: likeliest, fields: fields, isRecorded: false)
+        let now = loading.now
+        let reachability = loading.reach.reachability(of: likeliest.origin, now: now)
+        switch policy.action(for: asked, entry: nil, reachability: reachability, now: now) {
+        case .load, .validate: return mayReach
+        case .serve, .serveAndRefresh, .miss: return nil
+        }
+    }
+
     /// Nil when a server is asked first: then `later` gets the reply.
     func reply(orLater later: Later) throws(StoreError) -> Reply? {
         let now = loading.now
@@ -265,7 +277,8 @@ struct CacheExchange {
             keepsConditions: isThrough && additional.isEmpty,
             layout: layout, shim: exchange.context.shim, verifier: exchange.context.verifier,
             mayReach: mayReach,
-            isNear: layout.isTransparent || asker.isNear(held.url, layout.names), required: held.required)
+            isNear: layout.isTransparent || asker.isNear(held.url, layout.names), required: held.required,
+            asksWholeServer: layout.isTransparent && request.asksWholeServer)
     }
 
     private func load(_ held: Held, _ asked: LoadJob, _ now: HTTPDate, _ later: Later) throws(StoreError) {
@@ -328,8 +341,8 @@ struct CacheExchange {
 }
 
 extension CacheExchange {
-    /// To a proxy's client goes out while it comes what is long, or has no end that is known: provided that whatever
-    /// comes is what the client gets, and nothing has to be held against a digest first.
+    /// To a proxy's client goes out while it comes what is long, or has no end that is known: provided that
+    /// whatever comes is what the client gets, and nothing has to be held against a digest first.
     private func stream(_ job: LoadJob, _ slot: ReplySlot) -> ReplyStream? {
         guard layout.isTransparent, job.required == nil, job.method != "HEAD",
             job.additional.isEmpty || !job.isCompletion,
@@ -345,7 +358,9 @@ extension CacheExchange {
             var outgoing = fields.fields(
                 of: received, base: url, source: .loaded, sharing: Sharing(missing: url))
             outgoing += received.all("Set-Cookie").map { ("Set-Cookie", $0) }
-            if let range = received["Content-Range"], status == 206 { outgoing.append(("Content-Range", range)) }
+            if let range = received["Content-Range"], status == 206 {
+                outgoing.append(("Content-Range", range))
+            }
             for (name, value) in outgoing { lines += "\(name): \(value)\r\n" }
             return HTTPGrammar.bytes(of: lines)
         }

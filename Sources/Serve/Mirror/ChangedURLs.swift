@@ -1,8 +1,8 @@
 internal import Synchronization
 internal import Web
 
-/// What unsafe requests have changed, so that what was asked for before and comes after is known to be old (RFC 9111,
-/// section 4.4). Any thread may use it.
+/// What unsafe requests have changed, so that what was asked for before and comes after is known to be old
+/// (RFC 9111, section 4.4). Any thread may use it.
 final class ChangedURLs: Sendable {
     private struct State {
         var count = 0

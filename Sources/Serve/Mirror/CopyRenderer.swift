@@ -17,6 +17,8 @@ final class CopyRenderer {
     private let isAnyWorker: Bool
     /// A page puts it on as a style sheet.
     private let isStyle: Bool
+    /// Of the bar on the page.
+    private let language: PortalLanguage
     private lazy var scanner = LinkScanner()
     /// What was made is for such a use alone.
     private(set) var dependsOnUse = false
@@ -31,6 +33,8 @@ final class CopyRenderer {
         isWorker = asked["Service-Worker"] == "script"
         isAnyWorker = FetchUse(asked).isWorker
         isStyle = asked["Sec-Fetch-Dest"] == "style"
+        language = PortalLanguage(
+            accepting: layout.bar == .here ? asked.combined("Accept-Language") : nil)
         fields = finder.fields
     }
 
@@ -67,7 +71,7 @@ final class CopyRenderer {
             if !bundle.isVerified { fields.added = bundle.differingFields }
         }
         if case .file(let path) = content, table.marks.isEmpty, !isRewritten(table, of: copy.url),
-            !hasPrefix(copy.url)
+            !hasPrefix(copy.url), !mayHaveBar(format)
         {
             let file = Answer.FileBody(path: path, byteCount: body.byteCount)
             let ownTag = finder.fields.isProxy ? copy.fields["ETag"] : tag
@@ -264,6 +268,9 @@ final class CopyRenderer {
         of source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
     ) throws(StoreError) -> [Patch.Change] {
         var changes: [Patch.Change] = []
+        if mayHaveBar(format) { dependsOnUse = true }
+        var lacksBar = mayHaveBar(format) && layout.bar == .here
+        let bar = lacksBar ? PageBar.tag(of: url, layout, language) : []
         for mark in table.marks {
             switch mark.kind {
             case .policy: changes.append(Patch.Change(at: mark.place, "original-content-policy"))
@@ -279,6 +286,10 @@ final class CopyRenderer {
                     changes.append(Patch.Change(at: mark.place, "data-hash"))
                 }
             case .start, .startIfShown:
+                if lacksBar {
+                    changes.append(Patch.Change(mark.place..<mark.place, bar))
+                    lacksBar = false
+                }
                 guard let shim else { continue }
                 if mark.kind == .startIfShown { dependsOnUse = true }
                 guard mark.kind == .start || isShown else { continue }
@@ -286,16 +297,20 @@ final class CopyRenderer {
                 changes.append(Patch.Change(mark.place..<mark.place, tag))
             }
         }
+        // Without scripts there is nothing that it would have to come before.
+        if lacksBar { changes.append(Patch.Change(source.count..<source.count, bar)) }
         return changes
     }
+
+    private func mayHaveBar(_ format: BodyFormat) -> Bool { format == .html && layout.bar != .off }
 
     private func isRootsWorker(_ url: WebURL) -> Bool { isWorker && layout.root?.isRoot(url) ?? false }
 
     /// Whether something of the larder's stands before a worker's script.
     private func hasPrefix(_ url: WebURL) -> Bool { isRootsWorker(url) || isAnyWorker && steadySince != nil }
 
-    /// A worker of the root does not stand between other sites and their copies; one of a steady site has the time of its
-    /// pages.
+    /// A worker of the root does not stand between other sites and their copies; one of a steady site has the
+    /// time of its pages.
     private func prefix(of script: [UInt8], _ url: WebURL) -> [UInt8] {
         dependsOnUse = true
         return ShimScript.prefix(
@@ -381,7 +396,7 @@ struct MovedReferences {
     /// The host does not matter, as long as it is the same for all.
     private static func local(_ url: WebURL, _ layout: OriginLayout) -> WebURL? {
         layout.address(of: url).flatMap {
-            WebURL($0, base: WebURL("http://\(layout.authority ?? "larder")/"))
+            WebURL($0, base: WebURL("\(layout.scheme)://\(layout.authority ?? "larder")/"))
         }
     }
 }

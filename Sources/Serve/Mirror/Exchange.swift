@@ -17,7 +17,7 @@ final class Exchange {
     private var looked: MirrorResponder.Look?
     private var placed: Place?
     /// As whoever asks sees the larder.
-    private(set) lazy var layout = context.layout.seen(from: request.authority, at: request.targetText)
+    private(set) lazy var layout = seenLayout
     private(set) lazy var fields = request.fields
     private(set) lazy var asker =
         isTransparent
@@ -39,6 +39,14 @@ final class Exchange {
     }
 
     var context: MirrorContext { responder.context }
+
+    private var seenLayout: OriginLayout {
+        var layout = context.layout.seen(from: request.authority, at: request.targetText)
+        if let bar = context.powers?.bar, bar.isOn, layout.portal != nil {
+            layout.bar = fields["Sec-Fetch-Dest"] == "document" ? .here : .elsewhere
+        }
+        return layout
+    }
 
     /// Without a look at who asks, as all see the same.
     private var isTransparent: Bool { responder.context.layout.isTransparent }
@@ -71,11 +79,37 @@ final class Exchange {
 
     /// Nil when a server is asked first: then `later` gets the reply.
     func reply(orLater later: Later) throws(StoreError) -> Reply? {
+        if mayBeOrder, case .portal = try place() { return try takeOrder(orLater: later) }
         if mayBeBesideRoot, let sealed = try sealing() { return reply(sealed) }
         if let loading = context.loading, let cached = try CacheExchange(self, by: loading) {
             return try cached.reply(orLater: later)
         }
         return reply(try answer())
+    }
+
+    // MARK: - The portal
+
+    /// It changes something, or goes on and on: few do.
+    private var mayBeOrder: Bool {
+        guard !isTransparent else { return false }
+        return request.head.method == .other
+            ? request.method == "POST" : request.target.elementsEqual(PortalLinks.live.utf8)
+    }
+
+    private var visitor: PortalVisitor {
+        PortalVisitor(
+            fields, authority: request.authority, port: layout.port,
+            client: layout.isExposed ? LoginClient(socket: request.socket) : nil)
+    }
+
+    private func takeOrder(orLater later: Later) throws(StoreError) -> Reply? {
+        let answer =
+            request.head.method == .other
+            ? try responder.portal.take(
+                request.targetText, type: fields["Content-Type"], body: Array(request.body), from: visitor,
+                reader: look().reader, slot: later.slot)
+            : responder.portal.live(for: visitor, slot: later.slot)
+        return answer.map { Reply(answer: $0) }
     }
 
     /// What is held, or ready.
@@ -123,7 +157,7 @@ final class Exchange {
         case .portal:
             guard isRead else { return (refusal, nil) }
             return (
-                try responder.portal.answer(request.targetText, accept: request.accept, reader: reader), nil
+                try responder.portal.answer(request.targetText, for: visitor, reader: reader), nil
             )
         case .shim:
             return (isRead ? context.shim?.answer ?? plain(404, "The shim is switched off.") : refusal, nil)
@@ -289,7 +323,24 @@ final class Exchange {
         }
     }
 
-    func failure(_ error: StoreError) -> Reply { reply(plain(500, "\(error)")) }
+    /// What a PostgreSQL that is away will give again, or a store that somebody is at.
+    func failure(_ error: StoreError) -> Reply {
+        switch error.reason {
+        case .unreachable, .busy:
+            // Other machines are not told where it is.
+            let text = layout.isExposed ? "The larder cannot be read just now." : "\(error)"
+            return reply(
+                .text(
+                    503, text + "\n",
+                    fields: layout.commonFields + [
+                        ("Cache-Control", "no-store"), ("Retry-After", "\(Self.secondsToRetry)"),
+                    ]))
+        case .request, .missing, .full, .denied, .unusable, .failed: return reply(plain(500, "\(error)"))
+        }
+    }
+
+    /// A store that cannot be read is looked at again after one.
+    private static let secondsToRetry = 2
 
     static let withheld = Answer.text(
         403,
@@ -332,6 +383,7 @@ final class Exchange {
                 at: look.time)
         }
         hasMissed = true
+        responder.counts.add(.misses)
         if isTransparent {
             return .text(
                 504, "The larder does not hold \(url), and asks nobody for it.\n",
@@ -340,6 +392,7 @@ final class Exchange {
         var page = MissPage(url: url, isNoted: context.notes != nil && isNoted)
         if fields.isNavigation {
             page.visit = layout.visit
+            page.hasOrders = context.powers?.gate.takesOrders ?? false
             page.present = WebURL(url).flatMap(context.layout.address)
             page.site = try rules().site(bringing: url, askedBy: referrer, isPage: true)
             page.referrers = try look.reader.fewReferrers(of: url)

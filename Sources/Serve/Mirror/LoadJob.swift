@@ -28,6 +28,8 @@ struct LoadJob: Sendable {
     let isNear: Bool
     /// What a manifest in force requires of what comes.
     let required: Bundle?
+    /// For what the server can do, whatever the URL.
+    let asksWholeServer: Bool
     /// Told what the server says before its answer.
     var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
     /// Gets the answer while it comes, where that is possible.
@@ -64,7 +66,8 @@ struct LoadJob: Sendable {
         }
         return LoadRequest(
             method: method, url: request.url, fields: fields, body: body, mayReach: mayReach,
-            isAnonymous: !isNear, codings: codings, interim: interim, stream: stream)
+            isAnonymous: !isNear, asksWholeServer: asksWholeServer, codings: codings, interim: interim,
+            stream: stream)
     }
 
     private var upstreamFields: HTTPFields {
@@ -168,8 +171,10 @@ package struct LoadRequest: Sendable {
     package let mayReach: ResponseFlags
     /// Nothing that is kept of the user's goes along: another site's page asks.
     package let isAnonymous: Bool
-    /// The codings that whoever asks takes (`Accept-Encoding`): the server is asked for no others, and what it codes all
-    /// the same stays as it is. Nil where the larder takes what it can undo.
+    /// In the URL's place stands `*` (RFC 9112 §3.2.4).
+    package var asksWholeServer = false
+    /// The codings that whoever asks takes (`Accept-Encoding`): the server is asked for no others, and what
+    /// it codes all the same stays as it is. Nil where the larder takes what it can undo.
     package var codings: String?
     /// To be told what comes before the answer, such as 103 Early Hints; nil where nobody wants to know.
     package var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
@@ -213,8 +218,8 @@ package enum LoadOutcome: Sendable {
 /// Asks a server, without making the caller wait, and completes once, on whichever thread.
 package typealias Load = @Sendable (LoadRequest, @escaping @Sendable (LoadOutcome) -> Void) -> Void
 
-/// The same on the thread that it belongs to, which waits for other things, too: it calls `turn` when the descriptor is
-/// readable, and when the patience is over.
+/// The same on the thread that it belongs to, which waits for other things, too: it calls `turn` when the
+/// descriptor is readable, and when the patience is over.
 package protocol OwnLoads: AnyObject {
     var descriptor: Int32 { get }
     var patience: Duration { get }

@@ -27,7 +27,8 @@ final class LoadedKeeper {
     private let site: String?
 
     init(
-        _ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf, arrivals: Arrivals, site: String? = nil,
+        _ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf, arrivals: Arrivals,
+        site: String? = nil,
         sizeLimit: Int64? = nil
     ) {
         self.arrivals = arrivals
@@ -185,14 +186,7 @@ final class LoadedKeeper {
         _ now: HTTPDate
     ) throws(StoreError) {
         // First: what is kept of this very answer is as new as can be.
-        if !conclusion.invalidated.isEmpty {
-            let hrefs = conclusion.invalidated.map(\.href)
-            changed += hrefs
-            shelf.invalidate(hrefs)
-            arrivals.invalidate(hrefs)
-            try store().writer.commit()
-            try store().writer.invalidate(hrefs)
-        }
+        if !conclusion.invalidated.isEmpty { try invalidate(conclusion.invalidated.map(\.href)) }
         if conclusion.change != .none { changed.append(job.request.url.href) }
         switch conclusion.change {
         case .none, .extend: break
@@ -218,6 +212,19 @@ final class LoadedKeeper {
         }
     }
 
+    /// What is held of it is from before a change.
+    func invalidate(_ url: WebURL) {
+        do throws(StoreError) { try invalidate([url.withoutFragment.href]) } catch { fail(error) }
+    }
+
+    private func invalidate(_ hrefs: [String]) throws(StoreError) {
+        changed += hrefs
+        shelf.invalidate(hrefs)
+        arrivals.invalidate(hrefs)
+        try store().writer.commit()
+        try store().writer.invalidate(hrefs)
+    }
+
     private func keep(
         _ entry: CacheEntry, _ job: LoadJob, _ body: NewResponse.Body, _ response: LoadedResponse,
         _ now: HTTPDate
@@ -226,7 +233,9 @@ final class LoadedKeeper {
         // One client's: that there was one is all that stays.
         let cookies = fields.all("Set-Cookie")
         fields.remove("Set-Cookie")
-        for cookie in cookies { fields.append("Set-Cookie", "\(cookie.prefix { $0 != "=" && $0 != ";" })=(withheld)") }
+        for cookie in cookies {
+            fields.append("Set-Cookie", "\(cookie.prefix { $0 != "=" && $0 != ";" })=(withheld)")
+        }
         var new = NewResponse(
             href: job.request.url.withoutFragment.href, referrer: nil, status: entry.status,
             role: job.held?.role ?? (job.request.fields.isNavigation ? 0 : 1), fields: fields.block,

@@ -53,7 +53,8 @@ final class Loading: Sendable {
             let (profile, site, sizeLimit) = (options.profile, options.site, options.sizeLimit)
             thread = try NamedThread.start("larder-load") {
                 let keeper = LoadedKeeper(
-                    folder, profile: profile, shelf: shelf, arrivals: arrivals, site: site, sizeLimit: sizeLimit)
+                    folder, profile: profile, shelf: shelf, arrivals: arrivals, site: site,
+                    sizeLimit: sizeLimit)
                 keeper.open()
                 isOpen.change { $0 = true }
                 while let first = queue.next() { Self.run(first, queue, arrivals, keeper, ready) }
@@ -193,6 +194,17 @@ final class Loading: Sendable {
         if let loads { loads.load(job.upstream, done: conclude) } else { load(job.upstream, conclude) }
     }
 
+    /// What is held of the URL is from before a change.
+    func invalidate(_ url: WebURL) {
+        changes.note([url])
+        ready.forget(url)
+        queue.put(
+            .work { keeper in
+                keeper.invalidate(url)
+                return nil
+            })
+    }
+
     /// Has what came kept behind the back of its client, who gets this. Nil where that has to wait.
     private func take(_ arrival: Arrival, of job: LoadJob) -> LoadedReply? {
         guard let unnumbered = arrival.copy else { return arrival.reply }
@@ -233,8 +245,8 @@ final class Loading: Sendable {
     }
 }
 
-/// What a proxy's clients get until it is stale: kept in the memory tier by its URL, and forgotten as soon as something
-/// else is held there. Any thread may use it.
+/// What a proxy's clients get until it is stale: kept in the memory tier by its URL, and forgotten as soon as
+/// something else is held there. Any thread may use it.
 final class FreshAnswers: Sendable {
     private let tier: MemoryTier<Answer>
     private let changes = Atomic(0)
@@ -265,7 +277,9 @@ final class FreshAnswers: Sendable {
     func forget(_ hrefs: [String]) {
         guard !hrefs.isEmpty else { return }
         changes.add(1, ordering: .acquiringAndReleasing)
-        for (origin, target) in hrefs.compactMap({ WebURL($0).map(Self.key) }) { tier.remove(origin.span, target.span) }
+        for (origin, target) in hrefs.compactMap({ WebURL($0).map(Self.key) }) {
+            tier.remove(origin.span, target.span)
+        }
     }
 
     /// As requests name it.
@@ -296,8 +310,8 @@ struct LoadedReply: Sendable {
     }
 }
 
-/// Which origins have not answered lately: `auto` does not have everybody wait for them anew; and how far away answers
-/// came from. Any thread may use it.
+/// Which origins have not answered lately: `auto` does not have everybody wait for them anew; and how far
+/// away answers came from. Any thread may use it.
 final class OriginReach: Sendable {
     private let silent = Mutex<[String: HTTPDate]>([:])
     private let places = Mutex<[String: ResponseFlags]>([:])

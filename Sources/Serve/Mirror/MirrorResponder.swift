@@ -2,6 +2,7 @@ internal import Bundles
 internal import Glibc
 internal import Reports
 internal import Store
+internal import Synchronization
 internal import System
 internal import Web
 
@@ -13,6 +14,7 @@ final class MirrorResponder: Responder {
     let context: MirrorContext
     let portal: Portal
     let loads: (any OwnLoads)?
+    let counts: ServingCounts
     private var store: WatchedStore
     /// Read once for each look at the store.
     private var rules: (generation: TierGeneration, rules: SiteRules)?
@@ -29,14 +31,25 @@ final class MirrorResponder: Responder {
         self.store = store
         self.context = context
         loads = context.ownLoads?()
+        counts = context.totals.counts()
+        let (tier, health) = (context.tier, context.health)
+        let figures = PortalFigures(
+            totals: context.totals, memoryByteCount: { tier.byteCount },
+            generation: { tier.generation.number }, isReadable: { health?.isReadable ?? true })
         portal = Portal(
             layout: context.layout.seen(from: "localhost:\(context.layout.port)"), verdicts: verdicts,
-            walk: context.walk, traffic: traffic)
+            walk: context.walk, traffic: traffic, powers: context.powers, figures: figures)
     }
 
     func respond(to request: Request, orLater later: Later) -> Reply? {
-        if let known = ready(request) { return Reply(answer: known) }
-        return respond(to: request, proxied: nil, orLater: later)
+        if let known = ready(request) {
+            counts.note(known)
+            return Reply(answer: known)
+        }
+        let reply = respond(
+            to: request, proxied: nil, orLater: later.observed { [counts] in counts.note($0) })
+        if let reply { counts.note(reply) }
+        return reply
     }
 
     /// - Parameter proxied: what a proxy is asked for.
@@ -49,7 +62,8 @@ final class MirrorResponder: Responder {
         }
     }
 
-    /// What is ready for whoever asks, where no server could be asked instead: by far the most, and worth no exchange.
+    /// What is ready for whoever asks, where no server could be asked instead: by far the most, and worth no
+    /// exchange.
     private func ready(_ request: Request) -> Answer? {
         guard context.givesAlike, request.head.method != .other, !request.isCrossOrigin,
             !context.mayBeBesideRoot(request), let look = try? look()
@@ -57,8 +71,8 @@ final class MirrorResponder: Responder {
         return context.tier.value(for: request.host.span, request.target.span, now: look.time)
     }
 
-    /// To a proxy: what is ready for whoever asks for the URL, and, where servers are asked, says nothing by which one
-    /// gets another answer than the next.
+    /// To a proxy: what is ready for whoever asks for the URL, and, where servers are asked, says nothing by
+    /// which one gets another answer than the next.
     func ready(_ request: Request, at origin: inout String) -> Reply? {
         guard request.head.method != .other, !request.head.isParticular || context.loading == nil,
             !request.head.asksUpgrade,
@@ -78,6 +92,13 @@ final class MirrorResponder: Responder {
     /// To a proxy: how near to this machine a server may be that whoever asks is connected to.
     func reach(of request: Request, to url: WebURL) -> ResponseFlags {
         (try? Exchange(request, self).proxiedReach(to: url)) ?? []
+    }
+
+    /// To a proxy: the same for a request that nothing which is held can answer. Nil where the policy has
+    /// nobody asked.
+    func passage(of request: Request, to url: WebURL) -> ResponseFlags? {
+        guard let loading = context.loading else { return nil }
+        return try? CacheExchange(Exchange(request, self, proxied: url), by: loading)?.passage
     }
 
     func preflight(_ request: Request) -> Reply? {
@@ -158,6 +179,8 @@ struct MirrorContext: Sendable {
     let shim: Shim?
     let verifier: BodyVerifier
     let tier: MemoryTier<Answer>
+    let totals: ServingTotals
+    let health: StoreHealth?
     /// Nil when nobody could write them down.
     let notes: ServingNotes?
     /// Nil where no server is ever asked.
@@ -166,6 +189,8 @@ struct MirrorContext: Sendable {
     let rules: [CacheRules.Rule]
     let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
     let walk: SiteNeeds.Walk?
+    /// What the portal can have done; nil where it only shows.
+    let powers: PortalPowers?
     /// To a proxy: public servers' pages may ask private addresses.
     let mayReachPrivate: Bool
     /// To a proxy: what passes.
@@ -177,13 +202,16 @@ struct MirrorContext: Sendable {
     init(
         _ options: MirrorOptions, port: UInt16, proxy: ProxyOptions? = nil, verifier: BodyVerifier,
         tier: MemoryTier<Answer>,
-        notes: ServingNotes?, loading: Loading?, seals: PageSeals
+        notes: ServingNotes?, loading: Loading?, seals: PageSeals, powers: PortalPowers? = nil,
+        totals: ServingTotals = ServingTotals(), health: StoreHealth? = nil
     ) {
+        self.totals = totals
+        self.health = health
         layout = OriginLayout(
             port: port, root: proxy == nil ? options.root.flatMap(RootOrigin.init) : nil,
             allowsNetwork: options.allowsNetwork,
             isExposed: !options.address.isLoopback, showsPrivate: options.showsPrivate,
-            isTransparent: proxy != nil, seals: seals)
+            isTransparent: proxy != nil, isSecure: options.security != nil && proxy == nil, seals: seals)
         mayReachPrivate = proxy?.mayReachPrivate ?? false
         log = proxy?.log
         names = LarderNames(
@@ -198,6 +226,7 @@ struct MirrorContext: Sendable {
         rules = options.rules
         requirements = options.requirements
         walk = options.walk
+        self.powers = proxy == nil ? powers : nil
         givesAlike = loading == nil && !layout.isTransparent && !layout.withholdsPrivate
     }
 
@@ -207,13 +236,37 @@ struct MirrorContext: Sendable {
     }
 
     /// As the machine calls itself, and as others on its network may find it (RFC 6762).
-    private static var machineNames: Set<String> {
+    static var machineNames: Set<String> {
         var bytes = [CChar](repeating: 0, count: 256)
         guard gethostname(&bytes, bytes.count - 1) == 0 else { return [] }
         let name = String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
             .lowercased()
         let first = String(name.prefix { $0 != "." })
         return first.isEmpty ? [] : [name, first, first + ".local"]
+    }
+}
+
+/// Whether the store can be read, as all threads find it. A change is told once. Any thread may use it.
+final class StoreHealth: Sendable {
+    private let failure = Mutex<StoreError?>(nil)
+    private let tell: @Sendable (String) -> Void
+
+    init(_ tell: @escaping @Sendable (String) -> Void) {
+        self.tell = tell
+    }
+
+    var isReadable: Bool { failure.withLock { $0 == nil } }
+
+    /// - Parameter error: nil where it can be read.
+    func note(_ error: StoreError?) {
+        let hasChanged = failure.withLock { known in
+            defer { known = error }
+            return (known == nil) != (error == nil)
+        }
+        guard hasChanged else { return }
+        tell(
+            error.map { "\($0); until then requests are answered with 503" } ?? "the larder can be read again"
+        )
     }
 }
 
@@ -225,6 +278,7 @@ struct MirrorContext: Sendable {
 struct WatchedStore {
     private let folder: StoreFolder
     private let secondsBetweenLooks: Int64
+    private let health: StoreHealth?
     /// Why it cannot be read is kept for the answers, and forgotten as soon as a look finds it readable.
     private var source: Result<StoreReader, StoreError>
     private var identity: Identity?
@@ -233,12 +287,15 @@ struct WatchedStore {
     /// is used.
     private var lastLook: (time: Int64, generation: TierGeneration)?
 
-    init(_ folder: StoreFolder, secondsBetweenLooks: Int64) throws(StoreError) {
+    init(
+        _ folder: StoreFolder, secondsBetweenLooks: Int64, health: StoreHealth? = nil
+    ) throws(StoreError) {
         self.folder = folder
+        self.health = health
         self.secondsBetweenLooks = secondsBetweenLooks
         // Looked at before it is opened, so that one that is replaced meanwhile is seen to be another.
         identity = Identity(folder.database)
-        let reader = try StoreReader(folder)
+        let reader = try StoreReader(impatiently: folder)
         source = .success(reader)
         dataVersion = try reader.dataVersion()
     }
@@ -266,8 +323,10 @@ struct WatchedStore {
             let before = dataVersion
             let isReplaced = try openIfReplaced()
             dataVersion = try reader.dataVersion()
+            health?.note(nil)
             return isReplaced || dataVersion != before
         } catch {
+            health?.note(error)
             // While it stays so, this thread has nothing to make answers from, and gives out none.
             let wasReadable = if case .success = source { true } else { false }
             source = .failure(error)
@@ -279,7 +338,7 @@ struct WatchedStore {
         let found = Identity(folder.database)
         if case .success = source, found == identity { return false }
         identity = found
-        source = .success(try StoreReader(folder))
+        source = .success(try StoreReader(impatiently: folder))
         return true
     }
 

@@ -15,6 +15,8 @@ struct MissPage {
     /// The earlier visit that lacks it, and where it is as of now.
     var visit: Int64?
     var present: String?
+    /// The portal takes orders.
+    var hasOrders = false
 
     /// What is not asked for by a person is answered in a word.
     func answer(isNavigation: Bool, layout: OriginLayout) -> Answer {
@@ -32,7 +34,7 @@ struct MissPage {
                 <h1>Not in the larder</h1>
                 <p class="url">\(HTMLPage.escape(url))</p>
                 \(reason)
-                \(search(layout))\
+                \(fetchNow(layout))\(search(layout))\
                 \(list("Linked from", referrers, layout))\
                 \(list("Held nearby", neighbours, layout))\
                 <p><a href="\(HTMLPage.escape(url))" rel="noreferrer">Open it on the network</a>, out of the larder: its
@@ -62,6 +64,13 @@ struct MissPage {
     static func command(for url: String, site: String?, _ escape: (String) -> String = { $0 }) -> String {
         let (name, operand) = site.map { ("update", $0) } ?? ("prefetch", url)
         return "larder \(name) '\(escape(operand.replacing("'", with: "%27")))'"
+    }
+
+    /// The portal's page of the address has what fetches it: no other page may.
+    private func fetchNow(_ layout: OriginLayout) -> String {
+        guard hasOrders, visit == nil, let portal = layout.portal else { return "" }
+        let address = portal.dropLast() + PortalLinks().details(url)
+        return "<p><a href=\"\(HTMLPage.escape(String(address)))\">Fetch it now, by the portal</a></p>\n"
     }
 
     /// Where a site's own search is not held, what is held can be searched for the same words.

@@ -5,6 +5,8 @@ internal import Web
 /// root of whatever name the larder is asked by, and the others below `/-/web/`.
 struct OriginLayout: Sendable {
     let port: UInt16
+    /// By which clients ask: http, or https where the server speaks TLS.
+    let scheme: String
     /// The origin at the root; nil where each has its own name.
     let root: RootOrigin?
     /// How the client calls the larder, where addresses begin with that: with a site at the root, and in what
@@ -18,7 +20,11 @@ struct OriginLayout: Sendable {
     let names: OriginNames
     /// What every answer carries, page or not: a worker, for one, lives by the policy of its own script's
     /// answer.
-    let commonFields: [(name: String, value: String)]
+    private let plainFields: [(name: String, value: String)]
+    /// The same where the page has a bar.
+    private let barFields: [(name: String, value: String)]
+    var commonFields: [(name: String, value: String)] { bar == .here ? barFields : plainFields }
+    var bar = PageBar.Presence.off
     /// Other machines come here: the larder's own pages are not for them.
     let isExposed: Bool
     /// What was fetched with credentials is not for other machines.
@@ -29,15 +35,18 @@ struct OriginLayout: Sendable {
 
     /// Pages may ask the network for what the larder did not lead to itself.
     let allowsNetwork: Bool
-    /// Every URL is shown as itself, to those who ask a proxy for it: nothing is led anywhere, and nothing added.
+    /// Every URL is shown as itself, to those who ask a proxy for it: nothing is led anywhere, and nothing
+    /// added.
     let isTransparent: Bool
 
     init(
         port: UInt16, root: RootOrigin? = nil, allowsNetwork: Bool = false, isExposed: Bool = false,
-        showsPrivate: Bool = false, isTransparent: Bool = false, names: OriginNames = .system,
+        showsPrivate: Bool = false, isTransparent: Bool = false, isSecure: Bool = false,
+        names: OriginNames = .system,
         seals: PageSeals = PageSeals()
     ) {
         self.isTransparent = isTransparent
+        scheme = isSecure ? "https" : "http"
         self.port = port
         self.root = root
         self.names = names
@@ -46,16 +55,20 @@ struct OriginLayout: Sendable {
         self.isExposed = isExposed
         withholdsPrivate = isExposed && !showsPrivate && !isTransparent
         // Whatever was done at the origin may be done here, as long as it stays among the mirrors.
-        let inside = (root == nil ? "http://*.localhost:\(port)" : "'self'") + " data: blob:"
+        let inside = (root == nil ? "\(scheme)://*.localhost:\(port)" : "'self'") + " data: blob:"
         let policy =
             "default-src \(inside) 'unsafe-inline' 'unsafe-eval'; form-action \(inside); webrtc 'block'"
         let fields: [(name: String, value: String)] = [
             // Names are looked up before anything is asked of them, which a policy does not govern.
             ("X-DNS-Prefetch-Control", "off")
         ]
-        commonFields =
+        let name = root == nil ? "localhost" : Self.portalName
+        let frames = "\(policy); frame-src \(inside) \(scheme)://\(name):\(port)\(PortalLinks.barFrame)"
+        plainFields =
             isTransparent
             ? [] : allowsNetwork ? fields : [("Content-Security-Policy", policy)] + fields
+        barFields =
+            isTransparent || allowsNetwork ? plainFields : [("Content-Security-Policy", frames)] + fields
     }
 
     /// What the answers of an URL carry. Beside a site at the root, which has the same origin to a browser,
@@ -75,8 +88,8 @@ struct OriginLayout: Sendable {
         if isTransparent { return url.href }
         guard let name = name(of: url) else { return nil }
         let fragment = url.fragment.map { "#\($0)" } ?? ""
-        guard let root else { return "http://\(name):\(port)\(url.target)\(fragment)" }
-        return (authority.map { "http://\($0)" } ?? "") + root.path(of: url, below: folder) + fragment
+        guard let root else { return "\(scheme)://\(name):\(port)\(url.target)\(fragment)" }
+        return (authority.map { "\(scheme)://\($0)" } ?? "") + root.path(of: url, below: folder) + fragment
     }
 
     /// Under which an origin is shown where the client is.
@@ -118,7 +131,8 @@ struct OriginLayout: Sendable {
     func sealed(_ url: WebURL) -> String? {
         guard let root, !root.isRoot(url) else { return nil }
         if case .page(let origins) = page, origins.contains(url.origin) { return nil }
-        return (authority.map { "http://\($0)" } ?? "") + root.path(of: url, below: seals.folder(of: url))
+        return (authority.map { "\(scheme)://\($0)" } ?? "")
+            + root.path(of: url, below: seals.folder(of: url))
     }
 
     /// Whether relative references in a body from there lead where they should by themselves.
@@ -128,12 +142,12 @@ struct OriginLayout: Sendable {
 
     /// Where the larder's own pages are; nil where they are shown to nobody.
     var portal: String? {
-        guard root != nil else { return "http://localhost:\(port)/" }
-        return isExposed ? nil : "http://\(Self.portalName):\(port)/"
+        guard root != nil else { return "\(scheme)://localhost:\(port)/" }
+        return isExposed ? nil : "\(scheme)://\(Self.portalName):\(port)/"
     }
 
     /// Where to look.
-    var home: String { portal ?? "http://localhost:\(port)/" }
+    var home: String { portal ?? "\(scheme)://localhost:\(port)/" }
 
     func isPortal(_ name: String) -> Bool {
         guard root != nil else { return name == "localhost" || name == "127.0.0.1" || name == "[::1]" }
@@ -141,7 +155,7 @@ struct OriginLayout: Sendable {
     }
 
     /// The larder's origin of an original one.
-    func localOrigin(of url: WebURL) -> String? { name(of: url).map { "http://\($0):\(port)" } }
+    func localOrigin(of url: WebURL) -> String? { name(of: url).map { "\(scheme)://\($0):\(port)" } }
 
     /// What a source of an URL's policy is here: keywords and schemes as they are, a host's name as the
     /// larder has it. Nil for what it cannot have.
@@ -150,7 +164,7 @@ struct OriginLayout: Sendable {
         if source == "*" { return source }
         if source.hasPrefix("'") { return keepsPaths(of: url) ? source : nil }
         if source == "https:" || source == "http:" {
-            return root == nil ? "http://*.localhost:\(port)" : "'self'"
+            return root == nil ? "\(scheme)://*.localhost:\(port)" : "'self'"
         }
         guard !source.hasSuffix(":") else { return nil }
         if let root { return root.isNamed(by: source) ? "'self'" : nil }
@@ -163,23 +177,23 @@ struct OriginLayout: Sendable {
         guard below.hasPrefix("*."), let url = WebURL("https://\(below.dropFirst(2))"), url.port == nil,
             let name = name(of: url)
         else { return nil }
-        return "http://*.\(name):\(port)"
+        return "\(scheme)://*.\(name):\(port)"
     }
 
     // MARK: - Whose page is where
 
     /// - Parameter authority: by which the larder is asked.
     func page(at local: WebURL, _ authority: String) -> Asker.Kind {
-        guard local.scheme == "http" else { return .outside }
+        guard local.scheme == scheme else { return .outside }
         if local.effectivePort == Int(port), isPortal(local.host) { return .portal }
         guard let root else { return page(named: local) }
-        guard local.origin == WebURL("http://\(authority)/")?.origin else { return .outside }
+        guard local.origin == WebURL("\(scheme)://\(authority)/")?.origin else { return .outside }
         let origins = root.addresses(of: local.target).compactMap { WebURL($0)?.origin }
         return origins.isEmpty ? .outside : .page(origins)
     }
 
     func page(atAuthority authority: String) -> Asker.Kind {
-        WebURL("http://\(authority)/").map { page(at: $0, authority) } ?? .outside
+        WebURL("\(scheme)://\(authority)/").map { page(at: $0, authority) } ?? .outside
     }
 
     /// What is said upstream of an origin that is none of a mirrored page. A page that is not mirrored knows
@@ -189,7 +203,7 @@ struct OriginLayout: Sendable {
     func originalOrigin(_ origin: String, isLed: Bool) -> String {
         guard let root else { return "null" }
         guard isLed else { return origin }
-        return origin == authority.flatMap { WebURL("http://\($0)/")?.origin } ? root.origins[0] : "null"
+        return origin == authority.flatMap { WebURL("\(scheme)://\($0)/")?.origin } ? root.origins[0] : "null"
     }
 
     private func page(named local: WebURL) -> Asker.Kind {

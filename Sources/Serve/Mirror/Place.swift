@@ -39,6 +39,8 @@ struct LarderNames: Sendable {
         guard let name = name(of: authority) else { return .refused }
         guard let root = layout.root else {
             if layout.isPortal(name) { return service(target) ?? .portal }
+            // To other machines the portal alone has a name, and asks them for its password.
+            if layout.isExposed { return isMachines(name) ? .portal : .refused }
             switch layout.names.reading(name) {
             case .origins(let origins):
                 if let service = service(target) { return service }
@@ -52,11 +54,14 @@ struct LarderNames: Sendable {
             }
         }
         if layout.isPortal(name) { return service(target) ?? .portal }
-        let isMachines =
-            name == "localhost" || name == "127.0.0.1" || name == "[::1]" || others.contains(name)
-        guard isMachines || takesAddresses && Self.isAddress(name) else { return .refused }
+        guard isMachines(name) else { return .refused }
         if let service = service(target) { return service }
         return .copy(Self.spellings(of: target).flatMap(root.addresses))
+    }
+
+    private func isMachines(_ name: String) -> Bool {
+        name == "localhost" || name == "127.0.0.1" || name == "[::1]" || others.contains(name)
+            || takesAddresses && Self.isAddress(name)
     }
 
     /// What every origin has for the shim.
@@ -81,7 +86,7 @@ struct LarderNames: Sendable {
 
     /// The host without the port, in lower case. Nil when the port is another one: then the name is not ours.
     private func name(of authority: String) -> String? {
-        WebURL("http://\(authority)/").flatMap { url in
+        WebURL("\(layout.scheme)://\(authority)/").flatMap { url in
             url.hasCredentials || url.path != "/" || url.effectivePort != Int(layout.port) ? nil : url.host
         }
     }

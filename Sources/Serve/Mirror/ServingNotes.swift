@@ -61,6 +61,22 @@ final class ServingNotes: Sendable {
         }
     }
 
+    /// What could not be written down yet.
+    func putBack(_ taken: Notes) {
+        notes.withLock { notes in
+            for (url, time) in taken.made where notes.made.count < Self.mostMade {
+                notes.made[url] = max(notes.made[url] ?? 0, time)
+            }
+            notes.damaged.formUnion(taken.damaged)
+            for (key, miss) in taken.misses {
+                var miss = miss
+                if let later = notes.misses[key] { miss.add(later) }
+                notes.misses[key] = miss
+            }
+            notes.missByteCount += taken.missByteCount
+        }
+    }
+
     /// - Parameter withMade: else when copies were made stays, for later.
     func take(withMade: Bool) -> Notes {
         notes.withLock { notes in
@@ -124,8 +140,9 @@ final class NoteKeeper: Sendable {
                     return miss
                 })
         } catch {
-            // Whoever may not write to the store, or cannot now, serves it all the same; there is nobody to
-            // tell.
+            // Whoever may not write to the store serves it all the same; there is nobody to tell. What cannot
+            // be written now is kept for the next time.
+            if error.reason == .unreachable || error.reason == .busy { notes.putBack(taken) }
         }
     }
 }
@@ -135,7 +152,8 @@ final class Housekeeping: Sendable {
     private let stopSignal: StopSignal
     private let thread: NamedThread
 
-    init(everySeconds pause: Int32, _ work: @escaping @Sendable (_ isLast: Bool) -> Void) throws(ServerError) {
+    init(everySeconds pause: Int32, _ work: @escaping @Sendable (_ isLast: Bool) -> Void) throws(ServerError)
+    {
         do throws(SystemError) {
             let signal = try StopSignal()
             stopSignal = signal

@@ -17,6 +17,8 @@ struct Sharing: Equatable, Sendable {
         case own
         /// What every page may load: the shim, and how origins are named.
         case everybodys
+        /// What stands in the bar of a mirrored page: in a frame, or in a window of its own.
+        case bar
         /// A copy of what is at an URL, or what is said in its place.
         case copy(WebURL)
     }
@@ -31,6 +33,7 @@ struct Sharing: Equatable, Sendable {
 
     static let own = Sharing(subject: .own)
     static let everybodys = Sharing(subject: .everybodys)
+    static let bar = Sharing(subject: .bar)
 
     private init(subject: Subject) { self.subject = subject }
 
@@ -62,7 +65,8 @@ struct Sharing: Equatable, Sendable {
         return (fields["Cross-Origin-Resource-Policy"], isData)
     }
 
-    private static func access(_ fields: HTTPFields, isPrivate: Bool, isOpen: Bool, isUnknown: Bool) -> Access {
+    private static func access(_ fields: HTTPFields, isPrivate: Bool, isOpen: Bool, isUnknown: Bool) -> Access
+    {
         let named = fields.all("Access-Control-Allow-Origin")
         // Of several browsers take none.
         guard named.count <= 1 else { return .nobody }
@@ -98,6 +102,7 @@ struct Sharing: Equatable, Sendable {
         switch subject {
         case .everybodys:
             return .given(origin == nil ? [] : Self.lines("*"))
+        case .bar: return asker.use.isDocument ? .given([]) : .refused
         case .own:
             // Nothing of it can be probed; whoever goes there sees it.
             switch asker.kind {

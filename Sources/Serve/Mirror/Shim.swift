@@ -83,7 +83,7 @@ struct Shim: Sendable {
                     // A page that is on its way out may not wait.
                   }
                   return name
-                    ? `http://${name}${port}${url.pathname}${url.search}${url.hash}`
+                    ? `${larderHere.protocol}//${name}${port}${url.pathname}${url.search}${url.hash}`
                     : larderHere.origin + "\#(Shim.ways)" + url.href;
                 };
                 const larderDomain = (domain) => {
@@ -133,8 +133,8 @@ private enum JSONText {
 /// name of a host, or "" where it has none; and `larderIsInside`, whether nothing may get out.
 enum ShimScript {
     static let text = #"""
-        // Larder leads to itself what this page's scripts ask for by whole addresses: they were made for the network, which
-        // is not asked here. Everything else is as it was.
+        // Larder leads to itself what this page's scripts ask for by whole addresses: they were made for the
+        // network, which is not asked here. Everything else is as it was.
         (function larderShim(larderAddress, larderDomain, shimAddress, isInside) {
           "use strict";
           const mark = Symbol.for("larder");
@@ -350,8 +350,8 @@ enum ShimScript {
             + Array((steadySince.map { SteadyTime.call(since: $0) + "\n" } ?? "").utf8)
     }
 
-    /// Of requests for others' copies the worker hears nothing. What it goes by is taken before the worker's own script
-    /// could change it.
+    /// Of requests for others' copies the worker hears nothing. What it goes by is taken before the worker's
+    /// own script could change it.
     private static let workerGuard = Array(
         #"""
         {

@@ -39,34 +39,35 @@ struct ChangesPage: PortalPage {
     }
 
     let title = "Changes between visits"
+    var heading: Sentence? { .changesTitle }
 
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
-        [("Sites", context.links.home), (site.name, context.links.site(site.id))]
+        [(context.words(.sites), context.links.home), (site.name, context.links.site(site.id))]
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         guard let from, let to, from != to else {
             html.element(
-                "p", text: "There is only one visit. Prefetch the site again to have something to compare.")
+                "p", say: .onlyOneVisit)
             return
         }
         html.visitsForm(of: site, from, to, at: context.links.changes(of: site.id))
         guard let difference else {
-            html.element("p", text: "These visits are too large to be compared here. In a terminal:")
+            html.element("p", say: .tooLargeToCompare)
             html.element(
                 "pre", text: "larder diff '\(site.name.replacing("'", with: "%27"))' \(from.id) \(to.id)")
             return
         }
         if hasPictures {
-            html.next(context.links.pictures(of: site.id, from: from.id, to: to.id), "How its pages looked")
+            html.next(context.links.pictures(of: site.id, from: from.id, to: to.id), html.words(.howItLooked))
         }
         guard !difference.isEmpty else {
-            html.element("p", text: "Visit \(to.id) shows just what visit \(from.id) did.")
+            html.element("p", say: Phrase(.noDifference, "\(to.id)", "\(from.id)"))
             return
         }
         html.element("dl", ["class": "facts"]) { html in
             for kind in Kind.allCases {
-                html.fact(Self.name(kind), Wording.grouped(difference.count(kind)))
+                html.fact(html.words(Self.name(kind)), Wording.grouped(difference.count(kind)))
             }
         }
         for kind in Kind.allCases where self.kind == nil || self.kind == kind {
@@ -74,12 +75,12 @@ struct ChangesPage: PortalPage {
         }
     }
 
-    private static func name(_ kind: Kind) -> String {
+    private static func name(_ kind: Kind) -> Sentence {
         switch kind {
-        case .added: "Added"
-        case .changed: "Changed"
-        case .gone: "Gone"
-        case .moved: "Moved"
+        case .added: .added
+        case .changed: .changed
+        case .gone: .gone
+        case .moved: .moved
         }
     }
 
@@ -88,7 +89,8 @@ struct ChangesPage: PortalPage {
     ) {
         let count = difference.count(kind)
         guard count > 0 else { return }
-        html.element("h2", text: "\(Self.name(kind)): \(Wording.grouped(count))")
+        html.element(
+            "h2", say: Phrase(.nameAndCount, html.words(Self.name(kind)), Wording.grouped(count)))
         let length = self.kind == nil ? PortalLimits.lines : PortalLimits.lines * 4
         let start = self.kind == nil ? 0 : min(page * length, count)
         html.element("ul", ["class": "list"]) { html in
@@ -97,7 +99,7 @@ struct ChangesPage: PortalPage {
                     let (href, target) = difference.line(kind, place)
                     html.link(context.links.details(href), ["class": "url"]) { $0.address(href) }
                     guard let target else { return }
-                    html.text("is now at")
+                    html.say(.isNowAt)
                     html.link(context.links.details(target), ["class": "url"]) { $0.address(target) }
                 }
             }
@@ -106,7 +108,8 @@ struct ChangesPage: PortalPage {
         let next = self.kind == nil ? 0 : page + 1
         let address = context.links.changes(
             of: site.id, from: from?.id, to: to?.id, kind: kind.rawValue, page: next)
-        html.next(address, self.kind == nil ? "All \(Wording.grouped(count))" : "More")
+        html.next(
+            address, self.kind == nil ? html.words(.allOf, Wording.grouped(count)) : html.words(.more))
     }
 
     func members(_ context: PortalContext) -> JSONMembers {
@@ -116,8 +119,8 @@ struct ChangesPage: PortalPage {
 }
 
 extension Site {
-    /// The visits with these numbers, or the one that is served and the one before it; no first one where there is
-    /// nothing that it could be compared with.
+    /// The visits with these numbers, or the one that is served and the one before it; no first one where
+    /// there is nothing that it could be compared with.
     func visitsToShow(from first: Int64?, to second: Int64?) -> (from: Visit?, to: Visit?) {
         func known(_ number: Int64?) -> Int64? { visits.contains { $0.id == number } ? number : nil }
         do throws(StoreError) {
@@ -136,15 +139,15 @@ extension HTMLWriter {
     /// Which two visits of a site are compared.
     mutating func visitsForm(of site: Site, _ from: Visit?, _ to: Visit?, at address: String) {
         element("form", ["class": "find", "method": "get", "action": address]) { html in
-            html.choice("from", "From visit", of: site, from)
-            html.choice("to", "To visit", of: site, to)
-            html.element("button", ["type": "submit"], text: "Compare")
+            html.choice("from", .fromVisit, of: site, from)
+            html.choice("to", .toVisit, of: site, to)
+            html.element("button", ["type": "submit"], say: .compareButton)
         }
     }
 
-    private mutating func choice(_ name: String, _ label: String, of site: Site, _ chosen: Visit?) {
+    private mutating func choice(_ name: String, _ label: Sentence, of site: Site, _ chosen: Visit?) {
         element("div", ["class": "field"]) { html in
-            html.element("label", ["for": name], text: label)
+            html.element("label", ["for": name], say: label)
             html.element("select", ["id": name, "name": name]) { html in
                 for visit in site.visits.suffix(PortalLimits.lines * 4).reversed() {
                     let words = "\(visit.id), \(Wording.moment(visit.started))"

@@ -22,6 +22,7 @@ struct DetailsPage: PortalPage {
     let bringer: String?
     let linkers: (hrefs: [String], next: Int64?)
     let isContinued: Bool
+    let isPinned: Bool
     /// What there is instead; nil when it is held.
     let absence: Absence?
     let section = PortalSection.none
@@ -35,7 +36,8 @@ struct DetailsPage: PortalPage {
         self.href = href
         let held = try reader.rows(of: href)
         let shownRow =
-            held.first { $0.isShown && $0.response.request == .get } ?? held.first { $0.isShown } ?? held.first
+            held.first { $0.isShown && $0.response.request == .get } ?? held.first { $0.isShown }
+            ?? held.first
         var md5s = KnownMD5s(reader, upTo: PortalLimits.digestedBytes)
         // What is shown comes first, lest others take its room.
         var shown: HoldingReport.Row?
@@ -59,10 +61,12 @@ struct DetailsPage: PortalPage {
         }
         self.links = links
         isContinued = place != nil
+        isPinned = try reader.pins().contains(Pin(.url, href))
         linkers = try reader.linkers(
             to: href, after: place ?? 0, count: PortalLimits.linkers, limit: PortalLimits.lines)
         absence =
-            try rows.isEmpty ? WebURL(href).map { (url) throws(StoreError) in try Absence(of: url, in: reader) } : nil
+            try rows.isEmpty
+            ? WebURL(href).map { (url) throws(StoreError) in try Absence(of: url, in: reader) } : nil
     }
 
     private static let mostLinks = 2_000
@@ -82,7 +86,8 @@ struct DetailsPage: PortalPage {
 
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
         let site = sites.first { $0.name == shown?.site }
-        return [("Sites", context.links.home)] + (site.map { [($0.name, context.links.site($0.id))] } ?? [])
+        return [(context.words(.sites), context.links.home)]
+            + (site.map { [($0.name, context.links.site($0.id))] } ?? [])
     }
 
     // MARK: - HTML
@@ -90,10 +95,12 @@ struct DetailsPage: PortalPage {
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "url soft"]) { $0.address(href) }
         guard let shown else {
+            writeOrders(to: &html, context)
             writeAbsence(to: &html, context)
             return writeLinkers(to: &html, context)
         }
         writeActions(to: &html, context)
+        writeOrders(to: &html, context)
         writeSheet(shown, to: &html, context)
         writeRows(to: &html, context)
         writeHeaders(shown, to: &html)
@@ -103,96 +110,108 @@ struct DetailsPage: PortalPage {
 
     private func writeAbsence(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p") { html in
-            html.element("span", ["class": "badge warn"], text: "Not held")
-            html.text(" The larder has nothing of this address. To have it")
+            html.element("span", ["class": "badge warn"], say: .notHeldBadge)
+            html.say(.notHeldWords)
             if bringer != nil, let address = context.mirrored(href) {
-                html.text(", ")
-                html.link(address, text: "ask for it once")
-                html.text(", so that it is noted, and run")
+                html.say(.comma)
+                html.link(address, say: .askOnce)
+                html.say(.soThatNoted)
             }
-            html.text(":")
+            html.say(.colon)
         }
         html.element("pre", text: MissPage.command(for: href, site: bringer))
         guard let absence else { return }
         if let standIn = absence.standIn {
             html.element("p") { html in
-                html.text("Offline, \(standIn.reason): ")
+                html.say(.offlineReason, standIn.reason)
                 html.target(standIn.url, context)
             }
         }
         guard !absence.nearby.isEmpty else { return }
-        html.element("h2", text: "Held nearby")
+        html.element("h2", say: .heldNearby)
         html.element("ul", ["class": "links"]) { html in
             for neighbour in absence.nearby { html.element("li") { $0.target(neighbour, context) } }
+        }
+    }
+
+    private func writeOrders(to html: inout HTMLWriter, _ context: PortalContext) {
+        guard context.token != nil else { return }
+        let fields = [("url", href)]
+        html.element("div", ["class": "orders"]) { html in
+            html.orderButton("fetch", .doFetch, about: title, context, fields: fields, isQuiet: !rows.isEmpty)
+            html.orderButton(
+                isPinned ? "unpin" : "pin", isPinned ? .doUnpin : .doPin, about: title, context,
+                fields: fields)
         }
     }
 
     private func writeActions(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "actions"]) { html in
             if let address = context.mirrored(href) {
-                html.link(address, ["class": "button"], text: "Open the copy")
+                html.link(address, ["class": "button"], say: .openCopy)
             }
             html.link(
-                href, ["class": "button quiet", "rel": "noreferrer external"], text: "Open at the origin")
+                href, ["class": "button quiet", "rel": "noreferrer external"], say: .openOrigin)
         }
     }
 
     private func writeSheet(_ row: HoldingReport.Row, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("dl", ["class": "sheet"]) { html in
-            html.line("Status", "\(row.status)\(row.isRedirect ? ", a redirect" : "")")
-            html.line("Kind", row.isRequisite ? "file that pages need" : "page")
-            html.line("Media type", row.type ?? "none given")
-            html.line("Fetched") { html in
+            html.line(
+                .status, row.isRedirect ? html.words(.redirectBehind, "\(row.status)") : "\(row.status)")
+            html.line(.kind, html.words(row.isRequisite ? .kindFile : .kindPage))
+            html.line(.mediaTypeLong, row.type ?? html.words(.noneGiven))
+            html.line(.fetched) { html in
                 html.moment(row.fetched)
-                html.text(" (\(Wording.age(context.now - row.fetched))), visit \(row.visit) of ")
+                html.say(.fetchedIn, context.language.age(context.now - row.fetched), "\(row.visit)")
                 html.foreign(row.site)
             }
             if let referrer = row.referrer {
-                html.line("First asked for by") { $0.target(referrer, context) }
+                html.line(.firstAsked) { $0.target(referrer, context) }
             }
-            for state in row.states { html.line("State", state) }
+            for state in row.states { html.line(.state, state) }
             if let body = row.body { writeBody(body, to: &html) }
         }
     }
 
     private func writeBody(_ body: HoldingReport.Body, to html: inout HTMLWriter) {
-        html.line("Size", Self.size(body.byteCount))
-        html.line("Read as", body.readAs)
-        html.line("SHA-256") { $0.element("code", text: body.sha256) }
-        html.line("MD5") { html in
+        html.line(.figureSize, Self.size(body.byteCount, html))
+        html.line(.readAs, body.readAs)
+        html.line(.sha256) { $0.element("code", text: body.sha256) }
+        html.line(.md5) { html in
             if let md5 = body.md5 {
                 html.element("code", text: md5)
             } else {
-                html.element("span", ["class": "soft"], text: "not computed for so large a body: ")
+                html.element("span", ["class": "soft"], say: .notComputed)
                 html.element("code", text: "larder show")
-                html.element("span", ["class": "soft"], text: " does it")
+                html.element("span", ["class": "soft"], say: .doesIt)
             }
         }
-        html.line("Kept in") { html in
+        html.line(.keptIn) { html in
             if let place = body.place {
                 html.element("code", text: place)
             } else {
-                html.element("span", ["class": "badge warn"], text: "Damaged")
-                html.text(" Its bytes are gone or cut short; prefetch it again.")
+                html.element("span", ["class": "badge warn"], say: .damaged)
+                html.say(.damagedWords)
             }
         }
     }
 
-    private static func size(_ count: Int) -> String {
-        let bytes = Wording.count(count, "byte")
+    private static func size(_ count: Int, _ html: HTMLWriter) -> String {
+        let bytes = html.count(count, .oneByte, .manyBytes)
         return count < 1000 ? bytes : "\(Wording.bytes(count)) (\(bytes))"
     }
 
     private func writeRows(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("h2", ["id": "rows"], text: "Over the visits")
+        html.element("h2", ["id": "rows"], say: .overVisits)
         html.element(
             "div", ["class": "scroll", "role": "region", "aria-labelledby": "rows", "tabindex": "0"]
         ) { html in
             html.element("table") { html in
                 html.head([
-                    ("Visit", false), ("Fetched", false), ("Status", true), ("Size", true),
-                    ("SHA-256", false),
-                    ("State", false),
+                    (html.words(.visit), false), (html.words(.fetched), false),
+                    (html.words(.status), true), (html.words(.figureSize), true),
+                    (html.words(.sha256), false), (html.words(.state), false),
                 ])
                 html.element("tbody") { html in
                     for row in rows.prefix(PortalLimits.lines) { write(row, to: &html) }
@@ -208,15 +227,16 @@ struct DetailsPage: PortalPage {
             html.element("td") { $0.moment(row.fetched) }
             html.element("td", ["class": "number"], text: "\(row.status)")
             html.element(
-                "td", ["class": "number"], text: row.body.map { Wording.bytes($0.byteCount) } ?? "none")
+                "td", ["class": "number"],
+                text: row.body.map { Wording.bytes($0.byteCount) } ?? html.words(.none))
             html.element("td") { html in
                 if let body = row.body { html.element("code", text: String(body.sha256.prefix(12))) }
             }
             html.element("td") { html in
-                if row.isShown { html.element("span", ["class": "badge"], text: "Served") }
+                if row.isShown { html.element("span", ["class": "badge"], say: .served) }
                 if let request = row.request { html.text(" \(Wording.cut(request, to: 60))") }
                 guard let variant = row.variant else { return }
-                html.text(" for ")
+                html.say(.forVariant)
                 html.foreign(Wording.cut(variant.replacing("\n", with: "; "), to: 120))
             }
         }
@@ -224,7 +244,7 @@ struct DetailsPage: PortalPage {
 
     private func writeHeaders(_ row: HoldingReport.Row, to html: inout HTMLWriter) {
         guard !row.headers.isEmpty else { return }
-        html.element("h2", text: "Headers")
+        html.element("h2", say: .headers)
         html.element("dl", ["class": "sheet"]) { html in
             for header in row.headers {
                 html.element("dt") { $0.foreign(header.name) }
@@ -234,8 +254,8 @@ struct DetailsPage: PortalPage {
     }
 
     private func write(_ links: Links, to html: inout HTMLWriter, _ context: PortalContext) {
-        let name = links.list == .pages ? "Links to" : "Needs"
-        html.element("h2", text: "\(name): \(Wording.grouped(links.count))")
+        html.element(
+            "h2", say: Phrase(links.list == .pages ? .linksTo : .needsThese, Wording.grouped(links.count)))
         guard links.count > 0 else { return }
         html.element("ul", ["class": "links"]) { html in
             for link in links.targets {
@@ -243,41 +263,45 @@ struct DetailsPage: PortalPage {
                     html.target(link.href, context, from: WebURL(href)?.origin)
                     guard !link.isHeld else { return }
                     html.text(" ")
-                    html.element("span", ["class": "badge warn"], text: "not held")
+                    html.element("span", ["class": "badge warn"], say: .notHeld)
                 }
             }
         }
         guard links.targets.count < links.count else { return }
         if links.targets.count <= PortalLimits.lines {
-            html.next(context.links.details(href, links: links.list.rawValue), "More of them")
+            html.next(context.links.details(href, links: links.list.rawValue), html.words(.moreOfThem))
         } else {
             html.remainder(of: links.count, shown: links.targets.count)
         }
     }
 
     private func writeLinkers(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("h2", text: "Linked from")
+        html.element("h2", say: .linkedFrom)
         if linkers.hrefs.isEmpty {
-            let words = isContinued ? "Nothing more was found" : "Nothing that is held links here"
+            let isWhole = linkers.next == nil
             html.element(
-                "p", ["class": "soft"], text: linkers.next == nil ? "\(words)." : "\(words), so far.")
+                "p", ["class": "soft"],
+                say: isContinued
+                    ? (isWhole ? .noMoreLinkers : .noMoreSoFar) : (isWhole ? .noLinkers : .noLinkersSoFar))
         }
         html.element("ul", ["class": "links"]) { html in
             for linker in linkers.hrefs {
                 html.element("li") { $0.target(linker, context, from: WebURL(href)?.origin) }
             }
         }
-        if let next = linkers.next { html.next(context.links.details(href, after: next), "Look further") }
+        if let next = linkers.next {
+            html.next(context.links.details(href, after: next), html.words(.lookFurther))
+        }
     }
 }
 
 extension HTMLWriter {
-    fileprivate mutating func line(_ name: String, _ value: String) {
+    fileprivate mutating func line(_ name: Sentence, _ value: String) {
         line(name) { $0.foreign(value) }
     }
 
-    fileprivate mutating func line(_ name: String, _ value: (inout HTMLWriter) -> Void) {
-        element("dt", text: name)
+    fileprivate mutating func line(_ name: Sentence, _ value: (inout HTMLWriter) -> Void) {
+        element("dt", say: name)
         element("dd") { value(&$0) }
     }
 

@@ -14,12 +14,13 @@ struct FolderPage: PortalPage {
     }
 
     var title: String { walk.prefix.isEmpty ? "Hosts" : walk.prefix }
+    var heading: Sentence? { walk.prefix.isEmpty ? .hosts : nil }
 
     /// The site, its hosts, and every folder above this one.
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
-        var trail = [("Sites", context.links.home), (site.name, context.links.site(site.id))]
+        var trail = [(context.words(.sites), context.links.home), (site.name, context.links.site(site.id))]
         guard !walk.prefix.isEmpty else { return trail }
-        trail.append(("Hosts", context.links.folder("", of: site.id)))
+        trail.append((context.words(.hosts), context.links.folder("", of: site.id)))
         var above = ""
         while let folder = FolderWalk.folder(of: walk.prefix, below: above), folder != walk.prefix {
             trail.append(
@@ -31,14 +32,15 @@ struct FolderPage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !walk.items.isEmpty else {
-            html.element("p", text: "Nothing is held here.")
+            html.element("p", say: .nothingHere)
             return
         }
         html.element("ul", ["class": "list"]) { html in
             for item in walk.items { html.item(item, context, of: site.id, below: walk.prefix) }
         }
         if walk.rest != nil {
-            html.next(context.links.folder(walk.prefix, of: site.id, after: walk.rest), "More of this folder")
+            html.next(
+                context.links.folder(walk.prefix, of: site.id, after: walk.rest), html.words(.moreOfFolder))
         }
     }
 
@@ -164,28 +166,28 @@ extension HTMLWriter {
         element("li", ["class": "entry"]) { html in
             let address = entry.href.dropFirst(prefix.utf8.count)
             let shown =
-                prefix.isEmpty ? entry.href : address.isEmpty ? "(this folder’s own page)" : String(address)
+                prefix.isEmpty ? entry.href : address.isEmpty ? html.words(.ownPage) : String(address)
             let title = entry.body?.title.flatMap { $0.isEmpty ? nil : $0 }
             html.link(context.links.details(entry.href), ["class": "name"]) { html in
                 html.foreign(Wording.cut(title ?? shown, to: 200))
             }
             if title != nil { html.element("span", ["class": "url"]) { $0.address(shown) } }
-            html.element("span", ["class": "soft"], text: Self.words(entry, site))
+            html.element("span", ["class": "soft"], text: html.words(entry, site))
         }
     }
 
-    private static func words(_ entry: HeldEntry, _ site: String?) -> String {
+    private func words(_ entry: HeldEntry, _ site: String?) -> String {
         var words: [String] = []
         switch entry.status {
-        case 300..<400: words.append("redirect")
-        case 404, 410: words.append("gone at the origin (\(entry.status))")
+        case 300..<400: words.append(self.words(.redirect))
+        case 404, 410: words.append(self.words(.goneStatus, "\(entry.status)"))
         case 200: break
-        default: words.append("status \(entry.status)")
+        default: words.append(self.words(.statusIs, "\(entry.status)"))
         }
         if let type = entry.type, entry.body != nil { words.append(Wording.cut(type, to: 60)) }
         if let body = entry.body { words.append(Wording.bytes(body.byteCount)) }
-        if let site { words.append("in \(Wording.cut(site, to: 80))") }
-        return words.joined(separator: ", ")
+        if let site { words.append(self.words(.inSite, Wording.cut(site, to: 80))) }
+        return words.joined(separator: self.words(.comma))
     }
 
     mutating func item(
@@ -199,8 +201,8 @@ extension HTMLWriter {
                 html.link(context.links.folder(folder, of: site), ["class": "name folder"]) { html in
                     html.foreign(Wording.cut(String(folder.dropFirst(prefix.utf8.count)), to: 200))
                 }
-                let number = Wording.count(count, "address", plural: "addresses")
-                html.element("span", ["class": "soft"], text: isMore ? "more than \(number)" : number)
+                let number = html.count(count, .oneAddress, .manyAddresses)
+                html.element("span", ["class": "soft"], text: isMore ? html.words(.moreThan, number) : number)
             }
         }
     }
@@ -216,7 +218,7 @@ extension HTMLWriter {
                     "maxlength": "\(PortalLimits.words)",
                     "autocomplete": "off", "spellcheck": "false",
                 ])
-            html.element("button", ["type": "submit"], text: "Search")
+            html.element("button", ["type": "submit"], say: .search)
         }
     }
 
@@ -245,7 +247,8 @@ extension FolderWalk.Item {
     func members(_ context: PortalContext) -> JSONMembers {
         switch self {
         case .entry(let entry): entry.members(context)
-        case .folder(let prefix, let count, let isMore): ["folder": prefix, "addresses": count, "more": isMore]
+        case .folder(let prefix, let count, let isMore):
+            ["folder": prefix, "addresses": count, "more": isMore]
         }
     }
 }

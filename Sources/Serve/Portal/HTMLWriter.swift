@@ -7,6 +7,8 @@ struct HTMLWriter {
     typealias Attributes = KeyValuePairs<StaticString, String?>
 
     private(set) var bytes: [UInt8] = []
+    /// In which the sentences of a page are.
+    var language = PortalLanguage.english
 
     /// An attribute whose value is nil is left out.
     mutating func element(
@@ -111,7 +113,7 @@ extension HTMLWriter {
     mutating func time(_ seconds: Int64, now: Int64) {
         let date = Wording.date(seconds)
         element(
-            "time", ["datetime": date, "title": Wording.moment(seconds)], text: Wording.age(now - seconds))
+            "time", ["datetime": date, "title": Wording.moment(seconds)], text: language.age(now - seconds))
     }
 
     mutating func moment(_ seconds: Int64) {
@@ -153,11 +155,32 @@ struct PortalLinks {
     static let sites = "/-/sites/"
     static let page = "/-/page"
     static let traffic = "/-/proxy"
+    static let jobs = "/-/jobs"
+    static let live = "/-/jobs/live"
+    static let room = "/-/room"
+    static let metrics = "/-/metrics"
+    static let login = "/-/login"
+    static let logout = "/-/logout"
+    /// Orders are sent there: the name of one follows.
+    static let deeds = "/-/do/"
+    /// Where the bar on pages is switched on and off, and the frame that stands in it.
+    static let bar = "/-/bar"
+    static let barFrame = "/-/bar/frame"
+
+    static func bar(of url: String, visit: Int64?) -> String {
+        address(barFrame, [("url", url), ("visit", visit.map { "\($0)" })])
+    }
 
     func site(_ id: Int64) -> String { "\(Self.sites)\(id)" }
 
     func folder(_ prefix: String, of site: Int64, after: String? = nil) -> String {
         Self.address("\(self.site(site))/pages", [("under", prefix), ("after", after)])
+    }
+
+    func settings(of site: Int64) -> String { "\(self.site(site))/settings" }
+
+    func titles(of site: Int64, after: String? = nil) -> String {
+        Self.address("\(self.site(site))/titles", [("after", after)])
     }
 
     func missing(of site: Int64, kind: String? = nil, after: Int64? = nil) -> String {

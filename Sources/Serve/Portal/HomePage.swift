@@ -20,22 +20,29 @@ struct HomePage: PortalPage {
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
-        guard !sites.isEmpty else { return writeWelcome(to: &html) }
+        guard !sites.isEmpty else { return writeWelcome(to: &html, context) }
         html.element("p", ["class": "lead"]) { html in
             let bytes = sites.reduce(0) { $0 + $1.tally.byteCount }
-            html.text("\(Wording.count(sites.count, "site")) on the shelf, \(Wording.bytes(bytes)).")
+            html.say(.homeLead, html.count(sites.count, .oneSite, .manySites), Wording.bytes(bytes))
         }
-        html.searchForm(PortalLinks.search, label: "Search what is held")
+        html.searchForm(PortalLinks.search, label: html.words(.searchHeld))
         html.element("ul", ["class": "cards"]) { html in
             for site in sites {
                 html.element("li", ["class": "card"]) { write(site, to: &$0, context) }
             }
         }
-        html.element("h2", text: "Open an original address")
+        if context.token != nil {
+            html.element("h2", say: .newPrefetch)
+            html.prefetchForm(context)
+            html.element("div", ["class": "orders"]) { $0.orderButton("update", .doUpdateAll, context) }
+        }
+        html.whyNot(context)
+        html.element("h2", say: .openOriginal)
         html.element("p") { html in
-            html.text("Put it behind the larder’s own: ")
+            html.say(.openBehind)
             html.element("code", ["class": "url"], text: "\(context.layout.home)https://example.com/")
         }
+        if context.hasBar { html.element("p") { $0.link(PortalLinks.bar, say: .barTitle) } }
     }
 
     private func write(_ site: SiteReport, to html: inout HTMLWriter, _ context: PortalContext) {
@@ -48,23 +55,24 @@ struct HomePage: PortalPage {
         html.element("p", ["class": "actions"]) { html in
             if let address = context.mirrored(site.start) {
                 html.link(address, ["class": "button"]) { html in
-                    html.text("Open")
+                    html.say(.doOpen)
                     html.element("span", ["class": "hidden"], text: " \(Wording.cut(site.title, to: 80))")
                 }
             }
             html.link(context.links.site(site.id), ["class": "button quiet"]) { html in
-                html.text("Look inside")
+                html.say(.lookInside)
                 html.element("span", ["class": "hidden"], text: " \(Wording.cut(site.title, to: 80))")
             }
         }
     }
 
-    private func writeWelcome(to html: inout HTMLWriter) {
-        html.element("p", ["class": "lead"], text: "The shelves are empty.")
-        html.element("h2", text: "Stock it while you are online")
-        html.element("p", text: "Name a site in a terminal; everything its pages need comes with it.")
+    private func writeWelcome(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p", ["class": "lead"], say: .homeEmpty)
+        html.element("h2", say: .homeStock)
+        html.prefetchForm(context)
+        html.element("p", say: .homeTerminal)
         html.element("pre", text: "larder prefetch https://example.com/")
-        html.element("p", text: "Then load this page again.")
+        html.element("p", say: .homeAgain)
     }
 
     func members(_ context: PortalContext) -> JSONMembers {

@@ -49,9 +49,10 @@ struct MissingPage: PortalPage {
     }
 
     let title = "What is missing"
+    var heading: Sentence? { .whatIsMissing }
 
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
-        [("Sites", context.links.home), (site.name, context.links.site(site.id))]
+        [(context.words(.sites), context.links.home), (site.name, context.links.site(site.id))]
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -62,26 +63,27 @@ struct MissingPage: PortalPage {
 
     private func writeMisses(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !isContinued else { return }
-        html.element("h2", text: "Asked for here and not held")
+        html.element("h2", say: .askedNotHeld)
         guard !misses.isEmpty else {
-            html.element("p", ["class": "soft"], text: "Nothing that was asked of this larder was missing.")
+            html.element("p", ["class": "soft"], say: .noMisses)
             return
         }
         html.element(
-            "p", text: "The next prefetch of the site fetches them, unless they were sent something.")
+            "p", say: .nextPrefetch)
         html.element("ul", ["class": "list"]) { html in
             for miss in misses.sorted(by: { $0.last > $1.last }).prefix(PortalLimits.lines) {
                 html.element("li") { html in
                     html.link(context.links.details(miss.url), ["class": "name url"]) { html in
                         html.address(miss.url)
                     }
-                    let method = miss.method == "GET" ? "" : "\(Wording.cut(miss.method, to: 20)), "
-                    let times = Wording.count(miss.count, "time")
+                    let comma = html.words(.comma)
+                    let method = miss.method == "GET" ? "" : "\(Wording.cut(miss.method, to: 20))\(comma)"
+                    let times = html.count(miss.count, .time, .times)
                     html.element("span", ["class": "soft"]) { html in
-                        html.text("\(method)\(miss.isPage ? "page" : "file"), \(times), last ")
+                        html.say(.missWords, method, html.words(miss.isPage ? .kindPage : .file), times)
                         html.time(miss.last, now: context.now)
                     }
-                    if let referrer = miss.referrer { html.asker(referrer, "Asked for by ", context) }
+                    if let referrer = miss.referrer { html.asker(referrer, .askedBy, context) }
                 }
             }
         }
@@ -91,11 +93,11 @@ struct MissingPage: PortalPage {
     /// What the walk found, as `larder check --offline` would.
     private func writeNeeds(to html: inout HTMLWriter, _ context: PortalContext) {
         guard let needs else { return }
-        html.element("h2", text: "Needed and not held")
-        let walked = Wording.count(needs.walked, "address", plural: "addresses")
-        html.element("p", ["class": "soft"], text: "By a walk from the start over \(walked).")
+        html.element("h2", say: .neededNotHeld)
+        let walked = html.count(needs.walked, .oneAddress, .manyAddresses)
+        html.element("p", ["class": "soft"], say: Phrase(.walkedOver, walked))
         if needs.missing.isEmpty {
-            html.element("p", text: "Nothing is missing.")
+            html.element("p", say: .nothingMissing)
         } else {
             let shown = PortalLimits.lines * 4
             html.element("ul", ["class": "list"]) { html in
@@ -105,17 +107,15 @@ struct MissingPage: PortalPage {
                             $0.address(lack.href)
                         }
                         html.element("span", ["class": "soft"]) { $0.foreign(Wording.cut(lack.reason)) }
-                        if let asker = lack.asker { html.asker(asker, "Needed by ", context) }
+                        if let asker = lack.asker { html.asker(asker, .neededBy, context) }
                     }
                 }
             }
             html.remainder(of: needs.missing.count, shown: shown)
         }
         if needs.leftOut > 0 {
-            let count = Wording.count(needs.leftOut, "page")
             html.element(
-                "p", ["class": "soft"],
-                text: "\(count) more were left out by settings: limits, robots.txt, traps.")
+                "p", ["class": "soft"], text: html.count(needs.leftOut, .leftOutOne, .leftOutMany))
         }
         writeOthers([.pages], to: &html, context)
     }
@@ -124,38 +124,34 @@ struct MissingPage: PortalPage {
         html.element("p", ["class": "actions"]) { html in
             if let list, let next = targets.next {
                 let address = context.links.missing(of: site.id, kind: list.rawValue, after: next)
-                html.link(address, ["class": "button quiet", "rel": "next"], text: "Look further")
+                html.link(address, ["class": "button quiet", "rel": "next"], say: .lookFurther)
             }
             for other in lists {
                 html.link(
                     context.links.missing(of: site.id, kind: other.rawValue), ["class": "button quiet"],
-                    text: Self.heading(other))
+                    say: Self.heading(other))
             }
         }
     }
 
-    private static func heading(_ list: LinkList) -> String {
+    private static func heading(_ list: LinkList) -> Sentence {
         switch list {
-        case .pages: "Linked to and not held"
-        case .requisites: "Needed by pages and not held"
+        case .pages: .linkedNotHeld
+        case .requisites: .requisiteNotHeld
         }
     }
 
     private func writeTargets(to html: inout HTMLWriter, _ context: PortalContext) {
         guard let list else { return }
-        html.element("h2", text: Self.heading(list))
-        let bodies = Wording.count(targets.lookedThrough, "page and file", plural: "pages and files")
+        html.element("h2", say: Self.heading(list))
         let isWhole = targets.next == nil && !isContinued
-        html.element("p", ["class": "soft"]) { html in
-            html.text(
-                "By the links of \(isWhole ? "all " : "")\(bodies)\(isWhole ? "" : " that were looked through")."
-            )
-        }
+        html.element(
+            "p", ["class": "soft"],
+            say: Phrase(isWhole ? .byAllLinks : .bySomeLinks, Wording.grouped(targets.lookedThrough)))
         if targets.targets.isEmpty {
             html.element(
                 "p",
-                text: isWhole
-                    ? "Nothing is missing." : "Nothing is missing by these; others were not looked at.")
+                say: isWhole ? .nothingMissing : .nothingByThese)
         } else {
             html.element("ul", ["class": "list"]) { html in
                 for target in targets.targets {
@@ -164,9 +160,9 @@ struct MissingPage: PortalPage {
                             html.address(target.href)
                         }
                         let others = target.askers - 1
-                        let more = others == 0 ? "" : " and \(Wording.count(others, "other"))"
+                        let more = others == 0 ? "" : html.count(others, .andOther, .andOthers)
                         html.asker(
-                            target.asker, list == .pages ? "Linked from " : "Needed by ", context, more: more)
+                            target.asker, list == .pages ? .linkedBy : .neededBy, context, more: more)
                     }
                 }
             }
@@ -177,21 +173,21 @@ struct MissingPage: PortalPage {
 
     private func writeTombstones(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !tombstones.isEmpty else { return }
-        html.element("h2", text: "Gone at the origin")
-        html.element("p", ["class": "soft"], text: "The origin itself said so in the visit that is served.")
+        html.element("h2", say: .goneAtOrigin)
+        html.element("p", ["class": "soft"], say: .goneSaid)
         html.element("ul", ["class": "list"]) { html in
             for stone in tombstones {
                 html.element("li") { html in
                     html.link(context.links.details(stone.href), ["class": "name url"]) { html in
                         html.address(stone.href)
                     }
-                    html.element("span", ["class": "soft"], text: "status \(stone.status)")
-                    if let referrer = stone.referrer { html.asker(referrer, "Asked for by ", context) }
+                    html.element("span", ["class": "soft"], say: Phrase(.statusIs, "\(stone.status)"))
+                    if let referrer = stone.referrer { html.asker(referrer, .askedBy, context) }
                 }
             }
         }
         if tombstones.count == PortalLimits.lines {
-            html.element("p", ["class": "soft"], text: "There may be more.")
+            html.element("p", ["class": "soft"], say: .maybeMore)
         }
     }
 
@@ -217,10 +213,10 @@ struct MissingPage: PortalPage {
 
 extension HTMLWriter {
     fileprivate mutating func asker(
-        _ href: String, _ words: String, _ context: PortalContext, more: String = ""
+        _ href: String, _ words: Sentence, _ context: PortalContext, more: String = ""
     ) {
         element("span", ["class": "soft"]) { html in
-            html.text(words)
+            html.say(words)
             html.link(context.links.details(href)) { $0.address(href) }
             html.text(more)
         }
@@ -230,6 +226,6 @@ extension HTMLWriter {
     mutating func remainder(of count: Int, shown: Int = PortalLimits.lines) {
         guard count > shown else { return }
         element(
-            "p", ["class": "soft"], text: "And \(Wording.grouped(count - shown)) more.")
+            "p", ["class": "soft"], say: Phrase(.andMore, Wording.grouped(count - shown)))
     }
 }

@@ -2,7 +2,8 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// How the pages of a site looked in two of its visits, side by side, with what differs between the two pictures.
+/// How the pages of a site looked in two of its visits, side by side, with what differs between the two
+/// pictures.
 struct PicturesPage: PortalPage {
     let site: Site
     let from: Visit?
@@ -12,6 +13,7 @@ struct PicturesPage: PortalPage {
     let page: Int
     let section = PortalSection.sites
     let title = "How pages looked"
+    var heading: Sentence? { .picturesTitle }
 
     init(
         _ site: Site, from first: Int64?, to second: Int64?, page: Int, _ reader: StoreReader
@@ -29,39 +31,43 @@ struct PicturesPage: PortalPage {
     }
 
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
-        [("Sites", context.links.home), (site.name, context.links.site(site.id))]
+        [(context.words(.sites), context.links.home), (site.name, context.links.site(site.id))]
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         guard let from, let to else {
-            html.element("p", text: "There is no visit yet.")
+            html.element("p", say: .noVisit)
             return
         }
         html.visitsForm(of: site, from, to, at: context.links.pictures(of: site.id))
         guard let pictures else {
             html.element(
-                "p", text: "These visits are too large to be compared here. How a terminal tells the same, says:")
+                "p",
+                say: .tooLargeHelp)
             html.element("pre", text: "larder help diff")
             return
         }
         guard !pictures.pages.isEmpty else {
-            html.element("p", text: "No picture of its pages was kept. How a prefetch keeps them, says:")
+            html.element("p", say: .noPictures)
             html.element("pre", text: "larder help rendering")
             return
         }
         html.element("dl", ["class": "facts"]) { html in
             for state in PictureReport.State.allCases where pictures.count(state) > 0 {
-                html.fact(Self.name(state), Wording.grouped(pictures.count(state)))
+                html.fact(html.words(Self.name(state)), Wording.grouped(pictures.count(state)))
             }
         }
         // What differs comes first.
-        let pages = PictureReport.State.allCases.flatMap { state in pictures.pages.filter { $0.state == state } }
+        let pages = PictureReport.State.allCases.flatMap { state in
+            pictures.pages.filter { $0.state == state }
+        }
         let start = min(page * PortalLimits.pictures, pages.count)
         for page in pages[start..<min(start + PortalLimits.pictures, pages.count)] {
             write(page, to: &html, context)
         }
         guard start + PortalLimits.pictures < pages.count else { return }
-        html.next(context.links.pictures(of: site.id, from: from.id, to: to.id, page: page + 1), "More")
+        html.next(
+            context.links.pictures(of: site.id, from: from.id, to: to.id, page: page + 1), html.words(.more))
     }
 
     private func write(_ page: PictureReport.Page, to html: inout HTMLWriter, _ context: PortalContext) {
@@ -69,23 +75,23 @@ struct PicturesPage: PortalPage {
             html.link(context.links.details(page.url)) { $0.address(page.url) }
         }
         let isChanged = page.state == .changed
-        html.element("p", ["class": isChanged ? "badge warn" : "badge"], text: Self.name(page.state))
+        html.element("p", ["class": isChanged ? "badge warn" : "badge"], say: Self.name(page.state))
         html.element("div", ["class": "pictures"]) { html in
             let shown = page.from == page.to ? [page.to] : [page.from, page.to]
             let addresses = shown.compactMap(\.self).map {
                 (visit: $0, address: context.links.picture(of: page.url, in: $0, of: site.id))
             }
             for (visit, address) in addresses {
-                figure("Visit \(visit)", to: &html) { html in
+                figure(html.words(.visitCaption, "\(visit)"), to: &html) { html in
                     html.link(address) { html in
-                        html.image(address, "How it looked in visit \(visit)")
+                        html.image(address, html.words(.lookedInVisit, "\(visit)"))
                     }
                 }
             }
             guard isChanged, addresses.count == 2 else { return }
-            figure("What differs", to: &html) { html in
+            figure(html.words(.whatDiffers), to: &html) { html in
                 html.element("div", ["class": "overlay"]) { html in
-                    html.image(addresses[0].address, "Black where both are the same")
+                    html.image(addresses[0].address, html.words(.blackWhereSame))
                     html.image(addresses[1].address, "")
                 }
             }
@@ -101,13 +107,13 @@ struct PicturesPage: PortalPage {
         }
     }
 
-    private static func name(_ state: PictureReport.State) -> String {
+    private static func name(_ state: PictureReport.State) -> Sentence {
         switch state {
-        case .changed: "Changed"
-        case .added: "Not seen before"
-        case .gone: "Gone"
-        case .same: "The same"
-        case .kept: "Not taken again"
+        case .changed: .changed
+        case .added: .notSeenBefore
+        case .gone: .gone
+        case .same: .theSame
+        case .kept: .notTakenAgain
         }
     }
 

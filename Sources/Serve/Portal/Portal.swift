@@ -7,11 +7,15 @@ internal import Web
 /// The pages at `http://localhost:PORT/`: what is held, and the way from an original URL to its copy. It
 /// belongs to one thread.
 struct Portal {
-    private let layout: OriginLayout
+    let layout: OriginLayout
+    /// What it can have done; nil where it only shows.
+    let powers: PortalPowers?
     private let links = PortalLinks()
-    private let memory: PortalMemory
+    let memory: PortalMemory
     private let verdicts: ScriptsPage.Verdicts?
-    private let traffic: PassingTraffic?
+    let traffic: PassingTraffic?
+    /// Of the server that it is part of, for `/-/metrics`.
+    let figures: PortalFigures?
     private let now: () -> Int64
 
     /// - Parameters:
@@ -20,19 +24,32 @@ struct Portal {
     ///   - traffic: what passes through the proxy beside the mirror, where there is one.
     init(
         layout: OriginLayout, verdicts: ScriptsPage.Verdicts? = nil, walk: SiteNeeds.Walk? = nil,
-        traffic: PassingTraffic? = nil,
+        traffic: PassingTraffic? = nil, powers: PortalPowers? = nil, figures: PortalFigures? = nil,
         now: @escaping () -> Int64 = { SystemClock.secondsSinceEpoch() }
     ) {
         self.layout = layout
         self.verdicts = verdicts
         self.traffic = traffic
+        self.powers = powers
+        self.figures = figures
         memory = PortalMemory(walk: walk)
         self.now = now
     }
 
-    /// - Parameter accept: what the request said; JSON where it is asked for by name.
-    func answer(_ target: String, accept: String? = nil, reader: StoreReader) throws(StoreError) -> Answer {
+    /// - Parameter visitor: who asks; gets JSON where that is asked for by name.
+    func answer(
+        _ target: String, for visitor: PortalVisitor = PortalVisitor(), reader: StoreReader
+    ) throws(StoreError) -> Answer {
         if let file = file(target) { return file }
+        let isMetrics = PortalRequest(target: target).path == PortalLinks.metrics
+        if let stranger = stranger(visitor) {
+            guard isMetrics else { return html(stranger, "/", visitor) }
+            return .text(403, "The portal's password comes first.\n", fields: pageFields(script: nil))
+        }
+        if isMetrics {
+            try memory.look(at: reader)
+            return try metrics(reader)
+        }
         // An original URL, pasted behind the address.
         let pasted = target.hasPrefix("/-/") ? target.dropFirst(3) : target.dropFirst()
         if let url = WebURL(String(pasted)), let address = layout.address(of: url) {
@@ -40,11 +57,26 @@ struct Portal {
         }
         let request = PortalRequest(target: target)
         try memory.look(at: reader)
+        if request.path == PortalLinks.barFrame { return try barFrame(request, visitor, reader) }
         if let answer = try past(String(pasted), reader) { return answer }
         if let picture = try picture(request, reader) { return picture }
         let page = try page(request, reader) ?? NotFoundPage(target: target)
-        let isJSON = request["format"] == "json" || Self.asksForJSON(accept)
-        return isJSON ? json(page, target) : html(page, target)
+        let isJSON = request["format"] == "json" || Self.asksForJSON(visitor.accept)
+        return isJSON ? json(page, target, visitor) : html(page, target, visitor)
+    }
+
+    func sites(_ reader: StoreReader) throws(StoreError) -> [Site] {
+        try memory.look(at: reader)
+        return try memory.sites(reader)
+    }
+
+    /// To whom nothing is shown before the password.
+    private func stranger(_ visitor: PortalVisitor) -> LoginPage? {
+        switch powers?.gate.standing(of: visitor, now: SystemClock.seconds()) {
+        case .stranger: LoginPage()
+        case .nobody: LoginPage(hasPassword: false)
+        case .owner, .reader, nil: nil
+        }
     }
 
     /// An original URL behind the number or the day of a visit: `@7/https://example.com/`,
@@ -86,7 +118,8 @@ struct Portal {
         }?.id
     }
 
-    private func page(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> (any PortalPage)? {
+    private func page(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> (any PortalPage)?
+    {
         let place = request["after"].flatMap(SearchPlace.init)
         switch request.path {
         case "/", "/-/":
@@ -95,6 +128,12 @@ struct Portal {
             return try SearchPage(request["q"] ?? "", in: nil, from: place, reader, memory)
         case PortalLinks.scripts:
             return try ScriptsPage(from: place, reader, verdicts)
+        case PortalLinks.room:
+            return try RoomPage(reader, memory)
+        case PortalLinks.jobs:
+            return powers.map { JobsPage($0.board.jobs, now: now()) }
+        case PortalLinks.bar:
+            return powers.flatMap { layout.isExposed ? nil : BarPage(isOn: $0.bar.isOn) }
         case PortalLinks.traffic:
             return traffic.map { TrafficPage($0, at: PortalLinks.traffic, titled: "Proxy", request) }
         case PortalLinks.page:
@@ -123,6 +162,10 @@ struct Portal {
             return try SitePage(site, reader, memory)
         case "pages":
             return try FolderPage(site, under: request["under"] ?? "", from: request["after"], reader)
+        case "titles":
+            return try TitlesPage(site, after: request["after"], reader)
+        case "settings":
+            return SettingsPage(site)
         case "search":
             return try SearchPage(request["q"] ?? "", in: site, from: place, reader, memory)
         case "missing":
@@ -135,7 +178,8 @@ struct Portal {
                 reader)
         case "pictures":
             return try PicturesPage(
-                site, from: request.number("from"), to: request.number("to"), page: Int(request.number("page") ?? 0),
+                site, from: request.number("from"), to: request.number("to"),
+                page: Int(request.number("page") ?? 0),
                 reader)
         default:
             return nil
@@ -144,10 +188,38 @@ struct Portal {
 
     // MARK: - Answers
 
+    /// What the bar of a page shows, for frames of mirrored pages alone.
+    private func barFrame(
+        _ request: PortalRequest, _ visitor: PortalVisitor, _ reader: StoreReader
+    ) throws(StoreError) -> Answer {
+        guard powers?.bar.isOn == true, let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else {
+            return html(NotFoundPage(target: request.path), request.path, visitor)
+        }
+        let frame = try BarFrame(url, in: request.number("visit"), layout, memory.sites(reader), reader)
+        let port = layout.port
+        let hosts = ["*.localhost", "localhost", "127.0.0.1", "[::1]"].map {
+            "\(layout.scheme)://\($0):\(port)"
+        }
+        let policy =
+            "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors \(hosts.joined(separator: " "))"
+        return Answer(
+            status: 200,
+            fields: [
+                ("Content-Type", "text/html; charset=utf-8"), ("Cache-Control", "no-store"),
+                ("Vary", "Accept-Language"), ("Content-Security-Policy", policy),
+                ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer"),
+                // Pages that take only what agrees to it take the bar too.
+                ("Cross-Origin-Resource-Policy", "cross-origin"),
+                ("Cross-Origin-Embedder-Policy", "require-corp"), ("X-DNS-Prefetch-Control", "off"),
+            ],
+            body: frame.html(visitor.language), sharing: .bar)
+    }
+
     /// A picture that a visit of a site took of a page; nil where none is asked for, or none is there.
     private func picture(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> Answer? {
         guard request.path.hasPrefix(PortalLinks.sites), request.path.hasSuffix("/picture"),
-            let id = Int64(request.path.dropFirst(PortalLinks.sites.utf8.count).dropLast("/picture".utf8.count)),
+            let id = Int64(
+                request.path.dropFirst(PortalLinks.sites.utf8.count).dropLast("/picture".utf8.count)),
             let visit = request.number("visit"), let href = request["url"],
             let site = try memory.sites(reader).first(where: { $0.id == id }),
             site.visits.contains(where: { $0.id == visit }),
@@ -157,16 +229,17 @@ struct Portal {
             bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
         else { return nil }
         return Answer(
-            status: 200, fields: [("Content-Type", "image/png"), ("Cache-Control", "no-store")] + fields, body: bytes)
+            status: 200, fields: [("Content-Type", "image/png"), ("Cache-Control", "no-store")] + fields,
+            body: bytes)
     }
 
     /// These pages need nothing but their style, and nobody but themselves gets at them.
-    private var fields: [(name: String, value: String)] { fields(hasScript: false) }
+    var fields: [(name: String, value: String)] { fields(hasScript: false) }
 
     private func fields(hasScript: Bool) -> [(name: String, value: String)] {
         let scripts = hasScript ? " script-src 'self'; connect-src 'self';" : ""
         let policy =
-            "default-src 'none';\(scripts) style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+            "default-src 'none';\(scripts) style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'"
         return [
             ("Content-Security-Policy", policy), ("X-Content-Type-Options", "nosniff"),
             ("Referrer-Policy", "same-origin"), ("Cross-Origin-Resource-Policy", "same-origin"),
@@ -175,27 +248,51 @@ struct Portal {
         ]
     }
 
-    private func html(_ page: some PortalPage, _ target: String) -> Answer {
-        let separator = target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
-        let context = PortalContext(
-            layout: layout, links: links, hasProxy: traffic != nil, now: now(), address: target,
-            jsonAddress: "\(target)\(separator)format=json")
-        return Answer(
+    func html(_ page: some PortalPage, _ target: String, _ visitor: PortalVisitor) -> Answer {
+        Answer(
             status: page.status,
-            fields: [("Content-Type", "text/html; charset=utf-8")] + pageFields(hasScript: page.hasScript),
-            body: PortalFrame.html(page, context))
+            fields: [("Content-Type", "text/html; charset=utf-8")] + pageFields(script: page.script),
+            body: PortalFrame.html(page, context(target, visitor)))
     }
 
-    private func json(_ page: some PortalPage, _ target: String) -> Answer {
-        let context = PortalContext(
-            layout: layout, links: links, hasProxy: traffic != nil, now: now(), address: target, jsonAddress: target)
+    func context(_ target: String, _ visitor: PortalVisitor) -> PortalContext {
+        let separator = target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
+        var context = PortalContext(
+            layout: layout, links: links, hasProxy: traffic != nil, now: now(), address: target,
+            jsonAddress: "\(target)\(separator)format=json")
+        context.language = visitor.language
+        guard let powers else { return context }
+        context.hasBar = !layout.isExposed
+        switch powers.gate.standing(of: visitor, now: SystemClock.seconds()) {
+        case .owner(let token):
+            context.token = token
+            context.hasJobs = true
+        case .reader(let reason): context.whyNot = reason
+        case .stranger, .nobody: return context
+        }
+        context.hasSession = visitor.session != nil && powers.gate.hasSessions
+        if let number = PortalRequest(target: target).number("did") {
+            context.notice = powers.board.jobs.first { $0.number == number }
+        }
+        return context
+    }
+
+    private func json(
+        _ page: some PortalPage, _ target: String, _ visitor: PortalVisitor
+    ) -> Answer {
+        var context = PortalContext(
+            layout: layout, links: links, hasProxy: traffic != nil, now: now(), address: target,
+            jsonAddress: target)
+        context.language = visitor.language
         return Answer(
-            status: page.status, fields: [("Content-Type", "application/json")] + pageFields(hasScript: false),
+            status: page.status,
+            fields: [("Content-Type", "application/json")] + pageFields(script: nil),
             body: Array("\(page.members(context).text())\n".utf8))
     }
 
-    private func pageFields(hasScript: Bool) -> [(name: String, value: String)] {
-        [("Cache-Control", "no-store"), ("Vary", "Accept")] + fields(hasScript: hasScript)
+    func pageFields(script: String?) -> [(name: String, value: String)] {
+        [("Cache-Control", "no-store"), ("Vary", "Accept, Accept-Language, Cookie")]
+            + fields(hasScript: script != nil)
     }
 
     /// Style and icon; nil for all else.
@@ -203,7 +300,10 @@ struct Portal {
         let (type, text): (String, String)
         switch target {
         case PortalStyle.path: (type, text) = ("text/css; charset=utf-8", PortalStyle.text)
+        case BarFrame.stylePath: (type, text) = ("text/css; charset=utf-8", BarFrame.style)
         case SearchScript.path: (type, text) = ("text/javascript; charset=utf-8", SearchScript.text)
+        case LiveScript.path: (type, text) = ("text/javascript; charset=utf-8", LiveScript.text)
+        case PortalManifest.path: (type, text) = ("application/manifest+json", PortalManifest.text)
         case PortalIcon.path: (type, text) = ("image/svg+xml", PortalIcon.text)
         default: return nil
         }
@@ -234,13 +334,29 @@ struct PortalRequest: Equatable {
         let bytes = Array(target.utf8)
         let mark = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
         path = String(decoding: bytes[..<mark], as: UTF8.self)
+        fields = Self.fields(bytes[mark...].dropFirst())
+    }
+
+    /// The same of a form that was sent (`application/x-www-form-urlencoded`).
+    init(path: String, form: [UInt8]) {
+        self.path = path
+        fields = Self.fields(form[...])
+    }
+
+    /// The same of what was kept of one.
+    init(path: String, fields: [(name: String, value: String)]) {
+        self.path = path
+        self.fields = Dictionary(fields.prefix(Self.mostFields).map { ($0.name, $0.value) }) { $1 }
+    }
+
+    private static func fields(_ bytes: ArraySlice<UInt8>) -> [String: String] {
         var fields: [String: String] = [:]
-        for field in bytes[mark...].dropFirst().split(separator: UInt8(ascii: "&")).prefix(Self.mostFields) {
+        for field in bytes.split(separator: UInt8(ascii: "&")).prefix(mostFields) {
             let equals = field.firstIndex(of: UInt8(ascii: "=")) ?? field.endIndex
-            let name = Self.decoded(field[..<equals])
-            if fields[name] == nil { fields[name] = Self.decoded(field[equals...].dropFirst()) }
+            let name = decoded(field[..<equals])
+            if fields[name] == nil { fields[name] = decoded(field[equals...].dropFirst()) }
         }
-        self.fields = fields
+        return fields
     }
 
     /// Nil for a field that is empty or not there.
@@ -285,6 +401,8 @@ enum PortalLimits {
     static let counted = 20_000
     /// Lines of a list.
     static let lines = 50
+    /// Of a list of titles.
+    static let titles = 200
     /// Pages whose pictures stand side by side.
     static let pictures = 12
     /// Hits of a search.

@@ -5,15 +5,23 @@ internal import Web
 enum PortalFrame {
     static func html(_ page: some PortalPage, _ context: PortalContext) -> [UInt8] {
         var html = HTMLWriter()
+        html.language = context.language
         html.literal("<!doctype html>\n")
-        html.element("html", ["lang": "en"]) { html in
+        html.element("html", ["lang": context.language.tag]) { html in
             html.element("head") { writeHead(page, to: &$0) }
             html.element("body") { html in
-                html.link("\(context.address)#content", ["class": "skip"], text: "Skip to the content")
+                html.link("\(context.address)#content", ["class": "skip"], say: .skip)
                 writeBanner(page, to: &html, context)
                 html.element("main", ["id": "content", "tabindex": "-1"]) { html in
                     writeTrail(page, to: &html, context)
-                    html.element("h1") { $0.foreign(Wording.cut(page.title)) }
+                    html.element("h1") { html in
+                        if let heading = page.heading {
+                            html.say(heading)
+                        } else {
+                            html.foreign(Wording.cut(page.title))
+                        }
+                    }
+                    if let job = context.notice { writeNotice(job, to: &html, context) }
                     page.write(to: &html, context)
                 }
                 writeFooter(to: &html, context)
@@ -27,10 +35,20 @@ enum PortalFrame {
         html.void("meta", ["charset": "utf-8"])
         html.void("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"])
         html.void("meta", ["name": "color-scheme", "content": "light dark"])
-        html.element("title", text: page.title == "Larder" ? "Larder" : "\(Wording.cut(page.title)) · Larder")
-        if let seconds = page.refresh { html.void("meta", ["http-equiv": "refresh", "content": "\(seconds)"]) }
+        let title = page.heading.map { html.words($0) } ?? Wording.cut(page.title)
+        html.element("title", text: title == "Larder" ? title : "\(title) · Larder")
+        if let seconds = page.refresh {
+            html.void("meta", ["http-equiv": "refresh", "content": "\(seconds)"])
+        }
+        if let seconds = page.refreshWithoutScript {
+            html.element("noscript") {
+                $0.void("meta", ["http-equiv": "refresh", "content": "\(seconds)"])
+            }
+        }
         html.void("link", ["rel": "stylesheet", "href": PortalStyle.path])
-        if page.hasScript { html.element("script", ["src": SearchScript.path, "defer": ""]) { _ in } }
+        if let script = page.script { html.element("script", ["src": script, "defer": ""]) { _ in } }
+        html.void("link", ["rel": "manifest", "href": PortalManifest.path])
+        html.void("meta", ["name": "theme-color", "content": "#2f7d5b"])
         html.void("link", ["rel": "icon", "type": "image/svg+xml", "href": PortalIcon.path])
     }
 
@@ -45,11 +63,15 @@ enum PortalFrame {
                 }
                 html.element("nav", ["aria-label": "Larder"]) { html in
                     html.element("ul") { html in
-                        entry("Sites", context.links.home, page.section == .sites, to: &html)
-                        entry("Scripts", PortalLinks.scripts, page.section == .scripts, to: &html)
-                        entry("Search", PortalLinks.search, page.section == .search, to: &html)
+                        entry(.sites, context.links.home, page.section == .sites, to: &html)
+                        entry(.scripts, PortalLinks.scripts, page.section == .scripts, to: &html)
+                        entry(.search, PortalLinks.search, page.section == .search, to: &html)
+                        entry(.room, PortalLinks.room, page.section == .room, to: &html)
+                        if context.hasJobs {
+                            entry(.work, PortalLinks.jobs, page.section == .jobs, to: &html)
+                        }
                         if context.hasProxy {
-                            entry("Proxy", PortalLinks.traffic, page.section == .traffic, to: &html)
+                            entry(.proxy, PortalLinks.traffic, page.section == .traffic, to: &html)
                         }
                     }
                 }
@@ -57,8 +79,31 @@ enum PortalFrame {
         }
     }
 
-    private static func entry(_ text: String, _ address: String, _ isHere: Bool, to html: inout HTMLWriter) {
-        html.element("li") { $0.link(address, ["aria-current": isHere ? "true" : nil], text: text) }
+    private static func entry(
+        _ sentence: Sentence, _ address: String, _ isHere: Bool, to html: inout HTMLWriter
+    ) {
+        html.element("li") { $0.link(address, ["aria-current": isHere ? "true" : nil], say: sentence) }
+    }
+
+    /// What came of the order that led to this page, and the way back from it while there is one.
+    private static func writeNotice(
+        _ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext
+    ) {
+        html.element(
+            "div", ["class": job.isOver && !job.isGood ? "notice warn" : "notice", "role": "status"]
+        ) {
+            html in
+            html.foreign(Wording.cut(job.order.title.text(in: context.language)))
+            html.text(" – ")
+            html.say(job.stateSentence)
+            for line in job.outcome.prefix(6) {
+                html.element("div") { $0.foreign(Wording.cut(line.text(in: context.language))) }
+            }
+            guard !job.isOver else { return }
+            html.orderButton(
+                "stop", job.isPlanned ? .doUndo : .doStop, about: job.order.title.text(in: context.language),
+                context, fields: [("job", "\(job.number)")])
+        }
     }
 
     private static func writeTrail(
@@ -66,7 +111,7 @@ enum PortalFrame {
     ) {
         let trail = page.trail(context)
         guard !trail.isEmpty else { return }
-        html.element("nav", ["class": "trail", "aria-label": "You are here"]) { html in
+        html.element("nav", ["class": "trail", "aria-label": html.words(.youAreHere)]) { html in
             html.element("ol") { html in
                 for step in trail {
                     html.element("li") {
@@ -80,9 +125,16 @@ enum PortalFrame {
     private static func writeFooter(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("footer") { html in
             html.element("p") { html in
-                html.text("Nothing here asks anything of the network. For programs: ")
-                html.link(context.jsonAddress, ["type": "application/json"], text: "this page as JSON")
+                html.say(.footer)
+                html.link(context.jsonAddress, ["type": "application/json"], say: .asJSON)
                 html.text(".")
+            }
+            if context.hasSession, let token = context.token {
+                html.element("form", ["class": "order", "method": "post", "action": PortalLinks.logout]) {
+                    html in
+                    html.void("input", ["type": "hidden", "name": "token", "value": token])
+                    html.element("button", ["type": "submit", "class": "quiet"], say: .logout)
+                }
             }
         }
     }
@@ -96,8 +148,12 @@ protocol PortalPage {
     var section: PortalSection { get }
     /// After how many seconds a browser loads it again; nil for never.
     var refresh: Int? { get }
+    /// The same where no script runs.
+    var refreshWithoutScript: Int? { get }
     /// Its script helps where scripts run; without, the page does the same.
-    var hasScript: Bool { get }
+    var script: String? { get }
+    /// Stands above it where that is words of ours; the title, which is a site's or a page's, where it is nil.
+    var heading: Sentence? { get }
     /// What stands above it, from the home page down.
     func trail(_ context: PortalContext) -> [(text: String, address: String)]
     /// Below the heading, which is the title.
@@ -109,7 +165,9 @@ protocol PortalPage {
 extension PortalPage {
     var status: Int { 200 }
     var refresh: Int? { nil }
-    var hasScript: Bool { false }
+    var refreshWithoutScript: Int? { nil }
+    var script: String? { nil }
+    var heading: Sentence? { nil }
     func trail(_ context: PortalContext) -> [(text: String, address: String)] { [] }
 }
 
@@ -118,6 +176,8 @@ enum PortalSection {
     case search
     case scripts
     case traffic
+    case jobs
+    case room
     case none
 }
 
@@ -132,9 +192,28 @@ struct PortalContext {
     /// Path and query of this page, and where it is to be had as JSON.
     let address: String
     let jsonAddress: String
+    var language = PortalLanguage.english
+    /// What orders have to come with; nil where whoever looks may give none.
+    var token: String?
+    /// Why not, where that is to be said.
+    var whyNot: Sentence?
+    /// There is somebody to give orders to.
+    var hasJobs = false
+    /// Pages may have a bar.
+    var hasBar = false
+    /// Whoever looks has said a password.
+    var hasSession = false
+    /// The order that led here.
+    var notice: PortalJob?
+
+    func words(_ sentence: Sentence) -> String { sentence.text(in: language) }
 
     /// Where an URL is shown as it was; nil for what the mirror does not serve.
-    func mirrored(_ href: String) -> String? { WebURL(href).flatMap(layout.address) }
+    func mirrored(_ href: String) -> String? {
+        // To other machines the names below localhost are themselves.
+        guard layout.root != nil || !layout.isExposed else { return nil }
+        return WebURL(href).flatMap(layout.address)
+    }
 }
 
 /// A page of the larder's own that stands outside the portal, style included: plain HTML and CSS, light and
@@ -176,17 +255,18 @@ struct NotFoundPage: PortalPage {
     let target: String
     let status = 404
     let title = "Nothing here"
+    var heading: Sentence? { .nothingHereTitle }
     let section = PortalSection.none
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p") { html in
-            html.text("The portal has no page at ")
+            html.say(.noPageAt)
             html.element("span", ["class": "url"]) { $0.address(target) }
-            html.text(". To open an original address, put it whole behind the larder’s own:")
+            html.say(.openWhole)
         }
         html.element("pre", text: "\(context.layout.home)https://example.com/")
-        html.searchForm(PortalLinks.search, label: "Search what is held")
-        html.element("p") { $0.link(context.links.home, text: "What the larder holds") }
+        html.searchForm(PortalLinks.search, label: html.words(.searchHeld))
+        html.element("p") { $0.link(context.links.home, say: .toSites) }
     }
 
     func members(_ context: PortalContext) -> JSONMembers { ["error": "not found", "target": target] }

@@ -11,6 +11,8 @@ final class PortalMemory {
     private var tallies: [Int64: VisitTally] = [:]
     private var types: [Int64: [TypeTally]] = [:]
     private var needs: [Int64: SiteNeeds] = [:]
+    /// Of the metrics.
+    var counts: [Int64: [(String, Int)]] = [:]
     private var searcher: Searcher?
     private let walk: SiteNeeds.Walk?
 
@@ -27,6 +29,7 @@ final class PortalMemory {
         tallies = [:]
         types = [:]
         needs = [:]
+        counts = [:]
     }
 
     func sites(_ reader: StoreReader) throws(StoreError) -> [Site] {

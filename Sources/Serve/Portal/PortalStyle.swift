@@ -1,11 +1,14 @@
 /// How the larder's own pages look.
 enum PortalStyle {
     /// Its name changes with its content, so that browsers may keep it for ever.
-    static let path: String = {
+    static let path = path(of: text, "portal", "css")
+
+    /// Where a file of the portal's own is, by what is in it.
+    static func path(of text: String, _ name: String, _ suffix: String) -> String {
         // FNV-1a.
         let hash = text.utf8.reduce(0x811c_9dc5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
-        return "/-/portal-\(String(hash, radix: 36)).css"
-    }()
+        return "/-/\(name)-\(String(hash, radix: 36)).\(suffix)"
+    }
 
     static let text = base + parts
 
@@ -80,6 +83,41 @@ enum PortalStyle {
           border: 1px solid var(--edge); border-radius: .5rem; background: var(--card); color: var(--ink); }
 
         .field { flex: 0 1 auto; }
+        button.quiet { background: transparent; color: var(--accent); }
+        button.warn { background: transparent; color: var(--warn); border-color: var(--warn); }
+        form.order { margin: 0 0 .75rem; }
+        .orders { display: flex; flex-wrap: wrap; gap: .6rem; margin: 1rem 0; }
+        .orders form, .orders p, td form.order, .job form { margin: 0; }
+        td form.order { display: inline-block; }
+        td form.order button { min-height: 2.25rem; padding: .2rem .7rem; font-size: .9rem; }
+        form.sheetlike { max-width: 40rem; margin: 1rem 0; }
+        .order .field { margin: 0 0 .8rem; }
+        .order .field label { display: block; font-weight: 600; }
+        .order .field small { display: block; color: var(--soft); }
+        .order .fields { display: grid; grid-template-columns: repeat(auto-fill, minmax(14rem, 1fr)); gap: 0 1.25rem;
+          margin: .6rem 0; }
+        .order .wide { grid-column: 1 / -1; }
+        .order input:not([type=hidden]), .order select, .order textarea { font: inherit; width: 100%; min-height: 2.75rem;
+          padding: .4rem .75rem; border: 1px solid var(--edge); border-radius: .5rem; background: var(--card);
+          color: var(--ink); }
+        .order details { margin: 0 0 .8rem; }
+        .order summary { cursor: pointer; color: var(--accent); padding: .5rem 0; }
+        .notice { background: var(--tint); border-left: 4px solid var(--accent); padding: .6rem .9rem; max-width: none;
+          border-radius: .3rem; }
+        .notice.warn { background: var(--warn-tint); border-color: var(--warn); }
+        .notice form { margin: .5rem 0 0; }
+        .job { margin: 0 0 1rem; }
+        .card .scroll { background: none; }
+        .map { margin: 1rem 0; }
+        .map svg { display: block; width: 100%; height: auto; }
+        .map text { fill: var(--ink); font-size: 14px; pointer-events: none; }
+        .map .plot { fill: var(--card); stroke: var(--edge); }
+        .map .type { stroke: var(--line); }
+        .map .html { fill: var(--tint); }
+        .map .media { fill: var(--warn-tint); }
+        .map .code { fill: var(--line); }
+        .map .other { fill: var(--paper); }
+        .job h3 { overflow-wrap: anywhere; }
         form.find select { font: inherit; display: block; min-height: 2.75rem; max-width: 100%; padding: .4rem .6rem;
           border: 1px solid var(--edge); border-radius: .5rem; background: var(--card); color: var(--ink); }
 
@@ -124,7 +162,7 @@ enum PortalStyle {
         .overlay { position: relative; isolation: isolate; }
         .overlay img + img { position: absolute; inset: 0; mix-blend-mode: difference; }
 
-        .scroll { overflow-x: auto; margin: .5rem 0 1rem; background:
+        .scroll { position: relative; overflow-x: auto; margin: .5rem 0 1rem; background:
           linear-gradient(to right, var(--paper) 40%, transparent) left / 2.5rem 100% no-repeat local,
           linear-gradient(to left, var(--paper) 40%, transparent) right / 2.5rem 100% no-repeat local,
           linear-gradient(to right, var(--line), transparent) left / .8rem 100% no-repeat scroll,
@@ -151,7 +189,7 @@ enum PortalStyle {
           .actions { gap: .5rem; }
           .actions .button { padding: .5rem .7rem; font-size: .95rem; }
           .banner nav { margin-left: 0; }
-          .banner ul { margin-left: -.7rem; }
+          .banner ul { margin-left: -.7rem; flex-wrap: wrap; gap: 0; }
         }
         @media print { .banner, .skip, footer, form.find, .actions { display: none; } }
 
@@ -168,5 +206,18 @@ enum PortalIcon {
         <path d="M9 10h14c3 2 4 4 4 7v8a4 4 0 0 1-4 4H9a4 4 0 0 1-4-4v-8c0-3 1-5 4-7z" fill="#2f7d5b"/>\
         <rect x="9" y="16" width="14" height="8" rx="1.5" fill="#fbf6ea"/>\
         <path d="M12 19h8M12 21.5h5" stroke="#2f7d5b" stroke-width="1.4" stroke-linecap="round"/></svg>
+        """
+}
+
+/// By which a browser installs the portal as an app of its own.
+enum PortalManifest {
+    static let path = PortalStyle.path(of: text, "larder", "webmanifest")
+
+    static let text = """
+        {"id": "/", "name": "Larder", "short_name": "Larder", "start_url": "/", "scope": "/", "display": "standalone",
+          "background_color": "#faf7f1", "theme_color": "#2f7d5b",
+          "icons": [{"src": "\(PortalIcon.path)", "sizes": "any", "type": "image/svg+xml"}],
+          "shortcuts": [{"name": "Search", "url": "/-/search"}, {"name": "Work", "url": "/-/jobs"}]}
+
         """
 }

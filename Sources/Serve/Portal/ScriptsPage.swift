@@ -15,6 +15,7 @@ struct ScriptsPage: PortalPage {
     /// Those of the very bodies that are held now.
     let verdicts: [String: BundleVerdict]
     let title = "Scripts"
+    var heading: Sentence? { .scripts }
     let section = PortalSection.scripts
 
     init(from place: SearchPlace?, _ reader: StoreReader, _ verdicts: Verdicts?) throws(StoreError) {
@@ -31,7 +32,9 @@ struct ScriptsPage: PortalPage {
         var md5s: [Int64: String] = [:]
         var known = KnownMD5s(reader, upTo: PortalLimits.digestedBytes)
         for script in scripts {
-            md5s[script.url] = try script.body.flatMap { (body) throws(StoreError) in try known.md5(of: body)?.hex }
+            md5s[script.url] = try script.body.flatMap { (body) throws(StoreError) in
+                try known.md5(of: body)?.hex
+            }
         }
         self.md5s = md5s
         var found: [String: BundleVerdict] = [:]
@@ -45,11 +48,11 @@ struct ScriptsPage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "lead"]) { html in
-            html.text("Each with the digests that a manifest would name. To check them against one: ")
+            html.say(.scriptsLead)
             html.element("code", text: "larder check MANIFEST")
         }
         guard !scripts.isEmpty else {
-            html.element("p", text: next == nil ? "No script is held." : "None so far.")
+            html.element("p", say: next == nil ? .noScript : .noneSoFar)
             return writeNext(to: &html, context)
         }
         html.element("ul", ["class": "list"]) { html in
@@ -65,14 +68,14 @@ struct ScriptsPage: PortalPage {
             if let detail = verdict.detail { html.element("span", ["class": "soft"]) { $0.foreign(detail) } }
         }
         html.element("dl", ["class": "sheet"]) { html in
-            html.element("dt", text: "Size")
+            html.element("dt", say: .figureSize)
             html.element("dd", text: Wording.bytes(script.body?.byteCount ?? 0))
             html.element("dt", text: "MD5")
             html.element("dd") { html in
                 if let md5 = md5s[script.url] {
                     html.element("code", text: md5)
                 } else {
-                    html.element("span", ["class": "soft"], text: "too large to be computed here")
+                    html.element("span", ["class": "soft"], say: .tooLargeDigest)
                 }
             }
             html.element("dt", text: "SHA-256")
@@ -82,7 +85,7 @@ struct ScriptsPage: PortalPage {
 
     private func writeNext(to html: inout HTMLWriter, _ context: PortalContext) {
         guard let next else { return }
-        html.next(context.links.scripts(after: SearchPlace.titles(next).text), "More scripts")
+        html.next(context.links.scripts(after: SearchPlace.titles(next).text), html.words(.moreScripts))
     }
 
     func members(_ context: PortalContext) -> JSONMembers {

@@ -3,8 +3,8 @@ internal import Search
 internal import Store
 internal import Web
 
-/// What has some words in its text, the best first; where nothing was indexed, and for addresses, what has them in its title,
-/// then in its address.
+/// What has some words in its text, the best first; where nothing was indexed, and for addresses, what has
+/// them in its title, then in its address.
 struct SearchPage: PortalPage {
     let words: String
     /// Nil for a search over all.
@@ -20,7 +20,7 @@ struct SearchPage: PortalPage {
     /// It goes on with one that was begun.
     let isContinued: Bool
     let section = PortalSection.search
-    let hasScript = true
+    let script: String? = SearchScript.path
 
     init(
         _ words: String, in site: Site?, from place: SearchPlace?, _ reader: StoreReader,
@@ -116,36 +116,38 @@ struct SearchPage: PortalPage {
     }
 
     var title: String { words.isEmpty ? "Search" : "Search: \(words)" }
+    var heading: Sentence? { words.isEmpty ? .search : nil }
 
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
-        site.map { [("Sites", context.links.home), ($0.name, context.links.site($0.id))] } ?? []
+        site.map { [(context.words(.sites), context.links.home), ($0.name, context.links.site($0.id))] } ?? []
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         let action = site.map { "\(context.links.site($0.id))/search" } ?? PortalLinks.search
         let label =
-            site == nil
-            ? "Words of a page, its title or its address" : "Words of a page of this site, its title or its address"
+            html.words(site == nil ? .searchLabel : .searchLabelSite)
         html.searchForm(action, label: label, words: words)
-        html.element("div", ["id": "found", "data-search": action]) { writeFound(to: &$0, context) }
+        html.element("div", ["id": "found", "data-search": action, "data-mean": html.words(.didYouMean)]) {
+            writeFound(to: &$0, context)
+        }
         if site != nil {
-            html.element("p") { $0.link(context.links.search(words, in: nil), text: "Search all sites") }
+            html.element("p") { $0.link(context.links.search(words, in: nil), say: .searchAll) }
         }
     }
 
     private func writeFound(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !words.isEmpty else { return }
-        html.element("p", ["role": "status"], text: outcome)
+        html.element("p", ["role": "status"], text: outcome(in: context.language))
         if let report { writeHits(report, to: &html, context) }
         if let unread = report?.unread, unread > 0 {
             html.element("p", ["class": "soft"]) { html in
-                html.text("The words of \(Wording.count(unread, "page")) are not read yet: ")
+                html.text(html.count(unread, .unreadOne, .unreadMany))
                 html.element("code", text: "larder index")
-                html.text(" does that.")
+                html.say(.indexDoes)
             }
         }
         if !entries.isEmpty {
-            html.element("h2", ["class": "hidden"], text: "Results")
+            html.element("h2", ["class": "hidden"], say: .results)
             html.element("ul", ["class": "list"]) { html in
                 for entry in entries {
                     html.entry(entry, context, site: site == nil && names.count > 1 ? names[entry.site] : nil)
@@ -154,20 +156,20 @@ struct SearchPage: PortalPage {
         }
         if let next {
             let address = context.links.search(words, in: site?.id, after: next.text)
-            html.next(address, entries.count < PortalLimits.lines ? "Look further" : "More results")
+            html.next(address, html.words(entries.count < PortalLimits.lines ? .lookFurther : .moreResults))
         }
     }
 
     private func writeHits(_ report: SearchReport, to html: inout HTMLWriter, _ context: PortalContext) {
         for proposal in report.proposals {
             html.element("p") { html in
-                html.text("Did you mean ")
+                html.say(.didYouMean)
                 html.link(context.links.search(proposal, in: site?.id), text: proposal)
                 html.text("?")
             }
         }
         guard !report.hits.isEmpty else { return }
-        html.element("h2", ["class": "hidden"], text: "Results")
+        html.element("h2", ["class": "hidden"], say: .results)
         html.element("ol", ["class": "list hits"]) { html in
             for hit in report.hits {
                 html.element("li") { html in
@@ -179,12 +181,18 @@ struct SearchPage: PortalPage {
                     html.element("p", ["class": "snippet"]) { html in
                         html.element("bdi") { html in
                             for part in hit.snippet.parts {
-                                if part.isMarked { html.element("mark", text: part.text) } else { html.text(part.text) }
+                                if part.isMarked {
+                                    html.element("mark", text: part.text)
+                                } else {
+                                    html.text(part.text)
+                                }
                             }
                         }
                     }
                     html.link(context.links.details(hit.url), ["class": "url soft"]) { $0.address(hit.url) }
-                    if site == nil, names.count > 1 { html.element("span", ["class": "soft"]) { $0.foreign(hit.site) } }
+                    if site == nil, names.count > 1 {
+                        html.element("span", ["class": "soft"]) { $0.foreign(hit.site) }
+                    }
                 }
             }
         }
@@ -195,25 +203,29 @@ struct SearchPage: PortalPage {
         context.mirrored(hit.address) ?? context.links.details(hit.url)
     }
 
-    private var outcome: String {
+    private func outcome(in language: PortalLanguage) -> String {
         if let mistake { return mistake.prefix(1).uppercased() + mistake.dropFirst() + "." }
-        if let report, !report.hits.isEmpty {
-            let number = Wording.count(report.hits.count, "result")
-            if report.isRelaxed { return "Nothing has all of these words. \(number) with some of them." }
-            return report.hasMore ? "The best \(number)." : "\(number)."
+        func say(_ sentence: Sentence, _ count: Int) -> String {
+            let number = (count == 1 ? Sentence.oneResult : .manyResults).text(
+                in: language, [Wording.grouped(count)])
+            return sentence.text(in: language, [number])
         }
-        let number = Wording.count(entries.count, "result")
+        if let report, !report.hits.isEmpty {
+            let count = report.hits.count
+            return report.isRelaxed
+                ? say(.relaxed, count) : say(report.hasMore ? .theBest : .justThese, count)
+        }
         switch (entries.isEmpty, next == nil) {
-        case (true, true): return isContinued ? "Nothing more was found." : "Nothing was found."
-        case (true, false): return "Nothing was found so far."
-        case (false, true): return isContinued ? "The last \(number)." : "\(number)."
-        case (false, false): return "\(number), and there may be more."
+        case (true, true): return (isContinued ? Sentence.nothingMore : .nothingFound).text(in: language)
+        case (true, false): return Sentence.nothingSoFar.text(in: language)
+        case (false, true): return say(isContinued ? .theLast : .justThese, entries.count)
+        case (false, false): return say(.maybeMoreThan, entries.count)
         }
     }
 
     func members(_ context: PortalContext) -> JSONMembers {
         [
-            "words": words, "site": site?.name, "outcome": words.isEmpty ? "" : outcome,
+            "words": words, "site": site?.name, "outcome": words.isEmpty ? "" : outcome(in: context.language),
             "hits": (report?.hits ?? []).map { hit -> JSONMembers in
                 hit.members + ["address": address(of: hit, context)]
             },
@@ -223,7 +235,8 @@ struct SearchPage: PortalPage {
     }
 }
 
-/// Where a search is to be gone on with: behind so many hits of the index; else first through titles, then through addresses.
+/// Where a search is to be gone on with: behind so many hits of the index; else first through titles, then
+/// through addresses.
 enum SearchPlace: Equatable {
     case hits(Int)
     case titles(BodyPlace)

@@ -1,11 +1,7 @@
 /// Searches while somebody types, by the JSON of the search page itself. Without it the form does the same.
 enum SearchScript {
     /// Its name changes with its content, so that browsers may keep it for ever.
-    static let path: String = {
-        // FNV-1a.
-        let hash = text.utf8.reduce(0x811c_9dc5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
-        return "/-/search-\(String(hash, radix: 36)).js"
-    }()
+    static let path = PortalStyle.path(of: text, "search", "js")
 
     /// What comes from pages only ever becomes text, or an address of http or of this portal.
     static let text = """
@@ -49,7 +45,7 @@ enum SearchScript {
             const list = make("ol", "", "list hits");
             list.append(...answer.hits.map(hit), ...answer.results.map(entry));
             const proposals = answer.proposals.map((words) => {
-              const line = make("p", "Did you mean ");
+              const line = make("p", place.dataset.mean);
               line.append(link(place.dataset.search + "?q=" + encodeURIComponent(words), words), "?");
               return line;
             });

@@ -9,12 +9,14 @@ struct SitePage: PortalPage {
     let folder: FolderWalk
     let types: [TypeTally]
     let hasPictures: Bool
+    let isPinned: Bool
     let section = PortalSection.sites
 
     var title: String { site.title }
 
     init(_ site: Site, _ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
         hasPictures = try reader.hasPictures(of: site)
+        isPinned = try reader.pins().contains(Pin(.site, site.name))
         self.site = try memory.report(on: site, reader)
         hosts = try FolderWalk.list("", site: site.id, from: nil, limit: PortalLimits.lines, reader)
         folder = try FolderWalk.list(
@@ -37,7 +39,7 @@ struct SitePage: PortalPage {
     }
 
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
-        [("Sites", context.links.home)]
+        [(context.words(.sites), context.links.home)]
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -47,8 +49,9 @@ struct SitePage: PortalPage {
         site.writeState(to: &html, context)
         writeActions(to: &html, context)
         site.writeCounts(to: &html)
+        writeOrders(to: &html, context)
         html.searchForm(
-            "\(context.links.site(site.id))/search", label: "Search this site")
+            "\(context.links.site(site.id))/search", label: html.words(.searchSite))
         writePages(to: &html, context)
         writeTypes(to: &html)
         writeVisits(to: &html, context)
@@ -57,17 +60,35 @@ struct SitePage: PortalPage {
     private func writeActions(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "actions"]) { html in
             if let address = context.mirrored(site.start) {
-                html.link(address, ["class": "button"], text: "Open the copy")
+                html.link(address, ["class": "button"], say: .openCopy)
             }
             html.link(
-                context.links.missing(of: site.id), ["class": "button quiet"], text: "What is missing")
+                context.links.missing(of: site.id), ["class": "button quiet"], say: .whatIsMissing)
+            html.link(context.links.titles(of: site.id), ["class": "button quiet"], say: .byTitle)
+            if context.token != nil {
+                html.link(context.links.settings(of: site.id), ["class": "button quiet"], say: .settings)
+            }
+        }
+    }
+
+    private func writeOrders(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.whyNot(context)
+        guard context.token != nil else { return }
+        let fields = [("site", site.site.name)]
+        html.element("div", ["class": "orders"]) { html in
+            html.orderButton("update", .doUpdate, about: title, context, fields: fields)
+            html.orderButton("check", .doCheck, about: title, context, fields: fields)
+            html.orderButton(
+                isPinned ? "unpin" : "pin", isPinned ? .doUnpin : .doPin, about: title, context,
+                fields: fields)
+            html.orderButton("remove", .doRemove, about: title, context, fields: fields, warns: true)
         }
     }
 
     private func writePages(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("h2", text: "Pages and files")
+        html.element("h2", say: .pagesAndFiles)
         guard !folder.items.isEmpty else {
-            html.element("p", ["class": "soft"], text: "Nothing is held below the start address.")
+            html.element("p", ["class": "soft"], say: .nothingBelow)
             return writeHosts(to: &html, context)
         }
         html.element("p", ["class": "url soft"]) { $0.address(folder.prefix) }
@@ -76,39 +97,44 @@ struct SitePage: PortalPage {
         }
         if folder.rest != nil {
             let address = context.links.folder(folder.prefix, of: site.id, after: folder.rest)
-            html.next(address, "More of this folder")
+            html.next(address, html.words(.moreOfFolder))
         }
         writeHosts(to: &html, context)
     }
 
     private func writeHosts(to html: inout HTMLWriter, _ context: PortalContext) {
         guard hosts.items.count > 1 else { return }
-        html.element("h3", text: "By host")
+        html.element("h3", say: .byHost)
         html.element("ul", ["class": "list"]) { html in
             for item in hosts.items { html.item(item, context, of: site.id, below: "") }
         }
         if hosts.rest != nil {
-            html.next(context.links.folder("", of: site.id, after: hosts.rest), "More hosts")
+            html.next(
+                context.links.folder("", of: site.id, after: hosts.rest), html.words(.moreHosts))
         }
     }
 
     private func writeTypes(to html: inout HTMLWriter) {
         guard !types.isEmpty else { return }
-        html.element("h2", ["id": "types"], text: "Media types")
+        html.element("h2", ["id": "types"], say: .mediaTypes)
         html.element(
             "div", ["class": "scroll", "role": "region", "aria-labelledby": "types", "tabindex": "0"]
-        ) {
-            html in
+        ) { html in
             html.element("table") { html in
                 if typesAreCut {
-                    let number = Wording.grouped(PortalLimits.counted)
-                    html.element("caption", text: "Of the first \(number) responses of the visit.")
+                    html.element(
+                        "caption", say: Phrase(.ofTheFirst, Wording.grouped(PortalLimits.counted)))
                 }
-                html.head([("Type", false), ("Responses", true), ("Size", true)])
+                html.head([
+                    (html.words(.mediaType), false), (html.words(.responses), true),
+                    (html.words(.figureSize), true),
+                ])
                 html.element("tbody") { html in
                     for type in types {
                         html.element("tr") { html in
-                            html.element("th", ["scope": "row"]) { $0.foreign(type.type ?? "none given") }
+                            html.element("th", ["scope": "row"]) { html in
+                                html.foreign(type.type ?? html.words(.noneGiven))
+                            }
                             html.element("td", ["class": "number"], text: Wording.grouped(type.count))
                             html.element("td", ["class": "number"], text: Wording.bytes(type.byteCount))
                         }
@@ -121,13 +147,17 @@ struct SitePage: PortalPage {
     private var typesAreCut: Bool { types.reduce(0) { $0 + $1.count } == PortalLimits.counted }
 
     private func writeVisits(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("h2", ["id": "visits"], text: "Visits")
+        html.element("h2", ["id": "visits"], say: .visits)
         html.element(
             "div", ["class": "scroll", "role": "region", "aria-labelledby": "visits", "tabindex": "0"]
-        ) {
-            html in
+        ) { html in
             html.element("table") { html in
-                html.head([("Visit", false), ("Begun", false), ("Responses", true), ("State", false)])
+                var columns = [
+                    (html.words(.visit), false), (html.words(.begun), false),
+                    (html.words(.responses), true), (html.words(.state), false),
+                ]
+                if context.token != nil { columns.append((html.words(.orders), false)) }
+                html.head(columns)
                 html.element("tbody") { html in
                     for visit in site.site.visits.suffix(PortalLimits.lines).reversed() {
                         write(visit, to: &html, context)
@@ -136,12 +166,13 @@ struct SitePage: PortalPage {
             }
         }
         if site.site.visits.count > 1 {
-            html.next(context.links.changes(of: site.id), "Compare two visits")
+            html.next(context.links.changes(of: site.id), html.words(.compareVisits))
         }
-        if hasPictures { html.next(context.links.pictures(of: site.id), "How its pages looked") }
+        if hasPictures { html.next(context.links.pictures(of: site.id), html.words(.howItLooked)) }
     }
 
     private func write(_ visit: StatusReport.Visit, to html: inout HTMLWriter, _ context: PortalContext) {
+        let state = site.site.state(of: visit)
         html.element("tr") { html in
             html.element("th", ["scope": "row"]) { html in
                 if let address = site.address(of: visit, context) {
@@ -153,16 +184,28 @@ struct SitePage: PortalPage {
             html.element("td") { $0.moment(visit.started) }
             html.element("td", ["class": "number"], text: Wording.grouped(visit.responses))
             html.element("td") { html in
-                switch site.site.state(of: visit) {
+                switch state {
                 case .served:
-                    html.element("span", ["class": "badge"], text: "Served")
+                    html.element("span", ["class": "badge"], say: .served)
                 case .loaded(let base, let isServed):
-                    if isServed { html.element("span", ["class": "badge"], text: "Served") }
-                    html.text(" Loaded by a server, over visit \(base)")
+                    if isServed { html.element("span", ["class": "badge"], say: .served) }
+                    html.say(.loadedOver, "\(base)")
                 case .unfinished:
-                    html.element("span", ["class": "badge warn"], text: "Not finished")
+                    html.element("span", ["class": "badge warn"], say: .notFinished)
                 case .kept:
-                    html.text("Kept")
+                    html.say(.kept)
+                }
+            }
+            guard context.token != nil else { return }
+            html.element("td") { html in
+                let fields = [("site", site.site.name), ("visit", "\(visit.number)")]
+                let about = html.words(.visitNumber, "\(visit.number)")
+                if state == .kept {
+                    html.orderButton("rollback", .doServe, about: about, context, fields: fields)
+                }
+                if state != .served {
+                    html.text(" ")
+                    html.orderButton("drop", .doDrop, about: about, context, fields: fields, warns: true)
                 }
             }
         }
@@ -199,38 +242,42 @@ extension SiteReport {
                 if let needs, !needs.missing.isEmpty {
                     html.element(
                         "span", ["class": "badge warn"],
-                        text: "\(Wording.grouped(needs.missing.count)) missing")
+                        say: Phrase(.missingCount, Wording.grouped(needs.missing.count)))
                 } else {
-                    html.element("span", ["class": "badge"], text: needs == nil ? "Served" : "Complete")
+                    html.element("span", ["class": "badge"], say: needs == nil ? .served : .complete)
                 }
-                html.text(" Visit \(shown.number) is served, fetched ")
+                html.say(.stateServed, "\(shown.number)")
                 html.time(shown.started, now: context.now)
-                html.text(needs == nil ? ". Whether anything is missing was not looked at." : ".")
+                html.say(needs == nil ? .stateNotLooked : .fullStop)
             } else if let shown {
-                html.element("span", ["class": "badge warn"], text: "Not complete")
-                html.text(" Visit \(shown.number), begun ")
+                html.element("span", ["class": "badge warn"], say: .notComplete)
+                html.say(.stateBegun, "\(shown.number)")
                 html.time(shown.started, now: context.now)
-                html.text(", is not finished. What it has so far is served.")
+                html.say(.stateNotFinished)
             } else {
-                html.element("span", ["class": "badge warn"], text: "Empty")
-                html.text(" It was never visited.")
+                html.element("span", ["class": "badge warn"], say: .empty)
+                html.say(.stateNever)
             }
         }
     }
 
     func writeCounts(to html: inout HTMLWriter) {
         func number(_ count: Int) -> String {
-            count == PortalLimits.counted ? "\(Wording.grouped(count)) or more" : Wording.grouped(count)
+            count == PortalLimits.counted
+                ? html.words(.orMore, Wording.grouped(count)) : Wording.grouped(count)
         }
+        let (pages, files, gone) = (number(tally.pages), number(tally.requisites), number(tally.tombstones))
         html.element("dl", ["class": "facts"]) { html in
-            html.fact("Pages", number(tally.pages))
-            html.fact("Files they need", number(tally.requisites))
+            html.fact(html.words(.figurePages), pages)
+            html.fact(html.words(.figureFiles), files)
             let size = Wording.bytes(tally.byteCount)
-            html.fact("Size", tally.isEstimate ? "about \(size)" : size)
-            html.fact("Gone at the origin", number(tally.tombstones))
-            html.fact("Missing", needs.map { Wording.grouped($0.missing.count) } ?? "not looked at")
+            html.fact(html.words(.figureSize), tally.isEstimate ? html.words(.about, size) : size)
+            html.fact(html.words(.goneAtOrigin), gone)
+            html.fact(
+                html.words(.missing),
+                needs.map { Wording.grouped($0.missing.count) } ?? html.words(.notLookedAt))
             if let needs, needs.leftOut > 0 {
-                html.fact("Left out by settings", Wording.grouped(needs.leftOut))
+                html.fact(html.words(.leftOut), Wording.grouped(needs.leftOut))
             }
         }
     }

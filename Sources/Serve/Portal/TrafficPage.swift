@@ -1,8 +1,8 @@
 internal import Reports
 internal import Web
 
-/// What passes through a proxy: the newest first, of which a word picks some out. The portal beside the proxy shows it, and
-/// the proxy itself at its own address.
+/// What passes through a proxy: the newest first, of which a word picks some out. The portal beside the proxy
+/// shows it, and the proxy itself at its own address.
 struct TrafficPage: PortalPage {
     let passes: [PassLog.Pass]
     let word: String?
@@ -12,6 +12,7 @@ struct TrafficPage: PortalPage {
     private let proxyPort: UInt16
     private let path: String
     let title: String
+    var heading: Sentence? { path == PortalLinks.traffic ? .proxy : nil }
     let section = PortalSection.traffic
 
     /// - Parameter path: where the page is.
@@ -24,7 +25,8 @@ struct TrafficPage: PortalPage {
         let words = word.map { $0.lowercased() } ?? ""
         let found = traffic.log.recent(after: Int(request.number("after") ?? 0)).lazy.filter { pass in
             words.isEmpty
-                || "\(pass.method) \(pass.url) \(pass.status) \(pass.source.rawValue)".lowercased().contains(words)
+                || "\(pass.method) \(pass.url) \(pass.status) \(pass.source.rawValue)".lowercased().contains(
+                    words)
         }
         passes = Array(found.prefix(Self.lines))
     }
@@ -37,20 +39,20 @@ struct TrafficPage: PortalPage {
 
     func write(to html: inout HTMLWriter) {
         html.element("p", ["class": "lead"]) { html in
-            let sources = PassLog.Source.allCases.map { "\(counts[$0]) \($0.words)" }.joined(separator: ", ")
-            html.text("\(sources). Programs use it by ")
+            let sources = PassLog.Source.allCases.map { "\(counts[$0]) \(html.words($0.sentence))" }
+            html.say(.trafficLead, sources.joined(separator: html.words(.comma)))
             html.element("code", text: "http_proxy=http://localhost:\(proxyPort)")
-            html.text(" and the same for https_proxy; larder ca says how they come to trust it.")
+            html.say(.trafficTrust)
         }
         if isLive {
-            html.element("p") { $0.link(address(isLive: false), text: "Stop here") }
+            html.element("p") { $0.link(address(isLive: false), say: .trafficStop) }
         } else {
-            html.searchForm(path, label: "Method, address, status or source", words: word ?? "")
-            html.element("p") { $0.link(address(isLive: true), text: "Go on as it passes") }
+            html.searchForm(path, label: html.words(.trafficLabel), words: word ?? "")
+            html.element("p") { $0.link(address(isLive: true), say: .trafficGoOn) }
         }
         guard !passes.isEmpty else {
             return html.element(
-                "p", text: word == nil ? "Nothing has passed so far." : "Nothing that passed is like that.")
+                "p", say: word == nil ? .trafficNone : .trafficNoneLike)
         }
         html.element("ul", ["class": "list"]) { html in
             for pass in passes { html.element("li") { write(pass, to: &$0) } }
@@ -69,7 +71,10 @@ struct TrafficPage: PortalPage {
         html.element("span", ["class": isLost ? "badge warn" : "badge"], text: "\(pass.status)")
         html.element("span", ["class": "soft"]) { html in
             let time = "\(Int(pass.duration / .milliseconds(1))) ms"
-            html.text("\(pass.source.words), \(Wording.bytes(pass.byteCount)), \(time)\(pass.isKept ? ", kept" : "")")
+            let words = [html.words(pass.source.sentence), Wording.bytes(pass.byteCount), time]
+            html.text(
+                (words + (pass.isKept ? [html.words(.trafficKept)] : [])).joined(
+                    separator: html.words(.comma)))
         }
     }
 
@@ -84,13 +89,13 @@ struct PassingTraffic: Sendable {
 }
 
 extension PassLog.Source {
-    fileprivate var words: String {
+    fileprivate var sentence: Sentence {
         switch self {
-        case .larder: "from the larder"
-        case .validated: "confirmed"
-        case .network: "loaded"
-        case .missed: "missed"
-        case .tunnel: "untouched"
+        case .larder: .fromLarder
+        case .validated: .fromValidated
+        case .network: .fromNetwork
+        case .missed: .fromMissed
+        case .tunnel: .fromTunnel
         }
     }
 }

@@ -8,8 +8,8 @@ package import Web
 /// given; for the rest whoever fetches is asked.
 package final class PageProxy: Sendable {
     /// Asks for what the visit does not have yet, on behalf of the page with this number. Called on the
-    /// server's thread, which must not wait; the answer may come from any thread, and not at all when the page
-    /// has gone.
+    /// server's thread, which must not wait; the answer may come from any thread, and not at all when the
+    /// page has gone.
     package typealias Ask =
         @Sendable (_ page: UInt32, PageRequest, _ answer: @escaping @Sendable (PageAnswer) -> Void) -> Void
 
@@ -20,7 +20,9 @@ package final class PageProxy: Sendable {
         _ folder: StoreFolder, visit: Int64, security: TLSServer, ask: @escaping Ask
     ) throws(ServerError) {
         let tab: PageTab
-        do throws(StoreError) { tab = try PageTab(folder, visit: visit, ask: ask) } catch { throw ServerError(error) }
+        do throws(StoreError) { tab = try PageTab(folder, visit: visit, ask: ask) } catch {
+            throw ServerError(error)
+        }
         self.tab = tab
         server = try HTTPServer(port: 0, threadCount: 1, limits: .proxy) { _ throws(ServerError) in
             PageResponder(tab, security)
@@ -105,7 +107,9 @@ private final class PageTab: Sendable {
         let href = url.key.href
         var isForeign = false
         let (answer, redirect) = try reader.withLock { (reader) throws(StoreError) -> (Answer?, WebURL?) in
-            let all = try reader.responses(for: href, ofVisit: visit, request: request).filter { $0.status < 400 }
+            let all = try reader.responses(for: href, ofVisit: visit, request: request).filter {
+                $0.status < 400
+            }
             guard let stored = all.first(where: { $0.isMade(for: origin) }) else {
                 isForeign = !all.isEmpty
                 return (nil, nil)
@@ -139,13 +143,13 @@ private final class PageTab: Sendable {
 
     private static let mostGiven = 20_000
 
-    func answer(_ answer: PageAnswer, to url: WebURL, by origin: String?) -> Answer {
+    func answer(_ answer: PageAnswer, to url: WebURL, _ request: RequestKey, by origin: String?) -> Answer {
         switch answer {
         case .held:
             do throws(StoreError) {
-                if case .answer(let answer) = try held(url, .get, by: origin) { return answer }
+                if case .answer(let answer) = try held(url, request, by: origin) { return answer }
                 // Refused by the browser, which says so to the page.
-                if case .answer(let answer) = try held(url, .get, by: nil) { return answer }
+                if case .answer(let answer) = try held(url, request, by: nil) { return answer }
                 return .text(504, "\(url.href) is not held.\n")
             } catch {
                 return .text(500, "\(error)\n")
@@ -157,7 +161,8 @@ private final class PageTab: Sendable {
         }
     }
 
-    /// Of the length speaks who sends it, and bodies are held without their coding; what is said of later times and other places would leave the tab.
+    /// Of the length speaks who sends it, and bodies are held without their coding; what is said of later
+    /// times and other places would leave the tab.
     private func outgoing(_ fields: HTTPFields) -> [(String, String)] {
         let names = fields.all("Set-Cookie").map { PageCookie(setBy: $0).name }
         if !names.isEmpty { page.withLock { $0?.servedCookies.formUnion(names) } }
@@ -167,13 +172,14 @@ private final class PageTab: Sendable {
 
     private static let unsaid: Set<String> = [
         "content-length", "content-range", "content-encoding", "strict-transport-security", "alt-svc", "nel",
-        "larder-steady", "report-to", "reporting-endpoints", "clear-site-data", "content-security-policy-report-only",
+        "larder-steady", "report-to", "reporting-endpoints", "clear-site-data",
+        "content-security-policy-report-only",
     ]
 }
 
 extension StoredResponse {
-    /// Whether it is what a page of the origin is answered: what varies by origins is not another's, and what was asked for
-    /// without naming one says nothing of them.
+    /// Whether it is what a page of the origin is answered: what varies by origins is not another's, and what
+    /// was asked for without naming one says nothing of them.
     fileprivate func isMade(for origin: String?) -> Bool {
         guard let origin else { return true }
         if self.origin == origin { return true }
@@ -197,18 +203,24 @@ private final class PageResponder: Responder {
     func connect(_ request: Request) -> Connecting {
         guard let url = WebURL("http://\(request.authority)/"), !url.hasCredentials, url.path == "/",
             !url.host.utf8.contains(UInt8(ascii: "*")),
-            let port = request.authority.split(separator: ":").last.flatMap({ Int($0) }), (1...65_535).contains(port)
+            let port = request.authority.split(separator: ":").last.flatMap({ Int($0) }),
+            (1...65_535).contains(port)
         else { return .refused(Reply(answer: .text(400, "\(request.authority) is no host with a port.\n"))) }
         return .answered(Tunnel(host: url.host, port: port, security: security))
     }
 
     func respond(to request: Request, orLater later: Later) -> Reply? {
         guard let url = request.proxied else { return Reply(answer: .text(400, "This is a proxy.\n")) }
-        guard let number = tab.number else { return Reply(answer: .text(503, "There is no page any more.\n")) }
+        guard let number = tab.number else {
+            return Reply(answer: .text(503, "There is no page any more.\n"))
+        }
         // What is said over a socket cannot be given back.
-        guard !Upgrade.isAsked(for: request) else { return Reply(answer: .text(501, "Sockets are not opened.\n")) }
+        guard !Upgrade.isAsked(for: request) else {
+            return Reply(answer: .text(501, "Sockets are not opened.\n"))
+        }
         let origin = request.fields["Origin"].flatMap { $0 == url.origin ? nil : $0 }
-        let key = RequestKey(method: request.method, body: request.body.span, type: request.fields.contentType)
+        let key = RequestKey(
+            method: request.method, body: request.body.span, type: request.fields.contentType)
         var isForeign = false
         do throws(StoreError) {
             switch try tab.held(url, key, by: origin) {
@@ -224,7 +236,8 @@ private final class PageResponder: Responder {
             url: url, method: request.method, fields: request.fields, body: Array(request.body))
         asked.wantsOwnAnswer = isForeign
         asked.cookies = tab.scriptCookies(of: request.fields)
-        tab.ask(number, asked) { [tab] answer in slot.give(Reply(answer: tab.answer(answer, to: url, by: origin)))
+        tab.ask(number, asked) { [tab] answer in
+            slot.give(Reply(answer: tab.answer(answer, to: url, key, by: origin)))
         }
         return nil
     }

@@ -87,8 +87,17 @@ package final class PassLog: Sendable {
         note(method, place, 504, .missed, 0, isKept: false, since: start)
     }
 
-    func noteTunnel(_ method: String, _ place: String, _ byteCount: Int, since start: ContinuousClock.Instant) {
+    func noteTunnel(_ method: String, _ place: String, _ byteCount: Int, since start: ContinuousClock.Instant)
+    {
         note(method, place, 200, .tunnel, byteCount, isKept: false, since: start)
+    }
+
+    /// What went to its server while it came.
+    func notePassed(
+        _ method: String, _ url: String, _ outcome: Relay.Outcome, since start: ContinuousClock.Instant
+    ) {
+        let source: Source = outcome.status == nil ? .missed : .tunnel
+        note(method, url, outcome.status ?? 502, source, outcome.byteCount, isKept: false, since: start)
     }
 
     private func note(

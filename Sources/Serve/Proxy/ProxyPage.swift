@@ -1,7 +1,7 @@
 internal import Web
 
-/// What a proxy says of itself, to whoever opens its address: how it is trusted, and what passed. No page of another origin
-/// reads it.
+/// What a proxy says of itself, to whoever opens its address: how it is trusted, and what passed. No page of
+/// another origin reads it.
 enum ProxyPage {
     static let certificatePath = "/larder-ca.pem"
 
@@ -48,6 +48,7 @@ enum ProxyPage {
             html.link(jsonPath, text: "what passed, as JSON")
         }
         let body = String(decoding: html.bytes, as: UTF8.self)
-        return HTMLPage(title: traffic.title, body: body, style: PortalStyle.text, refresh: traffic.refresh).text
+        return HTMLPage(title: traffic.title, body: body, style: PortalStyle.text, refresh: traffic.refresh)
+            .text
     }
 }

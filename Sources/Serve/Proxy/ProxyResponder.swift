@@ -35,8 +35,8 @@ package struct ProxyOptions: Sendable {
     }
 }
 
-/// Answers whoever asks a proxy: requests that name whole URLs, and those in tunnels. Each is an exchange like the
-/// mirror's, whose place is the URL itself. It belongs to one server thread.
+/// Answers whoever asks a proxy: requests that name whole URLs, and those in tunnels. Each is an exchange
+/// like the mirror's, whose place is the URL itself. It belongs to one server thread.
 final class ProxyResponder: Responder {
     private let mirror: MirrorResponder
     private let options: ProxyOptions
@@ -57,6 +57,9 @@ final class ProxyResponder: Responder {
             // It is asked for itself by whoever has its address, in either form.
             if let page = ownPage(for: request) { return Reply(answer: page) }
             if let refusal = refusal(of: request) { return Reply(answer: refusal) }
+            if request.head.scheme == nil, request.asksWholeServer {
+                return Reply(answer: ProxyHop.abilities)
+            }
         }
         let (method, log) = (request.method, options.log)
         guard var origin = request.proxiedOrigin else { return Reply(answer: misdirected(request)) }
@@ -73,7 +76,8 @@ final class ProxyResponder: Responder {
             return Upgrade(request, url, mayReach: mirror.reach(of: request, to: url), options).reply(start)
         }
         let reply = mirror.respond(
-            to: request, proxied: url, orLater: later.observed { log.note(method, url.href, $0, since: start) })
+            to: request, proxied: url,
+            orLater: later.observed { log.note(method, url.href, $0, since: start) })
         if let reply { log.note(method, url.href, reply, since: start) }
         return reply
     }
@@ -83,7 +87,8 @@ final class ProxyResponder: Responder {
         if let refusal = refusal(of: request) { return .refused(Reply(answer: refusal)) }
         guard let url = WebURL("http://\(request.authority)/"), !url.hasCredentials, url.path == "/",
             !url.host.utf8.contains(UInt8(ascii: "*")),
-            let port = request.authority.split(separator: ":").last.flatMap({ Int($0) }), (1...65_535).contains(port)
+            let port = request.authority.split(separator: ":").last.flatMap({ Int($0) }),
+            (1...65_535).contains(port)
         else { return .refused(Reply(answer: .text(400, "\(request.authority) is no host with a port.\n"))) }
         if let refusal = refusal(ofPort: port) { return .refused(Reply(answer: refusal)) }
         guard options.leavesUntouched(url.host) else {
@@ -96,10 +101,28 @@ final class ProxyResponder: Responder {
         }
         let (log, authority) = (options.log, request.authority)
         return .passed { client in
-            Relay.start(client, to: target, by: connect, greeting: .connected) { byteCount in
-                log.noteTunnel("CONNECT", authority, byteCount, since: start)
+            Relay.start(client, to: target, by: connect, greeting: .connected) { outcome in
+                log.noteTunnel("CONNECT", authority, outcome.byteCount, since: start)
             }
         }
+    }
+
+    func pass(_ upload: LongUpload, of request: Request) -> Reply? {
+        let start = ContinuousClock.now
+        if request.tunnel == nil, let refusal = refusal(of: request) { return Reply(answer: refusal) }
+        guard let url = request.proxied else { return Reply(answer: misdirected(request)) }
+        if let answer = ProxyHop.answer(request) { return Reply(answer: answer) }
+        guard let connect = options.connect, let mayReach = mirror.passage(of: request, to: url) else {
+            options.log.noteMiss(request.method, url.href, since: start)
+            let text = "\(url.href) is not asked by this policy, and so long a body is not looked for.\n"
+            let fields = [("Larder", "miss"), ("Cache-Control", "no-store")]
+            return Reply(answer: .text(504, text, fields: fields))
+        }
+        var reply = Reply(answer: .text(502, ""))
+        reply.takeover = PassedRequest(request, upload, to: url).takeover(
+            by: connect, mayReach: mayReach, options.log, since: start
+        ) { [loading = mirror.context.loading] url in loading?.invalidate(url) }
+        return reply
     }
 
     // MARK: - Who may
@@ -148,7 +171,8 @@ final class ProxyResponder: Responder {
                 fields: [("WWW-Authenticate", "Basic realm=\"larder\""), ("Cache-Control", "no-store")])
         }
         guard request.head.method != .other else {
-            return .text(405, "The proxy's own pages answer GET and HEAD.\n", fields: [("Allow", "GET, HEAD")])
+            return .text(
+                405, "The proxy's own pages answer GET and HEAD.\n", fields: [("Allow", "GET, HEAD")])
         }
         return ProxyPage.answer(request, options, port: port)
     }
@@ -159,17 +183,20 @@ enum ProxyHop {
     /// RFC 9110 §7.6.3; drawn anew by each process, so that it knows its own and no other larder's.
     static let via = "1.1 larder-" + String(UInt32.random(in: 1 << 28 ... .max), radix: 16)
 
-    /// To a request that goes no further: one that has been here before, or that has come as far as it was to (§7.6.2).
+    /// To a request that goes no further: one that has been here before, or that has come as far as it was to
+    /// (§7.6.2).
     static func answer(_ request: Request) -> Answer? {
         guard request.head.saysWay else { return nil }
         let fields = request.fields
         if fields.elements("Via").contains(via) {
-            return .text(508, "The request has been here before: this proxy asks itself for it.\n", fields: own)
+            return .text(
+                508, "The request has been here before: this proxy asks itself for it.\n", fields: own)
         }
-        guard limited.contains(request.method), fields["Max-Forwards"].flatMap({ Int($0) }) == 0 else { return nil }
+        guard limited.contains(request.method), fields["Max-Forwards"].flatMap({ Int($0) }) == 0 else {
+            return nil
+        }
         guard request.method == "TRACE" else {
-            let methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE, CONNECT"
-            return Answer(status: 204, fields: [("Allow", methods)] + own, body: [])
+            return abilities
         }
         // §9.3.8: what is nobody else's does not come back.
         let secret = ["authorization", "proxy-authorization", "cookie"]
@@ -190,13 +217,19 @@ enum ProxyHop {
         return fields
     }
 
+    /// What a proxy does, to who asks for that.
+    static var abilities: Answer {
+        let methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE, CONNECT"
+        return Answer(status: 204, fields: [("Allow", methods)] + own, body: [])
+    }
+
     private static let limited = ["TRACE", "OPTIONS"]
     private static let own = [("Cache-Control", "no-store")]
 }
 
 extension Request {
-    /// The scheme and the authority of what a proxy is asked for, as the client wrote them; nil when it is asked for
-    /// itself, or in a tunnel for another host.
+    /// The scheme and the authority of what a proxy is asked for, as the client wrote them; nil when it is
+    /// asked for itself, or in a tunnel for another host.
     var proxiedOrigin: String? {
         guard let tunnel else {
             return switch head.scheme {
@@ -208,15 +241,23 @@ extension Request {
         let scheme = tunnel.isSecure ? "https" : "http"
         let port = tunnel.port == (tunnel.isSecure ? 443 : 80) ? "" : ":\(tunnel.port)"
         if authority == tunnel.host { return "\(scheme)://\(authority)\(port)" }
-        guard let url = WebURL("\(scheme)://\(authority)/"), url.host == tunnel.host || url.host == tunnel.serverName
+        guard let url = WebURL("\(scheme)://\(authority)/"),
+            url.host == tunnel.host || url.host == tunnel.serverName
         else { return nil }
         // Who leaves the port out means that of the tunnel.
         return url.port == nil ? "\(scheme)://\(url.host)\(port)" : url.origin
     }
 
+    /// What is asked is what the server can do, whatever its URL (RFC 9110 §9.3.7).
+    var asksWholeServer: Bool {
+        guard head.method == .other, method == "OPTIONS" else { return false }
+        return head.target.isEmpty || target.count == 1 && target[0] == UInt8(ascii: "*")
+    }
+
     /// The URL that a proxy is asked for.
     var proxied: WebURL? {
-        guard let url = proxiedOrigin.flatMap({ WebURL($0 + String(decoding: bytes[head.target], as: UTF8.self)) }),
+        let path = asksWholeServer ? "/" : String(decoding: bytes[head.target], as: UTF8.self)
+        guard let url = proxiedOrigin.flatMap({ WebURL($0 + path) }),
             url.isHTTP, !url.hasCredentials
         else { return nil }
         return url
@@ -239,15 +280,18 @@ extension Asker {
 }
 
 extension Exchange {
-    /// How near to this machine a server may be that is asked: the user's own programs may ask any, a page its own, and
-    /// those that are as far from here.
+    /// How near to this machine a server may be that is asked: the user's own programs may ask any, a page
+    /// its own, and those that are as far from here.
     func proxiedReach(to url: WebURL) throws(StoreError) -> ResponseFlags {
         switch asker.kind {
         case .person, .portal: return .fromThisMachine
         case .page(let origins):
             if context.mayReachPrivate { return .fromThisMachine }
-            // What is called by its address is where it was. A name may lead elsewhere than when its page came.
-            if url.isLocalByName, origins.contains(where: { WebURL($0)?.host == url.host }) { return .fromThisMachine }
+            // What is called by its address is where it was. A name may lead elsewhere than when its page
+            // came.
+            if url.isLocalByName, origins.contains(where: { WebURL($0)?.host == url.host }) {
+                return .fromThisMachine
+            }
             for origin in origins {
                 if let noted = context.loading?.reach.place(of: origin) { return noted }
             }

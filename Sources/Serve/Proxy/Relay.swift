@@ -14,12 +14,14 @@ package protocol ByteChannel: AnyObject {
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int
 }
 
-/// Connects to the host of an URL, by TLS when its scheme is https; waits until that stands. Nil when it cannot be had.
+/// Connects to the host of an URL, by TLS when its scheme is https; waits until that stands. Nil when it
+/// cannot be had.
 ///
 /// - Parameter mayReach: how near to this machine the host may be.
 package typealias Connect = @Sendable (_ url: WebURL, _ mayReach: ResponseFlags) -> (any ByteChannel)?
 
-/// Leads a client's bytes to a host and back, as they are, on a thread of its own: what nobody here looks into.
+/// Leads a client's bytes to a host and back, as they are, on a thread of its own: what nobody here looks
+/// into.
 enum Relay {
     /// What goes out first.
     enum Greeting: Sendable {
@@ -27,13 +29,21 @@ enum Relay {
         case connected
         /// To the host: the client's request.
         case request([UInt8])
+        /// The same, whose body is still on its way: nothing behind its end goes to the host.
+        case upload([UInt8], LongUpload)
     }
 
-    /// - Parameter done: told how many bytes the host sent.
+    struct Outcome: Sendable {
+        /// How much the host sent.
+        var byteCount = 0
+        /// Of its first answer; nil where there was none.
+        var status: Int?
+    }
+
     static func start(
         _ client: HandedOver, to url: WebURL, mayReach: ResponseFlags = .fromThisMachine,
         by connect: @escaping Connect, greeting: Greeting,
-        done: @escaping @Sendable (_ byteCount: Int) -> Void
+        done: @escaping @Sendable (Outcome) -> Void
     ) {
         do throws(SystemError) {
             try NamedThread.start("larder-relay") {
@@ -41,46 +51,75 @@ enum Relay {
             }
         } catch {
             close(client.descriptor)
-            done(0)
+            done(Outcome())
         }
     }
 
-    private static func run(_ client: HandedOver, _ host: (any ByteChannel)?, _ greeting: Greeting) -> Int {
+    private static func run(_ client: HandedOver, _ host: (any ByteChannel)?, _ greeting: Greeting) -> Outcome
+    {
         defer { close(client.descriptor) }
         let side = ClientSide(client)
         guard let host else {
-            side.sendAll(Array("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8))
-            return 0
+            side.sendAll(Self.badGateway)
+            if case .upload = greeting { side.throwAway() }
+            return Outcome()
         }
         var (toHost, toClient) = (Flow(), Flow())
         switch greeting {
-        case .connected: toClient.bytes = Array("HTTP/1.1 200 Connection established\r\n\r\n".utf8)
-        case .request(let bytes): toHost.bytes = bytes
+        case .connected: toClient.put(Array("HTTP/1.1 200 Connection established\r\n\r\n".utf8))
+        case .request(let bytes): toHost.put(bytes)
+        case .upload(let bytes, let upload):
+            toHost.put(bytes + upload.beginning)
+            toHost.body = upload.reader
         }
-        toHost.bytes += client.received
-        let greetingCount = toClient.bytes.count
+        let isUpload = toHost.body != nil
+        toHost.take(client.received)
+        let greetingCount = toClient.waitingCount
+        var outcome = Outcome()
         while !(toHost.isOver && toClient.isOver) {
             toHost.move(from: side.receive, to: host.send)
             toClient.move(from: host.receive, to: side.send)
-            if toHost.isBroken || toClient.isBroken || toClient.isOver { break }
-            if toHost.isOver { shutdown(host.descriptor, Int32(SHUT_WR)) }
-            guard wait(side.descriptor, host.descriptor, toHost, toClient) else { break }
+            if isUpload, outcome.status == nil { outcome.status = toClient.status }
+            // A server may answer, and end, before it has the whole of a body.
+            if toClient.isOver || toClient.isBroken
+                || toHost.isBroken && !(isUpload && toClient.byteCount > 0)
+            {
+                break
+            }
+            // Some servers take the end of one side for the end of both.
+            if toHost.isOver, !isUpload { shutdown(host.descriptor, Int32(SHUT_WR)) }
+            guard wait(side.descriptor, host.descriptor, toHost, toClient, isUpload: isUpload) else { break }
         }
-        side.end()
-        return toClient.byteCount - greetingCount
+        if isUpload, toClient.byteCount == 0 {
+            side.sendAll(Self.badGateway)
+        } else {
+            side.end()
+        }
+        if isUpload, !toHost.isOver { side.throwAway() }
+        outcome.byteCount = toClient.byteCount - greetingCount
+        return outcome
+    }
+
+    private static var badGateway: [UInt8] {
+        Array("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8)
     }
 
     /// Until something can move; false when nothing has for too long.
-    private static func wait(_ client: Int32, _ host: Int32, _ toHost: Flow, _ toClient: Flow) -> Bool {
+    private static func wait(
+        _ client: Int32, _ host: Int32, _ toHost: Flow, _ toClient: Flow, isUpload: Bool
+    ) -> Bool {
         var polls = [pollfd(fd: client, events: 0, revents: 0), pollfd(fd: host, events: 0, revents: 0)]
         if toHost.wantsBytes { polls[0].events |= Int16(POLLIN) }
-        if !toHost.bytes.isEmpty { polls[1].events |= Int16(POLLOUT) }
+        if isUpload, toHost.isOver { polls[0].events |= Int16(EPOLLRDHUP.rawValue) }
+        if toHost.waitingCount > 0, !toHost.isBroken { polls[1].events |= Int16(POLLOUT) }
         if toClient.wantsBytes { polls[1].events |= Int16(POLLIN) }
-        if !toClient.bytes.isEmpty { polls[0].events |= Int16(POLLOUT) }
+        if toClient.waitingCount > 0 { polls[0].events |= Int16(POLLOUT) }
         // Nothing is to be done about a host that has gone before the client has taken what it said.
         if polls[1].events == 0 { polls[1].fd = -1 }
-        let count = poll(&polls, 2, toHost.isOver ? lingerMilliseconds : idleMilliseconds)
-        let hasLeft = polls[0].revents & Int16(POLLERR | POLLHUP) != 0
+        let isLingering = toHost.isOver && !(isUpload && toClient.byteCount == 0)
+        let count = poll(&polls, 2, isLingering ? lingerMilliseconds : idleMilliseconds)
+        // Who has sent a whole body, and ends, has gone.
+        let hasLeft = polls[0].revents & (Int16(POLLERR | POLLHUP) | Int16(EPOLLRDHUP.rawValue)) != 0
         return count > 0 && !hasLeft || count < 0 && errno == EINTR
     }
 
@@ -91,14 +130,49 @@ enum Relay {
 
     /// One way, of the two.
     private struct Flow {
-        var bytes: [UInt8] = []
-        var hasEnded = false
-        var isBroken = false
-        var byteCount = 0
+        /// What is sent of the first, and what waits.
+        private var sentCount = 0
+        private var bytes: [UInt8] = []
+        private var hasEnded = false
+        private(set) var isBroken = false
+        private(set) var byteCount = 0
+        /// Where it is to end; nil where nobody looks.
+        var body: BodyReader?
+        /// What goes out first.
+        private var beginning: [UInt8] = []
         private static let mostBytes = 256 * 1024
 
-        var wantsBytes: Bool { !hasEnded && bytes.count < Self.mostBytes }
-        var isOver: Bool { hasEnded && bytes.isEmpty }
+        var waitingCount: Int { bytes.count - sentCount }
+        var wantsBytes: Bool { !hasEnded && !isBroken && waitingCount < Self.mostBytes }
+        var isOver: Bool { hasEnded && waitingCount == 0 }
+
+        /// That of the answer that it begins with.
+        var status: Int? {
+            let digits = beginning.dropFirst(9).prefix(3)
+            guard beginning.starts(with: "HTTP/1.".utf8), digits.count == 3 else { return nil }
+            return Int(String(decoding: digits, as: UTF8.self))
+        }
+
+        mutating func put(_ more: [UInt8]) {
+            if beginning.count < 12 { beginning += more.prefix(12 - beginning.count) }
+            bytes += more
+        }
+
+        /// Puts what has come, as far as it belongs here.
+        mutating func take(_ piece: [UInt8]) {
+            guard !piece.isEmpty, var reader = body.take() else { return put(piece) }
+            var (position, content): (Int, [UInt8]) = (0, [])
+            let progress = piece.withUnsafeBufferPointer { bytes in
+                reader.read(bytes, from: &position, into: &content)
+            }
+            switch progress {
+            case .incomplete: break
+            case .complete: hasEnded = true
+            case .refused: isBroken = true
+            }
+            body = reader
+            put(Array(piece[..<position]))
+        }
 
         mutating func move(
             from receive: (UnsafeMutableRawBufferPointer) -> Int, to send: (UnsafeRawBufferPointer) -> Int
@@ -112,19 +186,22 @@ enum Relay {
                         filled = max(0, count)
                     }
                     if count > 0 {
-                        bytes += piece
+                        take(piece)
                         moved = true
                     } else if count == 0 {
-                        hasEnded = true
+                        if body == nil { hasEnded = true } else { isBroken = true }
                     } else if errno != EAGAIN, errno != EINTR {
                         isBroken = true
                     }
                 }
-                if !bytes.isEmpty {
-                    let count = bytes.withUnsafeBytes(send)
+                if waitingCount > 0, !isBroken {
+                    let count = bytes.withUnsafeBytes { bytes in
+                        send(UnsafeRawBufferPointer(rebasing: bytes[sentCount...]))
+                    }
                     if count > 0 {
                         byteCount += count
-                        bytes.removeFirst(count)
+                        sentCount += count
+                        if sentCount == bytes.count { (sentCount, bytes) = (0, []) }
                         moved = true
                     } else if errno != EAGAIN, errno != EINTR {
                         isBroken = true
@@ -149,7 +226,8 @@ enum Relay {
         deinit { piece.deallocate() }
 
         func send(_ bytes: UnsafeRawBufferPointer) -> Int {
-            session?.write(bytes) ?? Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+            session?.write(bytes)
+                ?? Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
         }
 
         func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
@@ -175,6 +253,21 @@ enum Relay {
             session?.end()
             shutdown(descriptor, Int32(SHUT_WR))
         }
+
+        /// Who still sends would lose the last answer by a reset.
+        func throwAway() {
+            let limits = ServerLimits.proxy
+            let start = SystemClock.milliseconds()
+            var thrown = 0
+            while thrown < limits.lingerByteCount {
+                let left = limits.lingerTime - (SystemClock.milliseconds() - start)
+                var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                guard left > 0, poll(&waiting, 1, Int32(left)) > 0 else { return }
+                let count = recv(descriptor, piece.baseAddress, piece.count, 0)
+                guard count > 0 || count < 0 && errno == EINTR else { return }
+                thrown += max(0, count)
+            }
+        }
     }
 }
 
@@ -198,7 +291,8 @@ struct Upgrade {
         self.mayReach = mayReach
         self.options = options
         method = request.method
-        var head = "\(method) \(url.target) HTTP/1.1\r\nHost: \(url.origin.drop { $0 != ":" }.dropFirst(3))\r\n"
+        var head =
+            "\(method) \(url.target) HTTP/1.1\r\nHost: \(url.origin.drop { $0 != ":" }.dropFirst(3))\r\n"
         let (protocols, fields) = (request.fields.combined("Upgrade") ?? "", request.fields)
         for field in fields.withoutConnectionFields.list
         where !["host", "larder-policy"].contains(field.name.lowercased()) {
@@ -213,14 +307,59 @@ struct Upgrade {
         guard let connect = options.connect else {
             log.noteMiss("UPGRADE", url.href, since: start)
             let text = "\(url.href) is to be spoken to in another way than HTTP, which cannot be held.\n"
-            return Reply(answer: .text(504, text, fields: [("Larder", "miss"), ("Cache-Control", "no-store")]))
+            return Reply(
+                answer: .text(504, text, fields: [("Larder", "miss"), ("Cache-Control", "no-store")]))
         }
         var reply = Reply(answer: .text(502, ""))
         reply.takeover = { client in
-            Relay.start(client, to: url, mayReach: mayReach, by: connect, greeting: .request(head)) { byteCount in
-                log.noteTunnel(method, url.href, byteCount, since: start)
+            Relay.start(client, to: url, mayReach: mayReach, by: connect, greeting: .request(head)) {
+                outcome in
+                log.noteTunnel(method, url.href, outcome.byteCount, since: start)
             }
         }
         return reply
+    }
+}
+
+/// A request whose body is too long to be kept: it goes to its server while it comes, and so does the answer
+/// to its client, whose connection ends with it.
+struct PassedRequest {
+    private let url: WebURL
+    private let method: String
+    private let head: [UInt8]
+    private let upload: LongUpload
+
+    init(_ request: Request, _ upload: LongUpload, to url: WebURL) {
+        self.url = url
+        self.upload = upload
+        method = request.method
+        let framing =
+            if case .length(let count) = request.head.body {
+                "Content-Length: \(count)"
+            } else {
+                "Transfer-Encoding: chunked"
+            }
+        var head =
+            "\(method) \(url.target) HTTP/1.1\r\nHost: \(url.origin.drop { $0 != ":" }.dropFirst(3))\r\n"
+        let fields = ProxyHop.forwarded(request.fields.withoutConnectionFields, method: method)
+        for field in fields.list
+        where !["host", "larder-policy", "content-length", "expect"].contains(field.name.lowercased()) {
+            head += "\(field.name): \(field.value)\r\n"
+        }
+        self.head = HTTPGrammar.bytes(of: head + "\(framing)\r\nConnection: close\r\n\r\n")
+    }
+
+    /// - Parameter changed: called when the server may have done what it was asked.
+    func takeover(
+        by connect: @escaping Connect, mayReach: ResponseFlags, _ log: PassLog,
+        since start: ContinuousClock.Instant, changed: @escaping @Sendable (WebURL) -> Void
+    ) -> Takeover {
+        let (url, method, greeting) = (url, method, Relay.Greeting.upload(head, upload))
+        return { client in
+            Relay.start(client, to: url, mayReach: mayReach, by: connect, greeting: greeting) { outcome in
+                if (100..<400).contains(outcome.status ?? 0) { changed(url) }
+                log.notePassed(method, url.href, outcome, since: start)
+            }
+        }
     }
 }

@@ -22,10 +22,11 @@ package protocol LoadStream: AnyObject, Sendable {
 
 /// A reply that goes out while its server sends it: what is long, or has no end that anybody knows.
 ///
-/// Whoever loads it fills it on its thread; the event loop that has the client takes the bytes out of its mailbox and
-/// says how many it could not send yet.
+/// Whoever loads it fills it on its thread; the event loop that has the client takes the bytes out of its
+/// mailbox and says how many it could not send yet.
 final class ReplyStream: LoadStream {
-    /// What decides whether an answer goes out as it comes, and how its head goes out then; nil for one that does not.
+    /// What decides whether an answer goes out as it comes, and how its head goes out then; nil for one that
+    /// does not.
     typealias Decision = @Sendable (_ status: Int, _ fields: HTTPFields, _ byteCount: Int?) -> [UInt8]?
 
     private struct State {
@@ -64,7 +65,9 @@ final class ReplyStream: LoadStream {
     var hasBegun: Bool { started.load(ordering: .acquiring) }
 
     /// What went out so far; nil before it has begun.
-    var figures: (status: Int, byteCount: Int)? { hasBegun ? state.withLock { ($0.status, $0.byteCount) } : nil }
+    var figures: (status: Int, byteCount: Int)? {
+        hasBegun ? state.withLock { ($0.status, $0.byteCount) } : nil
+    }
 
     // MARK: - Whoever loads
 
@@ -127,8 +130,8 @@ final class ReplyStream: LoadStream {
         if !waits { putEnd(isWhole: isWhole) }
     }
 
-    /// What came is kept, if it is to be: who asks for it once more after its end is not to have it loaded again. Of what
-    /// takes long to be kept nobody waits for that.
+    /// What came is kept, if it is to be: who asks for it once more after its end is not to have it loaded
+    /// again. Of what takes long to be kept nobody waits for that.
     func conclude() {
         let waits = state.withLock { $0.isWhole && $0.byteCount < Self.leastByteCount }
         if waits { putEnd(isWhole: true) }

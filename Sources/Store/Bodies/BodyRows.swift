@@ -1,4 +1,5 @@
 internal import Digest
+internal import Glibc
 
 /// The rows of bodies, and where the bytes go: those of tiny ones into the row, of most into a pack, of large
 /// ones into a file. It belongs to the writer, in whose transactions it works.
@@ -14,6 +15,11 @@ struct BodyRows {
     private let keepMD5: Statement
     private let renewLinks: Statement
     private let notePack: Statement
+    /// A PostgreSQL has no packs: what would be in one is in its row, and what would be a file is in pieces.
+    private let isServed: Bool
+    private let pieces: ServerBodies?
+    /// Files that became pieces, or frames, and go with the commit.
+    private var taken: [String] = []
     private var files: BodyFiles
     private var packWriter: PackWriter?
     /// The rows whose bytes were found to be as they came.
@@ -26,28 +32,58 @@ struct BodyRows {
         self.connection = connection
         self.journal = journal
         files = BodyFiles(folder)
+        isServed = connection.isServed
+        pieces = isServed ? try ServerBodies(folder, connection) : nil
         findBody = try connection.prepare(
-            "SELECT id, pack, start, md5 IS NULL FROM body WHERE sha256 = ? AND form = ?")
+            "SELECT id, pack, start, frame, md5 IS NULL FROM body WHERE sha256 = ? AND form = ?")
         addBody = try connection.prepare(
-            "INSERT INTO body (sha256, form, size, title, pack, start, md5) VALUES (?, ?, ?, ?, ?, ?, ?)")
-        moveBody = try connection.prepare("UPDATE body SET pack = ?, start = ? WHERE id = ?")
+            """
+            INSERT OR IGNORE INTO body (sha256, form, size, title, pack, start, frame, md5)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        moveBody = try connection.prepare("UPDATE body SET pack = ?, start = ?, frame = ? WHERE id = ?")
         addContent = try connection.prepare("INSERT INTO content (body, links, bytes) VALUES (?, ?, ?)")
         changeContent = try connection.prepare("UPDATE content SET bytes = ? WHERE body = ?")
         // The version stands first.
         renewLinks = try connection.prepare(
             "UPDATE content SET links = ?1 WHERE body = ?2 AND substr(links, 1, 1) <> substr(?1, 1, 1)")
         keepMD5 = try connection.prepare("UPDATE body SET md5 = ? WHERE sha256 = ?")
-        notePack = try connection.prepare("INSERT OR REPLACE INTO pack (number, size) VALUES (?, ?)")
+        notePack =
+            isServed
+            ? moveBody
+            : try connection.prepare(
+                "INSERT INTO pack (number, size) VALUES (?, ?) ON CONFLICT (number) DO UPDATE SET size = excluded.size"
+            )
     }
 
     /// The row that the body has, or gets.
     mutating func row(of body: NewBody) throws(StoreError) -> Int64 {
-        if case .file(let path) = body.content { try files.add(path, sha256: body.sha256.hex) }
+        if isServed {
+            try putPieces(of: body)
+        } else if case .file(let path) = body.content {
+            if body.frame == nil { try files.add(path, sha256: body.sha256.hex) } else { taken.append(path) }
+        }
+        return try row(of: body, isSecondLook: false)
+    }
+
+    /// Where it is a large one. It may be done twice.
+    mutating func putPieces(of body: NewBody) throws(StoreError) {
+        guard let pieces, case .file(let path) = body.content, !taken.contains(path) else { return }
+        try pieces.put(body.content, body.sha256.bytes)
+        taken.append(path)
+        openByteCount += body.byteCount
+    }
+
+    /// Its row has come by itself.
+    mutating func noteAdded(_ body: NewBody) {
+        openByteCount += body.links.count
+        if case .bytes(let bytes) = body.content { openByteCount += bytes.count }
+    }
+
+    private mutating func row(of body: NewBody, isSecondLook: Bool) throws(StoreError) -> Int64 {
         let known = try findBody.first(.blob(body.sha256.bytes), .text(body.form)) { row in
             Known(
-                row: row.integer(0),
-                place: row.optionalInteger(1).map { PackPlace(pack: $0, start: row.integer(2)) },
-                lacksMD5: row.integer(3) != 0)
+                row: row.integer(0), place: PackPlace(row, from: 1), lacksMD5: row.integer(4) != 0)
         }
         if let known {
             try mend(known, body)
@@ -60,16 +96,22 @@ struct BodyRows {
         openByteCount += body.links.count
         var place: PackPlace?
         var inline: [UInt8]?
-        switch body.content {
-        case .bytes(let bytes) where bytes.count > Limits.inlineBody: place = try pack(bytes)
-        case .bytes(let bytes): inline = bytes
-        case .file: break
+        if case .bytes(let bytes) = body.content, isInline(bytes) {
+            inline = bytes
+        } else if let bytes = body.packedBytes {
+            place = try pack(bytes, isFrame: body.frame != nil)
         }
-        try addBody.run(
+        let added = try addBody.insert(
             .blob(body.sha256.bytes), .text(body.form), .integer(Int64(body.byteCount)),
             .optional(body.title),
-            .optional(place?.pack), .optional(place?.start), body.md5.map { .blob($0.bytes) } ?? .null)
-        let row = connection.lastInsertedRow
+            .optional(place?.pack), .optional(place?.start), .optional(place?.frame),
+            body.md5.map { .blob($0.bytes) } ?? .null)
+        guard let row = added else {
+            // Another session has just committed the same.
+            guard !isSecondLook else { throw gone() }
+            return try self.row(of: body, isSecondLook: true)
+        }
+        if isServed { openByteCount += inline?.count ?? 0 }
         try addContent.run(.integer(row), .blob(body.links), inline.map { .blob($0) } ?? .null)
         journal.note(body, at: place, inline: inline)
         return row
@@ -84,23 +126,30 @@ struct BodyRows {
     /// A body that is known, but whose bytes have been lost, cut short or changed, is kept anew: here are
     /// good ones. Each is compared once in a run.
     private mutating func mend(_ known: Known, _ body: NewBody) throws(StoreError) {
-        guard case .bytes(let bytes) = body.content, proven.insert(known.row).inserted else { return }
-        if try held(known, body) == bytes { return }
-        if bytes.count > Limits.inlineBody {
-            let place = try pack(bytes)
-            try moveBody.run(.integer(place.pack), .integer(place.start), .integer(known.row))
+        guard let bytes = body.packedBytes, proven.insert(known.row).inserted else { return }
+        if try isHeld(known, body) { return }
+        if !isInline(bytes) || body.frame != nil {
+            let place = try pack(bytes, isFrame: body.frame != nil)
+            try moveBody.run(
+                .integer(place.pack), .integer(place.start), .optional(place.frame), .integer(known.row))
             journal.note(body, at: place, inline: nil)
         } else {
-            try moveBody.run(.null, .null, .integer(known.row))
+            try moveBody.run(.null, .null, .null, .integer(known.row))
             try changeContent.run(.blob(bytes), .integer(known.row))
             journal.note(body, at: nil, inline: bytes)
         }
     }
 
+    private func isHeld(_ known: Known, _ body: NewBody) throws(StoreError) -> Bool {
+        guard let held = try held(known, body) else { return false }
+        if case .bytes(let bytes) = body.content { return held == bytes }
+        return try BodyContent.bytes(held).measure().sha256 == body.sha256
+    }
+
     /// What is there of the bytes.
     private func held(_ known: Known, _ body: NewBody) throws(StoreError) -> [UInt8]? {
         if let place = known.place {
-            return try Pack(place.pack, in: folder).read(from: place.start, byteCount: body.byteCount)
+            return try place.read(body.byteCount, in: folder)
         }
         let inline = try connection.prepare("SELECT bytes FROM content WHERE body = ?").first(
             .integer(known.row)
@@ -108,14 +157,23 @@ struct BodyRows {
             $0.optionalBlob(0)
         }
         if let inline = inline ?? nil { return inline }
+        if isServed { return nil }
         // Earlier larders kept smaller ones in files as well.
         let file = BodyContent.file(path: folder.bodyFile(sha256: body.sha256.hex))
         return file.byteCount == body.byteCount ? try file.load() : nil
     }
 
-    private mutating func pack(_ bytes: [UInt8]) throws(StoreError) -> PackPlace {
+    private func isInline(_ bytes: [UInt8]) -> Bool { isServed || bytes.count <= Limits.inlineBody }
+
+    private func gone() -> StoreError {
+        StoreError(
+            .failed, doing: "write to", path: folder.name,
+            detail: "a body that was confirmed is not there any more")
+    }
+
+    private mutating func pack(_ bytes: [UInt8], isFrame: Bool) throws(StoreError) -> PackPlace {
         openByteCount += bytes.count
-        return try appendingPack().append(bytes)
+        return try appendingPack().append(bytes, isFrame: isFrame)
     }
 
     private mutating func appendingPack() throws(StoreError) -> PackWriter {
@@ -138,14 +196,9 @@ struct BodyRows {
     /// Looked up by its digest: its number may have become another's since somebody read it.
     func row(ofHeld body: StoredBody) throws(StoreError) -> Int64 {
         let known = try findBody.first(.blob(body.sha256), .text(body.form)) {
-            ($0.integer(0), $0.integer(3) != 0)
+            ($0.integer(0), $0.integer(4) != 0)
         }
-        guard let (row, lacksMD5) = known else {
-            throw StoreError(
-                .failed, doing: "write to", path: folder.path,
-                detail: "a body that was confirmed is not there any more"
-            )
-        }
+        guard let (row, lacksMD5) = known else { throw gone() }
         if lacksMD5, let md5 = body.md5 { try keepMD5.run(.blob(md5), .blob(body.sha256)) }
         return row
     }
@@ -160,6 +213,8 @@ struct BodyRows {
 
     mutating func committed() {
         openByteCount = 0
+        for path in taken { unlink(path) }
+        taken = []
         packWriter?.committed()
         if packWriter?.isFull ?? false { packWriter = nil }
     }
@@ -167,6 +222,7 @@ struct BodyRows {
     mutating func rollBack() {
         openByteCount = 0
         proven.removeAll()
+        taken = []
         files.forget()
         packWriter?.rollBack()
     }
@@ -190,6 +246,10 @@ struct URLRows {
     private var rows: [Int64] = []
     private var visit: Int64?
     private var lastWasNew = true
+    /// The places in `rows` that came in the transaction that is open.
+    private var fresh: [Int] = []
+    /// What was looked up for many at once.
+    var known: [String: Int64] = [:]
 
     init(_ connection: Connection) throws(StoreError) {
         self.connection = connection
@@ -199,13 +259,38 @@ struct URLRows {
 
     /// Numbers are those of this visit from here on.
     mutating func begin(visit: Int64) {
-        if self.visit != visit { rows.removeAll() }
+        if self.visit != visit { forget() }
         self.visit = visit
     }
 
     /// What was rolled back, or may be removed by others, has its rows no more.
     mutating func forget() {
         rows.removeAll()
+        fresh.removeAll()
+        known.removeAll()
+    }
+
+    mutating func committed() {
+        fresh.removeAll(keepingCapacity: true)
+    }
+
+    /// What was committed before stays: its numbers are not told again.
+    mutating func rollBack() {
+        for place in fresh where place < rows.count { rows[place] = 0 }
+        fresh.removeAll()
+        known.removeAll()
+        lastWasNew = true
+    }
+
+    /// Adds what will have to be looked up.
+    func addUnknown(_ target: NewLinks.Target, to hrefs: inout [String]) {
+        guard let href = target.href else { return }
+        addUnknown(href, target.isNumbered ? target.number : nil, to: &hrefs)
+    }
+
+    func addUnknown(_ href: String, _ number: UInt32?, to hrefs: inout [String]) {
+        if let place = number.map(Int.init), place < rows.count, rows[place] != 0 { return }
+        hrefs.append(href)
     }
 
     /// Nil for a number of which nothing was told.
@@ -222,16 +307,18 @@ struct URLRows {
         let row = try row(of: href)
         if place >= rows.count { rows.append(contentsOf: repeatElement(0, count: place + 1 - rows.count)) }
         rows[place] = row
+        fresh.append(place)
         return row
     }
 
     mutating func row(of href: String) throws(StoreError) -> Int64 {
+        if let known = known[href] { return known }
         // A first visit brings new URLs, one after the other, and a later one hardly any: what the last one
         // was, the next is likely to be too, and then one search is enough.
         if !lastWasNew, let known = try find.first(.text(href), read: { $0.integer(0) }) { return known }
-        try add.run(.text(href))
-        lastWasNew = connection.changedRowCount > 0
-        if lastWasNew { return connection.lastInsertedRow }
+        let added = try add.insert(.text(href))
+        lastWasNew = added != nil
+        if let added { return added }
         return try find.first(.text(href)) { $0.integer(0) } ?? 0
     }
 }

@@ -37,7 +37,7 @@ package struct KnownMD5s {
         } catch {
             switch error.reason {
             case .denied, .busy, .full: return
-            case .request, .missing, .unusable, .failed: throw error
+            case .request, .missing, .unusable, .unreachable, .failed: throw error
             }
         }
     }

@@ -1,4 +1,6 @@
+internal import Codings
 package import Digest
+internal import Glibc
 
 /// What was learnt about one URL, for the writer to keep.
 package struct NewResponse: Sendable {
@@ -54,6 +56,8 @@ package struct NewBody: Sendable {
     package let links: [UInt8]
     package let content: BodyContent
     package let byteCount: Int
+    /// The same as it is kept, where zstd makes little of it.
+    let frame: [UInt8]?
     let sha256: Digest
     /// Where somebody has computed it: then nobody has to again.
     package var md5: Digest?
@@ -61,8 +65,8 @@ package struct NewBody: Sendable {
     /// Equal for equal contents.
     package var fingerprint: UInt64 { sha256.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
 
-    /// Reads the content once to know its digest, and puts a large one into a file of `folder`, so that what
-    /// waits for the writer is bounded. Both happen on the thread that asks.
+    /// Reads the content once to know its digest, makes it small, and puts a large one into a file of
+    /// `folder`, so that what waits for the writer is bounded. All this happens on the thread that asks.
     ///
     /// - Parameter sha256: where somebody has computed it already.
     package init(
@@ -73,11 +77,32 @@ package struct NewBody: Sendable {
         self.form = form
         self.title = title
         self.links = links
-        if case .bytes(let bytes) = content, bytes.count > Limits.packedBody {
+        frame = try Self.frame(of: content, byteCount: byteCount, form: form, in: folder)
+        if frame == nil, case .bytes(let bytes) = content, bytes.count > Limits.packedBody {
             self.content = .file(path: try BodyFiles.write(bytes, in: folder))
         } else {
             self.content = content
         }
+    }
+
+    /// Nil for what stays as it is: it would not be much smaller, or a file serves it better.
+    private static func frame(
+        of content: BodyContent, byteCount: Int, form: String, in folder: StoreFolder
+    ) throws(StoreError) -> [UInt8]? {
+        let isLarge = byteCount > Limits.packedBody
+        guard folder.compresses, folder.server == nil,
+            (Limits.leastFramed...Limits.framedBody).contains(byteCount),
+            !isLarge || !form.hasPrefix("opaque"), let frame = ZstdFrame.packed(try content.load()),
+            frame.count <= Limits.packedBody
+        else { return nil }
+        return frame
+    }
+
+    /// What of it goes into a pack.
+    var packedBytes: [UInt8]? {
+        if let frame { return frame }
+        if case .bytes(let bytes) = content { return bytes }
+        return nil
     }
 }
 

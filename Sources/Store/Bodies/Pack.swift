@@ -1,3 +1,4 @@
+internal import Codings
 internal import Glibc
 internal import System
 
@@ -43,8 +44,8 @@ struct Pack: Equatable {
         (0...Int64(Limits.packedBody)).contains(byteCount) && (0...1 << 40).contains(start)
     }
 
-    /// The bytes of a body, fewer where the file ends before; nil where there is no such file, or can be no
-    /// such body.
+    /// What is there, less where the file ends before; nil where there is no such file, or can be no such
+    /// body.
     func read(from start: Int64, byteCount: Int) throws(StoreError) -> [UInt8]? {
         guard Self.canHold(start, Int64(byteCount)) else { return nil }
         do throws(SystemError) {
@@ -60,11 +61,52 @@ struct Pack: Equatable {
 struct PackPlace: Equatable {
     let pack: Int64
     let start: Int64
+    /// How many bytes it is as a frame of zstd; nil for one that is there as it is.
+    var frameByteCount: Int?
+
+    /// Of a row, from this column on: the pack, the start and the size of the frame. Nil for what is
+    /// elsewhere.
+    init?(_ row: Row, from column: Int32) {
+        guard let pack = row.optionalInteger(column) else { return nil }
+        self.init(
+            pack: pack, start: row.integer(column + 1),
+            frameByteCount: row.optionalInteger(column + 2).map { Int(clamping: $0) })
+    }
+
+    init(pack: Int64, start: Int64, frameByteCount: Int? = nil) {
+        self.pack = pack
+        self.start = start
+        self.frameByteCount = frameByteCount
+    }
+
+    /// The size of its frame, as a row has it.
+    var frame: Int64? { frameByteCount.map(Int64.init) }
 
     /// Whether a pack of that size, nil for one that is gone, reaches to the end of such a body.
     func holds(_ byteCount: Int, ofPack packByteCount: Int64?) -> Bool {
-        guard let packByteCount, Pack.canHold(start, Int64(byteCount)) else { return false }
-        return packByteCount >= start + Int64(byteCount)
+        let heldByteCount = Int64(frameByteCount ?? byteCount)
+        guard let packByteCount, Pack.canHold(start, heldByteCount) else { return false }
+        return packByteCount >= start + heldByteCount
+    }
+
+    /// The bytes of a body, fewer where the pack ends before; nil where there is no such pack, or can be no
+    /// such body. A frame that is none is given as it is.
+    func read(_ byteCount: Int, in folder: StoreFolder) throws(StoreError) -> [UInt8]? {
+        let held = try Pack(pack, in: folder).read(from: start, byteCount: frameByteCount ?? byteCount)
+        guard frameByteCount != nil, let held, (0...Limits.framedBody).contains(byteCount) else {
+            return held
+        }
+        if let bytes = ZstdFrame.unpacked(held, byteCount: byteCount) { return bytes }
+        guard ZstdFrame.isPossible else { throw .needsZstd(folder) }
+        return held
+    }
+}
+
+extension StoreError {
+    fileprivate static func needsZstd(_ folder: StoreFolder) -> StoreError {
+        StoreError(
+            .failed, doing: "read from", path: folder.packs, detail: "what is there was made smaller by zstd",
+            advice: "install libzstd1")
     }
 }
 
@@ -142,10 +184,10 @@ final class PackWriter {
     var isFull: Bool { end >= Limits.packSize }
 
     /// Gives the place where the bytes start.
-    func append(_ bytes: [UInt8]) throws(StoreError) -> PackPlace {
+    func append(_ bytes: [UInt8], isFrame: Bool) throws(StoreError) -> PackPlace {
         try StoreError.wrapping { () throws(SystemError) in try file.write(bytes, at: end) }
         defer { end += Int64(bytes.count) }
-        return PackPlace(pack: pack.number, start: end)
+        return PackPlace(pack: pack.number, start: end, frameByteCount: isFrame ? bytes.count : nil)
     }
 
     /// What is appended so far stays, even after a power cut. Comes before the commit of the rows that name

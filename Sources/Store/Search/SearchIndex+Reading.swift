@@ -1,3 +1,5 @@
+package import Web
+
 /// A text that a question found.
 package struct TextMatch: Sendable, Equatable {
     package let id: Int64
@@ -22,7 +24,8 @@ extension SearchIndex {
         of expression: String, atMost most: Int, _ take: (TextMatch) throws(StoreError) -> Bool
     ) throws(StoreError) {
         let search = try prepared("SELECT rowid, rank FROM page WHERE page MATCH ? ORDER BY rank LIMIT ?")
-        let outcome = try search.first(.text(expression), .integer(Int64(most))) { row -> Result<Void, StoreError>? in
+        let outcome = try search.first(.text(expression), .integer(Int64(most))) {
+            row -> Result<Void, StoreError>? in
             let match = TextMatch(id: row.integer(0), score: -row.real(1))
             do throws(StoreError) {
                 return try take(match) ? nil : .success(())
@@ -49,10 +52,11 @@ extension SearchIndex {
 
     /// What the text says, a line for each block, no more than so many bytes of it.
     package func body(of id: Int64, atMost most: Int) throws(StoreError) -> [UInt8] {
-        try prepared("SELECT body FROM page WHERE rowid = ?").first(.integer(id)) { $0.utf8(0, atMost: most) } ?? []
+        try prepared("SELECT body FROM page WHERE rowid = ?").first(.integer(id)) { $0.utf8(0, atMost: most) }
+            ?? []
     }
 
-    package func sections(of id: Int64) throws(StoreError) -> [IndexedSection] {
+    package func sections(of id: Int64) throws(StoreError) -> [DocumentText.Section] {
         let lines = try prepared("SELECT sections FROM text WHERE id = ?").first(.integer(id)) { $0.text(0) }
         return Self.sections(of: lines ?? "")
     }
@@ -73,6 +77,11 @@ extension SearchIndex {
 
     package func textCount() throws(StoreError) -> Int {
         try prepared("SELECT count(*) FROM text").first { Int($0.integer(0)) } ?? 0
+    }
+
+    /// How many bodies were read, with a text or without.
+    package func bodyCount() throws(StoreError) -> Int {
+        try prepared("SELECT count(*) FROM body").first { Int($0.integer(0)) } ?? 0
     }
 
     /// How many bodies an indexing left for the next one.

@@ -1,5 +1,5 @@
 internal import Digest
-internal import Web
+package import Web
 
 extension SearchIndex {
     /// Of so many addresses of a text the words are kept.
@@ -12,6 +12,20 @@ extension SearchIndex {
 
     package func noteUnread(_ count: Int) throws(StoreError) {
         try prepared("UPDATE unread SET pages = ?").run(.integer(Int64(count)))
+    }
+
+    /// Whether all of a visit was read: then nobody looks through it again.
+    package func hasRead(_ visit: TextVisit) throws(StoreError) -> Bool {
+        try prepared("SELECT 1 FROM visit WHERE id = ? AND started = ?")
+            .first(.integer(visit.id), .integer(visit.started)) { _ in true } ?? false
+    }
+
+    package func noteRead(_ visit: TextVisit) throws(StoreError) {
+        guard visit.isOver else { return }
+        try prepared(
+            "INSERT INTO visit VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET started = excluded.started"
+        )
+        .run(.integer(visit.id), .integer(visit.started))
     }
 
     /// Whether the body was read already, with all the sites that have it now.
@@ -33,7 +47,7 @@ extension SearchIndex {
     ///
     /// - Returns: Whether it is new.
     @discardableResult
-    package func add(_ text: IndexedText, at place: TextPlace, prior: Double) throws(StoreError) -> Bool {
+    package func add(_ text: DocumentText, at place: TextPlace, prior: Double) throws(StoreError) -> Bool {
         guard !text.isEmpty else {
             try keep(place, text: 0)
             return false
@@ -45,12 +59,13 @@ extension SearchIndex {
             try extend(held, by: place)
             return false
         }
-        try prepared(
+        let added = try prepared(
             "INSERT INTO text (digest, description, language, sections, prior) VALUES (?, ?, ?, ?, ?)"
-        ).run(
-            .blob(digest), .text(text.description), .text(text.language), .text(Self.lines(of: text.sections)),
+        ).insert(
+            .blob(digest), .text(text.description), .text(text.language),
+            .text(Self.lines(of: text.sections)),
             .real(prior))
-        let id = connection.lastInsertedRow
+        guard let id = added else { return false }
         let headings = text.sections.map(\.title).joined(separator: "\n")
         try prepared(
             "INSERT INTO page (rowid, title, headings, address, place, body, aside) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -141,7 +156,9 @@ extension SearchIndex {
     /// Whether what stands in it is what was written; else it is to be made anew.
     package func isSound() throws(StoreError) -> Bool {
         do throws(StoreError) {
-            guard try connection.prepare("PRAGMA quick_check").first(read: { $0.text(0) }) == "ok" else { return false }
+            guard try connection.prepare("PRAGMA quick_check").first(read: { $0.text(0) }) == "ok" else {
+                return false
+            }
             try connection.execute("INSERT INTO page (page) VALUES ('integrity-check')", doing: "check")
             return true
         } catch  where error.reason == .unusable {
@@ -151,7 +168,7 @@ extension SearchIndex {
 
     // MARK: - Words of our own
 
-    private static func digest(of text: IndexedText) -> [UInt8] {
+    private static func digest(of text: DocumentText) -> [UInt8] {
         var stream = DigestStream(.sha256)
         for part in [text.title, text.description] {
             stream.update(Array(part.utf8).span)
@@ -168,7 +185,9 @@ extension SearchIndex {
     /// The word that stands for a site: of letters and digits only, so that it is one however words are cut.
     static func word(ofSite name: String) -> String {
         // FNV-1a.
-        let hash = name.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
+        let hash = name.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
+            ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3
+        }
         return "site" + String(hash, radix: 36)
     }
 
@@ -184,7 +203,7 @@ extension SearchIndex {
     }
 
     /// A line for each: where it begins, its anchor, its title.
-    private static func lines(of sections: [IndexedSection]) -> String {
+    private static func lines(of sections: [DocumentText.Section]) -> String {
         sections.map { section in
             let anchor = section.anchor.replacing("\t", with: " ").replacing("\n", with: " ")
             let title = section.title.replacing("\n", with: " ")
@@ -192,11 +211,15 @@ extension SearchIndex {
         }.joined(separator: "\n")
     }
 
-    static func sections(of lines: String) -> [IndexedSection] {
+    static func sections(of lines: String) -> [DocumentText.Section] {
         lines.utf8.split(separator: UInt8(ascii: "\n")).compactMap { line in
-            let parts = line.split(separator: UInt8(ascii: "\t"), maxSplits: 2, omittingEmptySubsequences: false)
-            guard parts.count == 3, let start = Int(String(Substring(parts[0]))), start >= 0 else { return nil }
-            return IndexedSection(start: start, anchor: String(Substring(parts[1])), title: String(Substring(parts[2])))
+            let parts = line.split(
+                separator: UInt8(ascii: "\t"), maxSplits: 2, omittingEmptySubsequences: false)
+            guard parts.count == 3, let start = Int(String(Substring(parts[0]))), start >= 0 else {
+                return nil
+            }
+            return DocumentText.Section(
+                start: start, anchor: String(Substring(parts[1])), title: String(Substring(parts[2])))
         }
     }
 }

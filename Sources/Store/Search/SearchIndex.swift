@@ -1,15 +1,16 @@
 internal import Glibc
 internal import Web
 
-/// The text of what is held, to be found by its words: in a database of its own beside the store's, which can be made
-/// anew from that at any time. Nothing is lost with it. It belongs to one thread; one writes while others read.
+/// The text of what is held, to be found by its words: in a database of its own beside the store's, which can
+/// be made anew from that at any time. Nothing is lost with it. It belongs to one thread; one writes while
+/// others read.
 ///
 /// A row is a text, however many bodies have it and however many visits share those.
 package final class SearchIndex {
     /// What a text weighs by the part of it that has a word: BM25's weights, in the order of the columns.
     private static let weights = "10.0, 4.0, 3.0, 0.0, 1.0, 0.15"
     /// Goes up with the tables; what reads words is in the version as well.
-    private static let layout: Int64 = 2
+    private static let layout: Int64 = 3
     static var version: Int64 { layout << 16 | Int64(WordCutter.version) }
 
     let connection: Connection
@@ -43,8 +44,8 @@ package final class SearchIndex {
         return statement
     }
 
-    /// To read from. Nil where there is none, and where another larder's tables or another way to cut words make it
-    /// of no use: it is made anew by whoever indexes next. So it is with one that is damaged.
+    /// To read from. Nil where there is none, and where another larder's tables or another way to cut words
+    /// make it of no use: it is made anew by whoever indexes next. So it is with one that is damaged.
     package static func ifAny(_ folder: StoreFolder) throws(StoreError) -> SearchIndex? {
         guard folder.hasSearchIndex else { return nil }
         do throws(StoreError) {
@@ -68,7 +69,8 @@ package final class SearchIndex {
         folder.removeSearchIndex()
         if let index = try current(folder) { return index }
         throw StoreError(
-            .failed, doing: "set up", path: folder.searchIndex, detail: "this SQLite has no full-text search (FTS5)",
+            .failed, doing: "set up", path: folder.searchIndex,
+            detail: "this SQLite has no full-text search (FTS5)",
             advice: "use one that has")
     }
 
@@ -77,6 +79,10 @@ package final class SearchIndex {
         let locks = try StoreLocks(folder)
         let connection = try Connection(folder.searchIndex, access: .readWrite, modeOf: folder.locks)
         guard connection.addSearch() else { return nil }
+        // What a power cut takes away is indexed again.
+        try connection.execute(
+            "PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;",
+            doing: "set up")
         if try connection.integer("SELECT count(*) FROM sqlite_schema") == 0 {
             try locks.whileAlone(.settingUp) { () throws(StoreError) in
                 guard try connection.integer("SELECT count(*) FROM sqlite_schema") == 0 else { return }
@@ -85,9 +91,6 @@ package final class SearchIndex {
             }
         }
         guard try isCurrent(connection) else { return nil }
-        // What a power cut takes away is indexed again.
-        try connection.execute(
-            "PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;", doing: "set up")
         return SearchIndex(folder, connection)
     }
 
@@ -99,8 +102,9 @@ package final class SearchIndex {
     /// Whether it is still the one that stands in the store: another may have been made in its place.
     package var isInPlace: Bool { FileIdentity(folder.searchIndex) == file }
 
-    /// `body` says which text a body has; 0 for one without text, so that nobody reads it again. What stands in `page`
-    /// is found; `place` has a word for each site. The long columns come last: to read the others, nothing of them is read.
+    /// `body` says which text a body has; 0 for one without text, so that nobody reads it again. What stands
+    /// in `page` is found; `place` has a word for each site. The long columns come last: to read the others,
+    /// nothing of them is read.
     private static var tables: String {
         """
         PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(version);
@@ -124,6 +128,10 @@ package final class SearchIndex {
         INSERT INTO page (page, rank) VALUES ('rank', 'bm25(\(weights))');
         INSERT INTO page (page, rank) VALUES ('hashsize', 33554432);
         CREATE VIRTUAL TABLE word USING fts5vocab(page, row);
+        CREATE TABLE visit (
+            id INTEGER PRIMARY KEY,
+            started INTEGER NOT NULL
+        ) STRICT;
         CREATE TABLE unread (pages INTEGER NOT NULL) STRICT;
         INSERT INTO unread VALUES (0);
 
@@ -132,8 +140,8 @@ package final class SearchIndex {
 }
 
 extension SearchIndex {
-    /// Takes from the index of a store, if there is one, what the store has no more. Where that cannot be done now, it is
-    /// done by whoever indexes next.
+    /// Takes from the index of a store, if there is one, what the store has no more. Where that cannot be
+    /// done now, it is done by whoever indexes next.
     package static func clean(_ reader: StoreReader) {
         guard reader.folder.hasSearchIndex, let index = try? opened(reader.folder) else { return }
         // Words of what is gone are gone from the file, too.
@@ -141,8 +149,8 @@ extension SearchIndex {
         _ = try? index.giveBackRoom()
     }
 
-    /// Whether the index of a store is what was written; true where there is none. With `repair` one that is not is
-    /// removed.
+    /// Whether the index of a store is what was written; true where there is none. With `repair` one that is
+    /// not is removed.
     package static func isSound(_ folder: StoreFolder, repair: Bool) -> Bool {
         guard folder.hasSearchIndex else { return true }
         let isSound: Bool
@@ -169,33 +177,6 @@ extension StoreFolder {
 }
 
 // MARK: - Writing
-
-/// A text that is to be found, with where it stands.
-package struct IndexedText: Sendable {
-    package var title = ""
-    package var description = ""
-    package var language = ""
-    package var body: [UInt8] = []
-    package var aside: [UInt8] = []
-    /// Where a link leads to a part of the body.
-    package var sections: [IndexedSection] = []
-
-    package init() {}
-
-    package var isEmpty: Bool { title.isEmpty && description.isEmpty && body.isEmpty && aside.isEmpty }
-}
-
-package struct IndexedSection: Sendable, Equatable {
-    package let start: Int
-    package let anchor: String
-    package let title: String
-
-    package init(start: Int, anchor: String, title: String) {
-        self.start = start
-        self.anchor = anchor
-        self.title = title
-    }
-}
 
 /// Where a body is held.
 package struct TextPlace: Sendable, Equatable {

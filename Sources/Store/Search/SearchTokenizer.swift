@@ -34,7 +34,8 @@ enum SearchTokenizer {
         return api.pointee.xCreateTokenizer(api, name, nil, &tokenizer, nil) == SQLITE_OK
     }
 
-    /// Stands before a word of a question whose inflections are looked for as well. No text has it: it is for private use.
+    /// Stands before a word of a question whose inflections are looked for as well. No text has it: it is for
+    /// private use.
     static let inflecting = "\u{F8FF}"
 
     /// Gives SQLite's code of what `take` gave.
@@ -45,10 +46,13 @@ enum SearchTokenizer {
         let isInflecting = isQuestion && bytes.starts(with: inflecting.utf8)
         var code = SQLITE_OK
         bytes.withMemoryRebound(to: UInt8.self) { text in
-            cutter.cut(Span(_unsafeElements: text), for: isQuestion ? .question : .index) { word, place, isColocated in
+            cutter.cut(Span(_unsafeElements: text), for: isQuestion ? .question : .index) {
+                word, place, isColocated in
                 code = take(word, place, isColocated)
                 guard code == SQLITE_OK, isInflecting else { return code == SQLITE_OK }
-                for other in Inflections.of(word) where code == SQLITE_OK { code = take(other.span, place, true) }
+                for other in Inflections.of(word) where code == SQLITE_OK {
+                    code = take(other.span, place, true)
+                }
                 return code == SQLITE_OK
             }
         }

@@ -6,18 +6,38 @@ package struct TextCandidate: Sendable {
     /// The number of its first address.
     package let url: Int64
     package let type: String?
-    /// The addresses that answered with it, and the sites that have it, each once.
-    package fileprivate(set) var addresses: [String]
-    package fileprivate(set) var sites: [String]
-    /// A page rather than what a page needs.
-    package fileprivate(set) var isPage: Bool
+    /// Addresses that answered with it, and the sites that have it, each once.
+    private var addresses: [String]
+    private var sites: [String]
     /// The words of a page as a browser showed it, and the title of the page.
     package let isShownText: Bool
     package let title: String?
 
+    fileprivate init(
+        body: StoredBody, url: Int64, type: String?, isShownText: Bool, title: String?
+    ) {
+        (self.body, self.url, self.type) = (body, url, type)
+        (self.isShownText, self.title) = (isShownText, title)
+        (addresses, sites) = ([], [])
+    }
+
+    fileprivate mutating func add(_ address: String, _ site: String, atMost most: Int) {
+        if !sites.contains(site) { sites.append(site) }
+        if addresses.count < most, !addresses.contains(address) { addresses.append(address) }
+    }
+
     package var place: TextPlace {
         TextPlace(sha256: body.sha256, form: body.form, addresses: addresses, sites: sites)
     }
+}
+
+/// A visit whose texts are looked for.
+package struct TextVisit: Sendable {
+    package let id: Int64
+    /// Seconds since 1970.
+    package let started: Int64
+    /// Nothing is added to it any more.
+    package let isOver: Bool
 }
 
 /// Where a text is held, for whoever asks.
@@ -32,8 +52,8 @@ package struct TextHolding: Sendable, Equatable {
 }
 
 extension StoreReader {
-    private static let bodiesAtOnce: Int64 = 256
-    private static let mostAddresses = 16
+    private static let mostAddresses: Int64 = 256
+    private static let keptAddresses = 16
 
     /// Media types beside those that are read as text already.
     private static let otherTypes = """
@@ -42,56 +62,73 @@ extension StoreReader {
         'application/vnd.openxmlformats-officedocument.wordprocessingml.document', 'application/msword'
         """
 
-    /// The bodies behind this number that may have a text, of one site or of all, in whatever visit; nil when none is left.
-    package func textCandidates(
-        after last: Int64, site: Int64? = nil
-    ) throws(StoreError) -> (candidates: [TextCandidate], last: Int64)? {
-        let end =
-            try prepare("SELECT max(id) FROM (SELECT id FROM body WHERE id > ? ORDER BY id LIMIT ?)")
-            .first(.integer(last), .integer(Self.bodiesAtOnce)) { $0.optionalInteger(0) } ?? nil
-        guard let end else { return nil }
-        var candidates: [TextCandidate] = []
-        // A page that a browser showed is found by what it showed.
+    /// What a `response` and its `body` are where they may have a text. A page that a browser showed is found by
+    /// what it showed.
+    private static let isText = """
+        response.request IN ('', 'shown') AND response.status BETWEEN 200 AND 299
+            AND response.flags & \(unread) = 0
+            AND (body.form LIKE 'html;%' OR body.form LIKE 'xhtml;%'
+                OR response.role = 0 AND (body.form LIKE 'plainText;%' OR body.form LIKE 'feed;%'
+                    OR response.type IN (\(otherTypes))) OR response.request = 'shown')
+            AND NOT (response.request = '' AND EXISTS (
+                SELECT 1 FROM response AS shown WHERE shown.url = response.url AND shown.visit = response.visit
+                    AND shown.request = 'shown'))
+        """
+
+    /// The visits of one site or of all, the oldest first.
+    package func textVisits(site: Int64?) throws(StoreError) -> [TextVisit] {
+        var visits: [TextVisit] = []
         try eachRow(
             """
-            SELECT \(StoredBody.columns), response.type, url.href, site.name, response.role, response.request,
+            SELECT id, started, finished IS NOT NULL AND base IS NULL FROM visit
+            WHERE CAST(?1 AS BIGINT) IS NULL OR site = ?1 ORDER BY id
+            """, .optional(site)
+        ) { row in
+            visits.append(
+                TextVisit(id: row.integer(0), started: row.integer(1), isOver: row.integer(2) != 0))
+        }
+        return visits
+    }
+
+    /// The bodies that a visit brought and that may have a text, each once.
+    package func textBodies(of visit: TextVisit) throws(StoreError) -> [Int64] {
+        var bodies: [Int64] = []
+        try eachRow(
+            """
+            SELECT DISTINCT response.body FROM response CROSS JOIN body ON body.id = response.body
+            WHERE response.visit = ? AND \(Self.isText) ORDER BY response.body
+            """, .integer(visit.id)
+        ) { bodies.append($0.integer(0)) }
+        return bodies
+    }
+
+    /// The body with all that has it, in whatever visit; nil where it is gone.
+    package func textCandidate(_ body: Int64) throws(StoreError) -> TextCandidate? {
+        var candidate: TextCandidate?
+        try textStatement(
+            """
+            SELECT \(StoredBody.columns), response.type, url.href, site.name, response.request,
                 (SELECT body.title FROM response AS plain JOIN body ON body.id = plain.body
                     WHERE response.request = 'shown' AND plain.url = response.url AND plain.visit = response.visit
                         AND plain.request = ''),
                 url.id
             FROM body
-            CROSS JOIN response ON response.body = body.id AND response.request IN ('', 'shown')
+            CROSS JOIN response ON response.body = body.id
             CROSS JOIN url ON url.id = response.url
             CROSS JOIN visit ON visit.id = response.visit
             CROSS JOIN site ON site.id = visit.site
-            WHERE body.id > ?1 AND body.id <= ?2 AND (?3 IS NULL OR site.id = ?3)
-                AND response.status BETWEEN 200 AND 299 AND response.flags & \(Self.unread) = 0
-                AND (body.form LIKE 'html;%' OR body.form LIKE 'xhtml;%'
-                    OR response.role = 0 AND (body.form LIKE 'plainText;%' OR body.form LIKE 'feed;%'
-                        OR response.type IN (\(Self.otherTypes))) OR response.request = 'shown')
-                AND NOT (response.request = '' AND EXISTS (
-                    SELECT 1 FROM response AS shown WHERE shown.url = response.url AND shown.visit = response.visit
-                        AND shown.request = 'shown'))
-            ORDER BY body.id
-            """, .integer(last), .integer(end), .optional(site)
-        ) { row in
-            guard let body = StoredBody(row, from: 0) else { return }
-            let (href, site, isPage) = (row.text(7), row.text(8), row.integer(9) == 0)
-            guard let known = candidates.indices.last, candidates[known].body.id == body.id else {
-                candidates.append(
-                    TextCandidate(
-                        body: body, url: row.integer(12), type: row.optionalText(6), addresses: [href], sites: [site],
-                        isPage: isPage,
-                        isShownText: row.text(10) == RequestKey.shown.text, title: row.optionalText(11)))
-                return
+            WHERE body.id = ? AND \(Self.isText) LIMIT ?
+            """
+        ).each(.integer(body), .integer(Self.mostAddresses)) { row in
+            let (href, site) = (row.text(7), row.text(8))
+            if candidate == nil, let body = StoredBody(row, from: 0) {
+                candidate = TextCandidate(
+                    body: body, url: row.integer(11), type: row.optionalText(6),
+                    isShownText: row.text(9) == RequestKey.shown.text, title: row.optionalText(10))
             }
-            candidates[known].isPage = candidates[known].isPage || isPage
-            if !candidates[known].sites.contains(site) { candidates[known].sites.append(site) }
-            if candidates[known].addresses.count < Self.mostAddresses, !candidates[known].addresses.contains(href) {
-                candidates[known].addresses.append(href)
-            }
+            candidate?.add(href, site, atMost: Self.keptAddresses)
         }
-        return (candidates, end)
+        return candidate
     }
 
     /// What only a part is held of, what is kept coded, and what says that there is nothing.
@@ -120,25 +157,27 @@ extension StoreReader {
             visit == nil
             ? Schema.isVisible("response")
             : "site.id = (SELECT site FROM visit WHERE id = ?5) AND response.visit <= ?5"
+        // SQLite gives a row of each group, whichever.
+        let (one, each) = isServed ? ("DISTINCT ON (url.id)", "") : ("", "GROUP BY url.id")
         let isNewerSeen =
             visit == nil ? Schema.isVisible("newer") : "newer.visit <= ?5"
         let find = try textStatement(
             """
-            SELECT url.href, site.name, response.visit, plain.type, plain.role, response.fetched
+            SELECT \(one) url.href, site.name, response.visit, plain.type, plain.role, response.fetched
             FROM body
             CROSS JOIN response ON response.body = body.id AND response.request IN ('', 'shown')
             CROSS JOIN response AS plain ON plain.url = response.url AND plain.visit = response.visit AND plain.request = ''
             CROSS JOIN visit ON visit.id = response.visit
             CROSS JOIN site ON site.id = visit.site
             CROSS JOIN url ON url.id = response.url
-            WHERE body.sha256 = ?1 AND body.form = ?2 AND (?3 IS NULL OR site.id = ?3) AND \(isSeen)
+            WHERE body.sha256 = ?1 AND body.form = ?2 AND (CAST(?3 AS BIGINT) IS NULL OR site.id = ?3) AND \(isSeen)
                 AND NOT EXISTS (
                     SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
                     WHERE newer.url = response.url AND newer.request = '' AND newer.visit > response.visit
                         AND later.site = site.id AND \(isNewerSeen)
                         -- What a browser showed of a page holds as long as that is as it was.
                         AND (response.request = '' OR newer.body IS NOT plain.body))
-            GROUP BY url.id ORDER BY url.id LIMIT ?4
+            \(each) ORDER BY url.id LIMIT ?4
             """)
         var holdings: [TextHolding] = []
         var values: [SQLValue] = [.blob(sha256), .text(form), .optional(site), .integer(Int64(limit))]

@@ -165,7 +165,8 @@ struct CacheChanges {
         if answer.status == 206, let entry {
             // Of another version, a part is worth less than a whole and more than other parts (RFC 9111,
             // section 3.4).
-            if let tag = answer.fields.entityTag, let held = entry.fields.entityTag, tag.matchesStrongly(held) {
+            if let tag = answer.fields.entityTag, let held = entry.fields.entityTag, tag.matchesStrongly(held)
+            {
                 let updated = refreshed(entry, by: answer)
                 return entry.isPart ? .extend(updated) : .update(updated)
             }

@@ -133,7 +133,8 @@ extension CachePolicy {
         }
         guard isYoungEnough, wishes.minFresh == nil else { return revalidation(of: entry) }
         if freshness.staleUse == .permitted, accepts(wishes.maxStale, staleness) { return .serve(.stale) }
-        if freshness.staleUse != .forbidden, let window = freshness.staleWhileRevalidate, staleness <= window {
+        if freshness.staleUse != .forbidden, let window = freshness.staleWhileRevalidate, staleness <= window
+        {
             return .serveAndRefresh(.stale, with: entry.validator.conditions)
         }
         return revalidation(of: entry)
@@ -236,7 +237,8 @@ extension CachePolicy {
         let staleness = freshness.staleness(at: now)
         if staleness < 0 { return true }
         if freshness.staleUse == .forbidden { return false }
-        if let window = request.directives.staleIfError, staleness <= window, freshness.staleUse == .permitted {
+        if let window = request.directives.staleIfError, staleness <= window, freshness.staleUse == .permitted
+        {
             return true
         }
         if let window = freshness.staleIfError { return staleness <= window }

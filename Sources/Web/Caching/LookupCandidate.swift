@@ -91,8 +91,8 @@ package struct CacheBusters: Sendable, Hashable {
     package var names: Set<String>
     /// Whether a parameter that is nothing but a number, as in `app.js?1699999999`, is one.
     package var includesBareNumbers: Bool
-    /// Those that count only where their value is the reading of a clock, or drawn by lot, and that bare numbers do
-    /// likewise: `v=1.2` may be another thing than `v=1.3`.
+    /// Those that count only where their value is the reading of a clock, or drawn by lot, and that bare
+    /// numbers do likewise: `v=1.2` may be another thing than `v=1.3`.
     package var readings: Set<String> = []
 
     package init(names: Set<String>, includesBareNumbers: Bool = true) {
@@ -127,7 +127,8 @@ package struct CacheBusters: Sendable, Hashable {
 
     private func isBuster(_ parameter: Substring.UTF8View) -> Bool {
         let name = parameter.prefix { $0 != 0x3D }
-        if includesBareNumbers, !name.isEmpty, name.count == parameter.count, name.allSatisfy(\.isASCIIDigit) {
+        if includesBareNumbers, !name.isEmpty, name.count == parameter.count, name.allSatisfy(\.isASCIIDigit)
+        {
             return true
         }
         let lowercased = HTTPGrammar.lowercased(name)

@@ -36,6 +36,16 @@ package struct VaryKey: Sendable, Hashable {
             .map { HTTPGrammar.text($0.dropFirst(start.utf8.count)) }
     }
 
+    /// What the request said in the fields by which the response varies; of secrets, a hash.
+    package var fields: HTTPFields {
+        let lines = text.utf8.split(separator: 0x0A).compactMap { line -> HTTPFields.Field? in
+            guard let colon = line.firstIndex(of: 0x3A) else { return nil }
+            let value = HTTPGrammar.text(line[colon...].dropFirst(2))
+            return .init(name: HTTPGrammar.text(line[..<colon]), value: value)
+        }
+        return HTTPFields(lines)
+    }
+
     /// Whether a request selects the response that was stored under this key.
     package func matches(_ request: HTTPFields) -> Bool { rekeyed(for: request) == self }
 

@@ -22,8 +22,8 @@ package struct HTTPFields: Sendable, Equatable {
         list.append(Field(name: name, value: value))
     }
 
-    /// With spaces for the control characters that no value may have, and that some readers end a line by (RFC 9110
-    /// §5.5).
+    /// With spaces for the control characters that no value may have, and that some readers end a line by
+    /// (RFC 9110 §5.5).
     package var withoutControls: HTTPFields {
         func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != 0x09 || byte == 0x7F }
         guard list.contains(where: { $0.value.utf8.contains(where: isControl) }) else { return self }
@@ -31,7 +31,8 @@ package struct HTTPFields: Sendable, Equatable {
             list.map { field in
                 Field(
                     name: field.name,
-                    value: HTTPGrammar.text(HTTPGrammar.bytes(of: field.value).map { isControl($0) ? 0x20 : $0 }))
+                    value: HTTPGrammar.text(
+                        HTTPGrammar.bytes(of: field.value).map { isControl($0) ? 0x20 : $0 }))
             })
     }
 

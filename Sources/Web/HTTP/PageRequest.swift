@@ -32,17 +32,25 @@ package struct PageRequest: Sendable {
             }
     }
 
-    /// What the page's scripts say, and no crawler would say by itself: logins, the type that is wanted, fields
-    /// of their own. What is said of the connection, the browser and its cache stays out.
+    /// What the page's scripts say, and no crawler would say by itself: logins, the type that is wanted,
+    /// fields of their own. What is said of the connection, the browser and its cache stays out.
     package var scriptFields: HTTPFields {
         var fields = fields.withoutConnectionFields
         let isScript = fields["Sec-Fetch-Dest"].map { $0 == "empty" } ?? fields.contains("Origin")
         let names = fields.list.map { $0.name.lowercased() }
-        for name in names
-        where Self.browsersFields.contains(name) || name.hasPrefix("sec-") || name == "accept" && !isScript {
-            fields.remove(name)
-        }
+        for name in names where Self.isBrowsers(name) || name == "accept" && !isScript { fields.remove(name) }
         return fields
+    }
+
+    /// Whether a script may have said it of a request that it made before. Origins are named as each request
+    /// needs it, and of a login nothing is kept.
+    package static func mayBeScripts(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return !isBrowsers(name) && name != "origin" && name != "authorization"
+    }
+
+    private static func isBrowsers(_ name: String) -> Bool {
+        browsersFields.contains(name) || name.hasPrefix("sec-")
     }
 
     private static let browsersFields: Set<String> = [

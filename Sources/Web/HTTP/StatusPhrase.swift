@@ -1,4 +1,5 @@
-/// The phrases behind the numbers (RFC 9110, section 15), for people who read heads: HTTP/2 does not send them.
+/// The phrases behind the numbers (RFC 9110, section 15), for people who read heads: HTTP/2 does not send
+/// them.
 package enum StatusPhrase {
     package static func of(_ status: Int) -> String {
         switch status {

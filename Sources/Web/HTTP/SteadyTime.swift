@@ -1,5 +1,5 @@
-/// The time and the chance that a steady page has: those of the visit in which it was fetched, so that addresses which
-/// its scripts make of them are the same whenever and wherever it is shown.
+/// The time and the chance that a steady page has: those of the visit in which it was fetched, so that
+/// addresses which its scripts make of them are the same whenever and wherever it is shown.
 ///
 /// A page's stored fields say since when, and go out to nobody.
 package enum SteadyTime {
@@ -10,8 +10,8 @@ package enum SteadyTime {
         fields[fieldName].flatMap { Int($0) }.flatMap { (0...9_999_999_999).contains($0) ? $0 : nil }
     }
 
-    /// A function of those seconds. The clock goes on in whole seconds, so that who waits for it waits no longer than
-    /// one; chance is the same row of numbers in each document and each worker.
+    /// A function of those seconds. The clock goes on in whole seconds, so that who waits for it waits no
+    /// longer than one; chance is the same row of numbers in each document and each worker.
     package static let script = #"""
         (function larderSteady(since) {
           "use strict";

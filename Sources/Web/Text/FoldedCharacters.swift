@@ -1,7 +1,8 @@
 import CICU
 
-/// How characters are compared when words are looked for: without case, accents and width, each as the bytes of
-/// its folded form. It belongs to one thread, and learns a block of 256 characters when the first of them comes.
+/// How characters are compared when words are looked for: without case, accents and width, each as the bytes
+/// of its folded form. It belongs to one thread, and learns a block of 256 characters when the first of them
+/// comes.
 struct FoldedCharacters {
     enum Kind: UInt8 {
         /// It stands between words.
@@ -90,7 +91,8 @@ struct FoldedCharacters {
 
     /// Letters that Unicode does not take for others with an accent, and people do.
     private static let plainLetters: [UInt32: String] = [
-        0x131: "i", 0x142: "l", 0x141: "l", 0xF8: "o", 0xD8: "o", 0x111: "d", 0x110: "d", 0xE6: "ae", 0xC6: "ae",
+        0x131: "i", 0x142: "l", 0x141: "l", 0xF8: "o", 0xD8: "o", 0x111: "d", 0x110: "d", 0xE6: "ae",
+        0xC6: "ae",
         0x153: "oe", 0x152: "oe", 0xF0: "d", 0xD0: "d", 0xFE: "th", 0xDE: "th", 0x127: "h", 0x126: "h",
     ]
 
@@ -99,20 +101,24 @@ struct FoldedCharacters {
     /// Han, Kana and the scripts of South East Asia.
     private static func isUnspaced(_ character: UInt32) -> Bool {
         switch character {
-        case 0x0E00...0x0EFF, 0x1000...0x109F, 0x1780...0x17FF, 0x3005...0x3007, 0x3021...0x3029, 0x3031...0x3035,
-            0x3040...0x30FF, 0x31F0...0x31FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xF900...0xFAFF, 0x1B000...0x1B16F,
+        case 0x0E00...0x0EFF, 0x1000...0x109F, 0x1780...0x17FF, 0x3005...0x3007, 0x3021...0x3029,
+            0x3031...0x3035,
+            0x3040...0x30FF, 0x31F0...0x31FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xF900...0xFAFF,
+            0x1B000...0x1B16F,
             0x20000...0x3FFFF:
             true
         default: false
         }
     }
 
-    /// Marks without which people write the same word: accents, and the points of Hebrew and Arabic. Those of Indic
-    /// scripts and of Kana are as good as letters.
+    /// Marks without which people write the same word: accents, and the points of Hebrew and Arabic. Those of
+    /// Indic scripts and of Kana are as good as letters.
     private static func isAccent(_ character: UInt32) -> Bool {
         switch character {
-        case 0x0300...0x036F, 0x0483...0x0487, 0x0591...0x05BD, 0x05BF, 0x05C1...0x05C2, 0x05C4...0x05C5, 0x05C7,
-            0x0610...0x061A, 0x0640, 0x064B...0x065F, 0x0670, 0x06D6...0x06DC, 0x06DF...0x06E4, 0x06E7...0x06E8,
+        case 0x0300...0x036F, 0x0483...0x0487, 0x0591...0x05BD, 0x05BF, 0x05C1...0x05C2, 0x05C4...0x05C5,
+            0x05C7,
+            0x0610...0x061A, 0x0640, 0x064B...0x065F, 0x0670, 0x06D6...0x06DC, 0x06DF...0x06E4,
+            0x06E7...0x06E8,
             0x06EA...0x06ED, 0x1AB0...0x1AFF, 0x1DC0...0x1DFF, 0x20D0...0x20FF:
             true
         default: false

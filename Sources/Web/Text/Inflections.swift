@@ -1,6 +1,8 @@
-/// Other forms of an English word, by which whoever looks for one finds the other: numbers of nouns, and forms of verbs.
+/// Other forms of an English word, by which whoever looks for one finds the other: numbers of nouns, and
+/// forms of verbs.
 ///
-/// Made for questions, by rules and without a dictionary: a form that nobody writes costs a look and finds nothing.
+/// Made for questions, by rules and without a dictionary: a form that nobody writes costs a look and finds
+/// nothing.
 package enum Inflections {
     private static let shortestWord = 3
     private static let longestWord = 24
@@ -37,13 +39,16 @@ package enum Inflections {
         if has("es") { return Stem(bytes: cut(2), ending: "e") }
         if has("s") { return Stem(bytes: cut(1), ending: "") }
         if has("e") { return Stem(bytes: cut(1), ending: "e") }
-        if has("y"), let before = word.dropLast().last, !isVowel(before) { return Stem(bytes: cut(1), ending: "y") }
+        if has("y"), let before = word.dropLast().last, !isVowel(before) {
+            return Stem(bytes: cut(1), ending: "y")
+        }
         return Stem(bytes: word, ending: "")
     }
 
     /// Of `stopp` the `stop`; of what may have lost an `e`, such as `pars`, both are possible.
     private static func undoubled(_ bytes: [UInt8]) -> Stem {
-        if bytes.count >= 4, bytes[bytes.count - 1] == bytes[bytes.count - 2], !isVowel(bytes[bytes.count - 1]),
+        if bytes.count >= 4, bytes[bytes.count - 1] == bytes[bytes.count - 2],
+            !isVowel(bytes[bytes.count - 1]),
             !"lsz".utf8.contains(bytes[bytes.count - 1])
         {
             return Stem(bytes: Array(bytes.dropLast()), ending: "")
@@ -65,7 +70,8 @@ package enum Inflections {
         }
         var forms = endings.map { stem.bytes + Array($0.utf8) }
         // Short words double their last letter: running.
-        if stem.ending.isEmpty, (3...5).contains(stem.bytes.count), let last = stem.bytes.last, !isVowel(last),
+        if stem.ending.isEmpty, (3...5).contains(stem.bytes.count), let last = stem.bytes.last,
+            !isVowel(last),
             !"wxyshk".utf8.contains(last), let before = stem.bytes.dropLast().last, isVowel(before)
         {
             forms.append(stem.bytes + [last] + Array("ing".utf8))

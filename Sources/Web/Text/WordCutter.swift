@@ -1,9 +1,10 @@
-/// Cuts a text into the words by which it is found, the same way when it is written down and when it is asked for.
+/// Cuts a text into the words by which it is found, the same way when it is written down and when it is asked
+/// for.
 ///
-/// A word is a run of letters and digits, folded (`FoldedCharacters`). Of an identifier such as `XMLHttpRequest` the
-/// parts are words too, in the same place. Where a script sets no spaces, each two neighbouring characters are a word:
-/// where a dictionary would cut depends on what stands around, so that a question would be cut otherwise than the text
-/// that has it. One that belongs to one thread.
+/// A word is a run of letters and digits, folded (`FoldedCharacters`). Of an identifier such as
+/// `XMLHttpRequest` the parts are words too, in the same place. Where a script sets no spaces, each two
+/// neighbouring characters are a word: where a dictionary would cut depends on what stands around, so that a
+/// question would be cut otherwise than the text that has it. One that belongs to one thread.
 package final class WordCutter {
     /// Goes up when the same text is cut otherwise: what was cut before is of no use then.
     package static let version = 1
@@ -26,9 +27,11 @@ package final class WordCutter {
 
     package init() {}
 
-    /// Hands over each word with its place in the text, which is UTF-8; what is malformed stands between words.
+    /// Hands over each word with its place in the text, which is UTF-8; what is malformed stands between
+    /// words.
     ///
-    /// - Parameter take: Its last argument says that the word stands at the same place as the one before it. False ends it.
+    /// - Parameter take: Its last argument says that the word stands at the same place as the one before it.
+    ///   False ends it.
     package func cut(
         _ text: Span<UInt8>, for purpose: Purpose, _ take: (Span<UInt8>, Range<Int>, Bool) -> Bool
     ) {
@@ -120,7 +123,9 @@ package final class WordCutter {
         let isSharp = rest >= 1 && text[index] == UInt8(ascii: "#")
         guard isDouble || isSharp else { return nil }
         let length = isDouble ? 2 : 1
-        guard rest == length || !text[index + length].isWordLetter && text[index + length] < 0x80 else { return nil }
+        guard rest == length || !text[index + length].isWordLetter && text[index + length] < 0x80 else {
+            return nil
+        }
         let letter = word
         for offset in 0..<length { word.append(text[index + offset]) }
         index += length
@@ -153,7 +158,8 @@ package final class WordCutter {
         return take(last.span, start..<index, false)
     }
 
-    /// The next character of a run in `word`, with its marks. Gives where it begins; nil at the end of the run.
+    /// The next character of a run in `word`, with its marks. Gives where it begins; nil at the end of the
+    /// run.
     private func takeCharacter(_ text: UnsafeBufferPointer<UInt8>, _ index: inout Int) -> Int? {
         let start = index
         word.removeAll(keepingCapacity: true)
@@ -186,7 +192,9 @@ package final class WordCutter {
             guard byte & 0xC0 == 0x80 else { return (0xFFFD, 1) }
             character = character << 6 | UInt32(byte & 0x3F)
         }
-        guard character >= least, character <= 0x10FFFF, character & 0xFFFF_F800 != 0xD800 else { return (0xFFFD, 1) }
+        guard character >= least, character <= 0x10FFFF, character & 0xFFFF_F800 != 0xD800 else {
+            return (0xFFFD, 1)
+        }
         return (character, count)
     }
 }

@@ -69,12 +69,14 @@ extension [UInt8] {
     }
 
     /// The bytes with every valid `%XX` replaced by the byte it stands for; other percent signs stay.
-    package init(percentDecoding bytes: Span<UInt8>) {
+    ///
+    /// - Parameter mark: in front of the two digits: `=` where a message has quoted them (RFC 2045, section 6.7).
+    package init(percentDecoding bytes: Span<UInt8>, mark: UInt8 = UInt8(ascii: "%")) {
         self = []
         reserveCapacity(bytes.count)
         var index = 0
         while index < bytes.count {
-            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count,
+            if bytes[index] == mark, index + 2 < bytes.count,
                 let high = bytes[index + 1].hexDigitValue, let low = bytes[index + 2].hexDigitValue
             {
                 append(high << 4 | low)

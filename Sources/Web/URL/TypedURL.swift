@@ -1,34 +1,62 @@
 /// Why what a person wrote is no address that can be asked, and how to write one.
 package struct URLMistake: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
+    package let kind: Kind
 
-    fileprivate init(_ description: String) {
-        self.description = description
+    package enum Kind: Sendable, Equatable {
+        /// It is no URL at all.
+        case form
+        /// It is a word, which names no host that anybody knows; as it would be written in full.
+        case word(String)
+        /// Neither http nor https.
+        case scheme
+        /// The host, whose user name or password is in it.
+        case credentials(String)
+    }
+
+    fileprivate init(_ kind: Kind, _ description: String) {
+        (self.kind, self.description) = (kind, description)
     }
 }
 
 extension WebURL {
     /// An http or https URL as a person writes it: `example.com/a` is taken for `https://example.com/a`, as a
     /// browser's address field would, and `localhost:3000` for `http://localhost:3000`, since few servers on
-    /// this machine speak TLS. Without its fragment.
-    package static func typed(_ text: String) throws(URLMistake) -> WebURL {
+    /// this machine speak TLS; a single word is refused unless it is written in full. Without its fragment.
+    ///
+    /// - Parameter mayBeWord: takes a single word all the same, as the name of a site that somebody made up.
+    package static func typed(_ text: String, mayBeWord: Bool = false) throws(URLMistake) -> WebURL {
         let isWhole = hasScheme(text)
         var url = WebURL(isWhole ? text : "https://" + text)
         if let given = url, !isWhole, given.isLoopback { url = WebURL("http://" + text) }
         guard let url, !url.isHTTP || !url.host.isEmpty else {
-            throw URLMistake("\"\(text)\" is not a URL: write it like https://example.com/")
+            throw URLMistake(.form, "\"\(text)\" is not a URL: write it like https://example.com/")
         }
         guard url.isHTTP else {
             throw URLMistake(
+                .scheme,
                 "\(text) cannot be prefetched: only http and https can; name a page such as https://example.com/"
             )
         }
         guard !url.hasCredentials else {
             throw URLMistake(
+                .credentials(url.host),
                 "the address of \(url.host) has a user name or a password in it: leave them out, nothing may keep them"
             )
         }
+        guard isWhole || mayBeWord || !url.isBareWord else {
+            throw URLMistake(
+                .word(url.href),
+                "\"\(text)\" is a word, not an address: write it like https://example.com/, or in full as \(url.href)"
+            )
+        }
         return url.key
+    }
+
+    /// A host without a dot, which is most often a slip of the keyboard: a command's name, say, or an option.
+    private var isBareWord: Bool {
+        port == nil && !isLoopback && !host.utf8.contains(UInt8(ascii: ".")) && !host.hasPrefix("[")
+            || host.hasPrefix("-")
     }
 
     /// Whether what stands before the first slash ends with a colon: `https://a`, not `a:80/` nor

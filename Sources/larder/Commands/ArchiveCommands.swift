@@ -12,11 +12,20 @@ enum ExportCommand {
             options.exclude = arguments.texts(.exclude)
             options.hasPrivate = arguments.has(.privateToo)
             options.split = try arguments.size(.split)
-            options.keepsScripts = !arguments.has(.noScripts)
+            if let split = options.split, split.byteCount < 1_000_000 {
+                throw UsageError(
+                    "--split wants at least 1M: each file repeats what all of them need to be read")
+            }
+            // What a file says of all exports is not meant for each form.
+            func isMeant(_ option: Option, _ forms: ArchiveForm...) -> Bool {
+                let form = options.form ?? ArchiveForm(path: arguments.operands[1])
+                return form.map(forms.contains) ?? true || arguments.source(of: option) == .commandLine
+            }
+            options.keepsScripts = !(isMeant(.noScripts, .html) && arguments.has(.noScripts))
             options.largestPart = try arguments.size(.maxBody)
             options.browser = arguments.text(.browser)
-            options.viewport = arguments.text(.oneViewport)
-            options.prefersDark = arguments.has(.dark)
+            options.viewport = isMeant(.oneViewport, .pdf, .png) ? arguments.text(.oneViewport) : nil
+            options.prefersDark = isMeant(.dark, .pdf, .png) && arguments.has(.dark)
             options.isVerified = arguments.has(.readBack)
             options.isSigned = arguments.has(.sign)
             let larder = try arguments.larder
@@ -45,6 +54,11 @@ enum ExportCommand {
                 "  \(Wording.count(report.leftOutPrivate, "response")) left out that came by a login or cookies; "
                     + "to export them too: \(Option.privateToo.name)")
         }
+        if report.leftOutCookies > 0 {
+            lines.append(
+                "  \(Wording.count(report.leftOutCookies, "field")) left out that set cookies; "
+                    + "to export them too: \(Option.privateToo.name)")
+        }
         if report.leftOutByPattern > 0 {
             lines.append("  \(Wording.count(report.leftOutByPattern, "response")) left out by a pattern")
         }
@@ -59,16 +73,26 @@ enum ExportCommand {
         if let signer = report.signer { lines.append("Signed by the key \(signer)") }
         for part in report.tooLarge.prefix(mostShown) {
             lines.append(
-                "  \(Wording.bytes(part.byteCount)), and left out (\(Option.maxBody.name) says what is): \(part.url)")
+                "  \(Wording.bytes(part.byteCount)), and left out (\(Option.maxBody.name) says what is): \(part.url)"
+            )
         }
         for miss in report.missing.prefix(mostShown) {
             lines.append("  not held: \(miss.url) (needed by \(miss.neededBy))")
         }
         let others = max(0, report.missing.count - mostShown) + max(0, report.tooLarge.count - mostShown)
-        if others > 0 { lines.append("  and \(Wording.grouped(others)) more that are not in it (--json lists them)") }
+        if others > 0 {
+            lines.append("  and \(Wording.grouped(others)) more that are not in it (--json lists them)")
+        }
+        if let first = report.wantServer.first {
+            let count = Wording.count(report.wantServer.count, "file")
+            lines.append(
+                "  \(count) with modules, workers or data, which browsers load from servers alone; the first: \(first)"
+            )
+        }
         switch report.isVerified {
         case true?: lines.append("Read back: it has what is held")
-        case false? where report.form == .zim: lines.append("zimcheck finds faults in it; to see them: zimcheck FILE")
+        case false? where report.form == .zim:
+            lines.append("zimcheck finds faults in it; to see them: zimcheck FILE")
         case false?: lines.append("Read back: it is not what is held; export it again, to another disk")
         case nil: break
         }
@@ -83,9 +107,12 @@ enum ImportCommand {
             let larder = try arguments.larder
             let watch = try Watch(arguments, terminal)
             let progress = watch.progress("Importing")
-            let (paths, site, base) = (arguments.operands, arguments.text(.intoSite), arguments.text(.folderAddress))
+            let (paths, site, base) = (
+                arguments.operands, arguments.text(.intoSite), arguments.text(.folderAddress)
+            )
+            let growth = try arguments.size(.growth)
             let report = try await watch.during(again: arguments.again) {
-                try await larder.takeIn(paths, into: site, at: base, progress: progress)
+                try await larder.takeIn(paths, into: site, at: base, growth: growth, progress: progress)
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             if report.isPublished, !arguments.has(.noIndex) {
@@ -109,12 +136,18 @@ enum ImportCommand {
                 + "(\(Wording.count(report.pages, "page"))), \(Wording.bytes(report.byteCount))"
         ]
         if report.superseded > 0 {
-            lines.append("  \(Wording.count(report.superseded, "answer")) older than another at the same address")
+            lines.append(
+                "  \(Wording.count(report.superseded, "answer")) older than another at the same address")
         }
         for (status, count) in report.unkept.sorted(by: { $0.key < $1.key }) {
             lines.append("  \(Wording.count(count, "answer")) with status \(status), which are not kept")
         }
         lines += told(report.refused, report.refusedCount, "refused")
+        if report.hasGrownTooMuch {
+            lines.append(
+                "  What grows so much was most likely made to fill disks; if you know better: \(Option.growth.name) SIZE"
+            )
+        }
         lines += told(report.doubtful, report.doubtfulCount, "doubtful, and taken")
         for signer in report.signers { lines.append("Signed by the key \(signer), and the signature holds") }
         if report.isPublished { lines.append("To look at it: \(arguments.command("serve"))") }

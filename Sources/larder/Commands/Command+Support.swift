@@ -1,7 +1,13 @@
 internal import LarderKit
 
 extension Arguments {
-    var larder: Larder { get throws(UsageError) { Larder(at: try store) } }
+    var larder: Larder {
+        get throws(UsageError) {
+            var larder = Larder(at: try store)
+            larder.compresses = has(.compress)
+            return larder
+        }
+    }
 
     /// The folder that holds the larder.
     private var store: String {
@@ -40,7 +46,8 @@ extension Arguments {
 
     /// A command on the same larder, to be typed or pasted into a shell.
     func command(_ name: String, _ operands: [String] = []) -> String {
-        CommandLine.shown([name] + operands + (given(.store).map { ["--store", $0] } ?? []))
+        CommandLine.shown(
+            [name] + operands + (given(.store).map { ["--store", Larder(at: $0).shownPath] } ?? []))
     }
 }
 
@@ -71,6 +78,8 @@ extension Remedy {
     var options: String {
         switch self {
         case .larder: Option.store.name
+        case .newLarder:
+            "\(Option.store.name), or begin with an empty one, which its portal stocks, with \(Option.openBrowser.name)"
         case .repair: CommandLine.shown(["fsck", Option.repair.name])
         case .base: "\(Option.base.name) URL"
         case .format(let form): "\(Option.format.name) \(form)"

@@ -78,6 +78,8 @@ enum ScheduleCommand {
 
     /// A job starts in a folder of its own.
     private static func whole(_ path: String) -> String {
+        // A password belongs into a PGPASSFILE.
+        if path.hasPrefix("postgres") { return Larder(at: path).shownPath }
         guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
         defer { free(folder) }
         return String(cString: folder) + "/" + path

@@ -39,7 +39,7 @@ enum HelpCommand {
     static let promise = "stocks web pages before you go offline, and serves them back as they were"
 
     private static let more = """
-        larder help COMMAND explains one, larder help rules, policies, rendering and archives what options name;
+        larder help COMMAND explains one, larder help rules, policies, rendering, archives and postgres what options name;
         larder --version says which version this is.
         """
 
@@ -107,7 +107,7 @@ struct HelpTopic: Sendable {
     let name: String
     let text: String
 
-    static let all = [rules, policies, rendering, archives]
+    static let all = [rules, policies, rendering, archives, postgres]
 
     private static let rules = HelpTopic(
         name: "rules",
@@ -174,6 +174,51 @@ struct HelpTopic: Sendable {
             A bundle that a manifest gives a digest is not asked for while it is held with that digest, and loaded when it
             is not, whatever the policy.
             """)
+    private static let postgres = HelpTopic(
+        name: "postgres",
+        text: """
+            larder help postgres: a larder that a PostgreSQL keeps, for more machines than one
+
+            Examples
+              createdb --encoding UTF8 --template template0 larder
+              larder prefetch https://example.com/ --store 'postgres://ann@db.example.com/larder'
+              larder serve --store 'postgres://ann@db.example.com/larder?schema=larder&sslmode=verify-full'
+              LARDER_STORE='postgres:///larder' larder status
+              larder store copy ~/.local/share/larder postgres:///larder
+
+            Where --store and LARDER_STORE name a folder, they may name a PostgreSQL (15 or later; libpq5 has to be
+            there). Every command works alike, and what is written to one of them by any machine is what all others
+            show: any number of servers, each of which sees a change within a second, and any number of prefetches,
+            each of a site of its own. The tables are made by the first prefetch.
+
+            Many workers may prefetch one site, on as many machines:
+              larder work https://example.com/ --store 'postgres://ann@db.example.com/larder'
+              larder work --store 'postgres://ann@db.example.com/larder'
+              larder work --stay --store 'postgres://ann@db.example.com/larder'
+            The first begins a visit that is shared, and the second joins what is shared, from wherever it runs; the third
+            waits for the next one too. Each asks hosts of its own, so that a host is asked as gently as by one prefetch, and
+            a site on one host has work for one. Limits hold for all together. One that is interrupted, killed or cut off
+            loses its hosts to others, within 15 seconds, and nothing is asked for again but what was under way; if none is
+            left, larder work goes on. The last one looks through all of it, and publishes as a prefetch does.
+
+            schema=NAME    among which tables it is: larder, when it is not said. One database may have many larders
+            folder=PATH    where this machine keeps what is its own: bodies on their way, copies of those over 1 MiB
+                           (4 GB at most), the index of the search, logins, authorities. Without it, below
+                           larder-servers/ in $XDG_DATA_HOME or ~/.local/share
+
+            larder store copy takes a larder from a folder into it, and back. larder store status says who writes to it;
+            when a later larder wants its tables changed, it says so, and larder store migrate does that while others go on.
+            Of several servers, as in postgres://ann@db1,db2/larder?target_session_attrs=any, whichever answers is read from,
+            a standby too, and what writes finds the one that may be written to. While none answers, larder serve gives 503.
+            All else behind the question mark is libpq's (host, port, sslmode, connect_timeout, ...), and so are the
+            variables of the environment that begin with PG. Keep the password in a PGPASSFILE: what is in the address
+            is not printed by larder, and is seen by whoever lists processes.
+            A session has to stay with its connection: a pool between them has to work by sessions. The user needs the
+            right to create the schema once, and then to read and write its tables; one who only reads can serve.
+            A session that is cut is begun anew, and what was not committed is done again. Copies of all of it are
+            the PostgreSQL's business (pg_dump, pg_basebackup): fsck --repair removes what is damaged, and makes no
+            database anew.
+            """)
     private static let archives = HelpTopic(
         name: "archives",
         text: """
@@ -197,7 +242,7 @@ struct HelpTopic: Sendable {
               folder A folder (DIR/) that a browser opens without a server: links are relative, names are such as every
                      file system takes, redirects to pages are pages. What pages need and is not held is listed in
                      ~missing.txt, and led to where it was; which file had which address, in ~larder.jsonl. Bodies without links stay byte for byte. Scripts that are
-                     modules, or that fetch, want a server in front of it: browsers do not let files load files
+                     modules, or that fetch, want a server in front of it: browsers do not let files load files. They are told
               zip    The same in a zip file
               tar    The same in a tar that zstd packs (.tar.zst)
               zim    For Kiwix, with an index of its words; zimwriterfs has to be there (zim-tools), and --verify has
@@ -216,25 +261,26 @@ struct HelpTopic: Sendable {
               png    A picture of all of the page, up to 16,384 pixels high; --viewport says how wide, --dark in which colours
 
             In
-              WARC 1.0 and 1.1, ARC; plain, .gz and .zst; WACZ; HAR with content; MHTML; ZIM where zimdump is there
+              WARC 1.0 and 1.1, ARC; plain, .gz, .zst and .xz; WACZ; HAR with content; MHTML; ZIM where zimdump is there
               (zim-tools). The first bytes say which it is. What an MHTML names by cid: gets an address below ~cid/ of its
               page's host. The files of a ZIM get addresses of a host that is named as its file is (NAME.zim.invalid).
               A signature of a WACZ is verified, and said: by which key, or that it does not hold.
               Records without a digest are taken as they are; a digest that does not hold is a reason to refuse.
-              Folders, and zip files and tars of them (plain, .gz, .zst): of larder itself (~larder.jsonl says all), of HTTrack (with hts-cache/new.zip,
+              Folders, and zip files and tars of them (plain, .gz, .zst, .xz where liblzma is there): of larder itself (~larder.jsonl says all), of HTTrack (with hts-cache/new.zip,
               what came and its heads; else the files), of wget and wget2 (folders named as hosts; what -K kept is what
               came), pages that a browser or SingleFile saved (saved.html with saved_files/), and any other with --url, which
               answers as a web server would have it answer. Links that were led to files are led to addresses again. Files
-              have the dates that they have on the disk. Links out of a folder, links to folders, and what is no file are told
-              and left.
+              have the dates that they have on the disk. Links stand for what they lead to; those out of a folder, those to
+              folders, and what is no file are told and left.
 
             What forms hold
               Bodies stand without the content codings in which they came, which is how larder keeps them; what the
               server said of its coding stands in X-Archive-Orig-* fields. HTTP versions and the phrases behind status
               numbers are not kept, nor what a request said beyond its method, its address and what the answer varies by.
               What only larder knows, such as who asked for it first, stands in Larder-Notes (_larder in HAR), which
-              others pass over. With it, what was exported and imported again is what was held. From where an answer came
-              is never taken from an archive: its pages lead to public addresses alone.
+              others pass over. Fields that set cookies go out with --private alone. With it, what went out as WARC,
+              WACZ or HAR and is imported again is what was held, byte for byte; in folders, zip files and ZIMs links are
+              spelled anew, and digests differ. From where an answer came is never taken from an archive: its pages lead to public addresses alone.
             """)
 
     private static let rendering = HelpTopic(

@@ -14,7 +14,8 @@ enum LoginCommand {
             var options = LoginOptions()
             options.browser = arguments.text(.browser)
             options.network = try arguments.networkOptions()
-            terminal.remark("sign in in the browser's window, and close it when that is done, or press Ctrl-C here")
+            terminal.remark(
+                "sign in in the browser's window, and close it when that is done, or press Ctrl-C here")
             let report = try await Signals.shared.cancelling { [options] in
                 try await larder.login(address, options: options)
             }

@@ -60,7 +60,7 @@ enum ManualPage {
     }
 
     static let environment = [
-        ("LARDER_STORE", "the folder that holds the larder, where --store does not say"),
+        ("LARDER_STORE", "the folder or the PostgreSQL that holds the larder, where --store does not say"),
         ("LARDER_PORT, LARDER_PROGRESS, LARDER_USER_AGENT", "what the options say, where neither is given"),
         ("LARDER_CHROMIUM", "the Chromium or Chrome that shows pages; empty for none"),
         ("LARDER_CONFIG", "the user's configuration file, in place of ~/.config/larder/config.json"),

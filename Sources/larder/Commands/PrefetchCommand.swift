@@ -97,7 +97,22 @@ enum PrefetchCommand {
                 "\(report.site): the session with \(session.origin) ended on the way; give larder what logs in anew "
                     + "(larder login URL, --cookies FILE, --user) and run the same command again")
         }
-        return report.isComplete ? .done : .incomplete
+        if report.isComplete { return .done }
+        // The report, which tells, is not shown.
+        if terminal.isQuiet, !report.isInterrupted, let first = firstMissing(of: report) {
+            terminal.fail(
+                "\(report.site): \(first); see what is missing with: larder check --offline \(report.site)")
+        }
+        return .incomplete
+    }
+
+    private static func firstMissing(of report: PrefetchReport) -> String? {
+        let missing = report.missing.filter { $0.isRequisite || !$0.isGone }
+        if let first = missing.first {
+            let count = Wording.count(missing.count, "address", plural: "addresses")
+            return "\(count) missing, the first is \(first.url) (\(first.reason))"
+        }
+        return report.skipped.first { $0.isRequisite && $0.isOverLimit }.map { "\($0.url): \($0.reason)" }
     }
 
     /// Takes away what goes beyond `--max-size`, if that is given.
@@ -245,7 +260,8 @@ enum PrefetchSummary {
             lines.append(
                 "    \(pattern.pattern): \(Wording.grouped(pattern.rendered)) of \(Wording.count(pattern.pages, "page")), "
                     + (found > 0 ? "\(Wording.grouped(found)) found" : "nothing found")
-                    + (pattern.unfinished > 0 ? ", \(Wording.grouped(pattern.unfinished)) did not come to rest" : ""))
+                    + (pattern.unfinished > 0
+                        ? ", \(Wording.grouped(pattern.unfinished)) did not come to rest" : ""))
         }
         for page in report.unfinished.prefix(mostShown) {
             lines.append("    \(page.url): \(page.ending.words)\(page.detail.map { " (\($0))" } ?? "")")

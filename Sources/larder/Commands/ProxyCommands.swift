@@ -7,6 +7,7 @@ enum ProxyCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             var options = try ServeCommand.options(arguments)
+            options.notice = { terminal.fail($0) }
             options.policy = try arguments.choice(.policy) ?? .protocol
             let port = try arguments.number(.port, in: 0...65_535)
             let service = try arguments.larder.proxy(
@@ -65,6 +66,7 @@ enum RecordCommand {
     ) async -> ExitStatus {
         await terminal.attempt {
             var options = try ServeCommand.options(arguments)
+            options.notice = { terminal.fail($0) }
             options.policy = try arguments.choice(.policy) ?? .protocol
             var proxy = try ProxyCommand.proxyOptions(arguments, port: 0)
             // It is there for one command of the user's own.
@@ -99,8 +101,8 @@ enum RecordCommand {
         if more > 0 { terminal.remark("and \(more) more; larder misses lists them") }
     }
 
-    /// The command's exit status, or 128 and the signal that ended it; 127 or 126 when it did not start: as shells
-    /// have it.
+    /// The command's exit status, or 128 and the signal that ended it; 127 or 126 when it did not start: as
+    /// shells have it.
     private static func run(
         _ words: [String], _ environment: [String: String], _ terminal: Terminal
     ) -> Int32 {

@@ -27,13 +27,15 @@ enum SearchCommand {
         }
     }
 
-    /// What a prefetch had no time to read is read by the first search, as far as that takes no longer than somebody waits.
+    /// What a prefetch had no time to read is read by the first search, as far as that takes no longer than
+    /// somebody waits.
     private static func reads(_ unread: Int, _ larder: Larder, _ terminal: Terminal) async -> Bool {
         if unread > noticed {
             terminal.fail("the words of \(Wording.count(unread, "page")) are read first: that is done once")
         }
         do throws(LarderError) {
-            return try await larder.index(within: patience).texts > 0
+            let report = try await larder.index(within: patience)
+            return report.texts + report.others > 0
         } catch {
             // Where nothing can be written, what was read before is found all the same.
             return false
@@ -48,16 +50,20 @@ enum SearchCommand {
     static func question(_ operands: [String]) -> String {
         guard operands.count > 1 else { return operands.joined() }
         return operands.map { word in
-            word.utf8.contains(UInt8(ascii: " ")) && !word.utf8.contains(UInt8(ascii: "\"")) ? "\"\(word)\"" : word
+            word.utf8.contains(UInt8(ascii: " ")) && !word.utf8.contains(UInt8(ascii: "\""))
+                ? "\"\(word)\"" : word
         }.joined(separator: " ")
     }
 
-    /// A hit on three lines: title, address, and a piece of the text. What comes from a page obeys nobody's terminal.
+    /// A hit on three lines: title, address, and a piece of the text. What comes from a page obeys nobody's
+    /// terminal.
     private static func text(of hit: SearchReport.Hit, isColored: Bool) -> [Toned] {
         let heading = hit.heading.isEmpty || hit.heading == hit.title ? "" : " · \(hit.heading)"
         let title = hit.title.isEmpty ? hit.url : hit.title + heading
         func line(_ text: String) -> String { text.replacing("\n", with: " ") }
-        var pieces = [Toned(line(title) + "\n", isColored ? .strong : .plain), Toned("  \(hit.address)\n", .plain)]
+        var pieces = [
+            Toned(line(title) + "\n", isColored ? .strong : .plain), Toned("  \(hit.address)\n", .plain),
+        ]
         guard !hit.snippet.parts.isEmpty else { return pieces }
         pieces.append(Toned("  ", .plain))
         for part in hit.snippet.parts {
@@ -107,7 +113,9 @@ enum IndexCommand {
     static func text(of report: IndexReport) -> String {
         var parts = ["\(Wording.count(report.texts, "page")) read in \(Wording.time(report.elapsed))"]
         if report.known > 0 { parts.append("\(Wording.grouped(report.known)) known already") }
-        if report.forgotten > 0 { parts.append("\(Wording.grouped(report.forgotten)) forgotten that are gone") }
+        if report.forgotten > 0 {
+            parts.append("\(Wording.grouped(report.forgotten)) forgotten that are gone")
+        }
         if report.left > 0 { parts.append("\(Wording.grouped(report.left)) left for the next time") }
         return parts.joined(separator: ", ")
     }

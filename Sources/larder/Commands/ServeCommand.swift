@@ -9,8 +9,10 @@ enum ServeCommand {
             let port = try arguments.number(.port, in: 0...65535)
             let memory = try arguments.size(.memory)?.byteCount ?? 64 << 20
             let larder = try arguments.larder
+            var options = try ServeCommand.options(arguments)
+            options.notice = { terminal.fail($0) }
             let service = try larder.serve(
-                port: UInt16(port), memoryLimit: Int(clamping: memory), options: options(arguments))
+                port: UInt16(port), memoryLimit: Int(clamping: memory), options: options)
             let mark = ServerMark(port: UInt16(service.port))
             let stop = Signals.shared.first()
             terminal.say("The larder is at \(service.address) (Ctrl-C stops)")
@@ -18,6 +20,11 @@ enum ServeCommand {
                 terminal.say("Programs find its proxy at http://localhost:\(port)")
             }
             if service.isExposed { terminal.say(exposure(of: service)) }
+            if (try? await larder.visits())?.sites.isEmpty == true {
+                terminal.say(
+                    "It holds nothing yet: open that address to stock it, or prefetch a site into it")
+            }
+            if arguments.has(.openBrowser) { OpenCommand.show(service.address, terminal) }
             let preloading = try preloading(arguments, larder, terminal)
             await stop.requested()
             preloading?.cancel()
@@ -39,12 +46,26 @@ enum ServeCommand {
         options.hasShim = !arguments.has(.noShim)
         options.allowsNetwork = arguments.has(.allowNetwork)
         options.showsPrivate = arguments.has(.showPrivate)
+        options.hasBar = arguments.has(.bar)
+        options.security = try security(arguments)
+        options.isReadOnly = arguments.has(.readOnly)
         options.network = try network(arguments)
-        options.mayBeEmpty = arguments.has(.preloaded)
+        options.mayBeEmpty = arguments.has(.preloaded) || arguments.has(.openBrowser)
         if let port = try arguments.numberIfGiven(.proxyPort, in: 0...65_535) {
             options.proxy = try ProxyCommand.proxyOptions(arguments, port: UInt16(port))
         }
         return options
+    }
+
+    private static func security(_ arguments: Arguments) throws(UsageError) -> ServeSecurity? {
+        let key = arguments.text(.tlsKey)
+        guard let certificate = arguments.text(.tls) else {
+            guard key == nil else { throw UsageError("--tls-key goes with --tls: name the certificate") }
+            return nil
+        }
+        guard certificate == "own" else { return .files(certificate: certificate, key: key ?? certificate) }
+        guard key == nil else { throw UsageError("--tls own has a key of its own: leave out --tls-key") }
+        return .own
     }
 
     private static func network(_ arguments: Arguments) throws(UsageError) -> NetworkOptions {
@@ -55,8 +76,13 @@ enum ServeCommand {
     }
 
     private static func exposure(of service: MirrorService) -> String {
-        let places = service.reachable.map { "http://\($0):\(service.port)/" }.joined(separator: " and ")
-        return "Everybody who reaches this machine can read what is held, without a password: at \(places)"
+        let places = service.reachable.map { "\(service.scheme)://\($0):\(service.port)/" }.joined(
+            separator: " and ")
+        guard service.isPortalAlone else {
+            return
+                "Everybody who reaches this machine can read what is held, without a password: at \(places)"
+        }
+        return "Whoever has the password can look into what is held, and change it: at \(places)"
     }
 
     // MARK: - Preloading
@@ -160,7 +186,7 @@ enum OpenCommand {
     }
 
     /// The desktop knows the browser; `$BROWSER` says otherwise.
-    private static func show(_ address: String, _ terminal: Terminal) {
+    static func show(_ address: String, _ terminal: Terminal) {
         let browser = getenv("BROWSER").map { String(cString: $0) } ?? "xdg-open"
         terminal.say(address)
         guard !Program.start(browser, [address]) else { return }

@@ -79,7 +79,8 @@ enum DiffCommand {
     private static func text(of report: PictureReport, _ arguments: Arguments) -> String {
         let visits = "\(report.site), visit \(report.from) to \(report.to)"
         guard !report.pages.isEmpty else {
-            let prefetch = arguments.command("prefetch", [report.site, "--render", "always", "--render-pictures"])
+            let prefetch = arguments.command(
+                "prefetch", [report.site, "--render", "always", "--render-pictures"])
             return "\(visits): no picture of its pages was kept; a prefetch keeps them with: \(prefetch)"
         }
         var lines = report.differing.map { page in
@@ -94,7 +95,8 @@ enum DiffCommand {
             case .kept: "\(count) not taken again"
             }
         }
-        lines.append("\(visits): \(Wording.count(report.pages.count, "picture")), \(counts.joined(separator: ", "))")
+        lines.append(
+            "\(visits): \(Wording.count(report.pages.count, "picture")), \(counts.joined(separator: ", "))")
         if report.count(.changed) > 0 {
             lines.append("To see them side by side: \(arguments.command("serve"))")
         }

@@ -10,9 +10,11 @@ import Web
         home = try TemporaryFolder()
     }
 
-    private func config(_ arguments: String..., environment: [String: String] = [:]) throws -> Command.Ending {
+    private func config(_ arguments: String..., environment: [String: String] = [:]) throws -> Command.Ending
+    {
         try Command(
-            ["config"] + arguments, home: home, environment: environment, shell: "cd \"$HOME\"; exec \"$0\" \"$@\""
+            ["config"] + arguments, home: home, environment: environment,
+            shell: "cd \"$HOME\"; exec \"$0\" \"$@\""
         ).wait()
     }
 
@@ -28,7 +30,8 @@ import Web
         #expect(ending.output.contains("--header           (not shown)  (larder.json:3) for prefetch\n"))
         #expect(!ending.output.contains("X-Key"))
         #expect(
-            ending.output.contains("--port             9000  (\(home.path)/.config/larder/config.json:1) for serve\n"))
+            ending.output.contains(
+                "--port             9000  (\(home.path)/.config/larder/config.json:1) for serve\n"))
         let json = try JSONValue.parse(config("serve", "--json").output.utf8.span)
         #expect(json["files"]?[0]?.members?.map(\.key) == ["path", "state"])
         let port = json["settings"]?.array?.first { $0["option"]?.string == "--port" }
@@ -52,7 +55,9 @@ import Web
 
     @Test func `nothing set is told as well`() throws {
         let ending = try config()
-        #expect(ending.output.hasPrefix("larder.json: not there\n\(home.path)/.config/larder/config.json: not there\n"))
+        #expect(
+            ending.output.hasPrefix(
+                "larder.json: not there\n\(home.path)/.config/larder/config.json: not there\n"))
         #expect(ending.output.contains("Nothing is set"))
     }
 }

@@ -55,7 +55,8 @@ import Testing
         #expect(arguments.has(.insecure))
         #expect(!arguments.has(.noGuesses))
         let own = try Arguments(
-            ["a.test", "--exclude", "x", "--exclude", "y", "--insecure=false"], for: entry, settings: settings)
+            ["a.test", "--exclude", "x", "--exclude", "y", "--insecure=false"], for: entry, settings: settings
+        )
         #expect(own.texts(.exclude) == ["x", "y"])
         #expect(!own.has(.insecure))
     }
@@ -71,7 +72,10 @@ import Testing
             "f:2: \"bundles\" is nothing that larder can be told here: this file is its configuration; "
                 + "see: larder help config"
         ),
-        ("{\"prefetsch\":\n{\"depth\": 1}}", "f:2: there is no command \"prefetsch\"; did you mean \"prefetch\"?"),
+        (
+            "{\"prefetsch\":\n{\"depth\": 1}}",
+            "f:2: there is no command \"prefetsch\"; did you mean \"prefetch\"?"
+        ),
         ("{\"serve\":\n{\"prot\": 1}}", "f:2: larder serve has no option \"prot\"; did you mean \"port\"?"),
         ("{\"repair\": true}", "f:1: \"repair\" is about one run: give it on the command line, as --repair"),
         ("{\"insecure\": 1}", "f:1: \"insecure\" wants true or false"),
@@ -79,7 +83,7 @@ import Testing
         ("{\"depth\": [1, 2]}", "f:1: \"depth\" wants one N, not a list"),
         (
             "{\"policy\": \"reload\"}",
-            "f:1: \"policy\" is not the same for prefetch, update, serve, proxy, record: put it into a section, such as "
+            "f:1: \"policy\" is not the same for prefetch, update, work, serve, proxy, record: put it into a section, such as "
                 + "{\"prefetch\": {\"policy\": …}}"
         ),
     ])
@@ -92,7 +96,10 @@ import Testing
 
     @Test(arguments: [
         ("{\"a\": }", "f:1: this is no JSON: expected a value, found '}'"),
-        ("[]", "f:1: expected an object of options: write it like {\"per-host\": 8, \"serve\": {\"port\": 9000}}"),
+        (
+            "[]",
+            "f:1: expected an object of options: write it like {\"per-host\": 8, \"serve\": {\"port\": 9000}}"
+        ),
         (
             "{\"store\":\nnull}",
             "f:1: \"store\" wants a text, a number, true, false, or a list of texts; leave it out for what is usual"
@@ -104,7 +111,8 @@ import Testing
     }
 
     @Test func `a wrong value is blamed on who gave it`() throws {
-        let settings = Settings(environment: ["LARDER_PORT": "x"], files: [try file("{\n\"depth\": \"deep\"}")])
+        let settings = Settings(
+            environment: ["LARDER_PORT": "x"], files: [try file("{\n\"depth\": \"deep\"}")])
         let serve = try Arguments([], for: entry("serve"), settings: settings)
         #expect(throws: UsageError("$LARDER_PORT wants a number from 1 to 9, not \"x\"")) {
             try serve.number(.port, in: 1...9)

@@ -22,7 +22,9 @@ import Testing
     @Test func `there are as many as one knows of`() {
         let makers = Set(SourceMessage.all.map(\.maker))
         #expect(SourceMessage.all.count > 60)
-        #expect(makers.isSuperset(of: ["UsageError", "LarderError", "StoreError", "ServerError", "terminal.fail"]))
+        #expect(
+            makers.isSuperset(of: ["UsageError", "LarderError", "StoreError", "ServerError", "terminal.fail"])
+        )
     }
 
     @Test(arguments: SourceMessage.all)
@@ -40,7 +42,8 @@ import Testing
     }
 
     @Test(arguments: [
-        FetchFailure.Kind.unknownHost, .unreachable, .timeout, .insecure, .broken, .nonsense, .tooLarge, .refused,
+        FetchFailure.Kind.unknownHost, .unreachable, .timeout, .insecure, .broken, .nonsense, .tooLarge,
+        .refused,
         .mismatch, .endless, .noRoom, .interrupted, .machine,
     ])
     func `what stops a fetch has advice`(kind: FetchFailure.Kind) {

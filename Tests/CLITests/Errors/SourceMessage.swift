@@ -11,7 +11,8 @@ struct SourceMessage: CustomTestStringConvertible, Sendable {
 
     /// What makes messages that a person reads when something did not go.
     private static let makers = [
-        "UsageError", "LarderError", "NetworkMistake", "URLMistake", "ServerError", "StoreError", "SystemError",
+        "UsageError", "LarderError", "NetworkMistake", "URLMistake", "ServerError", "StoreError",
+        "SystemError",
         "terminal.fail", "wrong",
     ]
 

@@ -18,8 +18,10 @@ import Testing
                 host("cdn.example.net", running: 1, queued: 12, limit: 4, rate: 3),
             ]
         return PrefetchProgress(
-            site: site, elapsed: elapsed, phase: phase, pages: PrefetchProgress.Count(done: 1234, queued: 310),
-            requisites: PrefetchProgress.Count(done: 5678, queued: 12), failed: failed, running: running, known: 9000,
+            site: site, elapsed: elapsed, phase: phase,
+            pages: PrefetchProgress.Count(done: 1234, queued: 310),
+            requisites: PrefetchProgress.Count(done: 5678, queued: 12), failed: failed, running: running,
+            known: 9000,
             requests: 7000, byteCount: 123_400_000, bytesPerSecond: 2_100_000, confirmed: 5930,
             savedByteCount: 33_000_000, hosts: hosts, hostCount: hostCount ?? hosts.count, waiting: waiting,
             remaining: remaining)
@@ -33,7 +35,8 @@ import Testing
     }
 
     private func lines(
-        _ progress: PrefetchProgress, width: Int, height: Int = 24, waited: Duration = .zero, notice: String? = nil
+        _ progress: PrefetchProgress, width: Int, height: Int = 24, waited: Duration = .zero,
+        notice: String? = nil
     ) -> [String] {
         ProgressBlock.prefetch(progress).lines(
             width: width, height: height, waited: waited, isColored: false, notice: notice)
@@ -77,12 +80,15 @@ import Testing
     @Test(arguments: 1...210)
     func `no line is as wide as the terminal`(width: Int) {
         let name = String(repeating: "long.", count: 40) + "test"
-        let hosts = (0..<40).map { Self.host("\($0).\(name)", running: 1, queued: 99_999, limit: 64, rate: 12345) }
+        let hosts = (0..<40).map {
+            Self.host("\($0).\(name)", running: 1, queued: 99_999, limit: 64, rate: 12345)
+        }
         let progress = Self.progress(
             site: "https://\(name)/\u{1b}[31m", failed: 1_000_000, hosts: hosts, hostCount: 4000,
             waiting: PrefetchProgress.Waiting(robots: 10_000, retries: 100_000, scans: 64))
         for height in [1, 2, 5, 24] {
-            let shown = lines(progress, width: width, height: height, notice: String(repeating: "x", count: 300))
+            let shown = lines(
+                progress, width: width, height: height, notice: String(repeating: "x", count: 300))
             #expect(shown.allSatisfy { $0.unicodeScalars.count < max(2, width) }, "\(shown)")
             #expect(shown.count <= max(1, height - 1))
             #expect(shown.allSatisfy { !$0.utf8.contains(0x1b) })
@@ -106,10 +112,15 @@ import Testing
         let paused = Self.host("example.com", running: 0, queued: 310, limit: 4, rate: 0, pause: .seconds(12))
         let none = PrefetchProgress.Waiting(robots: 0, retries: 0, scans: 0)
         let shown = lines(
-            Self.progress(phase: .storing, running: 0, hosts: [paused], hostCount: 5, waiting: none), width: 80,
+            Self.progress(phase: .storing, running: 0, hosts: [paused], hostCount: 5, waiting: none),
+            width: 80,
             notice: "Stopping.")
-        #expect(shown.contains("  hosts       example.com 0.0/s, pauses for 12 s, 310 queued, and 4 more hosts"))
-        #expect(shown.suffix(3) == ["  waiting for what came to be stored", "  left        almost done", "Stopping."])
+        #expect(
+            shown.contains("  hosts       example.com 0.0/s, pauses for 12 s, 310 queued, and 4 more hosts"))
+        #expect(
+            shown.suffix(3) == [
+                "  waiting for what came to be stored", "  left        almost done", "Stopping.",
+            ])
     }
 
     @Test(arguments: [
@@ -123,7 +134,8 @@ import Testing
         (WorkProgress(.bodies, done: 0, of: 0), "Comparing, 0 of 0 bodies"),
     ])
     func `other work has one line`(work: WorkProgress, line: String) {
-        let shown = ProgressBlock.work("Comparing", work).lines(width: 80, height: 24, waited: .zero, isColored: false)
+        let shown = ProgressBlock.work("Comparing", work).lines(
+            width: 80, height: 24, waited: .zero, isColored: false)
         #expect(shown == [line])
     }
 
@@ -144,7 +156,8 @@ import Testing
         var canvas = Canvas()
         #expect(canvas.draw(["a", "b"], width: 80) == "a\u{1b}[K\nb\u{1b}[K\n")
         #expect(canvas.draw(["c"], width: 80) == "\r\u{1b}[2Ac\u{1b}[K\n\u{1b}[J")
-        #expect(canvas.draw(["d"], above: "text\n", width: 80) == "\r\u{1b}[1A\u{1b}[Jtext\nd\u{1b}[K\n\u{1b}[J")
+        #expect(
+            canvas.draw(["d"], above: "text\n", width: 80) == "\r\u{1b}[1A\u{1b}[Jtext\nd\u{1b}[K\n\u{1b}[J")
         #expect(canvas.draw([], width: 80) == "\r\u{1b}[1A\u{1b}[J")
         #expect(canvas.draw([], width: 80) == "")
         #expect(canvas.draw([], above: "more\n", width: 80) == "more\n")

@@ -15,7 +15,8 @@ import Web
         origin.on("/dot.png", .file([137, 80, 78, 71], type: "image/png"))
     }
 
-    private func larder(_ arguments: String..., environment: [String: String] = [:]) throws -> Command.Ending {
+    private func larder(_ arguments: String..., environment: [String: String] = [:]) throws -> Command.Ending
+    {
         try Command(arguments, home: home, environment: environment).wait()
     }
 
@@ -31,8 +32,10 @@ import Web
         let keys = try #require(last.members?.map(\.key))
         #expect(
             keys == [
-                "event", "site", "seconds", "phase", "pages", "requisites", "failed", "running", "known", "requests",
-                "bytes", "bytesPerSecond", "confirmed", "savedBytes", "hosts", "hostCount", "waiting", "secondsLeft",
+                "event", "site", "seconds", "phase", "pages", "requisites", "failed", "running", "known",
+                "requests",
+                "bytes", "bytesPerSecond", "confirmed", "savedBytes", "hosts", "hostCount", "waiting",
+                "secondsLeft",
             ])
         #expect(last["event"]?.string == "progress")
         #expect(last["phase"]?.string == "storing")
@@ -45,11 +48,18 @@ import Web
     @Test func `a line for each request comes with --verbose`() throws {
         let text = try larder("prefetch", origin.url("/"), "-v").errors
         let lines = text.split(separator: "\n")
-        #expect(lines.contains { $0.hasPrefix("200 ") && $0.contains(" page ") && $0.hasSuffix(origin.url("/two")) })
-        #expect(lines.contains { $0.hasPrefix("404 ") && $0.contains(" requisite ") && $0.hasSuffix("/gone.png") })
+        #expect(
+            lines.contains {
+                $0.hasPrefix("200 ") && $0.contains(" page ") && $0.hasSuffix(origin.url("/two"))
+            })
+        #expect(
+            lines.contains { $0.hasPrefix("404 ") && $0.contains(" requisite ") && $0.hasSuffix("/gone.png") }
+        )
         #expect(lines.contains { $0.contains(" robots ") })
-        let json = try larder("prefetch", origin.url("/"), "--verbose", "--progress", "json", "--policy", "reload")
-            .errors
+        let json = try larder(
+            "prefetch", origin.url("/"), "--verbose", "--progress", "json", "--policy", "reload"
+        )
+        .errors
         let fetched = try events(json).filter { $0["event"]?.string == "fetched" }
         let gone = try #require(fetched.first { $0["url"]?.string == origin.url("/gone.png") })
         #expect(gone.members?.map(\.key) == ["event", "url", "kind", "status", "bytes", "seconds"])
@@ -61,7 +71,7 @@ import Web
 
     @Test(arguments: [["--quiet"], ["-q", "-v"], []])
     func `nothing is shown where nobody watches`(options: [String]) throws {
-        origin.on("/gone.png", .page("there"))
+        origin.on("/gone.png", .file(Array("there".utf8), type: "image/png"))
         let ending = try Command(["prefetch", origin.url("/")] + options, home: home).wait()
         #expect(ending.errors == "")
         #expect(ending.output.isEmpty == options.contains { $0.hasSuffix("q") || $0 == "--quiet" })
@@ -74,7 +84,8 @@ import Web
         #expect(last.members?.map(\.key) == ["event", "unit", "done", "total", "bytes"])
         #expect(last["unit"]?.string == "bodies")
         #expect(last["done"]?.int == last["total"]?.int)
-        #expect(try larder("gc", "--max-size", "1k", "--progress", "json").errors.contains("\"unit\":\"room\""))
+        #expect(
+            try larder("gc", "--max-size", "1k", "--progress", "json").errors.contains("\"unit\":\"room\""))
     }
 
     /// A terminal of its own, by script(1), that nobody watches either.
@@ -91,7 +102,8 @@ import Web
         // What was drawn last is taken away, and the report stands in its place.
         #expect(text.contains("A\u{1b}[J" + origin.url("/")))
         for environment in [["TERM": "dumb"], [:]] {
-            #expect(!(try onTerminal("prefetch \(origin.url("/"))", environment: environment).contains("\u{1b}")))
+            #expect(
+                !(try onTerminal("prefetch \(origin.url("/"))", environment: environment).contains("\u{1b}")))
         }
         let plain = try onTerminal(
             "prefetch \(origin.url("/")) --policy reload", environment: ["TERM": "xterm", "NO_COLOR": "1"])
@@ -103,7 +115,8 @@ import Web
         origin.hold("/two")
         let command = try Command(
             [
-                "prefetch", origin.url("/"), "--scope", "path", "--user", "me:secret", "--exclude", "*.pdf", "-v",
+                "prefetch", origin.url("/"), "--scope", "path", "--user", "me:secret", "--exclude", "*.pdf",
+                "-v",
                 "--progress", "json",
             ], home: home)
         #expect(origin.waitForRequests(1, to: "/two"))

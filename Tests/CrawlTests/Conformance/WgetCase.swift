@@ -5,8 +5,8 @@ import Web
 
 @testable import Crawl
 
-/// One case of wget's own tests, as far as it is about what a mirror fetches: a server, a command line, and the files
-/// that there are in the end.
+/// One case of wget's own tests, as far as it is about what a mirror fetches: a server, a command line, and
+/// the files that there are in the end.
 struct WgetCase {
     struct Entry {
         var target: String
@@ -67,7 +67,8 @@ struct WgetCase {
         let server = json["server"]?[0]?.array ?? json["server"]?.array ?? []
         for entry in server { entries.append(Self.entry(entry, text, bytes)) }
         for file in json["existing"]?.members ?? [] {
-            existing.append((file.key, bytes(file.value["content"]), Int64(file.value["timestamp"]?.int ?? 0)))
+            existing.append(
+                (file.key, bytes(file.value["content"]), Int64(file.value["timestamp"]?.int ?? 0)))
         }
         for file in json["expected_files"]?.members ?? [] {
             expectedNames.insert(file.key)
@@ -88,7 +89,8 @@ struct WgetCase {
                 .filter { $0.0.lowercased() != "content-length" }
         }
         let rules = json["rules"]
-        let status = json["code"]?.string.flatMap { Int($0) } ?? json["code"]?.int ?? rules?["Response"]?.int ?? 200
+        let status =
+            json["code"]?.string.flatMap { Int($0) } ?? json["code"]?.int ?? rules?["Response"]?.int ?? 200
         var entry = Entry(
             target: json["path"]?.string ?? "/" + (json["name"]?.string ?? ""), status: status,
             fields: fields(json["headers"]) + fields(rules?["SendHeader"]), body: bytes(json["content"]))
@@ -111,7 +113,8 @@ struct WgetCase {
             entry.login = (json["auth_method"]?.string ?? "Basic", user, json["passwd"]?.string ?? "")
         }
         if !entry.fields.contains(where: { $0.0.lowercased() == "content-type" }) {
-            entry.fields.append(("Content-Type", entry.target.hasSuffix(".html") ? "text/html" : "text/plain"))
+            entry.fields.append(
+                ("Content-Type", entry.target.hasSuffix(".html") ? "text/html" : "text/plain"))
         }
         return entry
     }

@@ -7,7 +7,8 @@ import Web
 
 @testable import Crawl
 
-/// A case as Larder does it: the same server, options that mean the same, and what is held afterwards in place of files.
+/// A case as Larder does it: the same server, options that mean the same, and what is held afterwards in
+/// place of files.
 struct WgetRun {
     private let origin: TestOrigin
     private let scratch: TemporaryFolder
@@ -34,7 +35,8 @@ struct WgetRun {
         _ entry: WgetCase.Entry, date: String?
     ) -> @Sendable (OriginRequest) -> OriginAnswer {
         let fields = entry.fields.filter { $0.0.lowercased() != "last-modified" }
-        let answer = OriginAnswer(status: entry.status == 304 ? 200 : entry.status, fields: fields, body: entry.body)
+        let answer = OriginAnswer(
+            status: entry.status == 304 ? 200 : entry.status, fields: fields, body: entry.body)
         let (expected, rejected, login) = (entry.expected, entry.rejected, entry.login)
         return { request in
             if let login {
@@ -77,7 +79,9 @@ struct WgetRun {
             // A list of pages goes along with a start, which here is the first of them.
             plan.sitemaps = plan.start
             let list = wget.entries.first { $0.target == plan.start[0].path }.map(\.body) ?? []
-            let first = list.split(separator: UInt8(ascii: "\n")).first.map { String(decoding: $0, as: UTF8.self) }
+            let first = list.split(separator: UInt8(ascii: "\n")).first.map {
+                String(decoding: $0, as: UTF8.self)
+            }
             plan.start = [try #require(first.flatMap { WebURL($0) })]
         }
         plan.fetch.family = .ipv4
@@ -145,7 +149,9 @@ struct WgetRun {
     /// wget looks whether links lead somewhere; Larder tells it of what it keeps.
     private func brokenLinks(_ report: CrawlReport) throws -> [String] {
         var complaints: [String] = []
-        if report.missing.isEmpty != (wget.exit == 0) { complaints.append("missing: \(report.missing.map(\.url))") }
+        if report.missing.isEmpty != (wget.exit == 0) {
+            complaints.append("missing: \(report.missing.map(\.url))")
+        }
         let reader = try StoreReader(folder)
         for entry in wget.entries where entry.status == 200 && !entry.target.contains(" ") {
             let hrefs = [href(entry), href(entry).replacing("/index.html", with: "/")]
@@ -160,17 +166,22 @@ struct WgetRun {
         entry.target.hasPrefix("http://") ? entry.target : "http://localhost:\(origin.port)\(entry.target)"
     }
 
-    /// By its name, else by its body, unless that is what another name has: wget names some files by their own rules.
+    /// By its name, else by its body, unless that is what another name has: wget names some files by their
+    /// own rules.
     private func isExpected(_ entry: WgetCase.Entry, _ named: Set<[UInt8]>) -> Bool {
         guard (200..<300).contains(entry.status) || entry.status == 304 else { return false }
-        return isExpectedByName(entry) || wget.expectedBodies.contains(entry.body) && !named.contains(entry.body)
+        return isExpectedByName(entry)
+            || wget.expectedBodies.contains(entry.body) && !named.contains(entry.body)
     }
 
     private func isExpectedByName(_ entry: WgetCase.Entry) -> Bool {
         let path =
-            entry.target.hasPrefix("http://") ? String(entry.target.dropFirst(7)) : String(entry.target.dropFirst())
+            entry.target.hasPrefix("http://")
+            ? String(entry.target.dropFirst(7)) : String(entry.target.dropFirst())
         let decoded = PercentCoding.decoded(path)
-        return [path, decoded, Self.name(of: path), Self.name(of: decoded)].contains { wget.expectedNames.contains($0) }
+        return [path, decoded, Self.name(of: path), Self.name(of: decoded)].contains {
+            wget.expectedNames.contains($0)
+        }
     }
 
     private static func name(of path: String) -> String {
@@ -187,7 +198,8 @@ struct WgetRun {
             let body = try NewBody(.bytes(file.body), form: "opaque;utf-8", links: [], in: folder)
             var response = NewResponse(
                 href: "http://localhost:\(origin.port)/\(file.name)", referrer: nil, status: 200, role: 0,
-                fields: "Content-Type: text/plain\r\nLast-Modified: \(date)\r\n", fetched: 1, body: .new(body))
+                fields: "Content-Type: text/plain\r\nLast-Modified: \(date)\r\n", fetched: 1, body: .new(body)
+            )
             response.number = UInt32(number)
             try writer.add([response], to: visit)
         }

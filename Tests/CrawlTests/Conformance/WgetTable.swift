@@ -115,8 +115,10 @@ enum WgetTable {
                 "tests/Test-ftp-iri-disabled", "tests/Test-ftp-iri-fallback", "tests/Test-ftp-iri-recursive",
                 "tests/Test-ftp-iri", "tests/Test-ftp-list-Multinet", "tests/Test-ftp-list-UNIX-hidden",
                 "tests/Test-ftp-list-Unknown-a", "tests/Test-ftp-list-Unknown-hidden",
-                "tests/Test-ftp-list-Unknown-list-a-fails", "tests/Test-ftp-list-Unknown", "tests/Test-ftp-pasv-fail",
-                "tests/Test-ftp-pasv-not-supported", "tests/Test-ftp-recursive", "tests/Test-ftp", "tests/Test-i-ftp",
+                "tests/Test-ftp-list-Unknown-list-a-fails", "tests/Test-ftp-list-Unknown",
+                "tests/Test-ftp-pasv-fail",
+                "tests/Test-ftp-pasv-not-supported", "tests/Test-ftp-recursive", "tests/Test-ftp",
+                "tests/Test-i-ftp",
             ]
         ),
         (

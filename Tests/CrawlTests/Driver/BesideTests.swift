@@ -30,7 +30,8 @@ import Web
         // An earlier visit, so that much is confirmed, and something is hidden behind it.
         bench.origin.on("/", .page((1...60).map { "<a href=/p\($0)></a>" }.joined()))
         for page in 1...60 {
-            bench.origin.on("/p\(page)", OriginAnswer.page(Self.text(page)).validated(entityTag: "\"\(page)\""))
+            bench.origin.on(
+                "/p\(page)", OriginAnswer.page(Self.text(page)).validated(entityTag: "\"\(page)\""))
         }
         _ = try bench.crawl()
         let results = Mutex<[Result<CollectionResult, StoreError>]>([])
@@ -69,7 +70,9 @@ import Web
     }
 
     @Test(.enabled(if: Tmpfs.isPossible, "only root can mount a tmpfs"))
-    func `bodies without an end on a disk that is nearly full are named and left, and the run goes on`() throws {
+    func `bodies without an end on a disk that is nearly full are named and left, and the run goes on`()
+        throws
+    {
         let bench = try CrawlBench()
         let disk = try Tmpfs(byteCount: 12_000_000)
         let folder = StoreFolder(disk.path + "/store")

@@ -17,9 +17,11 @@ import Web
         cdn = try TestOrigin()
         page = bench.origin.base
         cdn.otherwise { request in
-            OriginAnswer.file("", type: request.path.hasSuffix("js") ? "text/javascript" : "application/octet-stream")
-                .validated(entityTag: "\"1\"").adding("Vary", "Origin")
-                .adding("Access-Control-Allow-Origin", request["Origin"] ?? "nobody")
+            OriginAnswer.file(
+                "", type: request.path.hasSuffix("js") ? "text/javascript" : "application/octet-stream"
+            )
+            .validated(entityTag: "\"1\"").adding("Vary", "Origin")
+            .adding("Access-Control-Allow-Origin", request["Origin"] ?? "nobody")
         }
     }
 
@@ -44,8 +46,9 @@ import Web
         ("<script>fetch('CDN/a')</script>", true), ("<iframe src=CDN/a></iframe>", false),
         // One that needs it so is enough.
         ("<img src=CDN/a><img src=CDN/a crossorigin>", true),
-    ]) func `a request by CORS names the origin of its page, and others name none`(markup: String, isNamed: Bool) throws
-    {
+    ]) func `a request by CORS names the origin of its page, and others name none`(
+        markup: String, isNamed: Bool
+    ) throws {
         head(markup.replacing("CDN", with: cdn.base))
         #expect(try bench.crawl().misses == [])
         #expect(try asker("/a") == (isNamed ? page : nil))
@@ -53,11 +56,14 @@ import Web
         #expect(held.flags.contains(.askedByOrigin) == isNamed)
         #expect(held.variant == (isNamed ? "origin: \(page)" : "origin"))
         #expect(
-            HTTPFields(block: held.fields.utf8.span)["Access-Control-Allow-Origin"] == (isNamed ? page : "nobody"))
+            HTTPFields(block: held.fields.utf8.span)["Access-Control-Allow-Origin"]
+                == (isNamed ? page : "nobody"))
     }
 
     @Test func `what a style sheet or a module needs is asked for in the name of the page`() throws {
-        head("<link rel=stylesheet href=\(cdn.base)/style.css><script type=module src=\(cdn.base)/app.js></script>")
+        head(
+            "<link rel=stylesheet href=\(cdn.base)/style.css><script type=module src=\(cdn.base)/app.js></script>"
+        )
         bench.origin.on("/own.woff2", .file("", type: "font/woff2"))
         let own = bench.origin.url("/own.woff2")
         cdn.on(
@@ -127,7 +133,9 @@ import Web
         #expect(try held(cdn.url("/font.woff2")).flags.contains(.askedByOrigin))
     }
 
-    @Test func `what was never asked for by an origin is loaded once, since a confirmation says nothing of it`() throws
+    @Test
+    func `what was never asked for by an origin is loaded once, since a confirmation says nothing of it`()
+        throws
     {
         head("<img src=\(cdn.base)/a.svg>")
         _ = try bench.crawl()
@@ -146,7 +154,8 @@ import Web
         head("nothing")
         cdn.on("/app.js", .file("import './part.js'", type: "text/javascript"))
         let miss = Miss(
-            href: cdn.url("/app.js"), isPage: false, from: .fromThisMachine, origin: "https://page.test", first: 1,
+            href: cdn.url("/app.js"), isPage: false, from: .fromThisMachine, origin: "https://page.test",
+            first: 1,
             last: 1)
         _ = try bench.crawl { $0.missed = [try #require(CrawlPlan.Missed(miss))] }
         #expect(try asker("/app.js") == "https://page.test")
@@ -178,7 +187,8 @@ import Web
         bench.origin.on("/moved", .redirect(to: "/page"))
         bench.origin.on("/page", OriginAnswer.page("page").validated(entityTag: "\"1\""))
         bench.origin.on("/gone", .failure(410))
-        let jar = try bench.scratch.write("localhost\tFALSE\t/\tFALSE\t4000000000\ta\t1\n", to: "../jar-\(cdn.port)")
+        let jar = try bench.scratch.write(
+            "localhost\tFALSE\t/\tFALSE\t4000000000\ta\t1\n", to: "../jar-\(cdn.port)")
         let start = "http://localhost:\(bench.origin.port)"
         cdn.on("/a.png", .file("x", type: "image/png"))
         let crawl = { (policy: CachePolicy) throws -> CrawlReport in

@@ -20,7 +20,8 @@ struct CrawlBench {
     var folder: StoreFolder { StoreFolder(scratch.path) }
 
     func crawl(
-        _ interruption: Interruption = Interruption(), _ configure: (inout CrawlPlan) throws -> Void = { _ in }
+        _ interruption: Interruption = Interruption(),
+        _ configure: (inout CrawlPlan) throws -> Void = { _ in }
     ) throws -> CrawlReport {
         let start = try #require(WebURL(origin.url("/")))
         var plan = CrawlPlan(site: start.href, start: [start], folder: folder, userAgent: "larder-test")

@@ -15,7 +15,8 @@ import Testing
         }
     }
 
-    @Test func `of an origin that misbehaves everything is had that can be had, and the rest is told`() throws {
+    @Test func `of an origin that misbehaves everything is had that can be had, and the rest is told`() throws
+    {
         #expect(try FaultRun(pages: 120, seed: 3).run())
     }
 }

@@ -29,7 +29,9 @@ import Web
         #expect(!report.isInterrupted)
     }
 
-    @Test func `with the same number the same pages are asked about again, with a higher one it goes on beyond them`()
+    @Test
+    func
+        `with the same number the same pages are asked about again, with a higher one it goes on beyond them`()
         throws
     {
         #expect(try bench.crawl { $0.limits.pages = 5 }.pages == 5)
@@ -48,7 +50,8 @@ import Web
         #expect(more.isPublished)
         #expect(more.visit == again.visit)
         #expect(more.pages == 8)
-        #expect(origin.requests.map(\.target).sorted() == ["/i5.png", "/i6.png", "/i7.png", "/p5", "/p6", "/p7"])
+        #expect(
+            origin.requests.map(\.target).sorted() == ["/i5.png", "/i6.png", "/i7.png", "/p5", "/p6", "/p7"])
     }
 
     @Test func `what trickles when the bytes are used up is not waited for`() throws {
@@ -70,7 +73,9 @@ import Web
         #expect(try !bench.crawl { $0.beyond = 50 }.isContinued)
     }
 
-    @Test func `runs of so many bytes get further each, ask nothing twice, and end with the whole site`() throws {
+    @Test func `runs of so many bytes get further each, ask nothing twice, and end with the whole site`()
+        throws
+    {
         var runs = 0
         var report: CrawlReport
         repeat {

@@ -18,7 +18,8 @@ import Web
 
     private func script(_ target: String, _ text: String) {
         bench.origin.on(
-            target, OriginAnswer.file(text, type: "text/javascript").validated(entityTag: "\"\(text.count)\""))
+            target, OriginAnswer.file(text, type: "text/javascript").validated(entityTag: "\"\(text.count)\"")
+        )
     }
 
     /// The targets below this folder that were asked for.

@@ -44,7 +44,9 @@ import Web
 
     @Test func `what the server says that it has not is nothing missing`() throws {
         origin.on("/missed", .failure(404))
-        let report = try bench.crawl { $0.missed = [try #require(CrawlPlan.Missed(miss(origin.url("/missed"))))] }
+        let report = try bench.crawl {
+            $0.missed = [try #require(CrawlPlan.Missed(miss(origin.url("/missed"))))]
+        }
         #expect(report.missing.isEmpty)
         #expect(report.unansweredMisses.isEmpty)
     }

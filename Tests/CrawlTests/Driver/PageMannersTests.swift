@@ -50,7 +50,9 @@ import Web
     }
 
     @Test func `the header says it as well, to all or to us, and not to others`() throws {
-        for (value, isFollowed) in [("nofollow", false), ("larder: none", false), ("otherbot: nofollow", true)] {
+        for (value, isFollowed) in [
+            ("nofollow", false), ("larder: none", false), ("otherbot: nofollow", true),
+        ] {
             let bench = try CrawlBench()
             bench.origin.on(
                 "/",
@@ -80,7 +82,8 @@ import Web
         #expect(try bench.text("/open") != nil)
         let other = try CrawlBench()
         other.origin.on("/", .page("<meta name=robots content=noindex><a href=/open>o</a>"))
-        other.origin.on("/open", .page("<meta name=robots content=noindex><a href=/hidden><img src=/dot.png>"))
+        other.origin.on(
+            "/open", .page("<meta name=robots content=noindex><a href=/hidden><img src=/dot.png>"))
         other.origin.on("/hidden", .page("hidden"))
         for _ in 1...2 {
             let report = try other.crawl { $0.sitePlan.noindex = .obey }

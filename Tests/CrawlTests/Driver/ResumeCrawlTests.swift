@@ -77,7 +77,8 @@ import Web
                 return Self.large().truncated(after: request["X"] == nil ? 600_000 : 1)
             }
             return OriginAnswer(
-                status: 206, fields: [("ETag", "\"1\""), ("Content-Range", "bytes 5-9/1000000")], body: [1, 2, 3, 4, 5])
+                status: 206, fields: [("ETag", "\"1\""), ("Content-Range", "bytes 5-9/1000000")],
+                body: [1, 2, 3, 4, 5])
         }
         let report = try bench.crawl()
         #expect(report.missing.map(\.address.path) == ["/large.bin"])

@@ -115,7 +115,9 @@ import Web
         frontier.robotsFailed(host: 0, FetchFailure(kind, "no luck"), now: now)
     }
 
-    @Test mutating func `pages of a host that never says are refused with the reason after three more attempts`() throws
+    @Test
+    mutating func `pages of a host that never says are refused with the reason after three more attempts`()
+        throws
     {
         #expect(
             frontier.next(now: .zero)

@@ -12,11 +12,14 @@ import Web
 
     init() throws { bench = try CrawlBench() }
 
-    @Test func `a page is fetched once, whatever its links are marked with, and found under each of them`() throws {
+    @Test func `a page is fetched once, whatever its links are marked with, and found under each of them`()
+        throws
+    {
         origin.on(
             "/",
             .page(
-                "<a href='/a;jsessionid=1F00'>1</a><a href='/a?utm_source=x&amp;utm_medium=y'>2</a><a href=/a>3</a>"))
+                "<a href='/a;jsessionid=1F00'>1</a><a href='/a?utm_source=x&amp;utm_medium=y'>2</a><a href=/a>3</a>"
+            ))
         origin.on("/a", .page("<a href='/;jsessionid=2F00'>home</a>"))
         let report = try bench.crawl()
         #expect(report.pages == 2)

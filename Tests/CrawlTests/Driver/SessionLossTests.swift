@@ -9,7 +9,8 @@ import Web
 
 /// A server that forgets who is there while it is asked.
 @Suite struct SessionLossTests {
-    private static let form = "<title>Sign in</title><form method=post><input name=u><input type=password></form>"
+    private static let form =
+        "<title>Sign in</title><form method=post><input name=u><input type=password></form>"
     private let bench: CrawlBench
 
     init() throws { bench = try CrawlBench() }
@@ -24,7 +25,9 @@ import Web
             case .byWayOfAnother: .redirect(to: "/gate?for=" + path)
             case .inPlace: .page(form)
             case .inPlaceWithoutTitle:
-                .page("<title>Club</title><form action=/user_session><input type=password></form><a href=/help>?</a>")
+                .page(
+                    "<title>Club</title><form action=/user_session><input type=password></form><a href=/help>?</a>"
+                )
             case .otherHost: .redirect(to: "https://sso.elsewhere.test/login?for=" + path)
             }
         }
@@ -44,7 +47,10 @@ import Web
                     asked += 1
                     return asked
                 }
-                return count <= goodOnes ? .page("member \(page)") : manner.answer(to: "/members/\(page)")
+                // Slow enough for a busy machine to read one login while the next come.
+                return count <= goodOnes
+                    ? .page("member \(page)")
+                    : manner.answer(to: "/members/\(page)").delayed(.milliseconds(20))
             }
         }
     }

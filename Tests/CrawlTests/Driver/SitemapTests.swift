@@ -40,8 +40,10 @@ import Web
 
     @Test func `what robots.txt names is read: XML, an index, compressed, and plain lines`() throws {
         origin.on(
-            "/robots.txt", .file("Sitemap: /index.xml\nSitemap: \(origin.url("/lines.txt"))\n", type: "text/plain"))
-        let index = ["/one.xml", "/two.xml.gz"].map { "<sitemap><loc>\(origin.url($0))</loc></sitemap>" }.joined()
+            "/robots.txt",
+            .file("Sitemap: /index.xml\nSitemap: \(origin.url("/lines.txt"))\n", type: "text/plain"))
+        let index = ["/one.xml", "/two.xml.gz"].map { "<sitemap><loc>\(origin.url($0))</loc></sitemap>" }
+            .joined()
         origin.on(
             "/index.xml",
             .file(
@@ -50,7 +52,8 @@ import Web
         origin.on("/one.xml", .file(map("/p1"), type: "application/xml"))
         origin.on("/two.xml.gz", .file(Self.gzip(map("/p2", "/p3")), type: "application/x-gzip"))
         origin.on(
-            "/lines.txt", .file("\(origin.url("/p4"))\r\n# no link\nhttp://elsewhere.test/x\n", type: "text/plain"))
+            "/lines.txt",
+            .file("\(origin.url("/p4"))\r\n# no link\nhttp://elsewhere.test/x\n", type: "text/plain"))
         let report = try bench.politeCrawl()
         #expect(report.pages == 5)
         #expect(report.misses == [])
@@ -114,7 +117,8 @@ import Web
         origin.on(
             "/top.xml",
             .file(
-                "<sitemapindex><sitemap><loc>\(other.url("/s.xml"))</loc></sitemap></sitemapindex>", type: "text/xml"))
+                "<sitemapindex><sitemap><loc>\(other.url("/s.xml"))</loc></sitemap></sitemapindex>",
+                type: "text/xml"))
         let report = try bench.politeCrawl()
         #expect(other.requests.isEmpty)
         #expect(report.missing.isEmpty)

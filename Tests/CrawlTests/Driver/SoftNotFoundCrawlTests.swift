@@ -20,12 +20,16 @@ import Web
     }
 
     private func answerEverything() {
-        origin.on("/", .page("<a href=/good>g</a><a href=/bad>b</a><a href=/worse>w</a><p>\(Self.words("welcome"))"))
+        origin.on(
+            "/", .page("<a href=/good>g</a><a href=/bad>b</a><a href=/worse>w</a><p>\(Self.words("welcome"))")
+        )
         origin.on("/good", .page("<title>Good</title><p>\(Self.words("good"))"))
         origin.otherwise { Self.missing($0.target) }
     }
 
-    @Test func `they are kept, and told to be missing; the host is asked once for what cannot be there`() throws {
+    @Test func `they are kept, and told to be missing; the host is asked once for what cannot be there`()
+        throws
+    {
         answerEverything()
         let report = try bench.crawl()
         #expect(report.pages == 2)
@@ -62,7 +66,8 @@ import Web
         #expect(origin.requests.count == 2)
     }
 
-    @Test func `a page about what is not found is one where the server says so of what is not there`() throws {
+    @Test func `a page about what is not found is one where the server says so of what is not there`() throws
+    {
         answerEverything()
         origin.on("/bad", .page("<title>How to fix error 404</title><p>\(Self.words("advice"))"))
         origin.on("/worse", .page("<title>Not found: a novel</title><p>\(Self.words("novel"))"))
@@ -74,7 +79,9 @@ import Web
     }
 
     @Test func `a start is never one, nor are the pages of an application that are all the same`() throws {
-        origin.otherwise { _ in .page("<title>404 facts</title><a href=/a>a</a><a href=/b>b</a>\(Self.words("app"))") }
+        origin.otherwise { _ in
+            .page("<title>404 facts</title><a href=/a>a</a><a href=/b>b</a>\(Self.words("app"))")
+        }
         let report = try bench.crawl()
         #expect(report.pages == 3)
         #expect(report.misses == [])
@@ -94,8 +101,10 @@ import Web
 
 @Suite struct NotFoundWordsTests {
     @Test(arguments: [
-        ("Page not found", true), ("404", true), ("Error 404 (Not Found)!!1", true), ("Seite nicht gefunden – X", true),
-        ("Page introuvable", true), ("HTTP/404", true), ("Peugeot 4040", false), ("Lost and found", false), ("", false),
+        ("Page not found", true), ("404", true), ("Error 404 (Not Found)!!1", true),
+        ("Seite nicht gefunden – X", true),
+        ("Page introuvable", true), ("HTTP/404", true), ("Peugeot 4040", false), ("Lost and found", false),
+        ("", false),
         ("Home", false), ("A404B", false),
     ])
     func `titles say so in several languages`(title: String, expected: Bool) {

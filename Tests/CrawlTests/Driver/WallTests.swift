@@ -7,8 +7,8 @@ import Web
 
 @testable import Crawl
 
-/// Pages of public servers lead to nothing that only this machine can reach. A proxy stands for the public network: what
-/// came through one came from nobody knows where.
+/// Pages of public servers lead to nothing that only this machine can reach. A proxy stands for the public
+/// network: what came through one came from nobody knows where.
 @Suite struct WallTests {
     private let bench: CrawlBench
     private let secret: TestOrigin
@@ -58,7 +58,8 @@ import Web
         }.report
         #expect(secret.requests.isEmpty)
         #expect(report.skipped.count == 1)
-        #expect(report.skips.map { $0.contains("may not lead") } == [true], "\(report.skips) \(report.misses)")
+        #expect(
+            report.skips.map { $0.contains("may not lead") } == [true], "\(report.skips) \(report.misses)")
     }
 
     @Test func `a page on this machine leads to it`() throws {
@@ -67,7 +68,8 @@ import Web
         #expect(secret.requests.count == 1)
     }
 
-    /// A page that a server shows asked for it; who may lead how far is what counts, and not whose crawl fetches it.
+    /// A page that a server shows asked for it; who may lead how far is what counts, and not whose crawl
+    /// fetches it.
     @Test(
         arguments: [
             ([], false, "a public page"), (.fromPrivateNetwork, false, "a page of the private network"),
@@ -103,7 +105,8 @@ import Web
         bench.origin.on("/missed", .redirect(to: secret.url("/dot.gif")))
         let report = try crawl { plan in
             bench.origin.on("/", .page("nothing else"))
-            let miss = Miss(href: "http://public.test/missed", isPage: false, from: .fromThisMachine, first: 1, last: 1)
+            let miss = Miss(
+                href: "http://public.test/missed", isPage: false, from: .fromThisMachine, first: 1, last: 1)
             plan.missed = [try #require(CrawlPlan.Missed(miss))]
         }.report
         #expect(secret.requests.isEmpty)
@@ -116,7 +119,8 @@ import Web
         let start = bench.origin.url("/")
         let visit = try writer.begin(site: start, start: [start], now: 1)
         var page = NewResponse(
-            href: start, referrer: nil, status: 200, role: 0, fields: "Content-Type: text/html\r\n", fetched: 1,
+            href: start, referrer: nil, status: 200, role: 0, fields: "Content-Type: text/html\r\n",
+            fetched: 1,
             body: .new(
                 try NewBody(
                     .bytes(Array("<img src=\(secret.url("/dot.gif"))>".utf8)), form: "html;utf-8", links: [],

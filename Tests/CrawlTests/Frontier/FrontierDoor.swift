@@ -4,7 +4,8 @@ import Web
 @testable import Crawl
 @testable import Fetch
 
-/// Events by short names, for those tests that are about what follows from them. Where no time is given, none passes.
+/// Events by short names, for those tests that are about what follows from them. Where no time is given, none
+/// passes.
 extension Frontier {
     mutating func start(_ url: WebURL) { apply(.start(url), now: .zero) }
 
@@ -41,7 +42,9 @@ extension Frontier {
 
     /// Whether the redirect is kept.
     mutating func redirected(_ number: UInt32, to target: WebURL?) -> Bool {
-        for case .keep(number) in apply(.redirected(number, .init(target: target)), now: .zero) { return true }
+        for case .keep(number) in apply(.redirected(number, .init(target: target)), now: .zero) {
+            return true
+        }
         return false
     }
 

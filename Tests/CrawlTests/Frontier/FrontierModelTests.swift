@@ -4,7 +4,8 @@ import Web
 @testable import Crawl
 @testable import Fetch
 
-/// Random sites whose links come in any order, with failures, redirects and needs, against what a list would say.
+/// Random sites whose links come in any order, with failures, redirects and needs, against what a list would
+/// say.
 @Suite struct FrontierModelTests {
     /// Everything that is fetched, with how often; each answer is made up from its number alone.
     private struct Walk {
@@ -27,7 +28,9 @@ import Web
             frontier.start(start)
         }
 
-        func url(_ page: Int) throws -> WebURL { try #require(WebURL("http://h\(page % hostCount).test/\(page)")) }
+        func url(_ page: Int) throws -> WebURL {
+            try #require(WebURL("http://h\(page % hostCount).test/\(page)"))
+        }
 
         static func targets(_ page: Int, of pageCount: Int) -> [Int] {
             (0..<4).map { Int(Mixing.mix(UInt64(page * 4 + $0)) % UInt64(pageCount)) }
@@ -89,7 +92,11 @@ import Web
                     guard further < depths[target] ?? .max else { continue }
                     depths[target] = further
                     // Shorter ways first: what costs nothing goes before what costs one.
-                    if isMoved { queue.insert((target, further), at: 0) } else { queue.append((target, further)) }
+                    if isMoved {
+                        queue.insert((target, further), at: 0)
+                    } else {
+                        queue.append((target, further))
+                    }
                 }
             }
             return depths
@@ -110,7 +117,9 @@ import Web
         }
         #expect(walk.frontier.runningCount == 0)
         #expect(
-            walk.frontier.entries.allSatisfy { $0.state != .queued && $0.state != .running && $0.state != .waiting })
+            walk.frontier.entries.allSatisfy {
+                $0.state != .queued && $0.state != .running && $0.state != .waiting
+            })
     }
 
     @Test(arguments: [UInt64(1), 2, 3, 4, 5])
@@ -132,7 +141,8 @@ import Web
         let hosts = 10_000
         for host in 0..<hosts {
             for page in 0..<3 {
-                frontier.found(FoundLink(url: try #require(WebURL("http://h\(host).test/\(page)")), role: .page), by: 0)
+                frontier.found(
+                    FoundLink(url: try #require(WebURL("http://h\(host).test/\(page)")), role: .page), by: 0)
             }
         }
         var now = Duration.zero

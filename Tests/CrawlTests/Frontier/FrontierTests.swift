@@ -65,7 +65,9 @@ import Web
         #expect(drain() == ["http://b.test/frame", "http://a.test/frame"])
     }
 
-    @Test mutating func `a host gets no more at once than its pace allows, and others do not wait for it`() throws {
+    @Test mutating func `a host gets no more at once than its pace allows, and others do not wait for it`()
+        throws
+    {
         _ = drain()
         for number in 0..<10 { frontier.found(try link("http://a.test/\(number)", .page), by: 0) }
         frontier.found(try link("http://b.test/image", .requisite), by: 0)
@@ -231,14 +233,17 @@ import Web
         frontier.found(try link("http://a.test/b", .page), by: 0)
         frontier.found(try link("http://a.test/c", .requisite), by: 1)
         #expect(frontier.chain(to: 2).map(\.path) == ["/", "/b", "/c"])
-        for number in 3..<100 { frontier.found(try link("http://a.test/\(number)", .page), by: UInt32(number - 1)) }
+        for number in 3..<100 {
+            frontier.found(try link("http://a.test/\(number)", .page), by: UInt32(number - 1))
+        }
         let chain = frontier.chain(to: 99).map(\.path)
         #expect(chain.count == 32)
         #expect([chain[0], chain[1], chain[31]] == ["/", "/69", "/99"])
     }
 }
 
-/// A redirect of a page may lead to a login in its place: until that was looked at, nobody knows whether to keep it.
+/// A redirect of a page may lead to a login in its place: until that was looked at, nobody knows whether to
+/// keep it.
 @Suite struct FrontierRedirectTests {
     private var frontier: Frontier
 
@@ -291,7 +296,8 @@ import Web
         #expect(self.said(frontier.apply(.ended, now: .zero)) == [])
     }
 
-    @Test mutating func `what nobody looked into by the end is kept, and so is what was held already`() throws {
+    @Test mutating func `what nobody looked into by the end is kept, and so is what was held already`() throws
+    {
         #expect(redirect(1, to: "http://a.test/b") == [])
         #expect(frontier.next(now: .zero) == .fetch(2))
         #expect(redirect(2, to: "http://a.test/c", isRecalled: true) == ["keep 2"])
@@ -325,7 +331,7 @@ import Web
 
 extension Frontier {
     /// What is next, where nobody asks for a robots.txt.
-    fileprivate mutating func fetchNext(now: Duration) -> UInt32? {
+    mutating func fetchNext(now: Duration) -> UInt32? {
         guard case .fetch(let number)? = next(now: now) else { return nil }
         return number
     }

@@ -32,13 +32,14 @@ import Web
         var numbers: [UInt32] = []
         while let number = book.next() {
             numbers.append(number)
-            book.rendered(number, .init(requisites: bringing(number)), isWhole: true, waitsForMore: false)
+            book.rendered(number, .init(requisites: bringing(number)), isWhole: true)
         }
         return numbers
     }
 
     private func book(
-        _ mode: RenderMode = .auto, pages: ClosedRange<UInt32> = 0...19, reasons: RenderReasons = .hardlyAnyText,
+        _ mode: RenderMode = .auto, pages: ClosedRange<UInt32> = 0...19,
+        reasons: RenderReasons = .hardlyAnyText,
         needs: [UInt32] = [], known: [String] = [], lookedAt: [String] = [], isRecalled: Bool = false
     ) throws -> RenderBook {
         var book = RenderBook(mode: mode, tabs: 2, known: known, lookedAt: lookedAt)
@@ -86,14 +87,14 @@ import Web
         }
         book.settle()
         #expect((0..<8).map { _ in book.next() } == [0, 1, 2, nil, nil, nil, nil, nil])
-        book.rendered(1, .init(pages: 1), isWhole: true, waitsForMore: false)
+        book.rendered(1, .init(pages: 1), isWhole: true)
         #expect((0..<3).map { _ in book.next() } == [3, 4, nil])
     }
 
     @Test func `no more are shown at once than there are tabs`() throws {
         var book = try book(.always)
         #expect([book.next(), book.next(), book.next()] == [0, 1, nil])
-        book.rendered(0, .init(), isWhole: true, waitsForMore: false)
+        book.rendered(0, .init(), isWhole: true)
         #expect(book.next() == 2)
     }
 
@@ -143,9 +144,13 @@ import Web
         #expect(numbers.count { $0 >= 100 } == 100)
     }
 
-    @Test func `what brought something the last time is rendered, what is new before what is as it was`() throws {
+    @Test func `what brought something the last time is rendered, what is new before what is as it was`()
+        throws
+    {
         var book = try book(reasons: [], known: ["a.test/p/*"], isRecalled: true)
-        for number in UInt32(50)...51 { book.addPage(number, try url("http://a.test/p/\(number)"), [], needs: []) }
+        for number in UInt32(50)...51 {
+            book.addPage(number, try url("http://a.test/p/\(number)"), [], needs: [])
+        }
         book.settle()
         #expect(rendered(&book) == [50, 51, 0, 1, 2])
         // A page that comes later is new, though those that were there brought nothing.
@@ -155,7 +160,8 @@ import Web
     }
 
     @Test(arguments: [[], ["a.test/p/*"]])
-    func `what was looked at is not rendered again, unless what its pages need is new`(known: [String]) throws {
+    func `what was looked at is not rendered again, unless what its pages need is new`(known: [String]) throws
+    {
         var book = try book(needs: [90], known: known, lookedAt: ["a.test/p/*"], isRecalled: true)
         book.addPart(90, [], needs: [91], isRecalled: true)
         book.addPart(92, [], needs: [])
@@ -181,7 +187,7 @@ import Web
         #expect(book.nextEarly { there.contains($0) } == 0)
         #expect(book.nextEarly { _ in true } == nil)
         #expect(book.next() == nil && !book.isIdle)
-        book.rendered(0, .init(), isWhole: true, waitsForMore: false)
+        book.rendered(0, .init(), isWhole: true)
         #expect(book.isIdle)
         book.settle()
         #expect(rendered(&book) == [1, 2])
@@ -193,7 +199,7 @@ import Web
         #expect(book.nextEarly { _ in true } == 0)
         book.isFound(100, byEarly: 0)
         book.isFound(101, byEarly: 0)
-        book.rendered(0, .init(), isWhole: true, waitsForMore: false)
+        book.rendered(0, .init(), isWhole: true)
         book.isScanned(100)
         if isScanned { book.isScanned(101) }
         book.settle { _ in .init(pages: 1) }
@@ -202,21 +208,28 @@ import Web
         #expect(rendered(&book).count == (isScanned ? 2 : 4))
     }
 
-    @Test func `an early page that waited for what came too late is shown once more when all has come`() throws {
+    @Test func `an early page that waited for what came too late is shown once more when all has come`()
+        throws
+    {
         var book = try book(pages: 0...0)
         #expect(book.nextEarly { _ in true } == 0)
-        book.rendered(0, .init(), isWhole: false, waitsForMore: true)
+        book.rendered(0, .init(), isWhole: false, waitsFor: [90])
         #expect(book.next() == nil)
         book.settle()
         #expect(rendered(&book) == [0])
     }
 
-    @Test func `a page that sent something is looked at each time, and so is one whose own needs are another`() throws {
+    @Test
+    func `a page that sent something is looked at each time, and so is one whose own needs are another`()
+        throws
+    {
         var book = RenderBook(
-            mode: .auto, tabs: 2, known: ["a.test/p/*"], lookedAt: ["a.test/p/*"], senders: ["http://a.test/p/7"])
+            mode: .auto, tabs: 2, known: ["a.test/p/*"], lookedAt: ["a.test/p/*"])
+        book.isSender(7)
         for number in UInt32(0)...19 {
             book.addPage(
-                number, try url("http://a.test/p/\(number)"), .unreadFetch, needs: [90, 100 + number], isRecalled: true)
+                number, try url("http://a.test/p/\(number)"), .unreadFetch, needs: [90, 100 + number],
+                isRecalled: true)
         }
         #expect(book.next() == nil && book.isIdle)
         for number in [UInt32(109), 112] { book.addPart(number, [], needs: []) }
@@ -228,13 +241,22 @@ import Web
         var book = try book(pages: 0...0)
         book.settle()
         #expect(book.next() == 0)
-        book.rendered(0, .init(requisites: 1), isWhole: false, waitsForMore: true)
+        book.rendered(0, .init(requisites: 1), isWhole: false, waitsFor: [90])
         #expect(!book.isIdle)
         #expect(book.next() == 0)
-        book.rendered(0, .init(requisites: 1), isWhole: false, waitsForMore: true)
+        book.rendered(0, .init(requisites: 1), isWhole: false, waitsFor: [90])
         #expect(book.isIdle)
         #expect(book.patterns.map(\.renderedCount) == [1])
         #expect(book.patterns.map(\.unfinished) == [1])
+    }
+
+    @Test func `a page is shown once more when what it waited for is there, and others meanwhile`() throws {
+        var book = try book(pages: 0...2)
+        book.settle()
+        #expect(book.next { _ in false } == 0)
+        book.rendered(0, .init(), isWhole: true, waitsFor: [90, 91])
+        #expect(book.next { $0 == 90 } == 1)
+        #expect(book.next { _ in true } == 0)
     }
 
     @Test func `without a browser none is due any more`() throws {
@@ -243,7 +265,7 @@ import Web
         #expect(book.next() == 0)
         book.end()
         #expect(book.next() == nil)
-        book.rendered(0, .init(), isWhole: false, waitsForMore: true)
+        book.rendered(0, .init(), isWhole: false, waitsFor: [90])
         #expect(book.isIdle)
     }
 }

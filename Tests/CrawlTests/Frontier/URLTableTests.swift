@@ -4,7 +4,9 @@ import Web
 @testable import Crawl
 
 @Suite struct URLTableTests {
-    private static func url(_ number: Int) -> WebURL { WebURL("http://h\(number % 7).test/p/\(number)?q") ?? .blank }
+    private static func url(_ number: Int) -> WebURL {
+        WebURL("http://h\(number % 7).test/p/\(number)?q") ?? .blank
+    }
 
     @Test func `it numbers URLs as a dictionary would`() {
         var table = URLTable()

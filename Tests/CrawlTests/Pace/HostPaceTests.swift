@@ -35,7 +35,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (Duration.seconds(7), Duration.seconds(8)), (.seconds(300), .seconds(301)), (.seconds(4000), .seconds(301)),
+        (Duration.seconds(7), Duration.seconds(8)), (.seconds(300), .seconds(301)),
+        (.seconds(4000), .seconds(301)),
     ])
     func `Retry-After is obeyed, and not for ever`(asked: Duration, start: Duration) {
         var pace = HostPace(highest: 16)
@@ -77,6 +78,20 @@ import Testing
             pace.answered(after: .milliseconds(1), now: .zero)
         }
         #expect(pace.limit == 32)
+    }
+
+    @Test func `a host that takes many requests on one connection gets many at once, unless it objected`() {
+        var pace = HostPace(highest: 16)
+        pace.widen(to: 96)
+        #expect(pace.mayStart(now: .zero) == 32)
+        pace = HostPace(highest: 16)
+        pace.started(now: .zero)
+        pace.objected(after: .zero, now: .zero)
+        pace.widen(to: 96)
+        #expect(pace.limit == 2)
+        pace = HostPace(highest: 2)
+        pace.widen(to: 12)
+        #expect(pace.limit == 12)
     }
 
     @Test func `a fast host is asked for as much as may be, however its latency jumps`() {
@@ -153,7 +168,8 @@ import Testing
                 granted = 0
             }
             granted += 1
-            return granted <= 20 ? (.milliseconds(10), .page) : (.milliseconds(2), .refusal(retryAfter: .seconds(1)))
+            return granted <= 20
+                ? (.milliseconds(10), .page) : (.milliseconds(2), .refusal(retryAfter: .seconds(1)))
         }
         // Every second has to end with one refusal: there is no other way to know.
         #expect(host.objections < 1000 / 20 * 2)

@@ -25,10 +25,13 @@ import Testing
     }
 
     @Test(arguments: [
-        (1, 0.0, 250), (1, 0.5, 375), (1, 1.0, 500), (2, 0.0, 500), (2, 1.0, 1000), (3, 0.0, 1000), (3, 1.0, 2000),
+        (1, 0.0, 250), (1, 0.5, 375), (1, 1.0, 500), (2, 0.0, 500), (2, 1.0, 1000), (3, 0.0, 1000),
+        (3, 1.0, 2000),
         (10, 1.0, 60_000), (100, 0.0, 30_000), (1, -5.0, 250), (1, 7.0, 500),
     ])
-    func `the delay doubles up to a minute, and half of it is chance`(attempt: Int, jitter: Double, milliseconds: Int) {
+    func `the delay doubles up to a minute, and half of it is chance`(
+        attempt: Int, jitter: Double, milliseconds: Int
+    ) {
         let plan = RetryPlan(attempts: 1000)
         #expect(
             plan.decision(afterAttempt: attempt, of: .status(503), jitter: jitter)
@@ -45,7 +48,9 @@ import Testing
     func `Retry-After outweighs the plan, and whoever asks for too much is given up`(
         retryAfter: Duration, jitter: Double, decision: RetryPlan.Decision
     ) {
-        #expect(plan.decision(afterAttempt: 1, of: .status(429), retryAfter: retryAfter, jitter: jitter) == decision)
+        #expect(
+            plan.decision(afterAttempt: 1, of: .status(429), retryAfter: retryAfter, jitter: jitter)
+                == decision)
     }
 
     @Test func `jitter differs from one to the next, and not from run to run`() {

@@ -18,7 +18,8 @@ import Web
         origin.on("/", page("<a href=/two>2</a><img src=/dot.gif>", tag: "\"root\""))
         origin.on("/two", page("<a href=/three>3</a>", tag: "\"two\""))
         origin.on("/three", page("three", tag: nil))
-        origin.on("/dot.gif", OriginAnswer.file([71, 73, 70], type: "image/gif").validated(entityTag: "\"dot\""))
+        origin.on(
+            "/dot.gif", OriginAnswer.file([71, 73, 70], type: "image/gif").validated(entityTag: "\"dot\""))
         let first = try crawl()
         try #require(first.isPublished)
         try #require(first.requests == 4)
@@ -71,6 +72,23 @@ import Web
         #expect(try text("/two") == "<a href=/three>3</a>")
     }
 
+    @Test func `what is held no more is asked for whole, though its server would confirm it`() throws {
+        let (middle, large) = (
+            String(repeating: "middle ", count: 2000), String(repeating: "large ", count: 300_000)
+        )
+        origin.on("/two", page(middle + "<a href=/three>3</a>", tag: "\"middle\""))
+        origin.on("/three", page(large, tag: "\"large\""))
+        _ = try crawl(.reload)
+        for lost in ["bodies", "packs"] {
+            for name in scratch.names(in: lost) { scratch.remove("\(lost)/\(name)") }
+            #expect(try !StoreReader(folder).inspect().isSound)
+            _ = try crawl()
+            #expect(try StoreReader(folder).inspect().isSound, "\(lost)")
+        }
+        #expect(try text("/three") == large)
+        #expect(try text("/two")?.hasPrefix(middle) == true)
+    }
+
     @Test func `what an earlier larder scanned is scanned anew, though nothing of it has changed`() throws {
         let text = "<script>window.open('/opened')</script><noframes><a href=/framed>f</a></noframes>"
         origin.on("/", page(text, tag: "\"root\""))
@@ -82,10 +100,12 @@ import Web
         let writer = try StoreWriter(folder)
         let visit = try writer.begin(site: start, start: [start], now: 1)
         // A table of version 1 without a link.
-        let body = try NewBody(.bytes(Array(text.utf8)), form: "html;utf-8", links: [1, 0, 0, 0, 0], in: folder)
+        let body = try NewBody(
+            .bytes(Array(text.utf8)), form: "html;utf-8", links: [1, 0, 0, 0, 0], in: folder)
         let held = NewResponse(
             href: start, referrer: nil, status: 200, role: 0,
-            fields: "Content-Type: text/html; charset=utf-8\r\nETag: \"root\"\r\n", fetched: 1, body: .new(body))
+            fields: "Content-Type: text/html; charset=utf-8\r\nETag: \"root\"\r\n", fetched: 1,
+            body: .new(body))
         let links = NewLinks(from: NewLinks.Target(href: start, number: 1))
         try writer.add([held], links: [links], to: visit)
         try writer.end(visit, .publish(now: 2))
@@ -116,7 +136,8 @@ import Web
     }
 
     @Test func `a file that was rolled back has changed, although it got older`() throws {
-        let dated = OriginAnswer.page("new").validated(entityTag: nil, lastModified: "Fri, 20 Nov 2026 10:00:00 GMT")
+        let dated = OriginAnswer.page("new").validated(
+            entityTag: nil, lastModified: "Fri, 20 Nov 2026 10:00:00 GMT")
         origin.on("/three", dated)
         _ = try crawl()
         origin.on(
@@ -172,7 +193,8 @@ import Web
         #expect(report.pages == 3)
         #expect(report.isPublished)
         let asked = origin.requests.dropFirst(before)
-        #expect(asked.allSatisfy { $0["If-None-Match"] == nil } == ![.revalidate, .protocol].contains(policy))
+        #expect(
+            asked.allSatisfy { $0["If-None-Match"] == nil } == ![.revalidate, .protocol].contains(policy))
         if policy == .reloadEndToEnd { #expect(asked.allSatisfy { $0["Cache-Control"] == "no-cache" }) }
     }
 

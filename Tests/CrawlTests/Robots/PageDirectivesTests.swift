@@ -9,7 +9,8 @@ import Web
             ("", []), ("noindex", .noindex), ("NOFOLLOW", .nofollow), ("none", [.noindex, .nofollow]),
             ("noindex, nofollow", [.noindex, .nofollow]), ("noindex nofollow", [.noindex, .nofollow]),
             ("index,follow", []), ("all", []), ("follow,nofollow", .nofollow), (" , ;noindex;", .noindex),
-            ("noindexing", []), ("noindex\u{0}nofollow", [.noindex, .nofollow]), ("max-snippet:-1, noindex", .noindex),
+            ("noindexing", []), ("noindex\u{0}nofollow", [.noindex, .nofollow]),
+            ("max-snippet:-1, noindex", .noindex),
             ("\u{FF}noindex", []),
         ] as [(String, PageDirectives)])
     func `a meta element asks with words`(content: String, directives: PageDirectives) {
@@ -19,7 +20,8 @@ import Web
     @Test(
         arguments: [
             ([], []), (["noindex"], .noindex), (["noindex", "nofollow"], [.noindex, .nofollow]),
-            (["otherbot: noindex"], []), (["Larder: noindex"], .noindex), (["larder:none"], [.noindex, .nofollow]),
+            (["otherbot: noindex"], []), (["Larder: noindex"], .noindex),
+            (["larder:none"], [.noindex, .nofollow]),
             (["otherbot: noindex, nofollow"], []), (["otherbot: noindex, larder: nofollow"], .nofollow),
             (["noindex, otherbot: nofollow"], .noindex), (["otherbot: none", "nofollow"], .nofollow),
             (["unavailable_after: 25 Jun 2030 15:00:00 PST, noindex"], .noindex),

@@ -79,7 +79,9 @@ import Web
         #expect(gate.verdict(on: page) == .allowed)
     }
 
-    @Test mutating func `what cannot be reached is tried again, then pages are refused, and it is tried now and then`()
+    @Test
+    mutating func
+        `what cannot be reached is tried again, then pages are refused, and it is tried now and then`()
     {
         var tries: [Duration] = []
         var now: Duration = .zero

@@ -7,8 +7,10 @@ import Testing
 
     @Test(
         arguments: [
-            (0, 0, 0, nil, nil), (9, 999, 59, nil, nil), (10, 0, 0, nil, .pages(10)), (11, 0, 0, nil, .pages(10)),
-            (0, 1000, 0, .byteCount(1000), .byteCount(1000)), (0, 0, 60, .time(.seconds(60)), .time(.seconds(60))),
+            (0, 0, 0, nil, nil), (9, 999, 59, nil, nil), (10, 0, 0, nil, .pages(10)),
+            (11, 0, 0, nil, .pages(10)),
+            (0, 1000, 0, .byteCount(1000), .byteCount(1000)),
+            (0, 0, 60, .time(.seconds(60)), .time(.seconds(60))),
             (10, 1000, 60, .time(.seconds(60)), .time(.seconds(60))),
         ] as [(Int, Int, Int, CrawlLimits.Reached?, CrawlLimits.Reached?)])
     func `enough pages end the pages, enough bytes or time end everything`(
@@ -24,7 +26,8 @@ import Testing
         let reasons: [CrawlLimits.Reached] = [.pages(5), .byteCount(6), .time(.seconds(7))]
         #expect(
             reasons.map(\.description) == [
-                "the limit of 5 pages was reached", "the limit of 6 bytes was reached", "the limit of 7 s was reached",
+                "the limit of 5 pages was reached", "the limit of 6 bytes was reached",
+                "the limit of 7 s was reached",
             ])
     }
 }

@@ -35,7 +35,8 @@ import Web
         #expect(sample.pages.count < 20)
         let estimate = sample.estimate(Self.manner)
         #expect(estimate.pages == PlanEstimate.Bounds(low: 541, high: 541))
-        #expect(estimate.groups.map(\.pattern) == ["a.test/blog/post-{n}", "a.test/about/{n}.html", "a.test/"])
+        #expect(
+            estimate.groups.map(\.pattern) == ["a.test/blog/post-{n}", "a.test/about/{n}.html", "a.test/"])
         #expect(estimate.groups.map(\.pages.low) == [500, 40, 1])
         #expect(estimate.byteCount == PlanEstimate.Bounds(low: 591_000, high: 591_000))
     }
@@ -71,7 +72,9 @@ import Web
     }
 
     @Test(arguments: UInt64(0)..<3)
-    func `a site of many lists, of which few were seen, has no upper end but a larger sample`(seed: UInt64) throws {
+    func `a site of many lists, of which few were seen, has no upper end but a larger sample`(seed: UInt64)
+        throws
+    {
         // 600 modules with ten pages each, and one of them with 20,000.
         func links(_ path: String) -> [String] {
             if path == "/" { return (0..<600).map { "/m\($0)/index.html" } }
@@ -83,7 +86,9 @@ import Web
         #expect(estimate.pages.high == nil && estimate.isSampleTooSmall, "\(estimate.pages)")
     }
 
-    @Test func `a tree that was seen in part lies between what is known and what its leaves may bring`() throws {
+    @Test func `a tree that was seen in part lies between what is known and what its leaves may bring`()
+        throws
+    {
         // 1 + 10 + 100 pages, of which the leaves link to nothing.
         let estimate = try sample { path in
             let depth = path.utf8.count { $0 == UInt8(ascii: "/") }
@@ -96,13 +101,17 @@ import Web
 
     @Test(arguments: UInt64(0)..<20)
     func `a site whose pages lead on from one to the next has an end`(seed: UInt64) throws {
-        // 500 pages in 20 chapters; each names its neighbours, the start and some others, and chapters name their pages.
+        // 500 pages in 20 chapters; each names its neighbours, the start and some others, and chapters name
+        // their pages.
         let estimate = try sample(
             { path in
                 let front = (0..<5).map { "/c\($0)/index.html" }
                 guard let page = Int(path.split(separator: "/").last?.prefix { $0 != "." } ?? "") else {
-                    guard let chapter = Int(path.drop { !$0.isNumber }.prefix { $0.isNumber }) else { return front }
-                    return front + ["/c\(min(19, chapter + 1))/index.html"] + (0..<10).map { "/c\(chapter)/\($0).html" }
+                    guard let chapter = Int(path.drop { !$0.isNumber }.prefix { $0.isNumber }) else {
+                        return front
+                    }
+                    return front + ["/c\(min(19, chapter + 1))/index.html"]
+                        + (0..<10).map { "/c\(chapter)/\($0).html" }
                 }
                 let folder = path.prefix { $0 != "." }.drop { $0 == "/" }.prefix { $0 != "/" }
                 return front + ["/\(folder)/index.html", "/\(folder)/\(min(23, page + 1)).html"]
@@ -115,7 +124,8 @@ import Web
     @Test func `thousands of names make a few patterns`() throws {
         let names = (0..<3000).map { number in
             let letters =
-                String(UnicodeScalar(UInt8(97 + number % 26))) + String(UnicodeScalar(UInt8(97 + number / 26 % 26)))
+                String(UnicodeScalar(UInt8(97 + number % 26)))
+                + String(UnicodeScalar(UInt8(97 + number / 26 % 26)))
             return "/std/\(letters)/struct.\(letters)x\(["a", "b", "c", "d", "e"][number / 676]).html"
         }
         let sample = try sample { _ in names }

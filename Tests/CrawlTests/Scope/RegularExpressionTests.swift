@@ -4,7 +4,8 @@ import Testing
 
 @Suite struct RegularExpressionTests {
     @Test(arguments: [
-        ("abc", "xabcx", true), ("^abc$", "abcx", false), ("a|b", "b", true), ("[0-9]{4}/[0-9]{2}", "/2024/05", true),
+        ("abc", "xabcx", true), ("^abc$", "abcx", false), ("a|b", "b", true),
+        ("[0-9]{4}/[0-9]{2}", "/2024/05", true),
         ("[0-9]{4}/[0-9]{2}", "/2024/5", false), ("(x+x+)+y", String(repeating: "x", count: 5000), false),
         ("\\.pdf$", "https://a.test/b.pdf", true), ("\\.pdf$", "https://a.test/bpdf", false), ("^", "", true),
         (".", String(repeating: "x", count: 20_000), false),
@@ -26,7 +27,9 @@ import Testing
         let counts = await withTaskGroup { group in
             for task in 0..<4 {
                 group.addTask {
-                    (0..<500).count { expression.matches("a" + String(repeating: "bc", count: $0 % 50 + task) + "d") }
+                    (0..<500).count {
+                        expression.matches("a" + String(repeating: "bc", count: $0 % 50 + task) + "d")
+                    }
                 }
             }
             return await group.reduce(0, +)

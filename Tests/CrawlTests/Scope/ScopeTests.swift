@@ -40,7 +40,9 @@ import Web
         ("https://example.com/", "/anything", true),
         ("https://example.com/docs", "/other", true),
     ])
-    func `by path, what lies in the start's folder is followed`(start: String, page: String, isIn: Bool) throws {
+    func `by path, what lies in the start's folder is followed`(start: String, page: String, isIn: Bool)
+        throws
+    {
         let scope = try scope(start, options: ScopeOptions(extent: .path))
         #expect(try verdict(scope, "http://example.com\(page)").isFollowed == isIn)
         #expect(try verdict(scope, "https://other.com\(page)") == .skipped(.otherFolder))
@@ -53,10 +55,14 @@ import Web
         ("https://www.example.co.uk/", "https://notexample.co.uk/", false),
         ("https://a.hosting.com/", "https://b.hosting.com/", false),
         ("https://a.hosting.com/", "https://x.a.hosting.com/", true),
-        ("http://127.0.0.1/", "http://127.0.0.1:8080/", true), ("http://127.0.0.1/", "http://1.127.0.0.1.com/", false),
-        ("http://localhost/", "http://localhost:1/", true), ("http://localhost/", "http://a.localhost/", false),
+        ("http://127.0.0.1/", "http://127.0.0.1:8080/", true),
+        ("http://127.0.0.1/", "http://1.127.0.0.1.com/", false),
+        ("http://localhost/", "http://localhost:1/", true),
+        ("http://localhost/", "http://a.localhost/", false),
     ])
-    func `by domain, everything under the registrable domain is followed`(start: String, page: String, isIn: Bool)
+    func `by domain, everything under the registrable domain is followed`(
+        start: String, page: String, isIn: Bool
+    )
         throws
     {
         let verdict = try verdict(scope(start, options: ScopeOptions(extent: .domain)), page)
@@ -66,8 +72,10 @@ import Web
 
     @Test(
         arguments: [
-            (["/blog/**"], "https://example.com/blog/x", "/blog/**"), (["/blog/**"], "https://other.test/blog/x", nil),
-            (["*.pdf"], "https://example.com/a/b.pdf", "*.pdf"), (["*.pdf"], "https://example.com/c.pdf", "*.pdf"),
+            (["/blog/**"], "https://example.com/blog/x", "/blog/**"),
+            (["/blog/**"], "https://other.test/blog/x", nil),
+            (["*.pdf"], "https://example.com/a/b.pdf", "*.pdf"),
+            (["*.pdf"], "https://example.com/c.pdf", "*.pdf"),
             (["*.pdf"], "https://other.test/b.pdf", nil),
             (["*.other.test"], "https://a.other.test/b", "*.other.test"),
             (["other.test/**"], "https://other.test/b", "other.test/**"),
@@ -86,7 +94,8 @@ import Web
 
     @Test(arguments: [
         (["*.pdf"], "https://example.com/a.pdf"), (["*.pdf"], "https://example.com/d/a.pdf"),
-        (["/private/**"], "https://example.com/private/a"), (["regex:[?&]sort="], "https://example.com/a?x=1&sort=up"),
+        (["/private/**"], "https://example.com/private/a"),
+        (["regex:[?&]sort="], "https://example.com/a?x=1&sort=up"),
         (["example.com"], "https://example.com/"),
     ])
     func `exclude patterns outweigh everything, for requisites too`(exclude: [String], page: String) throws {
@@ -149,7 +158,8 @@ import Web
 
     @Test func `what is said about a verdict is short`() {
         let verdicts: [ScopeVerdict] = [
-            .followed(by: .included("/blog/**")), .followed(by: .folder("a.test/docs/")), .skipped(.otherHost),
+            .followed(by: .included("/blog/**")), .followed(by: .folder("a.test/docs/")),
+            .skipped(.otherHost),
             .skipped(.tooDeep(3)), .skipped(.excluded("*.pdf")), .skipped(.robots("Disallow: /x (line 2)")),
             .skipped(.limit(.pages(100))),
         ]
@@ -157,7 +167,8 @@ import Web
             verdicts.map(\.description) == [
                 "followed: included by /blog/**", "followed: under a.test/docs/", "skipped: on another host",
                 "skipped: more than 3 links from the start", "skipped: excluded by *.pdf",
-                "skipped: robots.txt says Disallow: /x (line 2)", "skipped: the limit of 100 pages was reached",
+                "skipped: robots.txt says Disallow: /x (line 2)",
+                "skipped: the limit of 100 pages was reached",
             ])
     }
 }

@@ -44,7 +44,9 @@ import Web
         #expect(host.judgement(of: Self.start) == .found)
     }
 
-    @Test func `a short page that says so is known whatever address is in it, and one that says something else is not`()
+    @Test
+    func
+        `a short page that says so is known whatever address is in it, and one that says something else is not`()
         throws
     {
         func short(_ words: String, _ target: String) -> SoftNotFound.Answer {
@@ -57,7 +59,9 @@ import Web
             var host = SoftNotFound()
             host.probed(short("sorry", probe.path), start: Self.start)
             for target in ["/bad", "/worse", "/a/much/longer/address/of/many/words"] {
-                #expect(host.judgement(of: short("sorry", target), saysSo: true) == .notFound, "\(seed) \(target)")
+                #expect(
+                    host.judgement(of: short("sorry", target), saysSo: true) == .notFound, "\(seed) \(target)"
+                )
             }
             #expect(host.judgement(of: short("novel", "/bad"), saysSo: true) == .found, "\(seed)")
         }

@@ -18,7 +18,9 @@ import Web
 
     private static func number(_ target: String) -> Int { Int(target.filter(\.isNumber).suffix(9)) ?? 0 }
     private static func hash(_ text: String) -> UInt64 { Mixing.mix(text.utf8) }
-    private static let words = ["apple", "pear", "fig", "plum", "grape", "melon", "lemon", "quince", "cherry", "peach"]
+    private static let words = [
+        "apple", "pear", "fig", "plum", "grape", "melon", "lemon", "quince", "cherry", "peach",
+    ]
     private static func word(_ hash: UInt64) -> String {
         words[Int(hash % 10)] + words[Int(hash / 10 % 10)] + words[Int(hash / 100 % 10)]
     }
@@ -28,7 +30,9 @@ import Web
             description: "months with days", start: "/cal?2024-01",
             page: { target in
                 let date = target.dropFirst("/cal?".count).split(separator: "-").compactMap { Int($0) }
-                guard date.count == 2 else { return ("Nothing happens on this day: \(target)", ["/cal?\(date[0])-01"]) }
+                guard date.count == 2 else {
+                    return ("Nothing happens on this day: \(target)", ["/cal?\(date[0])-01"])
+                }
                 func month(_ step: Int) -> String {
                     let count = date[0] * 12 + date[1] - 1 + step
                     return "\(count / 12)-\(count % 12 < 9 ? "0" : "")\(count % 12 + 1)"
@@ -79,7 +83,9 @@ import Web
         return (text, (1...3).map { "/products/\((number * 7 + $0 * 131) % 1500)" })
     }
 
-    private static func page(_ target: String, of traps: [Trap], _ products: Int) -> (text: String, links: [String]) {
+    private static func page(_ target: String, of traps: [Trap], _ products: Int) -> (
+        text: String, links: [String]
+    ) {
         if target == "/" { return ("start", traps.map(\.start) + ["/list?page=0"]) }
         if target.hasPrefix("/list") {
             let page = number(target)
@@ -154,7 +160,9 @@ import Web
     }
 
     /// How many pages of each part of the site were fetched until nothing was left, or so many were.
-    private static func walk(_ site: MixedSite, most: Int) throws -> (counts: [MixedSite.Part: Int], isDone: Bool) {
+    private static func walk(_ site: MixedSite, most: Int) throws -> (
+        counts: [MixedSite.Part: Int], isDone: Bool
+    ) {
         let start = try #require(WebURL("http://a.test/"))
         var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
@@ -173,7 +181,8 @@ import Web
 
     @Test func `real catalogues come whole beside traps`() throws {
         let real = MixedSite.Part.allCases.filter(\.isReal)
-        // Words come by themselves above, and among all others in `Soak traps`: they are looked at one in sixteen.
+        // Words come by themselves above, and among all others in `Soak traps`: they are looked at one in
+        // sixteen.
         let traps = MixedSite.Part.allCases.filter { !$0.isReal && $0 != .words }
         let site = MixedSite(products: 2000, topics: 600, parts: traps + real)
         let (counts, isDone) = try Self.walk(site, most: 60_000)

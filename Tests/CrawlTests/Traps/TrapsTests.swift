@@ -35,9 +35,12 @@ import Web
         return (slowed, nil)
     }
 
-    @Test mutating func `a calendar without an end is slowed, then stopped with its pattern and counts`() throws {
+    @Test mutating func `a calendar without an end is slowed, then stopped with its pattern and counts`()
+        throws
+    {
         let end = try walk(
-            500, { "http://a.test/cal/\(2000 + $0 / 12)/\($0 % 12 + 1)/" }, { Self.text("no events in month \($0)") },
+            500, { "http://a.test/cal/\(2000 + $0 / 12)/\($0 % 12 + 1)/" },
+            { Self.text("no events in month \($0)") },
             links: { ["http://a.test/cal/\(2000 + ($0 + 1) / 12)/\(($0 + 1) % 12 + 1)/"] })
         #expect(end.slowed.map { $0 < 40 } == true)
         #expect(end.stopped == 96)
@@ -58,7 +61,8 @@ import Web
 
     @Test mutating func `the same pages under ever new sessions are stopped`() throws {
         let end = try walk(
-            1000, { "http://a.test/shop?visitor=a1" + Hex.encode([UInt8($0 & 0xFF), UInt8($0 >> 8), 7, 8, 9]) },
+            1000,
+            { "http://a.test/shop?visitor=a1" + Hex.encode([UInt8($0 & 0xFF), UInt8($0 >> 8), 7, 8, 9]) },
             { Self.unique($0 % 5) })
         #expect(end.stopped.map { $0 < 120 } == true)
     }
@@ -76,7 +80,8 @@ import Web
 
     @Test mutating func `22,000 pages of documentation are no trap`() throws {
         let end = try walk(
-            22_000, { "http://a.test/std/module\(["a", "b", "c"][$0 % 3])/struct.Name\(Self.letters($0)).html" },
+            22_000,
+            { "http://a.test/std/module\(["a", "b", "c"][$0 % 3])/struct.Name\(Self.letters($0)).html" },
             { Self.unique($0, byteCount: 10_000 + $0 % 50) },
             links: { ["http://a.test/std/modulea/struct.Name\(Self.letters($0 + 1)).html"] })
         #expect(end == (nil, nil))
@@ -108,7 +113,9 @@ import Web
     }
 
     @Test mutating func `what was slowed is as fast as before once it says something new`() throws {
-        for number in 0..<60 { traps.fetched(try url("http://a.test/p/\(number)"), Self.unique(0), newPages: []) }
+        for number in 0..<60 {
+            traps.fetched(try url("http://a.test/p/\(number)"), Self.unique(0), newPages: [])
+        }
         let page = try url("http://a.test/p/1")
         if case .slowed = traps.verdict(on: page) {} else { Issue.record("it is not slowed") }
         for number in 0..<60 {
@@ -117,12 +124,17 @@ import Web
         #expect(traps.verdict(on: page) == .fine)
     }
 
-    @Test mutating func `combinations of filters that lead to little else are slowed, and never stopped`() throws {
+    @Test mutating func `combinations of filters that lead to little else are slowed, and never stopped`()
+        throws
+    {
         let end = try walk(
             5000, { "http://a.test/shop?color=\($0 % 7)&size=\($0 % 11)&sort=\($0 % 13)&page=\($0)" },
             { Self.unique($0) },
             links: {
-                ["http://a.test/shop?color=\($0)&size=1&sort=2&page=3", "http://a.test/shop?a=\($0)&b=2&c=1&d=3"]
+                [
+                    "http://a.test/shop?color=\($0)&size=1&sort=2&page=3",
+                    "http://a.test/shop?a=\($0)&b=2&c=1&d=3",
+                ]
             })
         #expect(end.slowed == 500)
         #expect(end.stopped == nil)
@@ -131,7 +143,8 @@ import Web
     @Test mutating func `a trap is found among thousands of other patterns, in bounded memory`() throws {
         var stopped: Int?
         for number in 0..<40_000 where stopped == nil {
-            traps.fetched(try url("http://a.test/post/\(Self.letters(number))"), Self.unique(number), newPages: [])
+            traps.fetched(
+                try url("http://a.test/post/\(Self.letters(number))"), Self.unique(number), newPages: [])
             guard number % 20 == 0 else { continue }
             let trap = try url("http://a.test/login?back=\(number)")
             if case .stopped = traps.verdict(on: trap) { stopped = number / 20 }
@@ -140,7 +153,9 @@ import Web
         #expect(stopped.map { $0 < 200 } == true)
     }
 
-    @Test mutating func `words are looked at where an URL looks like a trap, or where many pages have one size`() throws
+    @Test
+    mutating func `words are looked at where an URL looks like a trap, or where many pages have one size`()
+        throws
     {
         #expect(traps.wantsWords(of: try url("http://a.test/2031/05/")))
         #expect(!traps.wantsWords(of: try url("http://a.test/std/struct.Vec.html")))

@@ -1,7 +1,8 @@
 import TestOrigin
 import Testing
 
-/// What is asked of a proxy one after another, what the origin says when it is asked, and what is to come of it.
+/// What is asked of a proxy one after another, what the origin says when it is asked, and what is to come of
+/// it.
 struct CacheCase: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let steps: [Step]
@@ -15,7 +16,8 @@ struct CacheCase: Sendable, CustomTestStringConvertible {
         var time: Int64
         var method = "GET"
         var path = "/a"
-        /// Lines of the request's head. In all lines `@+60` stands for the date 60 seconds after the first request.
+        /// Lines of the request's head. In all lines `@+60` stands for the date 60 seconds after the first
+        /// request.
         var request: [String] = []
         /// What the origin says if it is asked; nil when it hangs up.
         var said: Said? = Said()
@@ -50,12 +52,15 @@ struct CacheCase: Sendable, CustomTestStringConvertible {
 extension CacheCase.Step {
     /// The first request, of which the origin is asked in any case.
     static func load(_ lines: String..., status: Int = 200) -> Self {
-        Self(time: 0, said: .init(status: status, lines: lines), asks: true, status: status, shows: .step(nil))
+        Self(
+            time: 0, said: .init(status: status, lines: lines), asks: true, status: status, shows: .step(nil))
     }
 
     /// The origin is asked, and its answer is the client's.
     static func asks(_ time: Int64 = 0, _ lines: String..., status: Int = 200) -> Self {
-        Self(time: time, said: .init(status: status, lines: lines), asks: true, status: status, shows: .step(nil))
+        Self(
+            time: time, said: .init(status: status, lines: lines), asks: true, status: status,
+            shows: .step(nil))
     }
 
     /// The origin is not asked: what came in an earlier step is shown.
@@ -71,7 +76,8 @@ extension CacheCase.Step {
     /// The origin is asked in vain, and what is held is shown.
     static func stale(_ time: Int64, status: Int? = nil, of step: Int = 0) -> Self {
         Self(
-            time: time, said: status.map { CacheCase.Said(status: $0) }, asks: true, status: 200, shows: .step(step))
+            time: time, said: status.map { CacheCase.Said(status: $0) }, asks: true, status: 200,
+            shows: .step(step))
     }
 
     /// The proxy answers by itself.
@@ -100,7 +106,9 @@ extension CacheCase.Step {
         }
     }
 
-    func bent(_ bend: @escaping @Sendable (OriginAnswer) -> OriginAnswer) -> Self { with { $0.said?.bend = bend } }
+    func bent(_ bend: @escaping @Sendable (OriginAnswer) -> OriginAnswer) -> Self {
+        with { $0.said?.bend = bend }
+    }
 
     private func with(_ change: (inout Self) -> Void) -> Self {
         var step = self

@@ -31,7 +31,8 @@ final class CacheProxy: Sendable {
         let (prefix, host): (String, String)
     }
 
-    /// - Parameter hasProxy: else there is the mirror alone, to which fields speak that are for reverse proxies.
+    /// - Parameter hasProxy: else there is the mirror alone, to which fields speak that are for reverse
+    ///   proxies.
     init(rules: String = "", hasProxy: Bool = true) throws {
         scratch = try TemporaryFolder()
         origin = try TestOrigin()
@@ -39,14 +40,16 @@ final class CacheProxy: Sendable {
         for isProxy in hasProxy ? [false, true] : [false] {
             doors.append(
                 try Self.door(
-                    isProxy, StoreFolder(scratch.file(isProxy ? "proxy" : "mirror")), origin, clock, loadCount, rules))
+                    isProxy, StoreFolder(scratch.file(isProxy ? "proxy" : "mirror")), origin, clock,
+                    loadCount, rules))
         }
         self.doors = doors
         origin.otherwise { [weak self] _ in self?.said.withLock { $0 } }
     }
 
     private static func door(
-        _ isProxy: Bool, _ folder: StoreFolder, _ origin: TestOrigin, _ clock: Clock, _ loadCount: Monitor<Int>,
+        _ isProxy: Bool, _ folder: StoreFolder, _ origin: TestOrigin, _ clock: Clock,
+        _ loadCount: Monitor<Int>,
         _ rules: String
     ) throws -> Door {
         let writer = try StoreWriter(folder)
@@ -72,9 +75,11 @@ final class CacheProxy: Sendable {
         // What is ready is to be forgotten although nobody looks at the store.
         guard isProxy else {
             let server = try MirrorServer(
-                folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
+                folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+                options: options)
             return Door(
-                name: "mirror", loads: loads, server: server, client: try RawClient(port: Int(server.port)), prefix: "",
+                name: "mirror", loads: loads, server: server, client: try RawClient(port: Int(server.port)),
+                prefix: "",
                 host: "localhost:\(server.port)")
         }
         options.isShared = true
@@ -85,7 +90,8 @@ final class CacheProxy: Sendable {
             folder, port: nil, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 1_000_000_000,
             options: options, proxy: (0, proxy))
         return Door(
-            name: "proxy", loads: loads, server: server, client: try RawClient(port: Int(server.proxyPort ?? 0)),
+            name: "proxy", loads: loads, server: server,
+            client: try RawClient(port: Int(server.proxyPort ?? 0)),
             prefix: "http://127.0.0.1:\(origin.port)", host: "127.0.0.1:\(origin.port)")
     }
 
@@ -111,7 +117,9 @@ final class CacheProxy: Sendable {
                 try take(step, number, door, "step \(number) by the \(door.name)")
                 // The same again, from what is ready by then.
                 guard !step.asks, !step.asksBehind, step.status < 500 else { continue }
-                for turn in 2...3 { try take(step, number, door, "step \(number) by the \(door.name), turn \(turn)") }
+                for turn in 2...3 {
+                    try take(step, number, door, "step \(number) by the \(door.name), turn \(turn)")
+                }
             }
         }
     }

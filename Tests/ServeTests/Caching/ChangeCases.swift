@@ -13,15 +13,21 @@ import Testing
         }
     }
 
-    @Test(arguments: ["OPTIONS", "TRACE", "PROPFIND"]) func `what changes nothing does not`(method: String) throws {
+    @Test(arguments: ["OPTIONS", "TRACE", "PROPFIND"]) func `what changes nothing does not`(method: String)
+        throws
+    {
         try CacheProxy().run([Self.first, .asks(1).by(method), .held(2)])
     }
 
     @Test(arguments: ["Location", "Content-Location"], ["POST", "PUT", "DELETE", "FOO"])
     func `so it does for what it names`(field: String, method: String) throws {
-        try CacheProxy().run([Self.first, .asks(1, "\(field): /a", status: 201).by(method).at("/b"), .asks(2)])
+        try CacheProxy().run([
+            Self.first, .asks(1, "\(field): /a", status: 201).by(method).at("/b"), .asks(2),
+        ])
         try CacheProxy().run([Self.first, .asks(1, "\(field): a", status: 201).by(method).at("/b"), .asks(2)])
-        try CacheProxy().run([Self.first, .asks(1, "\(field): /a", status: 500).by(method).at("/b"), .held(2)])
+        try CacheProxy().run([
+            Self.first, .asks(1, "\(field): /a", status: 500).by(method).at("/b"), .held(2),
+        ])
         try CacheProxy().run([
             Self.first, .asks(1, "\(field): http://other.test/a", status: 201).by(method).at("/b"), .held(2),
         ])
@@ -29,16 +35,20 @@ import Testing
 
     @Test(arguments: [
         CacheCase("another path is not", first, .asks(1).by("POST").at("/b"), .held(2)),
-        CacheCase("another query is not", first.at("/a?x"), .asks(1).by("POST").at("/a?y"), .held(2).at("/a?x")),
         CacheCase(
-            "what is doubtful is asked about", .load("Cache-Control: max-age=600", "ETag: \"1\""), .asks(1).by("POST"),
+            "another query is not", first.at("/a?x"), .asks(1).by("POST").at("/a?y"), .held(2).at("/a?x")),
+        CacheCase(
+            "what is doubtful is asked about", .load("Cache-Control: max-age=600", "ETag: \"1\""),
+            .asks(1).by("POST"),
             .confirmed(2, "Cache-Control: max-age=600").sending("If-None-Match: \"1\""), .held(3)),
-        CacheCase("and is not shown when nobody answers", first, .asks(1).by("POST"), .refused(2, 504, asks: true)),
+        CacheCase(
+            "and is not shown when nobody answers", first, .asks(1).by("POST"), .refused(2, 504, asks: true)),
         CacheCase(
             "what comes afterwards holds", first, .asks(1).by("PUT"), .asks(2, "Cache-Control: max-age=600"),
             .held(3, of: 2)),
         CacheCase(
-            "a change that nobody answers changes nothing", first, .refused(1, 504, asks: true).by("POST"), .held(2)),
+            "a change that nobody answers changes nothing", first, .refused(1, 504, asks: true).by("POST"),
+            .held(2)),
     ])
     func reach(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
 }

@@ -6,32 +6,49 @@ import Testing
         CacheCase("max-age lasts to its end", .load("Cache-Control: max-age=60"), .held(59), .asks(60)),
         CacheCase("max-age=0 is over at once", .load("Cache-Control: max-age=0"), .asks()),
         CacheCase("Expires lasts to its end", .load("Date: @+0", "Expires: @+60"), .held(59), .asks(60)),
-        CacheCase("Expires without Date counts from the arrival", .load("Expires: @+60"), .held(59), .asks(60)),
+        CacheCase(
+            "Expires without Date counts from the arrival", .load("Expires: @+60"), .held(59), .asks(60)),
         CacheCase("Expires at the Date", .load("Date: @+0", "Expires: @+0"), .asks()),
         CacheCase("Expires in the past", .load("Date: @+0", "Expires: @-60"), .asks()),
         CacheCase(
-            "max-age outweighs a past Expires", .load("Cache-Control: max-age=60", "Expires: @-60"), .held(59),
+            "max-age outweighs a past Expires", .load("Cache-Control: max-age=60", "Expires: @-60"),
+            .held(59),
             .asks(60)),
         CacheCase("max-age=0 outweighs Expires", .load("Cache-Control: max-age=0", "Expires: @+60"), .asks()),
-        CacheCase("s-maxage outweighs a shorter max-age", .load("Cache-Control: max-age=1, s-maxage=60"), .held(59)),
-        CacheCase("s-maxage outweighs a longer max-age", .load("Cache-Control: s-maxage=1, max-age=60"), .asks(1)),
+        CacheCase(
+            "s-maxage outweighs a shorter max-age", .load("Cache-Control: max-age=1, s-maxage=60"), .held(59)),
+        CacheCase(
+            "s-maxage outweighs a longer max-age", .load("Cache-Control: s-maxage=1, max-age=60"), .asks(1)),
         CacheCase("s-maxage=0 outweighs max-age", .load("Cache-Control: max-age=60, s-maxage=0"), .asks()),
-        CacheCase("s-maxage outweighs a past Expires", .load("Cache-Control: s-maxage=60", "Expires: @-60"), .held(59)),
+        CacheCase(
+            "s-maxage outweighs a past Expires", .load("Cache-Control: s-maxage=60", "Expires: @-60"),
+            .held(59)),
         CacheCase("Age is taken off", .load("Cache-Control: max-age=60", "Age: 30"), .held(29), .asks(30)),
         CacheCase("Age beyond max-age", .load("Cache-Control: max-age=60", "Age: 90"), .asks()),
-        CacheCase("Age is taken off Expires too", .load("Date: @+0", "Expires: @+60", "Age: 30"), .held(29), .asks(30)),
-        CacheCase("an old Date is an age", .load("Cache-Control: max-age=60", "Date: @-30"), .held(29), .asks(30)),
         CacheCase(
-            "the older of Date and Age counts", .load("Cache-Control: max-age=60", "Date: @-50", "Age: 5"), .asks(10)),
-        CacheCase("a Date to come is no age", .load("Cache-Control: max-age=60", "Date: @+100"), .held(59), .asks(60)),
-        CacheCase("Expires counts from a Date to come", .load("Date: @+100", "Expires: @+160"), .held(59), .asks(60)),
+            "Age is taken off Expires too", .load("Date: @+0", "Expires: @+60", "Age: 30"), .held(29),
+            .asks(30)),
         CacheCase(
-            "a Date that is none is the arrival", .load("Cache-Control: max-age=60", "Date: foo"), .held(59), .asks(60)),
-        CacheCase("Age tells the time here", .load("Cache-Control: max-age=60"), .held(25).getting("Age: 25")),
+            "an old Date is an age", .load("Cache-Control: max-age=60", "Date: @-30"), .held(29), .asks(30)),
+        CacheCase(
+            "the older of Date and Age counts", .load("Cache-Control: max-age=60", "Date: @-50", "Age: 5"),
+            .asks(10)),
+        CacheCase(
+            "a Date to come is no age", .load("Cache-Control: max-age=60", "Date: @+100"), .held(59),
+            .asks(60)),
+        CacheCase(
+            "Expires counts from a Date to come", .load("Date: @+100", "Expires: @+160"), .held(59), .asks(60)
+        ),
+        CacheCase(
+            "a Date that is none is the arrival", .load("Cache-Control: max-age=60", "Date: foo"), .held(59),
+            .asks(60)),
+        CacheCase(
+            "Age tells the time here", .load("Cache-Control: max-age=60"), .held(25).getting("Age: 25")),
         CacheCase(
             "Age adds up", .load("Cache-Control: max-age=60", "Age: 10"), .held(25).getting("Age: 35")),
         CacheCase(
-            "a clock set back makes nothing younger", .load("Cache-Control: max-age=60", "Age: 50"), .held(-5),
+            "a clock set back makes nothing younger", .load("Cache-Control: max-age=60", "Age: 50"),
+            .held(-5),
             .held(9), .asks(10)),
         CacheCase(
             "a fresh answer keeps its Date", .load("Cache-Control: max-age=60", "Date: @-3"),
@@ -40,7 +57,8 @@ import Testing
             "what came without a Date gets that of its arrival", .load("Cache-Control: max-age=60"),
             .held(5).getting("Date: @+0")),
         CacheCase("nothing said and no validator", .load(), .asks(1)),
-        CacheCase("queries are told apart", .load("Cache-Control: max-age=60"), .asks(1).at("/a?b"), .held(2)),
+        CacheCase(
+            "queries are told apart", .load("Cache-Control: max-age=60"), .asks(1).at("/a?b"), .held(2)),
     ])
     func lifetime(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
 
@@ -48,10 +66,12 @@ import Testing
         ("0", 0), ("-1", 0), ("", 0), ("soon", 0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
         ("Thu, 18 Aug 2050 02:01:18 GMT", 60), ("thu, 18 aug 2050 02:01:18 gMT", 60),
         ("Thursday, 18-Aug-50 02:01:18 GMT", 60), ("Thu Aug 18 02:01:18 2050", 60),
-        ("Thu, 18 Aug 2050 02:01:18 UTC", 0), ("Thu, 18 Aug 2050 02:01:18 +0100", 0), ("Thu, 18 Aug 2050 02:01:18", 0),
+        ("Thu, 18 Aug 2050 02:01:18 UTC", 0), ("Thu, 18 Aug 2050 02:01:18 +0100", 0),
+        ("Thu, 18 Aug 2050 02:01:18", 0),
         ("Thu, 18  Aug  2050  02:01:18  GMT", 0), ("Thu, 18-Aug-2050 02:01:18 GMT", 0),
         ("Thu 18 Aug 2050 02:01:18 GMT", 0), ("Thu, 18 Aug 50 02:01:18 GMT", 0),
-        ("Thu, 18 Aug 2050 2:01:18 GMT", 0), ("Thu, 18 Aug 2050 02.01.18 GMT", 0), ("Thu, 99 Aug 2050 02:01:18 GMT", 0),
+        ("Thu, 18 Aug 2050 2:01:18 GMT", 0), ("Thu, 18 Aug 2050 02.01.18 GMT", 0),
+        ("Thu, 99 Aug 2050 02:01:18 GMT", 0),
         ("18 Aug 2050 02:01:18 GMT", 0), ("Thu, 18 Aug 2050", 0), ("2050-08-18T02:01:18Z", 0),
         ("Sun, 21 Nov 9999 04:46:39 GMT", 60),
     ])
@@ -65,10 +85,14 @@ import Testing
 
     @Test(arguments: [
         ("0", true), ("59", true), ("60", false), ("0060", false), ("7200", false), ("2147483647", false),
-        ("2147483648", false), ("99999999999999999999", false), ("foo", true), ("-7200", true), ("7200.5", true),
-        ("7200s", true), ("", true), ("7200;foo=bar", true), ("7200, 0", false), ("0, 7200", true), ("foo, 7200", true),
+        ("2147483648", false), ("99999999999999999999", false), ("foo", true), ("-7200", true),
+        ("7200.5", true),
+        ("7200s", true), ("", true), ("7200;foo=bar", true), ("7200, 0", false), ("0, 7200", true),
+        ("foo, 7200", true),
     ])
-    func `an Age that is no number is none, and of several the first counts`(age: String, isFresh: Bool) throws {
+    func `an Age that is no number is none, and of several the first counts`(age: String, isFresh: Bool)
+        throws
+    {
         try CacheProxy().run([.load("Cache-Control: max-age=60", "Age: \(age)"), isFresh ? .held() : .asks()])
     }
 
@@ -78,13 +102,18 @@ import Testing
     }
 
     @Test(arguments: [
-        ("max-age=60", 60), ("MAX-AGE=60", 60), ("MaX-aGe=60", 60), ("max-age=\"60\"", 60), ("max-age='60'", 0),
+        ("max-age=60", 60), ("MAX-AGE=60", 60), ("MaX-aGe=60", 60), ("max-age=\"60\"", 60),
+        ("max-age='60'", 0),
         ("max-age=0060", 60), ("max-age=-60", 0), ("max-age=60.5", 0), ("max-age=a60", 0), ("max-age=60a", 0),
-        ("max-age", 0), ("max-age=", 0), ("max-age=2147483648", 1_000_000), ("max-age=99999999999999999999", 1_000_000),
-        ("max-age=60, max-age=1", 60), ("max-age=1, max-age=60", 1), ("foo, max-age=60", 60), ("max-age=60, foo", 60),
+        ("max-age", 0), ("max-age=", 0), ("max-age=2147483648", 1_000_000),
+        ("max-age=99999999999999999999", 1_000_000),
+        ("max-age=60, max-age=1", 60), ("max-age=1, max-age=60", 1), ("foo, max-age=60", 60),
+        ("max-age=60, foo", 60),
         ("foo=bar, max-age=60", 60), ("foo=\"bar, max-age=1\", max-age=60", 60), ("foo=\"max-age=60\"", 0),
-        ("foo=\"a\\\", max-age=90, \", max-age=60", 60), (", ,max-age=60, ,", 60), ("\tmax-age=60 ,\tpublic", 60),
-        ("xmax-age=60", 0), ("max-age=60;foo", 0), ("s-maxage=\"60\", max-age=1", 60), ("s-maxage=x, max-age=60", 0),
+        ("foo=\"a\\\", max-age=90, \", max-age=60", 60), (", ,max-age=60, ,", 60),
+        ("\tmax-age=60 ,\tpublic", 60),
+        ("xmax-age=60", 0), ("max-age=60;foo", 0), ("s-maxage=\"60\", max-age=1", 60),
+        ("s-maxage=x, max-age=60", 0),
     ])
     func `directives are read as they are written`(text: String, lifetime: Int64) throws {
         var steps: [CacheCase.Step] = [.load("Cache-Control: \(text)")]
@@ -94,14 +123,17 @@ import Testing
     }
 
     @Test func `directives of several lines are one list`() throws {
-        try CacheProxy().run([.load("Cache-Control: public", "Cache-Control: max-age=60"), .held(59), .asks(60)])
+        try CacheProxy().run([
+            .load("Cache-Control: public", "Cache-Control: max-age=60"), .held(59), .asks(60),
+        ])
         try CacheProxy().run([.load("Cache-Control: max-age=60", "Cache-Control: no-store"), .asks()])
     }
 
     @Test(arguments: [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501])
     func `a lifetime is guessed by the last modification`(status: Int) throws {
         try CacheProxy().run([
-            .load("Last-Modified: @-1000", status: status), .held(99, status: status), .asks(100, status: status),
+            .load("Last-Modified: @-1000", status: status), .held(99, status: status),
+            .asks(100, status: status),
         ])
     }
 
@@ -112,13 +144,16 @@ import Testing
 
     @Test(arguments: [
         CacheCase(
-            "public lets a lifetime be guessed", .load("Last-Modified: @-1000", "Cache-Control: public", status: 201),
+            "public lets a lifetime be guessed",
+            .load("Last-Modified: @-1000", "Cache-Control: public", status: 201),
             .held(99, status: 201)),
-        CacheCase("no guess beside max-age", .load("Last-Modified: @-1000", "Cache-Control: max-age=1"), .asks(1)),
+        CacheCase(
+            "no guess beside max-age", .load("Last-Modified: @-1000", "Cache-Control: max-age=1"), .asks(1)),
         CacheCase("no guess beside Expires", .load("Last-Modified: @-1000", "Expires: 0"), .asks(1)),
         CacheCase("no guess by a date to come", .load("Last-Modified: @+1000"), .asks(1)),
         CacheCase("no guess by what is no date", .load("Last-Modified: yesterday"), .asks(1)),
-        CacheCase("a guess lasts a day at most", .load("Last-Modified: @-10000000"), .held(86_399), .asks(86_400)),
+        CacheCase(
+            "a guess lasts a day at most", .load("Last-Modified: @-10000000"), .held(86_399), .asks(86_400)),
     ])
     func guesses(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
 }

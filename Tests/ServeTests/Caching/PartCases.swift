@@ -3,20 +3,25 @@ import Testing
 
 /// RFC 9110, section 14, and RFC 9111, sections 3.3 and 3.4: parts of bodies.
 @Suite struct PartCases {
-    private static let whole = CacheCase.Step.load("Cache-Control: max-age=600", "ETag: \"1\"").saying("0123456789")
-        .showing("0123456789")
+    private static let whole = CacheCase.Step.load("Cache-Control: max-age=600", "ETag: \"1\"").saying(
+        "0123456789"
+    )
+    .showing("0123456789")
 
     private static func part(
         _ time: Int64, _ range: String, _ body: String, _ lines: String..., asked: String? = nil
     ) -> CacheCase.Step {
-        var step = CacheCase.Step.asks(time, "Content-Range: bytes \(range)", status: 206).saying(body).showing(body)
+        var step = CacheCase.Step.asks(time, "Content-Range: bytes \(range)", status: 206).saying(body)
+            .showing(body)
             .getting("Content-Range: bytes \(range)")
         step.said?.lines += lines.isEmpty ? ["Cache-Control: max-age=600", "ETag: \"1\""] : lines
         if let asked { return step.with("Range: bytes=\(asked)").sending("Range: bytes=\(asked)") }
         return step
     }
 
-    private static func cut(_ time: Int64, _ range: String, _ body: String, _ content: String) -> CacheCase.Step {
+    private static func cut(_ time: Int64, _ range: String, _ body: String, _ content: String)
+        -> CacheCase.Step
+    {
         CacheCase.Step.held(time, status: 206).with("Range: bytes=\(range)").showing(body)
             .getting("Content-Range: bytes \(content)", "ETag: \"1\"")
     }
@@ -36,9 +41,11 @@ import Testing
         CacheCase("If-Range of this version", whole, cut(1, "0-3", "0123", "0-3/10").with("If-Range: \"1\"")),
         CacheCase("If-Range of another", whole, full(1).with("Range: bytes=0-3", "If-Range: \"2\"")),
         CacheCase(
-            "HEAD has no parts", whole, .held(1).by("HEAD").with("Range: bytes=0-3").getting("Content-Length: 10")),
+            "HEAD has no parts", whole,
+            .held(1).by("HEAD").with("Range: bytes=0-3").getting("Content-Length: 10")),
         CacheCase(
-            "what is stale is asked about, and then cut", whole, cut(600, "0-3", "0123", "0-3/10").confirmedByOrigin),
+            "what is stale is asked about, and then cut", whole,
+            cut(600, "0-3", "0123", "0-3/10").confirmedByOrigin),
     ])
     func `a part of what is held`(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
 
@@ -46,12 +53,16 @@ import Testing
         CacheCase(
             "the same part", part(0, "0-4/10", "01234", asked: "0-4"),
             cut(1, "0-4", "01234", "0-4/10").getting("Age: 1")),
-        CacheCase("a part of the part", part(0, "2-6/10", "23456", asked: "2-6"), cut(1, "3-4", "34", "3-4/10")),
         CacheCase(
-            "the last part, by its length", part(0, "5-9/10", "56789", asked: "5-9"), cut(1, "-5", "56789", "5-9/10")),
-        CacheCase("from a byte to the end", part(0, "5-9/10", "56789", asked: "5-"), cut(1, "7-", "789", "7-9/10")),
+            "a part of the part", part(0, "2-6/10", "23456", asked: "2-6"), cut(1, "3-4", "34", "3-4/10")),
         CacheCase(
-            "another part is asked for", part(0, "0-4/10", "01234", asked: "0-4"), part(1, "5-6/10", "56", asked: "5-6")
+            "the last part, by its length", part(0, "5-9/10", "56789", asked: "5-9"),
+            cut(1, "-5", "56789", "5-9/10")),
+        CacheCase(
+            "from a byte to the end", part(0, "5-9/10", "56789", asked: "5-"), cut(1, "7-", "789", "7-9/10")),
+        CacheCase(
+            "another part is asked for", part(0, "0-4/10", "01234", asked: "0-4"),
+            part(1, "5-6/10", "56", asked: "5-6")
         ),
         CacheCase(
             "a part is no whole", part(0, "0-4/10", "01234", asked: "0-4"),
@@ -68,13 +79,15 @@ import Testing
                 "If-Range: \"1\""),
             .held(2).showing("abc")),
         CacheCase(
-            "parts that overlap", part(0, "0-6/10", "0123456", asked: "0-6"), part(1, "4-9/10", "456789", asked: "4-9"),
+            "parts that overlap", part(0, "0-6/10", "0123456", asked: "0-6"),
+            part(1, "4-9/10", "456789", asked: "4-9"),
             full(2)),
         CacheCase(
             "parts of two versions stay apart", part(0, "0-4/10", "01234", asked: "0-4"),
             part(1, "5-9/10", "vwxyz", "Cache-Control: max-age=600", "ETag: \"2\"", asked: "5-9"), cut2(2)),
         CacheCase(
-            "parts without a tag stay apart", part(0, "0-4/10", "01234", "Cache-Control: max-age=600", asked: "0-4"),
+            "parts without a tag stay apart",
+            part(0, "0-4/10", "01234", "Cache-Control: max-age=600", asked: "0-4"),
             part(1, "5-9/10", "56789", "Cache-Control: max-age=600", asked: "5-9"), .asks(2)),
         CacheCase(
             "no-store", part(0, "0-4/10", "01234", "Cache-Control: no-store", asked: "0-4"),
@@ -85,36 +98,48 @@ import Testing
             cut(60, "0-4", "01234", "0-4/10").confirmedByOrigin, cut(119, "0-4", "01234", "0-4/10")),
         CacheCase(
             "a whole that comes takes its place", part(0, "0-4/10", "01234", asked: "0-4"),
-            .asks(1, "Cache-Control: max-age=600", "ETag: \"1\"").with("Cache-Control: no-cache").saying("0123456789")
-                .showing("0123456789"), cut(2, "5-6", "56", "5-6/10")),
+            .asks(1, "Cache-Control: max-age=600", "ETag: \"1\"").with("Cache-Control: no-cache").saying(
+                "0123456789"
+            )
+            .showing("0123456789"), cut(2, "5-6", "56", "5-6/10")),
         CacheCase(
             "a part does not take the place of the whole", whole,
             // To who did not ask for one it is no answer.
-            .asks(1, "Content-Range: bytes 0-4/10", status: 206).saying("01234").with("Cache-Control: no-cache")
-                .answering(504).showingAnything.sending("!Range"), full(2)),
-        CacheCase("what does not tell which part it is", part(0, "0-4/10", "01234", asked: "0-4").without, .asks(1)),
+            .asks(1, "Content-Range: bytes 0-4/10", status: 206).saying("01234").with(
+                "Cache-Control: no-cache"
+            )
+            .answering(504).showingAnything.sending("!Range"), full(2)),
+        CacheCase(
+            "what does not tell which part it is", part(0, "0-4/10", "01234", asked: "0-4").without, .asks(1)),
         CacheCase(
             "a refusal is the client's",
-            .asks(0, "Content-Range: bytes */10", status: 416).with("Range: bytes=50-").saying("").showing("").getting(
-                "Content-Range: bytes */10"), .asks(1)),
+            .asks(0, "Content-Range: bytes */10", status: 416).with("Range: bytes=50-").saying("").showing("")
+                .getting(
+                    "Content-Range: bytes */10"), .asks(1)),
         CacheCase(
             "a server that knows no parts",
-            .asks(0, "Cache-Control: max-age=600", "ETag: \"1\"").saying("0123456789").with("Range: bytes=0-3")
-                .answering(206).showing("0123"), full(1)),
+            .asks(0, "Cache-Control: max-age=600", "ETag: \"1\"").saying("0123456789").with(
+                "Range: bytes=0-3"
+            )
+            .answering(206).showing("0123"), full(1)),
         CacheCase(
-            "a change makes parts doubtful", part(0, "0-4/10", "01234", "Cache-Control: max-age=600", asked: "0-4"),
+            "a change makes parts doubtful",
+            part(0, "0-4/10", "01234", "Cache-Control: max-age=600", asked: "0-4"),
             .asks(1).by("POST"), part(2, "0-4/10", "01234", asked: "0-4")),
     ])
     func `a part that came`(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
 
     private static func cut2(_ time: Int64) -> CacheCase.Step {
-        CacheCase.Step.held(time, status: 206).with("Range: bytes=5-9").showing("vwxyz").getting("ETag: \"2\"")
+        CacheCase.Step.held(time, status: 206).with("Range: bytes=5-9").showing("vwxyz").getting(
+            "ETag: \"2\"")
     }
 
     @Test func `what is shown in other bytes than it has is loaded whole`() throws {
         try CacheProxy().run([
-            CacheCase.Step.asks(0, "Content-Type: text/html", "Cache-Control: max-age=600").saying("<p>one</p>")
-                .with("Range: bytes=0-2").answering(206).showing("<p>").bent { $0 }
+            CacheCase.Step.asks(0, "Content-Type: text/html", "Cache-Control: max-age=600").saying(
+                "<p>one</p>"
+            )
+            .with("Range: bytes=0-2").answering(206).showing("<p>").bent { $0 }
         ])
     }
 }

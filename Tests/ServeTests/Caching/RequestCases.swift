@@ -8,7 +8,8 @@ import Testing
     }
 
     @Test(arguments: [
-        CacheCase("no-cache asks", minute, wish(.confirmed(1), "no-cache").sending("Cache-Control: no-cache")),
+        CacheCase(
+            "no-cache asks", minute, wish(.confirmed(1), "no-cache").sending("Cache-Control: no-cache")),
         CacheCase("no-cache in other letters", minute, wish(.confirmed(1), "No-Cache")),
         CacheCase("Pragma: no-cache asks", minute, .confirmed(1).with("Pragma: no-cache")),
         CacheCase(
@@ -18,7 +19,8 @@ import Testing
         CacheCase("max-age that is not over", minute, wish(.held(20), "max-age=30")),
         CacheCase("max-age that is over", minute, wish(.confirmed(40), "max-age=30")),
         CacheCase(
-            "max-age with the age that it came with", .load("Cache-Control: max-age=60", "Age: 30", "ETag: \"1\""),
+            "max-age with the age that it came with",
+            .load("Cache-Control: max-age=60", "Age: 30", "ETag: \"1\""),
             wish(.confirmed(5), "max-age=30")),
         CacheCase("max-age makes nothing fresh", minute, wish(.confirmed(60), "max-age=600")),
         CacheCase("max-age that is no number asks", minute, wish(.confirmed(1), "max-age=x")),
@@ -28,22 +30,26 @@ import Testing
         CacheCase("min-fresh that is met", minute, wish(.held(20), "min-fresh=40")),
         CacheCase("min-fresh that is not", minute, wish(.confirmed(21), "min-fresh=40")),
         CacheCase(
-            "min-fresh and the age that it came with", .load("Cache-Control: max-age=60", "Age: 30", "ETag: \"1\""),
+            "min-fresh and the age that it came with",
+            .load("Cache-Control: max-age=60", "Age: 30", "ETag: \"1\""),
             wish(.confirmed(0), "min-fresh=40")),
         CacheCase("max-stale takes anything", minute, wish(.held(1000), "max-stale")),
         CacheCase("max-stale that is not over", minute, wish(.held(100), "max-stale=40")),
         CacheCase("max-stale that is over", minute, wish(.confirmed(101), "max-stale=40")),
         CacheCase(
-            "max-stale and must-revalidate", .load("Cache-Control: max-age=60, must-revalidate", "ETag: \"1\""),
+            "max-stale and must-revalidate",
+            .load("Cache-Control: max-age=60, must-revalidate", "ETag: \"1\""),
             wish(.confirmed(61), "max-stale")),
         CacheCase(
-            "max-stale and proxy-revalidate", .load("Cache-Control: max-age=60, proxy-revalidate", "ETag: \"1\""),
+            "max-stale and proxy-revalidate",
+            .load("Cache-Control: max-age=60, proxy-revalidate", "ETag: \"1\""),
             wish(.confirmed(61), "max-stale")),
         CacheCase(
             "max-stale and s-maxage", .load("Cache-Control: s-maxage=60", "ETag: \"1\""),
             wish(.confirmed(61), "max-stale")),
         CacheCase(
-            "max-stale and no-cache", .load("Cache-Control: no-cache", "ETag: \"1\""), wish(.confirmed(1), "max-stale")),
+            "max-stale and no-cache", .load("Cache-Control: no-cache", "ETag: \"1\""),
+            wish(.confirmed(1), "max-stale")),
         CacheCase("no-store is not kept", wish(minute, "no-store"), .asks(1)),
         CacheCase("no-store leaves what is held", minute, wish(.held(1), "no-store"), .held(2)),
         CacheCase("only-if-cached of what is held", minute, wish(.held(1), "only-if-cached")),
@@ -52,11 +58,14 @@ import Testing
         CacheCase("only-if-cached with max-stale", minute, wish(.held(70), "only-if-cached, max-stale")),
         CacheCase("wishes nobody knows", minute, wish(.held(1), "foo, bar=baz")),
         CacheCase(
-            "wishes go on to the origin", wish(minute, "max-age=5, foo").sending("Cache-Control: max-age=5, foo")),
+            "wishes go on to the origin",
+            wish(minute, "max-age=5, foo").sending("Cache-Control: max-age=5, foo")),
     ])
     func wishes(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
 
-    @Test(arguments: [500, 502, 503, 504]) func `a server that fails is as one that is silent`(status: Int) throws {
+    @Test(arguments: [500, 502, 503, 504]) func `a server that fails is as one that is silent`(status: Int)
+        throws
+    {
         try CacheProxy().run([Self.minute, .stale(60, status: status).getting("Age: 60", "Larder: stale")])
         for directive in ["must-revalidate", "proxy-revalidate", "s-maxage=60", "no-cache"] {
             try CacheProxy().run([
@@ -65,7 +74,9 @@ import Testing
         }
     }
 
-    @Test(arguments: [400, 403, 404, 410, 429, 501]) func `any other answer is the client's`(status: Int) throws {
+    @Test(arguments: [400, 403, 404, 410, 429, 501]) func `any other answer is the client's`(status: Int)
+        throws
+    {
         try CacheProxy().run([Self.minute, .asks(60, status: status)])
     }
 
@@ -98,22 +109,26 @@ import Testing
             .refused(121, 504, asks: true)),
         CacheCase(
             "stale-while-revalidate", .load("Cache-Control: max-age=60, stale-while-revalidate=60"),
-            .held(61).refreshing("Cache-Control: max-age=60").getting("Larder: stale", "Age: 61"), .held(120, of: 1)),
+            .held(61).refreshing("Cache-Control: max-age=60").getting("Larder: stale", "Age: 61"),
+            .held(120, of: 1)),
         CacheCase(
             "stale-while-revalidate confirms",
             .load("Cache-Control: max-age=60, stale-while-revalidate=60", "ETag: \"1\""),
             .held(61).refreshing("Cache-Control: max-age=90").sending("If-None-Match: \"1\"")),
         CacheCase(
-            "stale-while-revalidate that is over", .load("Cache-Control: max-age=60, stale-while-revalidate=60"),
+            "stale-while-revalidate that is over",
+            .load("Cache-Control: max-age=60, stale-while-revalidate=60"),
             .asks(121)),
         CacheCase(
             "stale-while-revalidate and must-revalidate",
             .load("Cache-Control: max-age=60, stale-while-revalidate=60, must-revalidate"), .asks(61)),
         CacheCase(
-            "stale-while-revalidate and no-cache", .load("Cache-Control: no-cache, stale-while-revalidate=60"), .asks(1)
+            "stale-while-revalidate and no-cache",
+            .load("Cache-Control: no-cache, stale-while-revalidate=60"), .asks(1)
         ),
         CacheCase(
-            "an error does not take a good copy's place", minute, .asks(60, "Cache-Control: max-age=60", status: 429),
+            "an error does not take a good copy's place", minute,
+            .asks(60, "Cache-Control: max-age=60", status: 429),
             .asks(61)),
     ])
     func staleness(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }

@@ -5,7 +5,8 @@ import Testing
 @Suite struct ValidationCases {
     private static let tagged = CacheCase.Step.load("Cache-Control: max-age=60", "ETag: \"1\"", "X-Foo: old")
     private static let weak = CacheCase.Step.load("Cache-Control: max-age=60", "ETag: W/\"1\"")
-    private static let dated = CacheCase.Step.load("Cache-Control: max-age=60", "Last-Modified: @-100", "Date: @+0")
+    private static let dated = CacheCase.Step.load(
+        "Cache-Control: max-age=60", "Last-Modified: @-100", "Date: @+0")
 
     @Test(arguments: [
         CacheCase(
@@ -23,7 +24,8 @@ import Testing
             "tags are told apart by case", .load("Cache-Control: max-age=60", "ETag: \"a\""),
             .held(1).with("If-None-Match: \"A\"")),
         CacheCase("no tag to compare", dated, .held(1).with("If-None-Match: \"1\"")),
-        CacheCase("the date", dated, .unchanged(1, "If-Modified-Since: @-100").getting("Last-Modified: @-100")),
+        CacheCase(
+            "the date", dated, .unchanged(1, "If-Modified-Since: @-100").getting("Last-Modified: @-100")),
         CacheCase("a later date", dated, .unchanged(1, "If-Modified-Since: @-50")),
         CacheCase("an earlier date", dated, .held(1).with("If-Modified-Since: @-101")),
         CacheCase("no date", dated, .held(1).with("If-Modified-Since: foo")),
@@ -35,7 +37,8 @@ import Testing
             "the Date, where there is no other", .load("Cache-Control: max-age=60", "Date: @-5"),
             .unchanged(1, "If-Modified-Since: @-5"), .held(1).with("If-Modified-Since: @-6")),
         CacheCase(
-            "the tag outweighs the date", .load("Cache-Control: max-age=60", "ETag: \"1\"", "Last-Modified: @-100"),
+            "the tag outweighs the date",
+            .load("Cache-Control: max-age=60", "ETag: \"1\"", "Last-Modified: @-100"),
             .held(1).with("If-None-Match: \"2\"", "If-Modified-Since: @-100"),
             .unchanged(1, "If-None-Match: \"1\"", "If-Modified-Since: @-999")),
         CacheCase("HEAD too", tagged, .unchanged(1, "If-None-Match: \"1\"").by("HEAD")),
@@ -59,7 +62,8 @@ import Testing
             "by the date as it was written",
             .load("Cache-Control: max-age=60", "Last-Modified: Sunday, 06-Nov-94 08:49:37 GMT"),
             .confirmed(60).sending("If-Modified-Since: Sunday, 06-Nov-94 08:49:37 GMT")),
-        CacheCase("a tag without quotes as it is", .load("Cache-Control: max-age=60", "ETag: abc"), .asks(60)),
+        CacheCase(
+            "a tag without quotes as it is", .load("Cache-Control: max-age=60", "ETag: abc"), .asks(60)),
         CacheCase(
             "not without any", .load("Cache-Control: max-age=60"),
             .asks(60).sending("!If-None-Match", "!If-Modified-Since")),
@@ -71,7 +75,8 @@ import Testing
             "and the client's own is answered then", tagged,
             .confirmed(60).with("If-None-Match: \"1\"").answering(304).showing("")),
         CacheCase(
-            "and what came instead is shown and kept", tagged, .asks(60, "Cache-Control: max-age=60", "ETag: \"2\""),
+            "and what came instead is shown and kept", tagged,
+            .asks(60, "Cache-Control: max-age=60", "ETag: \"2\""),
             .held(119, of: 1).getting("ETag: \"2\""), .confirmed(120, of: 1).sending("If-None-Match: \"2\"")),
         CacheCase(
             "and a tag that is not the asked one confirms nothing", tagged,
@@ -84,11 +89,13 @@ import Testing
     @Test(arguments: [
         CacheCase(
             "the tag of what is not held",
-            .load("ETag: \"1\"", status: 304).with("If-None-Match: \"1\"").sending("If-None-Match: \"1\"").showing(""),
+            .load("ETag: \"1\"", status: 304).with("If-None-Match: \"1\"").sending("If-None-Match: \"1\"")
+                .showing(""),
             .asks(1)),
         CacheCase(
             "the date of what is not held",
-            .load(status: 304).with("If-Modified-Since: @-9").sending("If-Modified-Since: @-9").showing(""), .asks(1)),
+            .load(status: 304).with("If-Modified-Since: @-9").sending("If-Modified-Since: @-9").showing(""),
+            .asks(1)),
         CacheCase(
             "a list of tags as it was sent",
             .load().with("If-None-Match: W/\"a\", \"b\"").sending("If-None-Match: W/\"a\", \"b\"")),
@@ -101,9 +108,12 @@ import Testing
                 "If-None-Match: \"1\""), .held(59)),
         CacheCase("those of a change", .load().by("PUT").with("If-Match: \"1\"").sending("If-Match: \"1\"")),
         CacheCase(
-            "If-Match of what is not held", .load(status: 412).with("If-Match: \"1\"").sending("If-Match: \"1\"")),
+            "If-Match of what is not held",
+            .load(status: 412).with("If-Match: \"1\"").sending("If-Match: \"1\"")),
     ])
-    func `the client's conditions go on to the origin where nothing is held to ask about`(_ scene: CacheCase) throws {
+    func `the client's conditions go on to the origin where nothing is held to ask about`(_ scene: CacheCase)
+        throws
+    {
         try CacheProxy().run(scene.steps)
     }
 
@@ -119,19 +129,25 @@ import Testing
             .confirmed(60, "X-Foo: new", "X-Bar: new").getting("X-Foo: new", "X-Bar: new"),
             .held(61).getting("X-Foo: new", "X-Bar: new")),
         CacheCase(
-            "and keeps what is not mentioned", tagged, .confirmed(60).getting("X-Foo: old", "ETag: \"1\""), .held(119)),
-        CacheCase("not the length", tagged, .confirmed(60, "Content-Length: 999").getting("Content-Length: 6")),
+            "and keeps what is not mentioned", tagged, .confirmed(60).getting("X-Foo: old", "ETag: \"1\""),
+            .held(119)),
+        CacheCase(
+            "not the length", tagged, .confirmed(60, "Content-Length: 999").getting("Content-Length: 6")),
         CacheCase(
             "not the coding", tagged, .confirmed(60, "Content-Encoding: br").getting("!Content-Encoding"),
             .held(61).getting("!Content-Encoding")),
-        CacheCase("the Date", tagged, .confirmed(60, "Date: @+60"), .held(65).getting("Date: @+60", "Age: 5")),
         CacheCase(
-            "an age begins anew", .load("Cache-Control: max-age=60", "ETag: \"1\"", "Age: 50"), .confirmed(10),
+            "the Date", tagged, .confirmed(60, "Date: @+60"), .held(65).getting("Date: @+60", "Age: 5")),
+        CacheCase(
+            "an age begins anew", .load("Cache-Control: max-age=60", "ETag: \"1\"", "Age: 50"),
+            .confirmed(10),
             .held(69).getting("Age: 59"), .asks(70)),
         CacheCase("no-store ends it", tagged, .confirmed(60, "Cache-Control: no-store"), .asks(61)),
         CacheCase("the tag, where it had none", dated, .confirmed(60, "Last-Modified: @-100"), .held(119)),
     ])
-    func `a 304 brings what is held up to date`(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
+    func `a 304 brings what is held up to date`(_ scene: CacheCase) throws {
+        try CacheProxy().run(scene.steps)
+    }
 
     private static func head(_ time: Int64, _ lines: String..., status: Int = 200) -> CacheCase.Step {
         var step = CacheCase.Step.asks(time, status: status).by("HEAD")
@@ -152,13 +168,17 @@ import Testing
             head(60, "Cache-Control: max-age=60", "ETag: \"1\"", "X-Foo: new", "Content-Length: 6"),
             .held(119).getting("X-Foo: new"), .asks(120)),
         CacheCase(
-            "with another tag makes doubtful", tagged, head(60, "Cache-Control: max-age=60", "ETag: \"2\""), .asks(61)),
+            "with another tag makes doubtful", tagged, head(60, "Cache-Control: max-age=60", "ETag: \"2\""),
+            .asks(61)),
         CacheCase(
-            "with another date makes doubtful", dated, head(60, "Cache-Control: max-age=60", "Last-Modified: @-9"),
+            "with another date makes doubtful", dated,
+            head(60, "Cache-Control: max-age=60", "Last-Modified: @-9"),
             .asks(61)),
         CacheCase(
             "with another length makes doubtful", tagged,
-            head(60, "Cache-Control: max-age=60", "ETag: \"1\"", "Content-Length: 7").bent { $0.claiming(length: 7) },
+            head(60, "Cache-Control: max-age=60", "ETag: \"1\"", "Content-Length: 7").bent {
+                $0.claiming(length: 7)
+            },
             .asks(61)),
         CacheCase("that finds nothing makes doubtful", tagged, head(60, status: 410), .asks(61)),
     ])

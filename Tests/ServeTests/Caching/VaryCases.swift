@@ -22,21 +22,30 @@ import Testing
         CacheCase("values are told apart by case", load("Foo").with("Foo: a"), .asks(1).with("Foo: A")),
         CacheCase("names are not", load("FOO").with("foo: 1"), .held(1).with("fOo: 1")),
         CacheCase(
-            "other fields do not matter", load("Foo").with("Foo: 1", "Bar: 1"), .held(1).with("Foo: 1", "Bar: 2")),
+            "other fields do not matter", load("Foo").with("Foo: 1", "Bar: 1"),
+            .held(1).with("Foo: 1", "Bar: 2")),
         CacheCase(
-            "two names, both the same", load("Foo, Bar").with("Foo: 1", "Bar: a"), .held(1).with("Bar: a", "Foo: 1")),
+            "two names, both the same", load("Foo, Bar").with("Foo: 1", "Bar: a"),
+            .held(1).with("Bar: a", "Foo: 1")),
         CacheCase(
-            "two names, the second other", load("Foo, Bar").with("Foo: 1", "Bar: a"), .asks(1).with("Foo: 1", "Bar: b")),
+            "two names, the second other", load("Foo, Bar").with("Foo: 1", "Bar: a"),
+            .asks(1).with("Foo: 1", "Bar: b")),
         CacheCase(
-            "two names, the first other", load("Foo, Bar").with("Foo: 1", "Bar: a"), .asks(1).with("Foo: 2", "Bar: a")),
-        CacheCase("two names, one missing", load("Foo, Bar").with("Foo: 1", "Bar: a"), .asks(1).with("Foo: 1")),
-        CacheCase("two lines", load("Foo", "Bar").with("Foo: 1", "Bar: a"), .asks(1).with("Foo: 1", "Bar: b")),
+            "two names, the first other", load("Foo, Bar").with("Foo: 1", "Bar: a"),
+            .asks(1).with("Foo: 2", "Bar: a")),
         CacheCase(
-            "two lines, both the same", load("Foo", "Bar").with("Foo: 1", "Bar: a"), .held(1).with("Foo: 1", "Bar: a")),
+            "two names, one missing", load("Foo, Bar").with("Foo: 1", "Bar: a"), .asks(1).with("Foo: 1")),
+        CacheCase(
+            "two lines", load("Foo", "Bar").with("Foo: 1", "Bar: a"), .asks(1).with("Foo: 1", "Bar: b")),
+        CacheCase(
+            "two lines, both the same", load("Foo", "Bar").with("Foo: 1", "Bar: a"),
+            .held(1).with("Foo: 1", "Bar: a")),
         CacheCase(
             "three names", load("Foo, Bar, Baz").with("Foo: 1", "Bar: a", "Baz: x"),
             .asks(1).with("Foo: 1", "Bar: a", "Baz: y")),
-        CacheCase("names without spaces", load("Foo,Bar").with("Foo: 1", "Bar: a"), .asks(1).with("Foo: 1", "Bar: b")),
+        CacheCase(
+            "names without spaces", load("Foo,Bar").with("Foo: 1", "Bar: a"),
+            .asks(1).with("Foo: 1", "Bar: b")),
         CacheCase(
             "names with more commas than it takes", load(" , Foo ,, \tBar,").with("Foo: 1", "Bar: a"),
             .asks(1).with("Foo: 1", "Bar: b")),
@@ -47,28 +56,34 @@ import Testing
         CacheCase("* before a name", load("*, Foo").with("Foo: 1"), .asks(1).with("Foo: 1")),
         CacheCase("* in another line", load("Foo", "*").with("Foo: 1"), .asks(1).with("Foo: 1")),
         CacheCase("* among empty ones", load(", *,"), .asks(1)),
-        CacheCase("a list in one line or two", load("Foo").with("Foo: 1", "Foo: 2"), .held(1).with("Foo: 1, 2")),
+        CacheCase(
+            "a list in one line or two", load("Foo").with("Foo: 1", "Foo: 2"), .held(1).with("Foo: 1, 2")),
         CacheCase("space around commas", load("Foo").with("Foo: 1,2"), .held(1).with("Foo: 1 ,  2")),
         CacheCase("the order of values", load("Foo").with("Foo: 1, 2"), .asks(1).with("Foo: 2, 1")),
         CacheCase(
             "languages in other letters and another order",
-            load("Accept-Language").with("Accept-Language: en, de;q=0.5"), .held(1).with("Accept-Language: DE;q=0.5,EN")
+            load("Accept-Language").with("Accept-Language: en, de;q=0.5"),
+            .held(1).with("Accept-Language: DE;q=0.5,EN")
         ),
         CacheCase(
-            "other languages", load("Accept-Language").with("Accept-Language: en"), .asks(1).with("Accept-Language: de")
+            "other languages", load("Accept-Language").with("Accept-Language: en"),
+            .asks(1).with("Accept-Language: de")
         ),
         CacheCase(
-            "codings are undone, and tell nothing apart", load("Accept-Encoding").with("Accept-Encoding: gzip"),
+            "codings are undone, and tell nothing apart",
+            load("Accept-Encoding").with("Accept-Encoding: gzip"),
             .held(1).with("Accept-Encoding: br")),
     ])
     func selection(_ scene: CacheCase) throws { try CacheProxy().run(scene.steps) }
 
     @Test(arguments: [
         CacheCase(
-            "two variants", load("Foo").with("Foo: 1"), asks(1, "Foo").with("Foo: 2"), .held(2).with("Foo: 1"),
+            "two variants", load("Foo").with("Foo: 1"), asks(1, "Foo").with("Foo: 2"),
+            .held(2).with("Foo: 1"),
             .held(2, of: 1).with("Foo: 2")),
         CacheCase(
-            "three variants", load("Foo").with("Foo: 1"), asks(1, "Foo").with("Foo: 2"), asks(2, "Foo").with("Foo: 3"),
+            "three variants", load("Foo").with("Foo: 1"), asks(1, "Foo").with("Foo: 2"),
+            asks(2, "Foo").with("Foo: 3"),
             .held(3).with("Foo: 1"), .held(3, of: 1).with("Foo: 2"), .held(3, of: 2).with("Foo: 3")),
         CacheCase(
             "one that varies by something else", load("Foo").with("Foo: 1", "Bar: a"),
@@ -78,7 +93,8 @@ import Testing
             "the newest that suits is taken", load("Foo").with("Foo: 1"),
             asks(1, "Bar").with("Foo: 2", "Bar: a"), .held(2, of: 1).with("Foo: 2", "Bar: a")),
         CacheCase(
-            "a new one takes the place of its own kind only", load("Foo").with("Foo: 1"), asks(1, "Foo").with("Foo: 2"),
+            "a new one takes the place of its own kind only", load("Foo").with("Foo: 1"),
+            asks(1, "Foo").with("Foo: 2"),
             asks(2, "Foo").with("Foo: 1", "Cache-Control: no-cache"), .held(3, of: 2).with("Foo: 1"),
             .held(3, of: 1).with("Foo: 2")),
         CacheCase(

@@ -69,7 +69,8 @@ struct CachePolicyActionTests {
         "no policy uses the network for a request that forbids it",
         arguments: [
             (.protocol, .serve(.fresh), .miss), (.preferCache, .serve(.fresh), .serve(.stale)),
-            (.offline, .serve(.fresh), .serve(.stale)), (.reload, .miss, .miss), (.reloadEndToEnd, .miss, .miss),
+            (.offline, .serve(.fresh), .serve(.stale)), (.reload, .miss, .miss),
+            (.reloadEndToEnd, .miss, .miss),
             (.revalidate, .miss, .miss), (.refreshBehind, .serve(.fresh), .serve(.stale)),
             (.auto, .serve(.fresh), .miss),
         ] as [(CachePolicy, CacheAction, CacheAction)])
@@ -83,10 +84,12 @@ struct CachePolicyActionTests {
     @Test(
         "what changes something is never sent behind, and answered from the store only where it was recorded",
         arguments: [
-            (.protocol, .load(adding: [:]), .load(adding: [:])), (.preferCache, .serve(.fresh), .load(adding: [:])),
+            (.protocol, .load(adding: [:]), .load(adding: [:])),
+            (.preferCache, .serve(.fresh), .load(adding: [:])),
             (.offline, .serve(.fresh), .miss), (.reload, .load(adding: [:]), .load(adding: [:])),
             (.reloadEndToEnd, .load(adding: pastAll), .load(adding: pastAll)),
-            (.revalidate, .load(adding: [:]), .load(adding: [:])), (.refreshBehind, .serve(.fresh), .load(adding: [:])),
+            (.revalidate, .load(adding: [:]), .load(adding: [:])),
+            (.refreshBehind, .serve(.fresh), .load(adding: [:])),
             (.auto, .load(adding: [:]), .load(adding: [:])),
         ] as [(CachePolicy, CacheAction, CacheAction)])
     func post(policy: CachePolicy, recorded: CacheAction, missing: CacheAction) {
@@ -106,8 +109,10 @@ struct CachePolicyActionTests {
             ("max-age=60", "", 59, .serve(.fresh)), ("max-age=60", "", 60, .validate(with: asked)),
             ("max-age=60, no-cache", "", 0, .validate(with: asked)),
             ("max-age=60, no-cache=\"set-cookie\"", "", 0, .serve(.fresh)),
-            ("max-age=60", "no-cache", 0, .validate(with: asked)), ("max-age=60", "no-store", 0, .serve(.fresh)),
-            ("max-age=60", "max-age=0", 1, .validate(with: asked)), ("max-age=60", "max-age=10", 10, .serve(.fresh)),
+            ("max-age=60", "no-cache", 0, .validate(with: asked)),
+            ("max-age=60", "no-store", 0, .serve(.fresh)),
+            ("max-age=60", "max-age=0", 1, .validate(with: asked)),
+            ("max-age=60", "max-age=10", 10, .serve(.fresh)),
             ("max-age=60", "max-age=10", 11, .validate(with: asked)),
             ("max-age=60, immutable", "max-age=0", 9, .serve(.fresh)),
             ("max-age=60, immutable", "no-cache", 9, .validate(with: asked)),
@@ -115,7 +120,8 @@ struct CachePolicyActionTests {
             ("max-age=60", "min-fresh=50", 10, .serve(.fresh)),
             ("max-age=60", "min-fresh=50", 11, .validate(with: asked)),
             ("max-age=60", "min-fresh=50", 70, .validate(with: asked)),
-            ("max-age=60", "max-stale", 9999, .serve(.stale)), ("max-age=60", "max-stale=10", 70, .serve(.stale)),
+            ("max-age=60", "max-stale", 9999, .serve(.stale)),
+            ("max-age=60", "max-stale=10", 70, .serve(.stale)),
             ("max-age=60", "max-stale=10", 71, .validate(with: asked)),
             ("max-age=60", "max-stale=x", 61, .validate(with: asked)),
             ("max-age=60, must-revalidate", "max-stale", 61, .validate(with: asked)),
@@ -146,7 +152,8 @@ struct CachePolicyActionTests {
         #expect(action("s-maxage=60", "max-stale") == .validate(with: Self.asked))
         #expect(action("max-age=60, proxy-revalidate", "max-stale") == .validate(with: Self.asked))
         #expect(
-            action("s-maxage=60, stale-while-revalidate=9", "x") == .serveAndRefresh(.stale, with: Self.asked))
+            action("s-maxage=60, stale-while-revalidate=9", "x") == .serveAndRefresh(.stale, with: Self.asked)
+        )
     }
 
     @Test func `what was invalidated is asked about although it is fresh`() {
@@ -182,7 +189,8 @@ struct CachePolicyActionTests {
     @Test func `the names are those of the command and the portal`() {
         #expect(
             CachePolicy.allCases.map(\.rawValue) == [
-                "protocol", "prefer-cache", "offline", "reload", "reload-end-to-end", "revalidate", "refresh-behind",
+                "protocol", "prefer-cache", "offline", "reload", "reload-end-to-end", "revalidate",
+                "refresh-behind",
                 "auto",
             ])
         #expect(StoragePolicy.allCases.map(\.rawValue) == ["allowed", "memory-only", "not-allowed"])
@@ -191,10 +199,13 @@ struct CachePolicyActionTests {
     @Test func `what goes to the server carries our conditions and not the client's`() {
         let request = CacheRequest.get(
             head(
-                "Accept: */*", "If-None-Match: \"9\"", "If-Modified-Since: @-5", "Range: bytes=0-1", "If-Range: \"9\"",
+                "Accept: */*", "If-None-Match: \"9\"", "If-Modified-Since: @-5", "Range: bytes=0-1",
+                "If-Range: \"9\"",
                 "Connection: keep-alive, x-hop", "X-Hop: 1", "TE: trailers", "Cookie: a=b"))
         #expect(
-            request.upstreamFields(Self.asked) == ["Accept": "*/*", "Cookie": "a=b", "If-None-Match": "\"1\""])
+            request.upstreamFields(Self.asked) == [
+                "Accept": "*/*", "Cookie": "a=b", "If-None-Match": "\"1\"",
+            ])
         #expect(
             request.upstreamFields([:], keepingRange: true)
                 == ["Accept": "*/*", "Range": "bytes=0-1", "If-Range": "\"9\"", "Cookie": "a=b"])
@@ -206,7 +217,8 @@ struct CachePolicyActionTests {
 
 struct CachePolicyConclusionTests {
     private static let later = noon.advanced(bySeconds: 100)
-    private static let stored = entry(head("Cache-Control: max-age=60", "ETag: \"1\"", "X: old", "Content-Length: 5"))
+    private static let stored = entry(
+        head("Cache-Control: max-age=60", "ETag: \"1\"", "X: old", "Content-Length: 5"))
 
     private static func answer(_ status: Int, _ fields: HTTPFields) -> CacheAnswer {
         CacheAnswer(status: status, fields: fields, requestTime: later, responseTime: later)
@@ -218,7 +230,8 @@ struct CachePolicyConclusionTests {
         rules: CacheRules = CacheRules()
     ) -> CacheConclusion {
         policy.conclusion(
-            of: outcome, for: request, entry: entry, wasConditional: wasConditional, profile: profile, rules: rules,
+            of: outcome, for: request, entry: entry, wasConditional: wasConditional, profile: profile,
+            rules: rules,
             now: later)
     }
 
@@ -260,14 +273,17 @@ struct CachePolicyConclusionTests {
     @Test(
         "what the server forbids decides whether a stale answer may stand in",
         arguments: [
-            // response's directives, request's, 503, unreachable; by `auto` unreachable and 503 both count as offline
-            ("max-age=60", "", .stored, .stored), ("max-age=60, must-revalidate", "", .received, .gatewayTimeout),
+            // response's directives, request's, 503, unreachable; by `auto` unreachable and 503 both count as
+            // offline
+            ("max-age=60", "", .stored, .stored),
+            ("max-age=60, must-revalidate", "", .received, .gatewayTimeout),
             ("max-age=60, no-cache", "", .received, .gatewayTimeout),
             ("max-age=60, stale-if-error=40", "", .stored, .stored),
             ("max-age=60, stale-if-error=39", "", .received, .gatewayTimeout),
             ("max-age=60, stale-if-error=39", "stale-if-error=40", .stored, .stored),
             ("max-age=60, stale-if-error=99, must-revalidate", "", .received, .gatewayTimeout),
-            ("max-age=60", "no-cache", .received, .gatewayTimeout), ("max-age=60", "max-age=0", .stored, .stored),
+            ("max-age=60", "no-cache", .received, .gatewayTimeout),
+            ("max-age=60", "max-age=0", .stored, .stored),
         ] as [(String, String, Reply, Reply)])
     func staleIfError(response: String, request: String, unavailable: Reply, unreachable: Reply) {
         let stored = entry(head("Cache-Control: \(response)", "ETag: \"1\""))
@@ -288,7 +304,8 @@ struct CachePolicyConclusionTests {
     @Test(
         "a shared cache serves nothing stale that is marked for it",
         arguments: [
-            ("s-maxage=60", false), ("max-age=60, proxy-revalidate", false), ("s-maxage=60, stale-if-error=90", true),
+            ("s-maxage=60", false), ("max-age=60, proxy-revalidate", false),
+            ("s-maxage=60, stale-if-error=90", true),
             ("max-age=60, proxy-revalidate, stale-if-error=90", false), ("max-age=60", true),
         ]) func shared(text: String, isServed: Bool)
     {
@@ -339,13 +356,16 @@ struct CachePolicyConclusionTests {
         "a 304 that names another version confirms nothing",
         arguments: [
             // stored, confirmed
-            (head("ETag: \"1\""), head("ETag: \"1\""), true), (head("ETag: \"1\""), head("ETag: \"2\""), false),
-            (head("ETag: \"1\""), head("ETag: W/\"1\""), true), (head("ETag: W/\"1\""), head("ETag: \"1\""), false),
+            (head("ETag: \"1\""), head("ETag: \"1\""), true),
+            (head("ETag: \"1\""), head("ETag: \"2\""), false),
+            (head("ETag: \"1\""), head("ETag: W/\"1\""), true),
+            (head("ETag: W/\"1\""), head("ETag: \"1\""), false),
             (head("ETag: W/\"1\""), head("ETag: W/\"1\""), true), (head("ETag: \"1\""), head(), true),
             (head("Last-Modified: @-9"), head("Last-Modified: @-9"), true),
             (head("Last-Modified: @-9"), head("Last-Modified: @-8"), false),
             (head("Last-Modified: @-9"), head("Last-Modified: @-10"), false),
-            (head("Last-Modified: @-9"), head(), true), (head("Last-Modified: @-9"), head("ETag: \"1\""), false),
+            (head("Last-Modified: @-9"), head(), true),
+            (head("Last-Modified: @-9"), head("ETag: \"1\""), false),
         ] as [(HTTPFields, HTTPFields, Bool)])
     func confirmation(stored: HTTPFields, answer: HTTPFields, isConfirmed: Bool) {
         let found = Self.conclude(.protocol, .answered(Self.answer(304, answer)), entry(stored))
@@ -361,7 +381,8 @@ struct CachePolicyConclusionTests {
                 == CacheConclusion(.received))
         // One that nobody asked for is a server's mistake.
         #expect(
-            Self.conclude(.protocol, outcome, wasConditional: false) == CacheConclusion(.stored(Self.stored, .stale)))
+            Self.conclude(.protocol, outcome, wasConditional: false)
+                == CacheConclusion(.stored(Self.stored, .stale)))
     }
 
     @Test func `a new version takes the place of the stored one, and what may not be stored does not`() {
@@ -379,7 +400,9 @@ struct CachePolicyConclusionTests {
             Self.conclude(.protocol, .answered(Self.answer(304, [:])), request: quiet).change == .none)
     }
 
-    @Test(arguments: [(404, true), (410, true), (301, true), (403, false), (429, false), (500, false), (503, false)])
+    @Test(arguments: [
+        (404, true), (410, true), (301, true), (403, false), (429, false), (500, false), (503, false),
+    ])
     func `what speaks of the resource takes the place of a good copy, what speaks of the moment does not`(
         status: Int, isStored: Bool
     ) {
@@ -400,7 +423,8 @@ struct CachePolicyConclusionTests {
         arguments: [
             (200, head("X: new"), true), (200, head("ETag: \"1\"", "Content-Length: 5"), true),
             (200, head("ETag: \"2\""), false), (200, head("Content-Length: 6"), false),
-            (200, head("Last-Modified: @-5"), false), (404, head(), false), (410, head(), false), (302, head(), nil),
+            (200, head("Last-Modified: @-5"), false), (404, head(), false), (410, head(), false),
+            (302, head(), nil),
             (403, head(), nil),
         ] as [(Int, HTTPFields, Bool?)])
     func byHead(status: Int, fields: HTTPFields, isConfirmed: Bool?) {
@@ -414,7 +438,8 @@ struct CachePolicyConclusionTests {
         case .store, .extend: Issue.record("a HEAD has no body")
         }
         if isConfirmed == true { #expect(found.change != .none) }
-        #expect(Self.conclude(.protocol, .answered(Self.answer(200, [:])), nil, request: request).change == .none)
+        #expect(
+            Self.conclude(.protocol, .answered(Self.answer(200, [:])), nil, request: request).change == .none)
     }
 
     @Test func `an unsafe request makes what is stored doubtful, unless it failed`() {
@@ -424,7 +449,8 @@ struct CachePolicyConclusionTests {
         let failed = Self.conclude(.protocol, .answered(Self.answer(500, [:])), nil, request: request)
         #expect(failed == CacheConclusion(.received))
         #expect(
-            Self.conclude(.protocol, .unreachable, Self.stored, request: request) == CacheConclusion(.gatewayTimeout))
+            Self.conclude(.protocol, .unreachable, Self.stored, request: request)
+                == CacheConclusion(.gatewayTimeout))
     }
 
     @Test func `a part joins parts of its version and never displaces a whole`() {
@@ -456,8 +482,10 @@ struct CachePolicyConclusionTests {
             try CacheRules.Rule("/page type=text/css memory-only max-age=600"),
             try CacheRules.Rule("/page not-allowed"),
         ])
-        let style = CacheOutcome.answered(Self.answer(200, head("Content-Type: text/css", "Cache-Control: no-store")))
-        guard case .store(let new, .memoryOnly) = Self.conclude(.protocol, style, nil, rules: rules).change else {
+        let style = CacheOutcome.answered(
+            Self.answer(200, head("Content-Type: text/css", "Cache-Control: no-store")))
+        guard case .store(let new, .memoryOnly) = Self.conclude(.protocol, style, nil, rules: rules).change
+        else {
             Issue.record("a rule was overlooked")
             return
         }

@@ -2,7 +2,8 @@ import Testing
 
 @testable import Web
 
-/// Whole exchanges, as a reverse proxy has them: a first request, then others, each with what the origin would say.
+/// Whole exchanges, as a reverse proxy has them: a first request, then others, each with what the origin
+/// would say.
 struct CacheRehearsalTests {
     struct Step: Sendable {
         var after: Int64
@@ -23,7 +24,9 @@ struct CacheRehearsalTests {
         init(_ description: String, _ steps: Step...) { (testDescription, self.steps) = (description, steps) }
     }
 
-    private static func first(_ response: HTTPFields, _ request: HTTPFields = [:], _ status: Int = 200) -> Step {
+    private static func first(_ response: HTTPFields, _ request: HTTPFields = [:], _ status: Int = 200)
+        -> Step
+    {
         Step(after: 0, request: request, status: status, response: response, source: .network, answer: status)
     }
 
@@ -31,18 +34,23 @@ struct CacheRehearsalTests {
         _ after: Int64, _ source: RehearsedCache.Source, _ answer: Int = 200, _ request: HTTPFields = [:],
         origin: Int? = 200, _ response: HTTPFields = [:]
     ) -> Step {
-        Step(after: after, request: request, status: origin, response: response, source: source, answer: answer)
+        Step(
+            after: after, request: request, status: origin, response: response, source: source, answer: answer
+        )
     }
 
     private static func change(
         _ method: String, _ status: Int, _ response: HTTPFields = [:], after: Int64 = 1
     ) -> Step {
         Step(
-            after: after, method: method, status: status, response: response, source: .network, answer: status)
+            after: after, method: method, status: status, response: response, source: .network, answer: status
+        )
     }
 
     private static func other(_ path: String, _ after: Int64, _ source: RehearsedCache.Source) -> Step {
-        Step(after: after, path: path, status: 200, response: head("Cache-Control: max-age=60"), source: source)
+        Step(
+            after: after, path: path, status: 200, response: head("Cache-Control: max-age=60"), source: source
+        )
     }
 
     private static let minute = head("Cache-Control: max-age=60", "ETag: \"1\"")
@@ -50,7 +58,8 @@ struct CacheRehearsalTests {
     @Test(arguments: [
         Scene(
             "fresh, then stale and confirmed, then fresh again", first(minute), then(59, .hit),
-            then(60, .validated, origin: 304, minute), then(119, .hit), then(120, .validated, origin: 304, minute)),
+            then(60, .validated, origin: 304, minute), then(119, .hit),
+            then(120, .validated, origin: 304, minute)),
         Scene("stale and changed", first(minute), then(60, .network, origin: 200, minute), then(119, .hit)),
         Scene("nothing said, no validator: asked each time", first([:]), then(1, .network)),
         Scene("no-store", first(head("Cache-Control: no-store, max-age=60")), then(1, .network)),
@@ -60,12 +69,16 @@ struct CacheRehearsalTests {
             then(1, .validated, origin: 304)),
         Scene("Expires in the past", first(head("Expires: @-9", "Date: @+0")), then(0, .network)),
         Scene("Age beyond max-age", first(head("Age: 90", "Cache-Control: max-age=60")), then(0, .network)),
-        Scene("s-maxage outweighs max-age", first(head("Cache-Control: max-age=60, s-maxage=1")), then(1, .network)),
         Scene(
-            "CDN-Cache-Control outweighs both", first(head("CDN-Cache-Control: max-age=60", "Cache-Control: no-store")),
+            "s-maxage outweighs max-age", first(head("Cache-Control: max-age=60, s-maxage=1")),
+            then(1, .network)),
+        Scene(
+            "CDN-Cache-Control outweighs both",
+            first(head("CDN-Cache-Control: max-age=60", "Cache-Control: no-store")),
             then(59, .hit), then(60, .network)),
         Scene(
-            "CDN-Cache-Control: private", first(head("CDN-Cache-Control: private", "Cache-Control: max-age=60")),
+            "CDN-Cache-Control: private",
+            first(head("CDN-Cache-Control: private", "Cache-Control: max-age=60")),
             then(1, .network)),
         Scene(
             "a guess by Last-Modified", first(head("Last-Modified: @-1000", "Date: @+0")), then(99, .hit),
@@ -75,7 +88,8 @@ struct CacheRehearsalTests {
         Scene("503 that says how long", first(minute, [:], 503), then(1, .hit, 503), then(60, .network)),
         Scene("Authorization", first(minute, head("Authorization: x")), then(1, .network)),
         Scene(
-            "Authorization and public", first(head("Cache-Control: public, max-age=60"), head("Authorization: x")),
+            "Authorization and public",
+            first(head("Cache-Control: public, max-age=60"), head("Authorization: x")),
             then(1, .hit)),
         Scene("out of reach, stale", first(minute), then(60, .stale, origin: nil)),
         Scene("503, stale", first(minute), then(60, .stale, origin: 503), then(61, .validated, origin: 304)),
@@ -86,7 +100,8 @@ struct CacheRehearsalTests {
             "out of reach, proxy-revalidate", first(head("Cache-Control: max-age=60, proxy-revalidate")),
             then(60, .timeout, 504, origin: nil)),
         Scene(
-            "out of reach, s-maxage", first(head("Cache-Control: s-maxage=60")), then(60, .timeout, 504, origin: nil)),
+            "out of reach, s-maxage", first(head("Cache-Control: s-maxage=60")),
+            then(60, .timeout, 504, origin: nil)),
         Scene(
             "out of reach, no-cache", first(head("Cache-Control: max-age=60, no-cache")),
             then(1, .timeout, 504, origin: nil)),
@@ -96,23 +111,30 @@ struct CacheRehearsalTests {
             then(5, .refreshing, origin: 304, head("ETag: \"1\"")), then(5, .hit),
             then(11, .validated, origin: 304, head("ETag: \"1\""))),
         Scene(
-            "a refresh behind brings a new version", first(head("Cache-Control: max-age=1, stale-while-revalidate=9")),
+            "a refresh behind brings a new version",
+            first(head("Cache-Control: max-age=1, stale-while-revalidate=9")),
             then(5, .refreshing, origin: 200, minute), then(6, .hit)),
         Scene(
             "stale-if-error, within its window", first(head("Cache-Control: max-age=60, stale-if-error=10")),
-            then(70, .stale, origin: 502), then(71, .network, 502, origin: 502), then(71, .timeout, 504, origin: nil)),
+            then(70, .stale, origin: 502), then(71, .network, 502, origin: 502),
+            then(71, .timeout, 504, origin: nil)),
         Scene(
             "only-if-cached", then(0, .timeout, 504, head("Cache-Control: only-if-cached")), first(minute),
             then(1, .hit, 200, head("Cache-Control: only-if-cached"))),
-        Scene("a reload", first(minute), then(1, .validated, 200, head("Cache-Control: no-cache"), origin: 304)),
-        Scene("Pragma of a request", first(minute), then(1, .validated, 200, head("Pragma: no-cache"), origin: 304)),
         Scene(
-            "two variants live side by side", first(head("Vary: Foo", "Cache-Control: max-age=60"), head("Foo: 1")),
+            "a reload", first(minute), then(1, .validated, 200, head("Cache-Control: no-cache"), origin: 304)),
+        Scene(
+            "Pragma of a request", first(minute),
+            then(1, .validated, 200, head("Pragma: no-cache"), origin: 304)),
+        Scene(
+            "two variants live side by side",
+            first(head("Vary: Foo", "Cache-Control: max-age=60"), head("Foo: 1")),
             then(1, .network, 200, head("Foo: 2"), head("Vary: Foo", "Cache-Control: max-age=60")),
             then(2, .hit, 200, head("Foo: 1")), then(2, .hit, 200, head("Foo: 2")), then(2, .network)),
         Scene("Vary: *", first(head("Vary: *", "Cache-Control: max-age=60")), then(1, .network)),
         Scene(
-            "POST that succeeds", first(minute), change("POST", 200), then(2, .validated, origin: 304, minute),
+            "POST that succeeds", first(minute), change("POST", 200),
+            then(2, .validated, origin: 304, minute),
             then(3, .hit)),
         Scene("DELETE that fails", first(minute), change("DELETE", 500), then(2, .hit)),
         Scene("a method that nobody knows", first(minute), change("M-SEARCH", 200), then(2, .network)),
@@ -136,7 +158,8 @@ struct CacheRehearsalTests {
             Step(after: 1, method: "HEAD", status: 200, source: .hit)),
         Scene(
             "a client's condition on what is fresh", first(minute),
-            then(1, .hit, 304, head("If-None-Match: W/\"1\"")), then(1, .hit, 200, head("If-None-Match: \"2\"")),
+            then(1, .hit, 304, head("If-None-Match: W/\"1\"")),
+            then(1, .hit, 200, head("If-None-Match: \"2\"")),
             then(1, .hit, 304, head("If-None-Match: \"1\"", "If-Modified-Since: @-9"))),
         Scene(
             "a client's condition on what is stale", first(minute),
@@ -156,7 +179,8 @@ struct CacheRehearsalTests {
             let request = CacheRequest(
                 method: step.method, url: webURL("https://example.com\(step.path)"), fields: step.request)
             let found = cache.answer(
-                request, at: noon.advanced(bySeconds: step.after), origin: step.status.map { ($0, step.response) })
+                request, at: noon.advanced(bySeconds: step.after),
+                origin: step.status.map { ($0, step.response) })
             #expect(found.source == step.source, "step \(index)")
             if step.source != .network { #expect(found.status == step.answer, "step \(index)") }
         }
@@ -172,7 +196,9 @@ struct CacheRehearsalTests {
 
     @Test func `a 304 carries what a cache needs and nothing of the body`() {
         let stored = entry(
-            head("ETag: \"1\"", "Content-Type: text/html", "Content-Length: 5", "Vary: A", "Cache-Control: max-age=9"))
+            head(
+                "ETag: \"1\"", "Content-Type: text/html", "Content-Length: 5", "Vary: A",
+                "Cache-Control: max-age=9"))
         func answer(_ fields: HTTPFields, _ entry: CacheEntry = stored) -> (status: Int, fields: HTTPFields) {
             entry.servedHead(to: .get(fields), at: noon, as: .origin)
         }
@@ -188,7 +214,8 @@ struct CacheRehearsalTests {
     @Test func `a question to the server carries the fields that select the variant`() {
         var cache = RehearsedCache()
         let request = CacheRequest.get(head("Abc: 123", "If-None-Match: \"9\""))
-        _ = cache.answer(request, at: noon, origin: (200, head("Vary: Abc", "ETag: \"1\"", "Cache-Control: max-age=1")))
+        _ = cache.answer(
+            request, at: noon, origin: (200, head("Vary: Abc", "ETag: \"1\"", "Cache-Control: max-age=1")))
         let found = cache.answer(request, at: noon.advanced(bySeconds: 1), origin: (304, head("ETag: \"1\"")))
         #expect(found.sent == head("Abc: 123", "If-None-Match: \"1\""))
         #expect(found.source == .validated)

@@ -46,8 +46,10 @@ struct CacheRulesTests {
 
     @Test(
         arguments: [
-            ("image/*", "image/png", true), ("image/*", "text/png", false), ("text/css", "TEXT/CSS; charset=x", true),
-            ("Text/Css", "text/css", true), ("text/css", "text/html", false), ("*/*", "a/b", true), ("*/*", nil, true),
+            ("image/*", "image/png", true), ("image/*", "text/png", false),
+            ("text/css", "TEXT/CSS; charset=x", true),
+            ("Text/Css", "text/css", true), ("text/css", "text/html", false), ("*/*", "a/b", true),
+            ("*/*", nil, true),
             ("text/*", nil, false),
         ] as [(String, String?, Bool)])
     func `a pattern matches media types`(pattern: String, type: String?, isMatch: Bool) throws {
@@ -64,7 +66,8 @@ struct CacheRulesTests {
             ("/app.js", "text/html", 200, false), ("/a/style.CSS", "text/html; charset=utf-8", 200, false),
             ("/app.js", "text/javascript", 200, true), ("/app.js", "text/html", 404, true),
             ("/page", "text/html", 200, true),
-            ("/page.html", "text/html", 200, true), ("/a.js/page", "text/html", 200, true), ("/app.js", "", 200, true),
+            ("/page.html", "text/html", 200, true), ("/a.js/page", "text/html", 200, true),
+            ("/app.js", "", 200, true),
             ("/x.png?a=b.c", "application/xhtml+xml", 200, false),
         ]) func `an error page in the place of something else can be refused`(
             path: String, type: String, status: Int, isAccepted: Bool
@@ -80,12 +83,16 @@ struct CacheRulesTests {
         let inspection = ResponseInspection { $0.beginning.starts(with: "Oops".utf8) }
         func accepts(_ body: String) -> Bool {
             inspection.accepts(
-                .init(url: webURL("https://example.com/"), status: 200, fields: [:], beginning: Array(body.utf8)))
+                .init(
+                    url: webURL("https://example.com/"), status: 200, fields: [:], beginning: Array(body.utf8)
+                ))
         }
         #expect(accepts("Welcome"))
         #expect(!accepts("Oops, something went wrong"))
         #expect(
             !CacheRules(inspection: inspection).inspection.accepts(
-                .init(url: webURL("https://example.com/"), status: 200, fields: [:], beginning: Array("Oops".utf8))))
+                .init(
+                    url: webURL("https://example.com/"), status: 200, fields: [:],
+                    beginning: Array("Oops".utf8))))
     }
 }

@@ -20,7 +20,8 @@ func freshness(
     _ fields: HTTPFields, status: Int = 200, profile: CacheProfile = .private, forced: ForcedLifetime? = nil
 ) -> Freshness {
     Freshness(
-        status: status, fields: fields, requestTime: noon, responseTime: noon, profile: profile, forced: forced)
+        status: status, fields: fields, requestTime: noon, responseTime: noon, profile: profile,
+        forced: forced)
 }
 
 func entry(_ fields: HTTPFields, status: Int = 200, profile: CacheProfile = .private) -> CacheEntry {

@@ -4,26 +4,32 @@ import Testing
 
 struct CachingFuzzTests {
     private static let names = [
-        "Cache-Control", "CDN-Cache-Control", "Expires", "Date", "Age", "Last-Modified", "ETag", "Vary", "Pragma",
+        "Cache-Control", "CDN-Cache-Control", "Expires", "Date", "Age", "Last-Modified", "ETag", "Vary",
+        "Pragma",
         "Content-Range", "Content-Length", "Connection", "Location", "Content-Location", "Authorization",
         "If-None-Match",
         "If-Match", "If-Modified-Since", "If-Range", "Range", "Accept-Language",
     ]
     private static let pieces = [
-        "max-age=", "s-maxage=", "stale-if-error=", "stale-while-revalidate=", "min-fresh=", "max-stale", "no-cache",
+        "max-age=", "s-maxage=", "stale-if-error=", "stale-while-revalidate=", "min-fresh=", "max-stale",
+        "no-cache",
         "private",
-        "no-store", "must-revalidate", "only-if-cached", "immutable", "public", "=\"", "\"", ",", ", ", ";", "*", "W/",
+        "no-store", "must-revalidate", "only-if-cached", "immutable", "public", "=\"", "\"", ",", ", ", ";",
+        "*", "W/",
         "\\",
-        "0", "1", "60", "-1", "2147483648", "99999999999999999999999", "bytes ", "bytes=", "0-", "-5", "3-2", "/10",
+        "0", "1", "60", "-1", "2147483648", "99999999999999999999999", "bytes ", "bytes=", "0-", "-5", "3-2",
+        "/10",
         "/*",
-        "Thu, 18 Aug 2050 02:01:18 GMT", "Mon, 01 Jan 0001 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "é", "\u{0}",
+        "Thu, 18 Aug 2050 02:01:18 GMT", "Mon, 01 Jan 0001 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT",
+        "é", "\u{0}",
         "\n", "\t", "a", "x/y", "//h/", "http://[", "?_=1",
     ]
 
     private static func fields(_ random: inout TestRandom) -> HTTPFields {
         var fields = HTTPFields()
         for _ in 0..<Int.random(in: 0...6, using: &random) {
-            let value = (0..<Int.random(in: 0...5, using: &random)).map { _ in pick(pieces, &random) }.joined()
+            let value = (0..<Int.random(in: 0...5, using: &random)).map { _ in pick(pieces, &random) }
+                .joined()
             fields.append(pick(names, &random), value)
         }
         return fields
@@ -46,13 +52,15 @@ struct CachingFuzzTests {
             profile.storesParts = Bool.random(using: &random)
             let stored = Self.fields(&random)
             var entry = CacheEntry(
-                status: Self.pick([200, 206, 301, 404, 503, 599], &random), fields: stored.storable(in: profile),
+                status: Self.pick([200, 206, 301, 404, 503, 599], &random),
+                fields: stored.storable(in: profile),
                 requestTime: Self.pick(Self.moments, &random), responseTime: Self.pick(Self.moments, &random),
                 profile: profile)
             entry.isInvalidated = UInt8.random(in: 0...9, using: &random) == 0
             entry.isPart = entry.status == 206
             let request = CacheRequest(
-                method: Self.pick(["GET", "HEAD", "POST", "DELETE"], &random), url: webURL("https://example.com/a?v=1"),
+                method: Self.pick(["GET", "HEAD", "POST", "DELETE"], &random),
+                url: webURL("https://example.com/a?v=1"),
                 fields: Self.fields(&random))
             let now = Self.pick(Self.moments, &random)
             check(entry, request, profile, now, &random)
@@ -66,7 +74,8 @@ struct CachingFuzzTests {
         let freshness = entry.freshness
         #expect((0...1 << 31).contains(freshness.lifetime) && (0...1 << 32).contains(freshness.age(at: now)))
         let answer = CacheAnswer(
-            status: Self.pick([200, 206, 304, 404, 500, 503], &random), fields: Self.fields(&random), requestTime: now,
+            status: Self.pick([200, 206, 304, 404, 500, 503], &random), fields: Self.fields(&random),
+            requestTime: now,
             responseTime: now)
         for policy in CachePolicy.allCases {
             for held in [entry, nil] {
@@ -88,7 +97,8 @@ struct CachingFuzzTests {
         #expect([entry.status, 304, 412].contains(status))
     }
 
-    /// What must hold of every decision: `offline` opens no socket, and neither does a request that forbids it.
+    /// What must hold of every decision: `offline` opens no socket, and neither does a request that forbids
+    /// it.
     private func checkNetwork(
         _ policy: CachePolicy, _ action: CacheAction, _ request: CacheRequest, _ entry: CacheEntry?
     ) {
@@ -99,7 +109,8 @@ struct CachingFuzzTests {
         case .serveAndRefresh(_, let fields), .validate(let fields), .load(let fields):
             isServed = false
             #expect(policy != .offline && !request.directives.onlyIfCached)
-            #expect(fields.block.utf8.count { $0 == 0x0A } == fields.list.count, "a field breaks out of its line")
+            #expect(
+                fields.block.utf8.count { $0 == 0x0A } == fields.list.count, "a field breaks out of its line")
         case .miss:
             isServed = false
         }

@@ -27,7 +27,8 @@ struct HeldPartsTests {
     @Test(
         arguments: [
             ("0-3/10", 4, "\"2\""), ("0-3/10", 4, "W/\"1\""), ("0-3/11", 4, "\"1\""), ("8-11/12", 4, "\"1\""),
-        ]) func `parts that may be of different versions do not join`(range: String, count: Int, tag: String) throws
+        ]) func `parts that may be of different versions do not join`(range: String, count: Int, tag: String)
+        throws
     {
         let held = try #require(Self.part("5-9/10", 5))
         let other = try #require(Self.part(range, count, tag: tag))
@@ -59,7 +60,8 @@ struct HeldPartsTests {
 
     @Test(
         arguments: [
-            ("bytes=4-9", true), ("bytes=6-8", true), ("bytes=6-", true), ("bytes=-1", true), ("bytes=-7", false),
+            ("bytes=4-9", true), ("bytes=6-8", true), ("bytes=6-", true), ("bytes=-1", true),
+            ("bytes=-7", false),
             ("bytes=3-5", false), ("bytes=0-", false), ("bytes=4-5,8-9", true), ("bytes=4-5,0-0", false),
             ("bytes=10-", false),
         ]) func `a range is answered from parts when they hold all of it`(text: String, isHeld: Bool) throws

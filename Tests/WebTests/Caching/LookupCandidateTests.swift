@@ -39,7 +39,10 @@ struct LookupCandidateTests {
                 ]
             ),
             ("http://x.example:81/?q", false, ["exact http://x.example:81/?q"]),
-            ("data:text/plain,x?v=1", false, ["exact data:text/plain,x?v=1", "cache-busters data:text/plain,x"]),
+            (
+                "data:text/plain,x?v=1", false,
+                ["exact data:text/plain,x?v=1", "cache-busters data:text/plain,x"]
+            ),
         ]) func order(text: String, dropsQuery: Bool, expected: [String])
     {
         let found = LookupCandidate.all(for: webURL(text), dropsQuery: dropsQuery)
@@ -48,13 +51,16 @@ struct LookupCandidateTests {
 
     @Test(
         arguments: [
-            ("?_=1", ""), ("?v=1.2&a=b", "?a=b"), ("?a=b&CB=9", "?a=b"), ("?a=b&cb", "?a=b"), ("?1699999999", ""),
-            ("?a&123&b", "?a&b"), ("?ver=1&&t=2", "?"), ("?a=_", nil), ("?1=2", nil), ("?vv=1", nil), ("", nil),
+            ("?_=1", ""), ("?v=1.2&a=b", "?a=b"), ("?a=b&CB=9", "?a=b"), ("?a=b&cb", "?a=b"),
+            ("?1699999999", ""),
+            ("?a&123&b", "?a&b"), ("?ver=1&&t=2", "?"), ("?a=_", nil), ("?1=2", nil), ("?vv=1", nil),
+            ("", nil),
             ("?", nil),
             ("?%76=1", nil), ("?a=1&v", "?a=1"),
         ] as [(String, String?)])
-    func `known cache-busting parameters are left out and the others stay as they are`(query: String, expected: String?)
-    {
+    func `known cache-busting parameters are left out and the others stay as they are`(
+        query: String, expected: String?
+    ) {
         let found = CacheBusters.known.stripped(webURL("https://x.example/a\(query)"))
         #expect(found?.href == expected.map { "https://x.example/a\($0)" })
     }
@@ -85,7 +91,8 @@ struct LookupCandidateTests {
     }
 
     @Test(arguments: [
-        "http://a.test/", "http://a.test/x?sid=12", "http://a.test/x?s=search+words", "http://a.test/x?token=overview",
+        "http://a.test/", "http://a.test/x?sid=12", "http://a.test/x?s=search+words",
+        "http://a.test/x?token=overview",
         "http://a.test/x?utm=1", "http://a.test/x;v=1", "http://a.test/f(x)", "http://a.test/(S(x))/",
         "http://a.test/x?a=1&&b", "http://a.test/x?=PHPSESSID", "http://a.test/jsessionid=1",
     ])

@@ -16,7 +16,8 @@ struct PreconditionsTests {
             (head("If-None-Match: W/\"1\""), .notModified, .failed),
             (head("If-None-Match: \"2\", \"1\", \"3\""), .notModified, .failed),
             (head("If-None-Match: \"2\"", "If-None-Match: \"1\""), .notModified, .failed),
-            (head("If-None-Match: *"), .notModified, .failed), (head("If-None-Match: \"2\""), .proceed, .proceed),
+            (head("If-None-Match: *"), .notModified, .failed),
+            (head("If-None-Match: \"2\""), .proceed, .proceed),
             (head("If-None-Match: 1"), .notModified, .failed),
             (head("If-Modified-Since: @-100"), .notModified, .proceed),
             (head("If-Modified-Since: @-101"), .proceed, .proceed),
@@ -53,15 +54,19 @@ struct PreconditionsTests {
     @Test func `a cache on the way leaves the origin's conditions to the origin`() {
         let conditions = Preconditions(head("If-Match: \"2\"", "If-None-Match: \"1\""))
         #expect(conditions.evaluate(Self.current, as: .cache) == .notModified)
-        #expect(Preconditions(head("If-Unmodified-Since: @-999")).evaluate(Self.current, as: .cache) == .proceed)
+        #expect(
+            Preconditions(head("If-Unmodified-Since: @-999")).evaluate(Self.current, as: .cache) == .proceed)
     }
 
     @Test(
         arguments: [
             (head(), true), (head("If-Range: \"1\""), true), (head("If-Range: \"2\""), false),
-            (head("If-Range: W/\"1\""), false), (head("If-Range: @-100"), true), (head("If-Range: @-99"), false),
+            (head("If-Range: W/\"1\""), false), (head("If-Range: @-100"), true),
+            (head("If-Range: @-99"), false),
             (head("If-Range: @-101"), false), (head("If-Range: ???"), false), (head("If-Range:"), false),
-        ]) func `a range is cut only from the version that the client has`(request: HTTPFields, isAllowed: Bool)
+        ]) func `a range is cut only from the version that the client has`(
+            request: HTTPFields, isAllowed: Bool
+        )
     {
         #expect(Preconditions(request).allowsRange(of: Self.current, date: noon) == isAllowed)
     }
@@ -79,13 +84,18 @@ struct PreconditionsTests {
 struct ValidatorTests {
     @Test(
         arguments: [
-            (head("ETag: \"1\"", "Last-Modified: @-9"), head("If-None-Match: \"1\"", "If-Modified-Since: @-9")),
-            (head("ETag: W/\"1\""), head("If-None-Match: W/\"1\"")), (head("ETag: bare"), head("If-None-Match: bare")),
+            (
+                head("ETag: \"1\"", "Last-Modified: @-9"),
+                head("If-None-Match: \"1\"", "If-Modified-Since: @-9")
+            ),
+            (head("ETag: W/\"1\""), head("If-None-Match: W/\"1\"")),
+            (head("ETag: bare"), head("If-None-Match: bare")),
             (
                 head("Last-Modified: Thursday, 01-Jan-70 00:00:00 GMT"),
                 head("If-Modified-Since: Thursday, 01-Jan-70 00:00:00 GMT")
             ),
-            (head("ETag: \"broken"), head()), (head("ETag:", "Last-Modified:"), head()), (head("X: 1"), head()),
+            (head("ETag: \"broken"), head()), (head("ETag:", "Last-Modified:"), head()),
+            (head("X: 1"), head()),
         ] as [(HTTPFields, HTTPFields)])
     func `a stored response is asked about by what it came with`(stored: HTTPFields, conditions: HTTPFields) {
         #expect(Validator(stored).conditions == conditions)
@@ -94,12 +104,14 @@ struct ValidatorTests {
 
     @Test(
         arguments: [
-            (head("ETag: \"1\""), head("ETag: W/\"1\""), true), (head("ETag: \"1\""), head("ETag: \"2\""), false),
+            (head("ETag: \"1\""), head("ETag: W/\"1\""), true),
+            (head("ETag: \"1\""), head("ETag: \"2\""), false),
             (head("Last-Modified: @-9"), head("Last-Modified: @-9"), true),
             (head("Last-Modified: @-9"), head("Last-Modified: @-10"), false),
             (head("Last-Modified: @-9"), head("Last-Modified: @-8"), false),
             (
-                head("Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"), head("Last-Modified: Sun Nov  6 08:49:37 1994"),
+                head("Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"),
+                head("Last-Modified: Sun Nov  6 08:49:37 1994"),
                 true
             ),
             (head("ETag: \"1\"", "Last-Modified: @-9"), head("Last-Modified: @-9"), true),
@@ -118,8 +130,10 @@ struct ValidatorTests {
 struct EntityTagTests {
     @Test(
         arguments: [
-            ("\"1\"", "\"1\"", true, true), ("W/\"1\"", "W/\"1\"", false, true), ("W/\"1\"", "\"1\"", false, true),
-            ("W/\"1\"", "W/\"2\"", false, false), ("abc", "\"abc\"", true, true), ("\"\"", "\"\"", true, true),
+            ("\"1\"", "\"1\"", true, true), ("W/\"1\"", "W/\"1\"", false, true),
+            ("W/\"1\"", "\"1\"", false, true),
+            ("W/\"1\"", "W/\"2\"", false, false), ("abc", "\"abc\"", true, true),
+            ("\"\"", "\"\"", true, true),
         ] as [(String, String, Bool, Bool)]) func `tags are compared strongly and weakly`(
             left: String, right: String, strongly: Bool, weakly: Bool
         ) throws
@@ -154,7 +168,8 @@ struct EntityTagTests {
 struct InvalidationTests {
     @Test(
         arguments: [
-            ("POST", 200, head(), ["/a?b"]), ("PUT", 201, head(), ["/a?b"]), ("DELETE", 204, head(), ["/a?b"]),
+            ("POST", 200, head(), ["/a?b"]), ("PUT", 201, head(), ["/a?b"]),
+            ("DELETE", 204, head(), ["/a?b"]),
             ("M-SEARCH", 200, head(), ["/a?b"]), ("PATCH", 303, head(), ["/a?b"]), ("GET", 200, head(), []),
             ("HEAD", 200, head(), []), ("OPTIONS", 200, head(), []), ("PROPFIND", 207, head(), []),
             ("POST", 404, head(), []), ("POST", 500, head(), []), ("POST", 100, head(), []),

@@ -1,6 +1,7 @@
 @testable import Web
 
-/// The least cache that the values of this folder make: what a driver has to do between them, without sockets and disks.
+/// The least cache that the values of this folder make: what a driver has to do between them, without sockets
+/// and disks.
 struct RehearsedCache {
     /// Where an answer came from.
     enum Source: Equatable { case hit, stale, refreshing, validated, network, timeout }
@@ -53,10 +54,12 @@ struct RehearsedCache {
         let sent = request.upstreamFields(fields)
         let isConditional = fields.contains("If-None-Match") || fields.contains("If-Modified-Since")
         let outcome = origin.map {
-            CacheOutcome.answered(CacheAnswer(status: $0.0, fields: $0.1, requestTime: now, responseTime: now))
+            CacheOutcome.answered(
+                CacheAnswer(status: $0.0, fields: $0.1, requestTime: now, responseTime: now))
         }
         let conclusion = policy.conclusion(
-            of: outcome ?? .unreachable, for: request, entry: entry, wasConditional: isConditional, profile: profile,
+            of: outcome ?? .unreachable, for: request, entry: entry, wasConditional: isConditional,
+            profile: profile,
             rules: rules, now: now)
         switch conclusion.change {
         case .none: break
@@ -67,17 +70,21 @@ struct RehearsedCache {
             for index in rows[url, default: []].indices { rows[url]?[index].entry.isInvalidated = true }
         }
         switch conclusion.reply {
-        case .received: return Outcome(source: .network, status: origin?.0 ?? 0, fields: origin?.1 ?? [:], sent: sent)
+        case .received:
+            return Outcome(source: .network, status: origin?.0 ?? 0, fields: origin?.1 ?? [:], sent: sent)
         case .gatewayTimeout: return Outcome(source: .timeout, status: 504, fields: [:], sent: sent)
         case .loadAgain: return ask(request, entry, [:], origin.map { (200, $0.1) }, now)
         case .stored(let new, let hit):
-            var served = serve(new, hit == .validated ? .validated : hit == .fresh ? .hit : .stale, request, now)
+            var served = serve(
+                new, hit == .validated ? .validated : hit == .fresh ? .hit : .stale, request, now)
             served.sent = sent
             return served
         }
     }
 
-    private func serve(_ entry: CacheEntry?, _ source: Source, _ request: CacheRequest, _ now: HTTPDate) -> Outcome {
+    private func serve(_ entry: CacheEntry?, _ source: Source, _ request: CacheRequest, _ now: HTTPDate)
+        -> Outcome
+    {
         guard let entry else { return Outcome(source: .timeout, status: 0, fields: [:]) }
         let (status, fields) = entry.servedHead(to: request, at: now, as: .cache)
         return Outcome(source: source, status: status, fields: fields)
@@ -92,13 +99,16 @@ struct RehearsedCache {
 }
 
 extension CacheEntry {
-    /// The head to answer a request with, whose conditions may make it a 304 or a 412, neither of which has a body.
+    /// The head to answer a request with, whose conditions may make it a 304 or a 412, neither of which has a
+    /// body.
     func servedHead(
         to request: CacheRequest, at now: HTTPDate, as role: Preconditions.Role
     ) -> (status: Int, fields: HTTPFields) {
         let conditions = Preconditions(request.fields)
         // They count only where the answer would be a success (RFC 9110, section 13.2.1).
-        guard !conditions.isEmpty, (200...299).contains(status) else { return (status, servedFields(at: now)) }
+        guard !conditions.isEmpty, (200...299).contains(status) else {
+            return (status, servedFields(at: now))
+        }
         switch conditions.evaluate(validator, method: request.method, as: role) {
         case .proceed: return (status, servedFields(at: now))
         case .notModified: return (304, servedFields(at: now).removing(Self.bodyFields))
@@ -108,7 +118,8 @@ extension CacheEntry {
 
     /// Those that describe a body, which a 304 does not have (RFC 9110, section 15.4.5).
     private static let bodyFields: FieldNames = [
-        "content-digest", "content-encoding", "content-language", "content-length", "content-md5", "content-range",
+        "content-digest", "content-encoding", "content-language", "content-length", "content-md5",
+        "content-range",
         "content-type",
     ]
 }

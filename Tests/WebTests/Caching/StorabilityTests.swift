@@ -4,7 +4,8 @@ import Testing
 
 struct StorabilityTests {
     private static func judge(
-        _ fields: HTTPFields, status: Int = 200, request: CacheRequest = .get(), profile: CacheProfile = .private,
+        _ fields: HTTPFields, status: Int = 200, request: CacheRequest = .get(),
+        profile: CacheProfile = .private,
         forced: StoragePolicy? = nil
     ) -> Storability {
         Storability.judge(request, status: status, fields: fields, profile: profile, forced: forced)
@@ -17,22 +18,27 @@ struct StorabilityTests {
             ("", nil, nil), ("max-age=60", nil, nil), ("no-store", .noStore, .noStore),
             ("No-StOrE", .noStore, .noStore),
             ("max-age=60, no-store", .noStore, .noStore), ("private", nil, .isPrivate),
-            ("private=\"set-cookie\"", nil, nil), ("no-cache", nil, nil), ("no-store, must-understand", nil, nil),
+            ("private=\"set-cookie\"", nil, nil), ("no-cache", nil, nil),
+            ("no-store, must-understand", nil, nil),
             ("x=\"no-store\"", nil, nil),
         ] as [(String, Storability.Refusal?, Storability.Refusal?)])
     func directives(text: String, own: Storability.Refusal?, shared: Storability.Refusal?) {
         let fields: HTTPFields = ["Cache-Control": text]
         #expect(Self.judge(fields) == own.map { .refused($0) } ?? .storable(.allowed))
-        #expect(Self.judge(fields, profile: .reverseProxy) == shared.map { .refused($0) } ?? .storable(.allowed))
+        #expect(
+            Self.judge(fields, profile: .reverseProxy) == shared.map { .refused($0) } ?? .storable(.allowed))
     }
 
     @Test(
         "a targeted field outweighs Cache-Control",
         arguments: [
             ("no-store", "max-age=60", .refused(.noStore)), ("private", "max-age=60", .refused(.isPrivate)),
-            ("max-age=60", "no-store", .storable(.allowed)), ("max-age=60, &&", "no-store", .refused(.noStore)),
-            ("max-age=\"60\"", "no-store", .refused(.noStore)), ("no-store=?0", "no-store", .storable(.allowed)),
-            ("private=\"a, b\"", "max-age=60", .storable(.allowed)), ("private=(\"a\" b)", "", .storable(.allowed)),
+            ("max-age=60", "no-store", .storable(.allowed)),
+            ("max-age=60, &&", "no-store", .refused(.noStore)),
+            ("max-age=\"60\"", "no-store", .refused(.noStore)),
+            ("no-store=?0", "no-store", .storable(.allowed)),
+            ("private=\"a, b\"", "max-age=60", .storable(.allowed)),
+            ("private=(\"a\" b)", "", .storable(.allowed)),
         ] as [(String, String, Storability)])
     func targeted(targeted: String, general: String, expected: Storability) {
         let fields: HTTPFields = ["CDN-Cache-Control": targeted, "Cache-Control": general]
@@ -42,13 +48,16 @@ struct StorabilityTests {
     @Test(
         "a status code that is not cacheable by default needs a word",
         arguments: [
-            200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501, 201, 299, 302, 303, 307, 400, 403, 499, 500, 503,
+            200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501, 201, 299, 302, 303, 307, 400, 403, 499,
+            500, 503,
             599,
         ])
     func status(status: Int) {
         let isDefault = CacheStatus.isCacheableByDefault(status)
         #expect(Self.judge([:], status: status) == (isDefault ? .storable(.allowed) : .refused(.notStated)))
-        for word in ["Cache-Control: max-age=9", "Cache-Control: public", "Cache-Control: private", "Expires: @+9"] {
+        for word in [
+            "Cache-Control: max-age=9", "Cache-Control: public", "Cache-Control: private", "Expires: @+9",
+        ] {
             #expect(Self.judge(head(word), status: status).isStorable)
         }
         let shared = Self.judge(head("Cache-Control: s-maxage=9"), status: status, profile: .reverseProxy)
@@ -65,15 +74,20 @@ struct StorabilityTests {
     @Test func `who must understand a status code and does not stores nothing`() {
         let fields = head("Cache-Control: max-age=60, no-store, must-understand")
         #expect(Self.judge(fields, status: 599) == .refused(.notUnderstood))
-        #expect(Self.judge(head("Cache-Control: max-age=60, must-understand"), status: 599) == .refused(.notUnderstood))
+        #expect(
+            Self.judge(head("Cache-Control: max-age=60, must-understand"), status: 599)
+                == .refused(.notUnderstood))
         #expect(Self.judge(fields, status: 404) == .storable(.allowed))
     }
 
     @Test(
         arguments: [
-            ("max-age=60", false), ("", false), ("public", true), ("must-revalidate", true), ("s-maxage=60", true),
+            ("max-age=60", false), ("", false), ("public", true), ("must-revalidate", true),
+            ("s-maxage=60", true),
             ("private", false),
-        ]) func `a shared cache keeps an authorized answer only when it is everyone's`(text: String, isStored: Bool)
+        ]) func `a shared cache keeps an authorized answer only when it is everyone's`(
+            text: String, isStored: Bool
+        )
     {
         let request = CacheRequest.get(head("Authorization: Basic YTpi"))
         let fields: HTTPFields = ["Cache-Control": text]
@@ -83,7 +97,8 @@ struct StorabilityTests {
 
     @Test(
         arguments: [
-            ("GET", head(), nil), ("HEAD", head("Cache-Control: max-age=60"), .method), ("PUT", head(), .method),
+            ("GET", head(), nil), ("HEAD", head("Cache-Control: max-age=60"), .method),
+            ("PUT", head(), .method),
             ("OPTIONS", head("Cache-Control: max-age=60"), .method), ("POST", head(), .method),
             ("POST", head("Cache-Control: max-age=60"), .method),
             ("POST", head("Content-Location: /page", "Cache-Control: no-cache"), .method),
@@ -91,7 +106,9 @@ struct StorabilityTests {
             ("POST", head("Content-Location: /other", "Cache-Control: max-age=60"), .method),
             ("get", head(), .method),
         ] as [(String, HTTPFields, Storability.Refusal?)])
-    func `only what a GET would get is stored`(method: String, fields: HTTPFields, refusal: Storability.Refusal?) {
+    func `only what a GET would get is stored`(
+        method: String, fields: HTTPFields, refusal: Storability.Refusal?
+    ) {
         let target = webURL("https://example.com/page")
         let request = CacheRequest(method: method, url: target)
         #expect(Self.judge(fields, request: request) == refusal.map { .refused($0) } ?? .storable(.allowed))
@@ -117,14 +134,18 @@ struct StorabilityTests {
         #expect(Self.judge(part, status: 206) == .refused(.part))
         #expect(Self.judge(part, status: 206, profile: profile).isStorable)
         #expect(
-            Self.judge(head("Content-Type: multipart/byteranges"), status: 206, profile: profile) == .refused(.part))
-        #expect(Self.judge(head("Content-Range: bytes */10"), status: 206, profile: profile) == .refused(.part))
+            Self.judge(head("Content-Type: multipart/byteranges"), status: 206, profile: profile)
+                == .refused(.part))
+        #expect(
+            Self.judge(head("Content-Range: bytes */10"), status: 206, profile: profile) == .refused(.part))
     }
 
     @Test func `fields of the connection, and those that no-cache and private name, are not stored`() {
         let fields = head(
-            "Connection: a, B", "A: 1", "b: 2", "C: 3", "Keep-Alive: x", "TE: x", "Transfer-Encoding: chunked",
-            "Proxy-Authenticate: x", "Proxy-Authentication-Info: x", "Proxy-Authorization: x", "Proxy-Connection: x",
+            "Connection: a, B", "A: 1", "b: 2", "C: 3", "Keep-Alive: x", "TE: x",
+            "Transfer-Encoding: chunked",
+            "Proxy-Authenticate: x", "Proxy-Authentication-Info: x", "Proxy-Authorization: x",
+            "Proxy-Connection: x",
             "Upgrade: x", "Trailer: x", "Set-Cookie: a=b", "Cache-Control: no-cache=\"d, E\", max-age=60",
             "Cache-Control: private=\"f\"", "D: 4", "e: 5", "F: 6")
         func names(_ profile: CacheProfile) -> [String] { fields.storable(in: profile).list.map(\.name) }
@@ -149,7 +170,8 @@ struct StorabilityTests {
                 head("Content-MD5: a", "Content-Foo: a"), head("Content-MD5: b", "Content-Foo: b"),
                 head("Content-MD5: a", "Content-Foo: b")
             ),
-            (head("Age: 50"), head("Date: @+9"), head("Date: @+9")), (head("Age: 50"), head("Age: 3"), head("Age: 3")),
+            (head("Age: 50"), head("Date: @+9"), head("Date: @+9")),
+            (head("Age: 50"), head("Age: 3"), head("Age: 3")),
             (head("Set-Cookie: a"), head("Set-Cookie: b", "Connection: c", "C: 1"), head("Set-Cookie: b")),
         ] as [(HTTPFields, HTTPFields, HTTPFields)])
     func updated(stored: HTTPFields, newer: HTTPFields, expected: HTTPFields) {

@@ -6,12 +6,16 @@ struct CacheDirectivesTests {
     @Test(
         arguments: [
             ("max-age=60", 60), ("MAX-AGE=60", 60), ("max-age=\"60\"", 60), ("max-age=\"6\\0\"", 60),
-            ("max-age=60, max-age=5", 60), ("public,,max-age=60,", 60), ("foo=\"max-age=1, b\", max-age=60", 60),
-            ("max-age=0060", 60), ("max-age=2147483648", 1 << 31), ("max-age=99999999999999999999999", 1 << 31),
+            ("max-age=60, max-age=5", 60), ("public,,max-age=60,", 60),
+            ("foo=\"max-age=1, b\", max-age=60", 60),
+            ("max-age=0060", 60), ("max-age=2147483648", 1 << 31),
+            ("max-age=99999999999999999999999", 1 << 31),
             ("max-age=-1", 0), ("max-age=1.5", 0), ("max-age=abc", 0), ("max-age=", 0), ("max-age", 0),
             ("max-age=10 20", 0), ("max-age= 60", 60), ("max-age =60", 60), ("", nil), ("x-max-age=5", nil),
             ("max-agent=5", nil), ("=5, max-age=60", 60), ("\"max-age=1\"", nil), ("max-age=\"60", 60),
-        ] as [(String, Int?)]) func `a lifetime is read and a malformed one is over`(text: String, expected: Int?)
+        ] as [(String, Int?)]) func `a lifetime is read and a malformed one is over`(
+            text: String, expected: Int?
+        )
     {
         #expect(CacheDirectives(text).maxAge == expected)
     }
@@ -52,7 +56,8 @@ struct CacheDirectivesTests {
             ("no-cache=\" , \"", .everything),
             ("no-cache=\"Set-Cookie, X-A\"", .fields(["set-cookie", "x-a"])),
             ("no-cache=Set-Cookie", .fields(["set-cookie"])),
-            ("no-cache=\"a\", no-cache=\"b\"", .fields(["a", "b"])), ("no-cache=\"a\", no-cache", .everything),
+            ("no-cache=\"a\", no-cache=\"b\"", .fields(["a", "b"])),
+            ("no-cache=\"a\", no-cache", .everything),
             ("no-cache, no-cache=\"a\"", .everything), ("private", nil),
         ] as [(String, CacheDirectives.Reach?)]) func `no-cache reaches what it names`(
             text: String, expected: CacheDirectives.Reach?
@@ -63,7 +68,9 @@ struct CacheDirectivesTests {
 
     @Test func `a hostile list of names reaches everything`() {
         #expect(CacheDirectives(String(repeating: "no-cache=a,", count: 50_000)).noCache == .everything)
-        #expect(CacheDirectives("no-cache=\"" + String(repeating: "a,", count: 50_000) + "\"").noCache == .everything)
+        #expect(
+            CacheDirectives("no-cache=\"" + String(repeating: "a,", count: 50_000) + "\"").noCache
+                == .everything)
     }
 
     @Test func `several fields are one list and Pragma counts only without them`() {

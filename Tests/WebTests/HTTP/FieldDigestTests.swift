@@ -24,7 +24,9 @@ struct FieldDigestTests {
             ("SHA-256=aGk=", ["sha-256"]), ("md5=aGk= , SHA=aGk=", ["md5", "sha"]), ("sha-256=:aGk=:", []),
             ("sha-256", []), ("=aGk=", []),
             ("sha-256=", []), ("unixsum=30637, sha=aGk", ["sha"]),
-        ] as [(String, [String])]) func `digests of RFC 3230 are read one by one`(text: String, algorithms: [String])
+        ] as [(String, [String])]) func `digests of RFC 3230 are read one by one`(
+            text: String, algorithms: [String]
+        )
     {
         let found = FieldDigest.legacy(text).filter { $0.algorithm != "unixsum" }
         #expect(found == algorithms.map { FieldDigest(algorithm: $0, bytes: Self.hello) })
@@ -40,11 +42,14 @@ struct FieldDigestTests {
     }
 
     @Test(
-        .enabled(if: ConformanceData.isThere), arguments: ConformanceData.cases("bundles/rfc9530-examples.json"))
+        .enabled(if: ConformanceData.isThere),
+        arguments: ConformanceData.cases("bundles/rfc9530-examples.json"))
     func `the examples of RFC 9530 give digests of the right length or none`(row: JSONValue) {
         let structured = ["Repr-Digest", "Content-Digest"].compactMap { row[$0]?.string }
         let known = ["sha-256": 32, "sha-512": 64]
-        let found = (structured.flatMap(FieldDigest.structured) + (row["Digest"]?.string.map(FieldDigest.legacy) ?? []))
+        let found =
+            (structured.flatMap(FieldDigest.structured)
+            + (row["Digest"]?.string.map(FieldDigest.legacy) ?? []))
             .filter { known[$0.algorithm] != nil }
         #expect(found.isEmpty == (row["valid"]?.isNull == true))
         #expect(found.allSatisfy { known[$0.algorithm] == $0.bytes.count })

@@ -10,7 +10,8 @@ struct HTTPDateTests {
         "Sun, 6 Nov 1994 08:49:37 GMT", "06 Nov 1994 08:49:37 GMT", "Sun, 06-Nov-1994 08:49:37 GMT",
         "Mon, 06 Nov 1994 08:49:37 GMT", "sun, 06 nov 1994 08:49:37 gmt", "Sun, 06 November 1994 8:49:37 UTC",
         "Sun, 06 Nov 1994 08:49:37", "  Sun , 06 Nov 1994 08:49:37  GMT ", "Sun, 06 Nov 1994 09:49:37 +0100",
-        "Sun, 06 Nov 1994 00:49:37 PST", "Nov 6 1994 08:49:37", "Sun, 06 Nov 1994 03:49:37 -0500 (UTC, they say)",
+        "Sun, 06 Nov 1994 00:49:37 PST", "Nov 6 1994 08:49:37",
+        "Sun, 06 Nov 1994 03:49:37 -0500 (UTC, they say)",
         "Sun Nov 06 1994 09:49:37 GMT+0100 (CET)",
     ]) func `every form in use gives the same moment`(text: String) {
         #expect(HTTPDate(text)?.secondsSinceEpoch == Self.sunday)
@@ -22,7 +23,8 @@ struct HTTPDateTests {
         "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 06 Nov 19940 08:49:37 GMT", "Sun, 06 Nov 0000 08:49:37 GMT",
         "Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 29 Feb 1900 00:00:00 GMT", "06 Nov 1994 08:49:37 08:49:37",
         "06 07 08 Nov 1994 08:49:37", "Nov Nov 6 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 +9999",
-        "Sun, 06 Nov 99999999999999999999 08:49:37 GMT", "1994-11-06T08:49:37Z", "Sun, 06 Nov 1994 08:49:37 (GMT",
+        "Sun, 06 Nov 99999999999999999999 08:49:37 GMT", "1994-11-06T08:49:37Z",
+        "Sun, 06 Nov 1994 08:49:37 (GMT",
         "Sun; 06 Nov 1994 08:49:37 GMT",
         String(repeating: " ", count: 200) + "Sun, 06 Nov 1994 08:49:37 GMT",
     ]) func `what is no date is refused`(text: String) {
@@ -33,9 +35,12 @@ struct HTTPDateTests {
         arguments: [
             (0, "Thu, 01 Jan 1970 00:00:00 GMT"), (-1, "Wed, 31 Dec 1969 23:59:59 GMT"),
             (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"), (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"),
-            (253_402_300_799, "Fri, 31 Dec 9999 23:59:59 GMT"), (-62_135_596_800, "Mon, 01 Jan 0001 00:00:00 GMT"),
+            (253_402_300_799, "Fri, 31 Dec 9999 23:59:59 GMT"),
+            (-62_135_596_800, "Mon, 01 Jan 0001 00:00:00 GMT"),
             (sunday, "Sun, 06 Nov 1994 08:49:37 GMT"),
-        ] as [(Int64, String)]) func `a moment has one text and the text that moment`(seconds: Int64, text: String)
+        ] as [(Int64, String)]) func `a moment has one text and the text that moment`(
+            seconds: Int64, text: String
+        )
     {
         #expect(HTTPDate(secondsSinceEpoch: seconds).text == text)
         #expect(HTTPDate(text)?.secondsSinceEpoch == seconds)
@@ -71,8 +76,10 @@ struct HTTPDateTests {
 
     @Test(
         arguments: [
-            (94, nil, 1994), (69, nil, 2069), (70, nil, 1970), (94, 2026, 1994), (75, 2026, 2075), (77, 2026, 1977),
-            (26, 2026, 2026), (0, 1999, 2000), (49, 1999, 1949), (48, 1999, 2048), (50, 1999, 1950), (30, 2090, 2130),
+            (94, nil, 1994), (69, nil, 2069), (70, nil, 1970), (94, 2026, 1994), (75, 2026, 2075),
+            (77, 2026, 1977),
+            (26, 2026, 2026), (0, 1999, 2000), (49, 1999, 1949), (48, 1999, 2048), (50, 1999, 1950),
+            (30, 2090, 2130),
         ] as [(Int, Int?, Int)]) func `two digits of a year mean one at most fifty years ahead`(
             digits: Int, now: Int?, year: Int
         ) throws
@@ -106,7 +113,8 @@ struct HTTPDateTests {
 
     @Test func `moments stay within four digits of a year`() {
         #expect(HTTPDate(secondsSinceEpoch: .max).text == "Fri, 31 Dec 9999 23:59:59 GMT")
-        #expect(HTTPDate(secondsSinceEpoch: 0).advanced(bySeconds: .max).text == "Fri, 31 Dec 9999 23:59:59 GMT")
+        #expect(
+            HTTPDate(secondsSinceEpoch: 0).advanced(bySeconds: .max).text == "Fri, 31 Dec 9999 23:59:59 GMT")
         #expect(HTTPDate(secondsSinceEpoch: -5).advanced(bySeconds: .min) < HTTPDate(secondsSinceEpoch: -5))
     }
 }
@@ -114,7 +122,8 @@ struct HTTPDateTests {
 struct RetryAfterTests {
     @Test(
         arguments: [
-            ("120", 120), (" 0 ", 0), ("999999999999999999999", 1 << 31), ("Sun, 06 Nov 1994 08:49:37 GMT", 37),
+            ("120", 120), (" 0 ", 0), ("999999999999999999999", 1 << 31),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", 37),
             ("Sun, 06 Nov 1994 08:48:00 GMT", 0), ("Fri, 31 Dec 9999 23:59:59 GMT", 1 << 31), ("-1", nil),
             ("soon", nil),
             ("", nil), ("1.5", nil),

@@ -35,17 +35,18 @@ struct HTTPFieldsTests {
             ("HTTP/1.1 200 OK\r\n folds nothing\r\n", []),
             ("A: b: c", [("A", "b: c")]),
             ("", []),
-        ] as [(String, [(String, String)])]) func `a block is read line by line and what is no field is left out`(
-            block: String, expected: [(String, String)]
-        )
-    {
+        ] as [(String, [(String, String)])])
+    func `a block is read line by line and what is no field is left out`(
+        block: String, expected: [(String, String)]
+    ) {
         let list = HTTPFields(block: Array(block.utf8).span).list
         #expect(list == expected.map { HTTPFields.Field(name: $0.0, value: $0.1) })
     }
 
     @Test(
         arguments: [
-            [0x22, 0x61, 0xFC, 0x22], [0xFF], [0x80, 0xC3, 0xBC, 0x20, 0xFF], Array("é ü".utf8), Array("plain".utf8),
+            [0x22, 0x61, 0xFC, 0x22], [0xFF], [0x80, 0xC3, 0xBC, 0x20, 0xFF], Array("é ü".utf8),
+            Array("plain".utf8),
             [0xEE, 0xBE, 0x80], [0xEE, 0xBF, 0xBF, 0x41], [0xED, 0xA0, 0x80], Array("日本語".utf8), [0xC3],
         ] as [[UInt8]])
     func `a value is the bytes that came, whatever they are`(value: [UInt8]) throws {
@@ -60,7 +61,8 @@ struct HTTPFieldsTests {
         for value in (0xEF70...0xF010 as ClosedRange<UInt32>) {
             guard let scalar = Unicode.Scalar(value) else { continue }
             let bytes = HTTPGrammar.bytes(of: String(Character(scalar)))
-            #expect(bytes == (HTTPGrammar.byte(of: scalar).map { [$0] } ?? Array(String(Character(scalar)).utf8)))
+            #expect(
+                bytes == (HTTPGrammar.byte(of: scalar).map { [$0] } ?? Array(String(Character(scalar)).utf8)))
         }
     }
 
@@ -97,9 +99,12 @@ struct HTTPFieldsTests {
 
     @Test(
         arguments: [
-            (["12"], 12), (["12", "12"], 12), (["12, 12"], 12), (["12", "13"], nil), (["-1"], nil), (["1x"], nil),
+            (["12"], 12), (["12", "12"], 12), (["12, 12"], 12), (["12", "13"], nil), (["-1"], nil),
+            (["1x"], nil),
             (["99999999999999999999"], nil), ([], nil), (["9223372036854775807"], .max),
-        ] as [([String], Int?)]) func `a content length is one number or none`(values: [String], expected: Int?)
+        ] as [([String], Int?)]) func `a content length is one number or none`(
+            values: [String], expected: Int?
+        )
     {
         let fields = HTTPFields(values.map { HTTPFields.Field(name: "content-length", value: $0) })
         #expect(fields.contentLength == expected)
@@ -107,7 +112,8 @@ struct HTTPFieldsTests {
 
     @Test func `other single values are at hand`() {
         let fields: HTTPFields = [
-            "Age": "5, 6", "Last-Modified": "Thu, 01 Jan 1970 00:00:09 GMT", "Expires": "0", "ETag": "W/\"x\"",
+            "Age": "5, 6", "Last-Modified": "Thu, 01 Jan 1970 00:00:09 GMT", "Expires": "0",
+            "ETag": "W/\"x\"",
         ]
         #expect(fields.age == 5)
         #expect(fields.date("last-modified")?.secondsSinceEpoch == 9)
@@ -141,7 +147,8 @@ struct StructuredDictionaryTests {
             ("a=tok:en/*", .item(.token("tok:en/*"))),
             ("a=:aGk=:", .item(.bytes([0x68, 0x69]))), ("a=:aGk:;p=1", .item(.bytes([0x68, 0x69]))),
             ("a", .item(.boolean(true))),
-            ("a;p;q=2, b", .item(.boolean(true))), ("a=?0", .item(.boolean(false))), ("a=@-5", .item(.date(-5))),
+            ("a;p;q=2, b", .item(.boolean(true))), ("a=?0", .item(.boolean(false))),
+            ("a=@-5", .item(.date(-5))),
             ("a=%\"f%c3%bc\"", .item(.displayString("fü"))),
             ("a=(1 \"x\";p  b)", .list([.integer(1), .string("x"), .token("b")])),
             ("a=()", .list([])), ("a=1, a=2", .item(.integer(2))), ("  a=1 \t,\t b=2  ", .item(.integer(1))),
@@ -153,9 +160,11 @@ struct StructuredDictionaryTests {
     }
 
     @Test(arguments: [
-        "a=1,", "a=1 b=2", "A=1", "1=a", "a=", "a=:aGk", "a=:a:", "a=:é:", "a=\"x", "a=\"\\x\"", "a=\"é\"", "a=1.",
+        "a=1,", "a=1 b=2", "A=1", "1=a", "a=", "a=:aGk", "a=:a:", "a=:é:", "a=\"x", "a=\"\\x\"", "a=\"é\"",
+        "a=1.",
         "a=1.2345",
-        "a=1234567890123456", "a=?2", "a=(1", "a=(1\"x\")", "a=(1,2)", "a=@1.5", "a=%\"%C3\"", "a=%\"%ff\"", "a=%x",
+        "a=1234567890123456", "a=?2", "a=(1", "a=(1\"x\")", "a=(1,2)", "a=@1.5", "a=%\"%C3\"", "a=%\"%ff\"",
+        "a=%x",
         "a;=1",
         "a;p=", "=1", ",a",
     ]) func `one malformed part spoils the whole`(text: String) {

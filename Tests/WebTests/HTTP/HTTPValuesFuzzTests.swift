@@ -4,10 +4,14 @@ import Testing
 
 struct HTTPValuesFuzzTests {
     private static let seeds = [
-        "text/html; charset=\"utf-8\\\"\"; a=b", "Sunday, 06-Nov-94 08:49:37 +0100 (x)", "1994-11-06T08:49:37.5+01:00",
-        "max-age=60, no-cache=\"a, b\", private", "<a,b>; rel=\"x y\"; title*=UTF-8''%41, </c>;d", "5; url='a b'",
-        "attachment; filename*=UTF-8''%e2%82%ac; filename=\"a\\\"b\"", "W/\"a,b\", \"c\", *", "bytes 0-99/1234",
-        "a=1.5, b=:aGk=:;c, d=(1 \"x\");e, f=%\"%c3%bc\", g=@5", "SHA-256=aGk=,md5=aGk=", "A: b\r\n c\r\nD: e\n",
+        "text/html; charset=\"utf-8\\\"\"; a=b", "Sunday, 06-Nov-94 08:49:37 +0100 (x)",
+        "1994-11-06T08:49:37.5+01:00",
+        "max-age=60, no-cache=\"a, b\", private", "<a,b>; rel=\"x y\"; title*=UTF-8''%41, </c>;d",
+        "5; url='a b'",
+        "attachment; filename*=UTF-8''%e2%82%ac; filename=\"a\\\"b\"", "W/\"a,b\", \"c\", *",
+        "bytes 0-99/1234",
+        "a=1.5, b=:aGk=:;c, d=(1 \"x\");e, f=%\"%c3%bc\", g=@5", "SHA-256=aGk=,md5=aGk=",
+        "A: b\r\n c\r\nD: e\n",
     ]
 
     @Test(arguments: seeds.indices) func `any bytes are read without harm`(index: Int) {
@@ -43,10 +47,13 @@ struct HTTPValuesFuzzTests {
         let range = ContentRange(text)
         #expect(range.map { ContentRange($0.text) == $0 } != false, "\(text)")
         let fields = HTTPFields(block: bytes.span)
-        #expect(HTTPFields(block: Array(fields.block.utf8).span).list.map(\.name) == fields.list.map(\.name), "\(text)")
+        #expect(
+            HTTPFields(block: Array(fields.block.utf8).span).list.map(\.name) == fields.list.map(\.name),
+            "\(text)")
         #expect(LinkField.parse(text).allSatisfy { $0.targetRange.upperBound <= text.utf8.count }, "\(text)")
         #expect((RefreshDirective(text)?.urlRange?.upperBound ?? 0) <= text.utf8.count, "\(text)")
-        #expect(FieldDigest.structured(text).allSatisfy { FieldDigest.structured($0.text) == [$0] }, "\(text)")
+        #expect(
+            FieldDigest.structured(text).allSatisfy { FieldDigest.structured($0.text) == [$0] }, "\(text)")
         #expect((CacheDirectives(text).maxAge ?? 0) <= 1 << 31, "\(text)")
         #expect(FieldDigest.legacy(text).allSatisfy { !$0.algorithm.isEmpty }, "\(text)")
     }

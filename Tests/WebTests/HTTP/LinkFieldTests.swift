@@ -22,7 +22,8 @@ struct LinkFieldTests {
     {
         let found = LinkField.parse(text).map { link in
             let parameters = link.parameters.filter { $0.name != "rel" }.map { "\($0.name)=\($0.value)" }
-            return "\(link.target)|\(link.relations.joined(separator: " "))|\(parameters.joined(separator: "&"))"
+            return
+                "\(link.target)|\(link.relations.joined(separator: " "))|\(parameters.joined(separator: "&"))"
         }
         #expect(found == expected)
     }
@@ -37,13 +38,15 @@ struct LinkFieldTests {
 
     @Test func `anchor and extended titles are understood`() throws {
         let link = try #require(
-            LinkField.parse("<a>; anchor=\"#x\"; title=\"plain\"; title*=UTF-8'de'n%c3%a4chstes%20Kapitel").first)
+            LinkField.parse("<a>; anchor=\"#x\"; title=\"plain\"; title*=UTF-8'de'n%c3%a4chstes%20Kapitel")
+                .first)
         #expect(link.anchor == "#x")
         #expect(link.title == "nächstes Kapitel")
     }
 
     @Test(arguments: [
-        ("UTF-8''%e2%82%ac%20rates", "€ rates"), ("iso-8859-1'en'%A3%20rates", "£ rates"), ("UTF-8''%ff", "plain"),
+        ("UTF-8''%e2%82%ac%20rates", "€ rates"), ("iso-8859-1'en'%A3%20rates", "£ rates"),
+        ("UTF-8''%ff", "plain"),
         ("klingon''x", "plain"), ("UTF-8'de'%zz", "plain"), ("UTF-8'x", "plain"),
     ])
     func `an extended value that cannot be read gives way to the plain one`(value: String, title: String) {
@@ -53,7 +56,8 @@ struct LinkFieldTests {
 
     @Test func `a hostile field is read in linear time up to a limit`() {
         #expect(LinkField.parse(String(repeating: "<a>,", count: 100_000)).count == 1000)
-        #expect(LinkField.parse("<a>" + String(repeating: ";x", count: 100_000)).first?.parameters.count == 64)
+        #expect(
+            LinkField.parse("<a>" + String(repeating: ";x", count: 100_000)).first?.parameters.count == 64)
         #expect(LinkField.parse(String(repeating: "\"", count: 100_000)).isEmpty)
     }
 }
@@ -62,9 +66,13 @@ struct RefreshDirectiveTests {
     @Test(
         arguments: [
             ("5", 5, nil), ("0; url=a", 0, "a"), ("0;URL='a b' c", 0, "a b"), (".5, \"x\"y", 0, "x"),
-            ("1.9.2 ; u", 1, "u"), ("1; ur", 1, "ur"), ("1; url", 1, "url"), ("1; url=", 1, ""), ("1; url=''", 1, ""),
-            ("1;url = 'a", 1, "a"), ("99999999999999; a", 1 << 31, "a"), ("  3 \n a ", 3, "a"), ("1; URL=é", 1, "é"),
-        ] as [(String, Int, String?)]) func `seconds and URL are found`(text: String, seconds: Int, url: String?) throws
+            ("1.9.2 ; u", 1, "u"), ("1; ur", 1, "ur"), ("1; url", 1, "url"), ("1; url=", 1, ""),
+            ("1; url=''", 1, ""),
+            ("1;url = 'a", 1, "a"), ("99999999999999; a", 1 << 31, "a"), ("  3 \n a ", 3, "a"),
+            ("1; URL=é", 1, "é"),
+        ] as [(String, Int, String?)]) func `seconds and URL are found`(
+            text: String, seconds: Int, url: String?
+        ) throws
     {
         let refresh = try #require(RefreshDirective(text))
         #expect(refresh.seconds == seconds)

@@ -15,7 +15,8 @@ struct MediaTypeTests {
             ("text/html;a=b;A=c", "text/html;a=b"),
             ("text/html;a=é", "text/html;a=\"é\""),
             ("text/html;a=\u{100}", "text/html"),
-            ("\u{0B}text/html", nil), ("text", nil), ("/html", nil), ("text/", nil), ("text/ht ml", nil), ("", nil),
+            ("\u{0B}text/html", nil), ("text", nil), ("/html", nil), ("text/", nil), ("text/ht ml", nil),
+            ("", nil),
             ("text/html/x", nil), ("te xt/html", nil), ("*/*", "*/*"),
         ] as [(String, String?)]) func `a type is read and written as the standard does`(
             input: String, expected: String?
@@ -37,7 +38,8 @@ struct MediaTypeTests {
         arguments: [
             ("text/html", ["html"]), ("application/xhtml+xml", ["xml"]), ("image/svg+xml", ["xml"]),
             ("text/xml", ["xml"]), ("application/rss+xml", ["xml"]), ("text/css", []),
-            ("application/ld+json", ["json"]), ("application/json; charset=utf-8", ["json"]), ("text/json", ["json"]),
+            ("application/ld+json", ["json"]), ("application/json; charset=utf-8", ["json"]),
+            ("text/json", ["json"]),
             ("TEXT/JavaScript1.5", ["js"]), ("application/x-javascript", ["js"]), ("text/livescript", ["js"]),
             ("text/javascript1.6", []), ("font/woff2", []), ("application/vnd.ms-fontobject", []),
             ("application/font-woff", []), ("audio/mpeg", []), ("application/ogg", []),

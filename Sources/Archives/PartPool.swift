@@ -1,20 +1,11 @@
 internal import System
 
-/// Makes the parts of an archive on several threads, and gives them in the order in which they were asked for. It belongs to
-/// the thread that writes the archive.
-final class MemberPool<Part: Sendable> {
+/// Makes the parts of something on several threads, each with a tool of its own, and gives them in the order
+/// in which they were asked for. It belongs to the thread that puts them together.
+final class PartPool<Tool, Part: Sendable> {
     private struct Job: Sendable {
         let slot: Monitor<Part?>
-        let make: @Sendable (Worker) -> Part
-    }
-
-    /// What each thread has of its own.
-    final class Worker {
-        let compressor: RecordCompressor
-
-        init(_ compressor: RecordCompressor) {
-            self.compressor = compressor
-        }
+        let make: @Sendable (Tool) -> Part
     }
 
     private let jobs = Inbox<Job>()
@@ -27,21 +18,21 @@ final class MemberPool<Part: Sendable> {
     private static var mostBytes: Int { 16 << 20 }
     private static var most: Int { 256 }
 
-    /// - Parameter makeWorker: called on each thread; nil where the machine does not give it what it needs.
-    init(threads count: Int, _ makeWorker: @escaping @Sendable () -> RecordCompressor?) throws(ArchiveError) {
+    /// - Parameters:
+    ///   - name: of the threads, which get numbers behind it.
+    ///   - makeTool: called on each thread; what it cannot make has been made once before.
+    init(
+        threads count: Int, named name: String, _ makeTool: @escaping @Sendable () -> Tool?
+    ) throws(ArchiveError) {
         let jobs = jobs
         var threads: [NamedThread] = []
-        guard makeWorker() != nil else {
-            throw ArchiveError(.machine, "zlib cannot be used; install it: libz.so.1 is not found")
-        }
         do throws(SystemError) {
             for number in 1...max(1, count) {
                 threads.append(
-                    try NamedThread.start("larder-pack-\(number)") {
-                        guard let compressor = makeWorker() else { return }
-                        let worker = Worker(compressor)
+                    try NamedThread.start("\(name)-\(number)") {
+                        guard let tool = makeTool() else { return }
                         while let job = jobs.next() {
-                            let part = job.make(worker)
+                            let part = job.make(tool)
                             job.slot.change { $0 = part }
                         }
                     })
@@ -63,7 +54,7 @@ final class MemberPool<Part: Sendable> {
 
     var isEmpty: Bool { waiting.count == head }
 
-    func add(_ byteCount: Int, _ make: @escaping @Sendable (Worker) -> Part) {
+    func add(_ byteCount: Int, _ make: @escaping @Sendable (Tool) -> Part) {
         let slot = Monitor<Part?>(nil)
         waiting.append((slot, byteCount))
         waitingByteCount += byteCount

@@ -1,52 +1,18 @@
-internal import Web
+package import Web
 
-/// The text of a document: what a person reads in it, and what it is found by.
-package struct DocumentText: Sendable, Equatable {
-    /// A part of the text that a link can lead to.
-    package struct Section: Sendable, Equatable {
-        /// Where it begins in `body`.
-        package var start: Int
-        /// The fragment that leads there; empty where there is none.
-        package var anchor: String
-        package var title: String
-
-        package init(start: Int, anchor: String, title: String) {
-            self.start = start
-            self.anchor = anchor
-            self.title = title
-        }
-    }
-
-    package var title = ""
-    /// What the document says of itself in a sentence.
-    package var description = ""
-    /// As the document says, such as `de` or `zh-CN`; empty where it does not.
-    package var language = ""
-    /// UTF-8, a line for each block: a paragraph, a heading, a cell of a table.
-    package var body: [UInt8] = []
-    /// The same of what stands around it: navigation, head and foot.
-    package var aside: [UInt8] = []
-    /// By their place.
-    package var sections: [Section] = []
-
-    package init() {}
-
-    /// There is nothing to be found in it.
-    package var isEmpty: Bool { body.isEmpty && aside.isEmpty && title.isEmpty && description.isEmpty }
-
+extension DocumentText {
     /// All that is taken of a document: nobody reads more, and an index of more serves nobody.
     static let mostText = 4 << 20
     static let mostSections = 10_000
     static let longestTitle = 300
     static let longestAnchor = 400
-}
 
-extension DocumentText {
     /// Whether text of bodies of this format is looked for.
     package static func isRead(_ format: BodyFormat) -> Bool {
         switch format {
         case .html, .xhtml, .plainText, .feed: true
-        case .opaque, .css, .javaScript, .svg, .xml, .json, .webManifest, .importMap, .speculationRules, .jsonLD,
+        case .opaque, .css, .javaScript, .svg, .xml, .json, .webManifest, .importMap, .speculationRules,
+            .jsonLD,
             .hls, .dash, .webVTT, .sitemap:
             false
         }
@@ -54,6 +20,7 @@ extension DocumentText {
 
     /// Reads a body that a store keeps under a form: format and character set.
     package init(_ body: Span<UInt8>, form: String) {
+        self.init()
         let format = BodyFormat(form: form) ?? .opaque
         let charset = form.firstIndex(of: ";").map { String(form[form.index(after: $0)...]) }
         let encoding = charset.flatMap { TextEncoding(label: $0) } ?? .utf8
@@ -69,6 +36,7 @@ extension DocumentText {
     ///
     /// - Parameter charset: what the HTTP header says.
     package init(html body: Span<UInt8>, charset: String?) {
+        self.init()
         guard body.count <= BodyReading.byteLimit else { return }
         let encoding = body.withUnsafeBufferPointer { BodyFormat.html.encoding(of: $0, charset: charset) }
         self = HTMLTextReader.read(encoding.decode(body))
@@ -76,21 +44,16 @@ extension DocumentText {
 
     /// Reads what is Markdown, in UTF-8.
     package init(markdown body: Span<UInt8>) {
+        self.init()
         guard body.count <= BodyReading.byteLimit else { return }
         self = PlainText.readMarkdown(TextEncoding.utf8.decode(body))
     }
 
     /// Reads what another program made of a document, in UTF-8.
     package init(plain body: Span<UInt8>) {
+        self.init()
         guard body.count <= BodyReading.byteLimit else { return }
         self = PlainText.read(TextEncoding.utf8.decode(body))
-    }
-
-    /// The beginning of the text, which ends between two characters.
-    package func beginning(atMost byteCount: Int) -> String {
-        var end = min(byteCount, body.last == 0x0A ? body.count - 1 : body.count)
-        while end < body.count, end > 0, body[end] & 0xC0 == 0x80 { end -= 1 }
-        return String(decoding: body[..<end], as: UTF8.self)
     }
 
     mutating func addSection(_ start: Int, anchor: String, title: String) {

@@ -1,0 +1,569 @@
+internal import Web
+
+/// The walk of one tab through one page, as a value.
+///
+/// It goes through `starting`: a context, a tab in it, its set-up, and the navigation. Then it takes one step
+/// after another: it waits until the page is quiet (`settling`), asks something of it (`asking`), and so on.
+/// In the end the context is given back (`closing`).
+struct PageWalk: Sendable {
+    private enum Purpose: Sendable {
+        case context, target, setUp, navigation
+        case world, step, picture, paper, probe
+        case cookies, disposal
+    }
+
+    private enum Stage: Equatable, Sendable {
+        case starting
+        /// Nothing may be asked for since then, for so long.
+        case settling(quiet: Duration, since: Duration)
+        case asking
+        case closing
+        case over
+    }
+
+    private static let errorLimit = 1000
+
+    let visit: PageVisit
+    private var talk = TabTalk<Purpose>()
+    private var stage = Stage.starting
+
+    // Names that the browser gave.
+    private var context: String?
+    private var target: String?
+    private var session: String?
+    /// The page's own and those of its frames and workers.
+    private var sessions: Set<String> = []
+    /// The world in which we look at the document that is shown.
+    private var world: Int?
+
+    private let start: Duration
+    private var limit: Duration?
+    private var lastActivity: Duration
+    private var lastWord: Duration
+    private var lastRequest: Duration
+    /// The document that the tab shows, and those that have loaded.
+    private var loader: String?
+    private var loaded: Set<String> = []
+    private var hasCommitted = false
+    private var hasDownloaded = false
+
+    private var tour: PageTour
+    private var attempts = 0
+    /// When the page was last asked to do a step.
+    private var stepTime = Duration.zero
+    /// Time is up, or scripts were stopped: what is there is taken, and nothing waited for.
+    private var isHurried = false
+    private var isCurtailed = false
+
+    /// Something was asked for a while after a screen had come into view: whoever listens to scrolling does so
+    /// later than others.
+    private var isSlowToAsk = false
+
+    private var record = RequestRecord()
+    private var notices = NoticeRecord()
+    private var outcome: PageOutcome
+
+    /// - Parameter now: since whenever; the same clock as in all other calls.
+    init(_ visit: PageVisit, now: Duration) {
+        self.visit = visit
+        start = now
+        lastActivity = now
+        lastWord = now
+        lastRequest = now
+        outcome = PageOutcome(ending: .complete, address: visit.url)
+        tour = PageTour(visit)
+
+        var parameters: JSONMembers = ["disposeOnDetach": true]
+        if let proxy = visit.proxy {
+            parameters = parameters + ["proxyServer": proxy, "proxyBypassList": "<-loopback>"]
+        }
+        ask(
+            Command("Target.createBrowserContext", nil, parameters), .context,
+            until: now + Tab.Patience.browser)
+    }
+
+    mutating func takeActions() -> [Tab.Action] { talk.takeActions() }
+
+    var isOver: Bool { stage == .over }
+
+    // MARK: - What goes in
+
+    mutating func take(_ reply: Reply, to number: Int, now: Duration) {
+        guard let purpose = talk.take(number) else { return }
+        lastWord = now
+        switch purpose {
+        case .context: takeContext(reply, now)
+        case .target:
+            if case .refusal(let why) = reply { end(.failed("no tab was opened: \(why)"), now) }
+        case .setUp: navigate(now)
+        case .navigation: takeNavigation(reply, now)
+        case .world:
+            world = reply["executionContextId"]?.int
+            if world == nil { retry(now) } else { perform(now) }
+        case .step: takeStep(reply, now)
+        case .picture:
+            outcome.picture = reply["data"]?.string.flatMap(Base64.decode)
+            print(now)
+        case .paper:
+            outcome.paper = reply["data"]?.string.flatMap(Base64.decode)
+            finishStep(now)
+        case .probe:
+            if isCurtailed { perform(now) }
+        case .cookies: takeCookies(reply, now)
+        case .disposal: giveOutcome(now)
+        }
+        go(now)
+    }
+
+    mutating func take(_ event: Event, now: Duration) {
+        guard stage != .closing, stage != .over else { return }
+        lastWord = now
+        if event.method.hasPrefix("Network.") {
+            let count = record.requests.count
+            if record.take(event) { lastActivity = now }
+            if record.requests.count > count { noteRequest(now) }
+            if record.requests.count > PageOutcome.requestLimit, !isCurtailed {
+                let text = "more than \(PageOutcome.requestLimit) requests"
+                notices.note(.tooManyRequests, text)
+                curtail(.outOfTime, now)
+            }
+        } else {
+            takeOther(event, now)
+        }
+        go(now)
+    }
+
+    /// When the tab is to be asked again, if nothing happens until then.
+    var deadline: Duration? {
+        if stage == .over { return nil }
+        var times = [talk.deadline, quietTime, probeTime, stallTime]
+        if stage != .closing, !isHurried { times.append(limit) }
+        return times.lazy.compactMap { $0 }.min()
+    }
+
+    mutating func tick(now: Duration) {
+        while let purpose = talk.takeOverdue(now) { overdue(purpose, now) }
+        if let limit, limit <= now, !isHurried { hurry(now) }
+        if let probeTime, probeTime <= now, let session {
+            ask(Command("Runtime.evaluate", session, ["expression": "0"]), .probe, until: now + visit.stall)
+        }
+        if let stallTime, stallTime <= now { hurry(now) }
+        go(now)
+    }
+
+    /// The browser is no more, or is not wanted any more.
+    mutating func abandon(_ why: String, now: Duration) {
+        guard stage != .over else { return }
+        if stage != .closing { outcome.ending = .failed(why) }
+        giveOutcome(now)
+    }
+
+    // MARK: - The start
+
+    private mutating func takeContext(_ reply: Reply, _ now: Duration) {
+        guard let context = reply["browserContextId"]?.string else {
+            if case .refusal(let why) = reply { return end(.failed("no tab was opened: \(why)"), now) }
+            return end(.failed("no tab was opened"), now)
+        }
+        self.context = context
+        talk.say(.ownContext(context))
+        let here: JSONMembers = ["browserContextId": context]
+        post("Browser.setDownloadBehavior", nil, here + ["behavior": "deny", "eventsEnabled": true])
+        // Whatever is not granted here is refused.
+        post("Browser.grantPermissions", nil, here + ["permissions": [String]()])
+        let size = visit.viewports.first ?? Viewport(width: 1280, height: 900)
+        let place: JSONMembers = ["url": "about:blank", "width": size.width, "height": size.height]
+        ask(Command("Target.createTarget", nil, here + place), .target, until: now + Tab.Patience.browser)
+    }
+
+    private mutating func takeAttached(_ event: Event, _ now: Duration) {
+        guard let name = event["sessionId"]?.string, let info = event["targetInfo"],
+            let target = info["targetId"]?.string
+        else { return }
+        let type = info["type"]?.string ?? ""
+        if event.session == nil, type == "page" {
+            guard self.target == nil else {
+                post("Runtime.runIfWaitingForDebugger", name)
+                // A window that the page opened, and that has asked for nothing. As long as it waits, so may
+                // the page.
+                post("Target.closeTarget", nil, ["targetId": target])
+                return
+            }
+            self.target = target
+            session = name
+            own(name)
+            setUp(name, now)
+        } else if type != "browser_ui" {
+            // Windows bring pages of the browser's own along, which wait for us, and cost most while they do.
+            own(name)
+            for command in SessionSetUp.child(name, type, for: visit) { post(command) }
+            // It is fetched before there is anybody to tell of it, and runs only when it was found.
+            if type == "service_worker" { record.add(workerScript: info["url"]?.string ?? "") }
+        }
+    }
+
+    private mutating func own(_ session: String) {
+        sessions.insert(session)
+        talk.say(.ownSession(session))
+    }
+
+    private mutating func setUp(_ session: String, _ now: Duration) {
+        for command in SessionSetUp.page(session, for: visit) { post(command) }
+        ask(
+            Command("Runtime.runIfWaitingForDebugger", session), .setUp, until: now + Tab.Patience.browser)
+    }
+
+    private mutating func navigate(_ now: Duration) {
+        limit = now + visit.limit
+        ask(
+            Command("Page.navigate", session, ["url": visit.url]), .navigation,
+            until: now + visit.limit + Tab.Patience.browser)
+    }
+
+    private mutating func takeNavigation(_ reply: Reply, _ now: Duration) {
+        if case .refusal(let why) = reply { return end(.failed(why), now) }
+        if reply["isDownload"]?.bool == true || hasDownloaded { return end(.download, now) }
+        if let why = reply["errorText"]?.string { return end(.failed(why), now) }
+        hasCommitted = true
+        if loader == nil { loader = reply["loaderId"]?.string }
+        wait(visit.quiet, now)
+    }
+
+    // MARK: - What happens
+
+    private mutating func takeOther(_ event: Event, _ now: Duration) {
+        let isOwn = event.session == session
+        switch event.method {
+        case "Target.attachedToTarget":
+            takeAttached(event, now)
+        case "Target.detachedFromTarget":
+            guard let name = event["sessionId"]?.string, sessions.remove(name) != nil else { return }
+            talk.say(.disownSession(name))
+            record.forget(session: name)
+            if name == session { end(.failed("its tab was closed"), now) }
+        case "Page.frameNavigated":
+            takeNavigated(event, now)
+        case "Page.navigatedWithinDocument":
+            guard event["frameId"]?.string == target, let url = event["url"]?.string else { return }
+            outcome.address = url
+        case "Page.lifecycleEvent":
+            guard event["name"]?.string == "load", let loader = event["loaderId"]?.string else { return }
+            loaded.insert(loader)
+            if loader == self.loader { lastActivity = now }
+        case "Page.frameRequestedNavigation":
+            // What was opened leads away; the page stays.
+            guard tour.step == .unfold, event["frameId"]?.string == target else { return }
+            post("Page.stopLoading", session)
+        case "Page.javascriptDialogOpening":
+            takeDialog(event, now)
+        case "Page.windowOpen":
+            let url = event["url"]?.string ?? ""
+            tour.add([url], to: &outcome)
+            nuisance(.window, url, now)
+        case "Browser.downloadWillBegin":
+            // Only the page's own document has the target's name.
+            if event["frameId"]?.string == target { takeDownload(now) }
+            notices.note(.download, event["url"]?.string ?? "")
+        case "Runtime.executionContextsCleared":
+            if isOwn { world = nil }
+        case "Runtime.exceptionThrown":
+            let details = event["exceptionDetails"]
+            let text = details?["exception"]?["description"]?.string ?? details?["text"]?.string
+            if notices.note(.scriptError, text ?? "an exception") == Self.errorLimit {
+                for session in sessions { post("Runtime.disable", session) }
+            }
+        case "Runtime.bindingCalled":
+            guard event["name"]?.string == PageScripts.binding else { return }
+            notices.note(.permission, event["payload"]?.string ?? "")
+        case "Inspector.targetCrashed":
+            notices.note(.crash, isOwn ? "the page" : "a frame or a worker")
+            if isOwn { end(.crashed, now) }
+        default:
+            return
+        }
+    }
+
+    private mutating func takeNavigated(_ event: Event, _ now: Duration) {
+        guard event.session == session, let frame = event["frame"], frame["parentId"] == nil,
+            let url = frame["url"]?.string
+        else { return }
+        world = nil
+        guard url != "about:blank" || visit.url == "about:blank" else { return }
+        loader = frame["loaderId"]?.string
+        lastActivity = now
+        // A failed one shows a page of the browser's own.
+        if !url.hasPrefix("chrome-error:") {
+            outcome.address = url + (frame["urlFragment"]?.string ?? "")
+        }
+        tour.leave()
+    }
+
+    /// What was to take the page's place is a file: the document that is there stays, and is as whole as it
+    /// will be.
+    private mutating func takeDownload(_ now: Duration) {
+        hasDownloaded = true
+        guard hasCommitted, let loader else { return }
+        loaded.insert(loader)
+        lastActivity = now
+    }
+
+    private mutating func takeDialog(_ event: Event, _ now: Duration) {
+        guard let session = event.session else { return }
+        let type = event["type"]?.string ?? ""
+        // A page may be left. To what it asks, the answer is no.
+        let isAccepted = type == "alert" || type == "beforeunload"
+        post("Page.handleJavaScriptDialog", session, ["accept": isAccepted])
+        nuisance(.dialog, "\(type): \(event["message"]?.string ?? "")", now)
+    }
+
+    private mutating func nuisance(_ kind: PageNotice.Kind, _ text: String, _ now: Duration) {
+        let count = notices.note(kind, text)
+        if count == Tab.nuisanceLimit { curtail(.outOfTime, now) }
+        // It cannot be stopped: between two dialogs it listens to nobody.
+        if count >= 3 * Tab.nuisanceLimit { end(outcome.ending, now) }
+    }
+
+    // MARK: - Waiting
+
+    private mutating func wait(_ quiet: Duration, _ now: Duration) {
+        stage = .settling(quiet: quiet, since: now)
+    }
+
+    /// Long enough for what a small change of the page asks for to have been asked for.
+    private var moment: Duration { min(visit.quiet, .milliseconds(150)) }
+
+    /// Long enough for a screen that came into view and asked for nothing while it was drawn.
+    private static let glance = Duration.milliseconds(40)
+
+    private mutating func noteRequest(_ now: Duration) {
+        lastRequest = now
+        if tour.step == .scroll, case .settling = stage { isSlowToAsk = true }
+    }
+
+    /// After a screen, for what it asked for.
+    private func pause(since asked: Duration) -> Duration {
+        tour.isScrolling && !isSlowToAsk && lastRequest < asked ? min(moment, Self.glance) : moment
+    }
+
+    private var hasLoaded: Bool { loader.map { loaded.contains($0) } ?? false }
+
+    /// When the page is quiet, if nothing happens until then; nil while it loads.
+    private var quietTime: Duration? {
+        guard case .settling(let quiet, let since) = stage else { return nil }
+        if isHurried { return since }
+        guard hasLoaded else { return nil }
+        return max(since, lastActivity) + (record.isQuiet ? quiet : max(quiet, visit.patience))
+    }
+
+    /// When a page that does not come to its end for something slow gives its place up, though it could go on:
+    /// it has said so since anything came.
+    private var stallTime: Duration? {
+        guard case .settling = stage, !isHurried, hasCommitted, !hasLoaded, !record.isQuiet,
+            lastWord > lastActivity
+        else { return nil }
+        return lastActivity + visit.patience
+    }
+
+    /// When a page that ought to do something is asked whether it can.
+    private var probeTime: Duration? {
+        guard case .settling = stage, !isHurried, hasCommitted, session != nil, !talk.isAwaiting else {
+            return nil
+        }
+        return lastWord + min(Tab.Patience.silence, visit.stall)
+    }
+
+    /// Goes on with what is next, where the page is quiet.
+    private mutating func go(_ now: Duration) {
+        while let quietTime, quietTime <= now {
+            stage = .asking
+            // A probe that is still on its way has nothing to tell any more.
+            talk.forgetAll()
+            perform(now)
+        }
+    }
+
+    private mutating func overdue(_ purpose: Purpose, _ now: Duration) {
+        switch purpose {
+        case .context, .target: talk.say(.giveUp("it does not open a tab"))
+        case .setUp: end(.failed("its tab did not start"), now)
+        case .navigation: end(.outOfTime, now)
+        case .world, .step, .picture, .paper, .probe:
+            if isCurtailed { end(outcome.ending, now) } else { curtail(.hung, now) }
+        case .cookies: dispose(now)
+        case .disposal: giveOutcome(now)
+        }
+    }
+
+    /// Time is up: what is there is taken.
+    private mutating func hurry(_ now: Duration) {
+        guard stage != .closing, stage != .over else { return }
+        isHurried = true
+        outcome.ending = .outOfTime
+        talk.forgetAll()
+        guard hasCommitted, !tour.hasLooked else { return end(.outOfTime, now) }
+        tour.cut()
+        stage = .asking
+        attempts = 0
+        perform(now)
+    }
+
+    /// Stops the page's scripts, takes what is there if it answers then, and ends.
+    private mutating func curtail(_ ending: PageOutcome.Ending, _ now: Duration) {
+        guard !isCurtailed, stage != .closing, stage != .over else { return }
+        isCurtailed = true
+        isHurried = true
+        outcome.ending = ending
+        talk.forgetAll()
+        post("Page.stopLoading", session)
+        post("Emulation.setScriptExecutionDisabled", session, ["value": true])
+        post("Runtime.terminateExecution", session)
+        // Whoever has to be stopped says too much.
+        post("Network.disable", session)
+        post("Runtime.disable", session)
+        guard !tour.hasLooked else { return end(ending, now) }
+        tour.cut()
+        stage = .asking
+        attempts = 0
+        world = nil
+        ask(
+            Command("Runtime.evaluate", session, ["expression": "0"]), .probe,
+            until: now + max(visit.stall, Tab.Patience.probe))
+    }
+
+    // MARK: - Steps
+
+    private mutating func perform(_ now: Duration) {
+        guard let step = tour.step else { return end(outcome.ending, now) }
+        if case .script = step { return evaluate(step, inWorld: false, now) }
+        guard world != nil else {
+            let frame: JSONMembers = ["frameId": target ?? "", "worldName": "larder"]
+            return ask(
+                Command("Page.createIsolatedWorld", session, frame), .world, until: now + visit.stall)
+        }
+        if let session, step == .dark { post(SessionSetUp.colours("dark", session)) }
+        if let session, case .viewport(let number) = step {
+            for command in SessionSetUp.show(visit.viewports[number], session) { post(command) }
+        }
+        evaluate(step, inWorld: true, now)
+    }
+
+    private mutating func evaluate(_ step: PageTour.Step, inWorld: Bool, _ now: Duration) {
+        stepTime = now
+        // Fonts may take their time.
+        let further = step == .look && (visit.wantsPicture || visit.wantsPaper) ? Tab.Patience.picture : .zero
+        var parameters: JSONMembers = [
+            "expression": tour.expression(of: step), "awaitPromise": true, "returnByValue": true,
+        ]
+        if inWorld, let world { parameters = parameters + ["contextId": world] }
+        ask(Command("Runtime.evaluate", session, parameters), .step, until: now + visit.stall + further)
+    }
+
+    private mutating func takeStep(_ reply: Reply, _ now: Duration) {
+        guard let step = tour.step else { return end(outcome.ending, now) }
+        if case .script = step {
+            if let details = reply["exceptionDetails"] {
+                let text = details["exception"]?["description"]?.string ?? details["text"]?.string
+                notices.note(.scriptError, text ?? "an exception")
+            }
+            return finishStep(now, quiet: visit.quiet)
+        }
+        guard let value = reply["result"], reply["exceptionDetails"] == nil else { return retry(now) }
+        let routeCount = tour.routeCount
+        let next = tour.take(value["value"], of: step, into: &outcome, isHurried: isHurried)
+        limit = limit.map { $0 + Tab.Patience.route * (tour.routeCount - routeCount) }
+        switch next {
+        case .again: wait(pause(since: stepTime), now)
+        case .onward(let isAtOnce): finishStep(now, quiet: isAtOnce ? nil : moment)
+        case .picture: takePicture(of: value["value"], now)
+        case .paper: print(now)
+        }
+    }
+
+    /// All of a page that is laid out wider than its window, as pages are that know nothing of phones, is
+    /// made smaller.
+    private mutating func takePicture(of look: JSONValue?, _ now: Duration) {
+        var picture: JSONMembers = ["format": "png", "optimizeForSpeed": false]
+        if visit.wantsWholePicture, let viewport = visit.viewports.first, let height = look?["height"]?.int,
+            let width = look?["width"]?.int, (1...PageVisit.pictureHeight).contains(width)
+        {
+            let scale = Double(viewport.width) / Double(width)
+            let most = Double(PageVisit.pictureHeight) / (viewport.scale * scale)
+            let least = Double(viewport.height) / scale
+            let clip: JSONMembers = [
+                "x": 0, "y": 0, "width": width, "height": Int(min(max(Double(height), least), most)),
+                "scale": scale,
+            ]
+            picture = picture + ["captureBeyondViewport": true, "clip": clip]
+        }
+        let command = Command("Page.captureScreenshot", session, picture)
+        let patience = visit.wantsWholePicture ? Tab.Patience.paper : Tab.Patience.picture
+        ask(command, .picture, until: now + visit.stall + patience)
+    }
+
+    /// With its colours, on paper as it asks for.
+    private mutating func print(_ now: Duration) {
+        guard visit.wantsPaper else { return finishStep(now) }
+        let paper: JSONMembers = ["printBackground": true, "preferCSSPageSize": true]
+        ask(Command("Page.printToPDF", session, paper), .paper, until: now + visit.stall + Tab.Patience.paper)
+    }
+
+    /// The document went away under a step: it is taken once more on the next one, if there is one soon.
+    private mutating func retry(_ now: Duration) {
+        attempts += 1
+        world = nil
+        if attempts > 2 || isCurtailed && attempts > 1 { return finishStep(now) }
+        if isHurried { perform(now) } else { wait(moment, now) }
+    }
+
+    /// Goes on to the next step, at once or when the page has been quiet for so long.
+    private mutating func finishStep(_ now: Duration, quiet: Duration? = nil) {
+        tour.finishStep()
+        attempts = 0
+        guard let quiet, !isHurried, tour.step != nil else { return perform(now) }
+        wait(quiet, now)
+    }
+
+    // MARK: - The end
+
+    private mutating func end(_ ending: PageOutcome.Ending, _ now: Duration) {
+        guard stage != .closing, stage != .over else { return }
+        outcome.ending = ending
+        stage = .closing
+        talk.forgetAll()
+        guard context != nil else { return giveOutcome(now) }
+        guard visit.wantsCookies, hasCommitted else { return dispose(now) }
+        let command = Command("Storage.getCookies", nil, ["browserContextId": IfAny(context)])
+        ask(command, .cookies, until: now + Tab.Patience.disposal)
+    }
+
+    private mutating func dispose(_ now: Duration) {
+        guard let context else { return giveOutcome(now) }
+        // No script is asked whether it may be left.
+        let command = Command("Target.disposeBrowserContext", nil, ["browserContextId": context])
+        ask(command, .disposal, until: now + Tab.Patience.disposal)
+    }
+
+    private mutating func takeCookies(_ reply: Reply, _ now: Duration) {
+        if let cookies = reply["cookies"]?.array { outcome.cookies = cookies.compactMap(BrowserCookie.init) }
+        dispose(now)
+    }
+
+    private mutating func giveOutcome(_ now: Duration) {
+        stage = .over
+        talk.forgetAll()
+        outcome.requests = record.requests
+        outcome.notices = notices.notices
+        outcome.elapsed = now - start
+        talk.say(.finish(outcome))
+    }
+
+    private mutating func ask(_ command: Command, _ purpose: Purpose, until deadline: Duration) {
+        talk.ask(command, purpose, until: deadline)
+    }
+
+    private mutating func post(_ method: String, _ session: String? = nil, _ parameters: JSONMembers = [:]) {
+        talk.post(Command(method, session, parameters))
+    }
+
+    private mutating func post(_ command: Command) { talk.post(command) }
+}

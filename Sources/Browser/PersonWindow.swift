@@ -1,0 +1,176 @@
+internal import Web
+
+/// A window for a person, as a value: nothing is answered or stopped for him, and it ends when he closes it, or
+/// at its limit. What it leaves is the cookies of the browser's own profile.
+struct PersonWindow: Sendable {
+    private enum Purpose: Sendable { case context, target, setUp, navigation, cookies }
+
+    private enum Stage: Sendable { case starting, open, closing, over }
+
+    private let visit: PageVisit
+    private var talk = TabTalk<Purpose>()
+    private var stage = Stage.starting
+    private let start: Duration
+    private var limit: Duration?
+
+    // Names that the browser gave.
+    private var context: String?
+    private var target: String?
+    private var session: String?
+    private var sessions: Set<String> = []
+
+    /// When the cookies were asked for.
+    private var cookieTime: Duration?
+    private var outcome: PageOutcome
+
+    init(_ visit: PageVisit, now: Duration) {
+        self.visit = visit
+        start = now
+        outcome = PageOutcome(ending: .complete, address: visit.url)
+        talk.ask(Command("Target.getBrowserContexts"), .context, until: now + Tab.Patience.browser)
+    }
+
+    mutating func takeActions() -> [Tab.Action] { talk.takeActions() }
+
+    var isOver: Bool { stage == .over }
+
+    mutating func take(_ reply: Reply, to number: Int, now: Duration) {
+        guard let purpose = talk.take(number) else { return }
+        switch purpose {
+        case .context: takeContext(reply, now)
+        case .target: if case .refusal(let why) = reply { end(.failed("no tab was opened: \(why)"), now) }
+        case .setUp:
+            limit = now + visit.limit
+            talk.ask(
+                Command("Page.navigate", session, ["url": visit.url]), .navigation,
+                until: now + visit.limit + Tab.Patience.browser)
+        case .navigation: takeNavigation(reply, now)
+        case .cookies:
+            if let cookies = reply["cookies"]?.array {
+                outcome.cookies = cookies.compactMap(BrowserCookie.init)
+            }
+            if stage == .closing { giveOutcome(now) }
+        }
+    }
+
+    mutating func take(_ event: Event, now: Duration) {
+        guard stage != .closing, stage != .over else { return }
+        switch event.method {
+        case "Target.attachedToTarget": takeAttached(event, now)
+        case "Target.detachedFromTarget":
+            guard let name = event["sessionId"]?.string, sessions.remove(name) != nil else { return }
+            talk.say(.disownSession(name))
+            if name == session { end(.complete, now) }
+        case "Page.frameNavigated":
+            guard event.session == session, let frame = event["frame"], frame["parentId"] == nil,
+                let url = frame["url"]?.string, url != "about:blank", !url.hasPrefix("chrome-error:")
+            else { return }
+            outcome.address = url + (frame["urlFragment"]?.string ?? "")
+        case "Page.navigatedWithinDocument":
+            guard event["frameId"]?.string == target, let url = event["url"]?.string else { return }
+            outcome.address = url
+        case "Inspector.targetCrashed":
+            if event.session == session { end(.crashed, now) }
+        default: return
+        }
+    }
+
+    var deadline: Duration? {
+        if stage == .over { return nil }
+        return [talk.deadline, stage == .closing ? nil : limit, nextCookieTime].lazy.compactMap { $0 }.min()
+    }
+
+    mutating func tick(now: Duration) {
+        while let purpose = talk.takeOverdue(now) {
+            switch purpose {
+            case .context, .target: talk.say(.giveUp("it does not open a tab"))
+            case .setUp: end(.failed("its tab did not start"), now)
+            case .navigation: end(.outOfTime, now)
+            case .cookies: if stage == .closing { giveOutcome(now) }
+            }
+        }
+        if let limit, limit <= now { end(.outOfTime, now) }
+        if let nextCookieTime, nextCookieTime <= now { askForCookies(now) }
+    }
+
+    /// The browser is no more: a person closes all of it.
+    mutating func abandon(_ why: String, now: Duration) {
+        if stage == .over { return }
+        if stage == .starting { outcome.ending = .failed(why) }
+        giveOutcome(now)
+    }
+
+    private mutating func takeContext(_ reply: Reply, _ now: Duration) {
+        guard let context = reply["defaultBrowserContextId"]?.string else {
+            if case .refusal(let why) = reply { return end(.failed("no tab was opened: \(why)"), now) }
+            return end(.failed("no tab was opened"), now)
+        }
+        self.context = context
+        talk.say(.ownContext(context))
+        let size = visit.viewports.first ?? Viewport(width: 1280, height: 900)
+        let place: JSONMembers = [
+            "browserContextId": context, "url": "about:blank", "width": size.width, "height": size.height,
+        ]
+        talk.ask(Command("Target.createTarget", nil, place), .target, until: now + Tab.Patience.browser)
+    }
+
+    private mutating func takeAttached(_ event: Event, _ now: Duration) {
+        guard let name = event["sessionId"]?.string, let info = event["targetInfo"],
+            let target = info["targetId"]?.string
+        else { return }
+        let type = info["type"]?.string ?? ""
+        if event.session == nil, type == "page" {
+            // A login may need a second window.
+            guard self.target == nil else {
+                return talk.post(Command("Runtime.runIfWaitingForDebugger", name))
+            }
+            (self.target, session) = (target, name)
+            own(name)
+            for command in SessionSetUp.page(name, for: visit) { talk.post(command) }
+            talk.ask(
+                Command("Runtime.runIfWaitingForDebugger", name), .setUp, until: now + Tab.Patience.browser)
+        } else if type != "browser_ui" {
+            own(name)
+            for command in SessionSetUp.child(name, type, for: visit) { talk.post(command) }
+        }
+    }
+
+    private mutating func own(_ session: String) {
+        sessions.insert(session)
+        talk.say(.ownSession(session))
+    }
+
+    private mutating func takeNavigation(_ reply: Reply, _ now: Duration) {
+        if case .refusal(let why) = reply { return end(.failed(why), now) }
+        if reply["isDownload"]?.bool == true { return end(.download, now) }
+        if let why = reply["errorText"]?.string { return end(.failed(why), now) }
+        if stage == .starting { stage = .open }
+    }
+
+    private var nextCookieTime: Duration? {
+        guard stage == .open, !talk.isAwaiting({ $0 == .cookies }) else { return nil }
+        return cookieTime.map { $0 + Tab.Patience.cookies } ?? .zero
+    }
+
+    private mutating func askForCookies(_ now: Duration) {
+        cookieTime = now
+        let command = Command("Storage.getCookies", nil, ["browserContextId": IfAny(context)])
+        talk.ask(command, .cookies, until: now + Tab.Patience.disposal)
+    }
+
+    private mutating func end(_ ending: PageOutcome.Ending, _ now: Duration) {
+        guard stage != .closing, stage != .over else { return }
+        outcome.ending = ending
+        stage = .closing
+        talk.forgetAll()
+        guard context != nil else { return giveOutcome(now) }
+        askForCookies(now)
+    }
+
+    private mutating func giveOutcome(_ now: Duration) {
+        stage = .over
+        talk.forgetAll()
+        outcome.elapsed = now - start
+        talk.say(.finish(outcome))
+    }
+}

@@ -1,0 +1,60 @@
+#ifndef LARDER_CPQ_SHIM_H
+#define LARDER_CPQ_SHIM_H
+
+// libpq by its stable interface, which has not changed its meaning since PostgreSQL 7.4: it is looked up by name at run time.
+// Who keeps a larder in a folder needs neither the library nor its headers.
+
+/// `PGconn` and `PGresult`.
+typedef struct larder_pq_connection larder_pq_connection;
+typedef struct larder_pq_result larder_pq_result;
+
+/// `PGnotify`, as far as it is read.
+typedef struct {
+    char *channel;
+    int process;
+    char *text;
+} larder_pq_notice;
+
+typedef larder_pq_connection *(*larder_pq_connect)(const char *words);
+typedef void (*larder_pq_finish)(larder_pq_connection *);
+/// `PQstatus`, `PQsocket`, `PQserverVersion`, `PQconsumeInput`, `PQsetSingleRowMode`, `PQtransactionStatus`.
+typedef int (*larder_pq_ask)(larder_pq_connection *);
+typedef char *(*larder_pq_message)(const larder_pq_connection *);
+typedef const char *(*larder_pq_parameter)(const larder_pq_connection *, const char *name);
+typedef larder_pq_result *(*larder_pq_execute)(larder_pq_connection *, const char *command);
+/// `PQprepare`.
+typedef larder_pq_result *(*larder_pq_prepare)(
+    larder_pq_connection *, const char *name, const char *command, int count, const unsigned *types);
+/// `PQexecParams`.
+typedef larder_pq_result *(*larder_pq_execute_values)(
+    larder_pq_connection *, const char *command, int count, const unsigned *types, const char *const *values,
+    const int *lengths, const int *formats, int result_format);
+/// `PQexecPrepared`.
+typedef larder_pq_result *(*larder_pq_execute_prepared)(
+    larder_pq_connection *, const char *name, int count, const char *const *values, const int *lengths, const int *formats,
+    int result_format);
+/// `PQsendQueryParams` and `PQsendQueryPrepared`.
+typedef int (*larder_pq_send_values)(
+    larder_pq_connection *, const char *command, int count, const unsigned *types, const char *const *values,
+    const int *lengths, const int *formats, int result_format);
+typedef int (*larder_pq_send_prepared)(
+    larder_pq_connection *, const char *name, int count, const char *const *values, const int *lengths, const int *formats,
+    int result_format);
+/// `PQgetResult`.
+typedef larder_pq_result *(*larder_pq_next)(larder_pq_connection *);
+typedef larder_pq_notice *(*larder_pq_notices)(larder_pq_connection *);
+typedef void (*larder_pq_free)(void *);
+typedef void (*larder_pq_hear)(void *context, const char *message);
+/// `PQsetNoticeProcessor`; what it gives is not asked for.
+typedef void *(*larder_pq_set_hearing)(larder_pq_connection *, larder_pq_hear, void *context);
+
+typedef void (*larder_pq_clear)(larder_pq_result *);
+/// `PQresultStatus`, `PQntuples`.
+typedef int (*larder_pq_figure)(const larder_pq_result *);
+typedef char *(*larder_pq_field)(const larder_pq_result *, int code);
+typedef char *(*larder_pq_changed)(larder_pq_result *);
+/// `PQgetlength`, `PQgetisnull`.
+typedef int (*larder_pq_measure)(const larder_pq_result *, int row, int column);
+typedef char *(*larder_pq_value)(const larder_pq_result *, int row, int column);
+
+#endif

@@ -1,0 +1,364 @@
+internal import Fetch
+internal import Store
+internal import System
+internal import Web
+
+/// What a worker keeps beside its frontier: what it knows of the others.
+struct WorkDesk {
+    let courier: WorkCourier
+    private let shared: ServerFrontier.Shared
+    var standing = ServerFrontier.Standing()
+    /// Hosts that somebody else had before.
+    private var left: Set<String> = []
+    /// Of them, those whose pages count anew, since whoever asked for them counts no more.
+    private(set) var countsAnew: Set<String> = []
+    /// Hosts that another one gets, as soon as nothing of them is under way.
+    var leaving: Set<String> = []
+    /// The number of the time in which there is nothing to do; nil while there is.
+    private(set) var quiet: Int?
+    private var quiets = 0
+    /// How much came, as far as others were told of it.
+    var toldBytes = 0
+    var lastPost: Duration = .zero
+    var isStandingNews = false
+
+    init(_ courier: WorkCourier, _ shared: ServerFrontier.Shared) {
+        self.courier = courier
+        self.shared = shared
+    }
+
+    var countsPages: Bool { shared.maxPages != nil }
+
+    /// Whether the larder may hold something of it.
+    func recalls(_ origin: String) -> Bool { !shared.wasEmpty || left.contains(origin) }
+
+    mutating func take(_ hosts: [ServerFrontier.Host]) {
+        for host in hosts where host.wasLeft {
+            left.insert(host.origin)
+            if host.countsAnew { countsAnew.insert(host.origin) } else { countsAnew.remove(host.origin) }
+        }
+    }
+
+    /// True when it has just become quiet.
+    mutating func becomeQuiet() -> Bool {
+        guard quiet == nil else { return false }
+        quiets += 1
+        quiet = quiets
+        return true
+    }
+
+    mutating func endQuiet() { quiet = nil }
+
+    /// The hosts that each worker would have.
+    var fairShare: Int { max(1, (standing.hosts + standing.workers - 1) / standing.workers) }
+
+    /// How many hosts more it takes: no more than its share while others have none.
+    func wantedHosts(active: Int, running: Int) -> Int {
+        guard running < Frontier.mostRunning * 3 / 4 else { return 0 }
+        if standing.hungry > 0, active >= fairShare { return 0 }
+        return Self.mostHostsAtOnce
+    }
+
+    private static let mostHostsAtOnce = 8
+
+    /// How many pages a worker asks for at a time: few where few are left.
+    var pagesAtOnce: Int { min(1000, max(1, (standing.pagesLeft ?? 0) / (2 * standing.workers))) }
+
+    /// Nobody may ask for a page any more.
+    var arePagesOver: Bool { standing.pagesLeft.map { $0 <= 0 } ?? false && standing.shares == 0 }
+}
+
+/// One of several workers.
+extension Crawl {
+    private static let postInterval = Duration.milliseconds(50)
+
+    /// What a worker did, and how that ended.
+    struct Work {
+        var report: CrawlReport
+        /// Nil when it was interrupted, or failed.
+        var ending: WorkCourier.Ending?
+        var failure: CrawlError?
+    }
+
+    /// Works until the visit is over, or this one is to end it. Blocks.
+    consuming func work(_ courier: WorkCourier) -> Work {
+        interruption.wakes(loop.waker)
+        let waker = loop.waker
+        courier.wakes { waker.wake() }
+        defer {
+            interruption.forgets(loop.waker)
+            courier.wakes(nil)
+        }
+        var failure: CrawlError?
+        var ending: WorkCourier.Ending?
+        do throws(CrawlError) {
+            if desk?.countsPages == true { try apply(.pagesGranted(0)) }
+            ending = try share(courier)
+        } catch {
+            failure = error
+        }
+        reportProgress(isEnding: true)
+        pool.finish()
+        do throws(CrawlError) {
+            for result in pool.takeResults() { try scanned(result) }
+            for result in loop.abandon() { try keepPartial(of: result) }
+            try apply(.ended)
+            try post(courier, isQuiet: false)
+        } catch {
+            failure = failure ?? error
+        }
+        report.count(frontier, keptFromBefore, isInterrupted: interruption.isRequested)
+        report.isPublished = false
+        courier.tell(report.workTallies)
+        do throws(StoreError) {
+            try writes.finish(.keepOpen)
+        } catch {
+            failure = failure ?? .store(error)
+        }
+        do throws(FetchFailure) {
+            try loop.saveCookies()
+        } catch {
+            failure = failure ?? .fetch(error)
+        }
+        report.elapsed = now
+        // What was written last may have been refused before it was heard why.
+        return Work(
+            report: report, ending: failure == nil || ending != .finishes ? ending : nil, failure: failure)
+    }
+
+    private func share(_ courier: WorkCourier) throws(CrawlError) -> WorkCourier.Ending? {
+        while !interruption.isRequested {
+            let (mail, ending) = try storing { () throws(StoreError) in try courier.collect() }
+            if let ending { return ending }
+            try take(mail)
+            while mayScanMore, !interruption.isRequested, let task = frontier.next(now: now) {
+                try start(task)
+                reportProgress()
+            }
+            let isQuiet = frontier.isDone && scanning == 0 || frontier.isOutOfTime
+            if isQuiet, frontier.waitsToSettle, !frontier.isStopped {
+                try apply(.settled)
+                continue
+            }
+            // Whoever is waited for is waited for as long as anybody has something to do.
+            if !isQuiet, scanning == 0, desk?.standing.hosts ?? 0 <= frontier.activeHosts.count,
+                frontier.isOutOfPatience(now: now)
+            {
+                try apply(.patienceEnded)
+                continue
+            }
+            try lend(courier)
+            try post(courier, isQuiet: isQuiet)
+            for result in try turn(atMost: isQuiet ? .seconds(1) : Self.postInterval) { try fetched(result) }
+            for result in pool.takeResults() { try scanned(result) }
+            reportProgress()
+        }
+        return nil
+    }
+
+    private func take(_ mail: WorkCourier.Mail) throws(CrawlError) {
+        if !mail.found.isEmpty || !mail.hosts.isEmpty || !mail.moves.isEmpty || mail.grantedPages > 0 {
+            desk?.endQuiet()
+        }
+        for move in mail.moves {
+            guard let from = WebURL(move.source), let to = WebURL(move.target) else { continue }
+            try apply(.moved(from: from, to: to))
+        }
+        memory.add(mail.outcomes, mail.answers)
+        if !mail.hosts.isEmpty {
+            desk?.take(mail.hosts)
+            try apply(.granted(mail.hosts.map(\.origin)))
+        }
+        for found in mail.found {
+            if let arrival = Frontier.Arrival(found) { try apply(.arrived(arrival)) }
+        }
+        if mail.grantedPages > 0 { try apply(.pagesGranted(mail.grantedPages)) }
+        if let standing = mail.standing {
+            desk?.standing = standing
+            desk?.isStandingNews = true
+            try apply(.othersReceived(byteCount: standing.bytes - (desk?.toldBytes ?? 0)))
+            if let rate = plan.fetch.bytesPerSecond { loop.change(bytesPerSecond: rate / standing.workers) }
+        }
+    }
+
+    /// Others who have nothing to do get hosts of which much is left, and those that are ready to go go.
+    private func lend(_ courier: WorkCourier) throws(CrawlError) {
+        guard let desk else { return }
+        if desk.isStandingNews, desk.standing.hungry > 0 {
+            let active = frontier.activeHosts
+            for origin in frontier.hostsToLend(active.count - desk.fairShare) {
+                self.desk?.leaving.insert(origin)
+                try apply(.lent(origin))
+            }
+        }
+        self.desk?.isStandingNews = false
+        guard let leaving = self.desk?.leaving, !leaving.isEmpty else { return }
+        let scanned = Set(beingScanned.map { frontier.origin(of: $0) })
+        for origin in leaving where !frontier.isBusy(origin) && !scanned.contains(origin) {
+            self.desk?.leaving.remove(origin)
+            let pause = max(.zero, (frontier.nextStart(of: origin) ?? now) - now)
+            try storing { () throws(StoreError) in
+                try writes.afterCommit { courier.release([(origin, pause)]) }
+            }
+        }
+    }
+
+    /// Hands over what others have to know, once in a while.
+    private func post(_ courier: WorkCourier, isQuiet: Bool) throws(CrawlError) {
+        guard let desk else { return }
+        let isStarved = frontier.isStarved
+        if isStarved, desk.arePagesOver { return try apply(.pagesEnded) }
+        let isResting = isQuiet && !isStarved && desk.leaving.isEmpty
+        guard isResting && desk.quiet == nil || now - desk.lastPost >= Self.postInterval else { return }
+        self.desk?.lastPost = now
+        var out = WorkCourier.Outbox()
+        out.found = frontier.takeOutgoing()
+        for number in frontier.takeOutcomes() {
+            guard let text = frontier.outcome(of: number)?.text else { continue }
+            let url = frontier.url(number)
+            out.outcomes.append(ServerFrontier.Outcome(origin: url.origin, href: url.href, text: text))
+        }
+        for number in frontier.takeSoftNotFound() {
+            let href = frontier.url(number).href
+            try storing { () throws(StoreError) in try writes.addWithoutWaiting(softNotFound: href) }
+        }
+        out.moves = frontier.takeMoves().map { ($0.from.href, $0.to.href) }
+        let active = frontier.activeHosts.count
+        out.sign.hosts = active
+        out.sign.isHungry = active == 0 && !isStarved
+        out.sign.isStarved = isStarved
+        out.sign.bytes = report.wireByteCount - desk.toldBytes
+        self.desk?.toldBytes = report.wireByteCount
+        out.isCut = frontier.isStopped
+        if !frontier.isStopped {
+            out.wantsHosts = desk.wantedHosts(active: active, running: frontier.running)
+        }
+        if isStarved {
+            out.wantsPages = desk.pagesAtOnce
+        } else if isResting, let left = frontier.pagesLeft, left > 0 {
+            try apply(.pagesGranted(-left))
+            out.givesPages = left
+        }
+        out.sign.share = frontier.pagesLeft ?? 0
+        if isResting {
+            if self.desk?.becomeQuiet() == true, let quiet = self.desk?.quiet {
+                courier.tell(report.workTallies)
+                try storing { () throws(StoreError) in try writes.afterCommit { courier.committed(quiet) } }
+            }
+            out.quiet = self.desk?.quiet
+        } else {
+            self.desk?.endQuiet()
+        }
+        courier.send(out)
+    }
+}
+
+/// What workers found out already.
+extension Crawl {
+    /// Whether nobody is asked, since somebody was or nothing more is asked for.
+    func isKnown(_ number: UInt32, _ url: WebURL, _ answer: Recall.Answer?) throws(CrawlError) -> Bool {
+        if case .done? = answer { return false }
+        let outcome: Frontier.KnownOutcome
+        if let known = memory.outcome(of: url) {
+            outcome = known
+        } else if let limit = memory.limit ?? (frontier.role(of: number) == .page ? memory.pageLimit : nil) {
+            outcome = .skipped(.limit(limit))
+        } else {
+            return false
+        }
+        try apply(.known(number, outcome))
+        if case .validate(let held, _)? = answer { try fallBack(number, to: held.response) }
+        return true
+    }
+
+    static func probeName(_ url: WebURL) -> String { "probe " + url.origin }
+
+    func noteAnswer(
+        to name: String, of url: WebURL, _ response: FetchedResponse, location: String?, reach: Reach,
+        _ body: [UInt8]
+    ) {
+        desk?.courier.note(
+            ServerFrontier.Answer(
+                origin: url.origin, href: name, status: response.status, location: location,
+                reach: Int(Frontier.Arrival.Facts.number(reach)), failure: nil, body: body))
+    }
+
+    func noteAnswer(to name: String, of url: WebURL, failure: FetchFailure) {
+        desk?.courier.note(
+            ServerFrontier.Answer(
+                origin: url.origin, href: name, status: 0, location: nil, reach: 0,
+                failure: Frontier.KnownOutcome.failed(.fetch(failure)).text, body: []))
+    }
+
+    func robotsKnown(_ known: ServerFrontier.Answer, of host: Int) throws(CrawlError) {
+        if let failure = known.failure {
+            guard case .failed(.fetch(let reason))? = Frontier.KnownOutcome(text: failure) else {
+                return try apply(.robots(host: host, .failed(FetchFailure(.broken, failure))))
+            }
+            return try apply(.robots(host: host, .failed(reason)))
+        }
+        try apply(
+            .robots(
+                host: host,
+                .answered(
+                    status: known.status, location: known.location.flatMap { WebURL($0) }, body: known.body,
+                    from: Frontier.Arrival.Facts.reach(Int64(known.reach)))))
+    }
+
+    func probeKnown(_ known: ServerFrontier.Answer, of host: Int) throws(CrawlError) {
+        guard known.failure == nil else { return try apply(.probed(host: host, nil)) }
+        try apply(
+            .probed(
+                host: host,
+                SoftNotFound.Answer(
+                    status: known.status, target: known.location.flatMap { WebURL($0) },
+                    content: ContentPrint(text: known.body.span))))
+    }
+}
+
+extension Frontier.Arrival {
+    /// Nil for what is no URL.
+    init?(_ found: ServerFrontier.Found) {
+        guard let url = WebURL(found.href) else { return nil }
+        self.init(
+            url: url, referrer: found.referrer.flatMap { WebURL($0) }, facts: Facts(packed: found.facts))
+    }
+}
+
+extension CrawlReport {
+    /// What it asked for, by host and, under names that no host has, in all.
+    var workTallies: [ServerFrontier.Tally] {
+        tallies.values.map {
+            ServerFrontier.Tally(
+                name: $0.name, requests: $0.requests, failures: $0.failures, bytes: $0.byteCount,
+                version: $0.version)
+        } + [
+            ServerFrontier.Tally(
+                name: "", requests: requests, failures: confirmed, bytes: wireByteCount, version: nil),
+            ServerFrontier.Tally(
+                name: " ", requests: 0, failures: savedByteCount, bytes: bodyByteCount, version: nil),
+        ]
+    }
+
+    /// What all workers asked for.
+    mutating func add(_ all: [ServerFrontier.Tally]) {
+        for tally in all {
+            switch tally.name {
+            case "":
+                requests += tally.requests
+                confirmed += tally.failures
+                wireByteCount += tally.bytes
+            case " ":
+                savedByteCount += tally.failures
+                bodyByteCount += tally.bytes
+            default:
+                var host = tallies[tally.name] ?? Host(name: tally.name)
+                host.requests += tally.requests
+                host.failures += tally.failures
+                host.byteCount += tally.bytes
+                host.version = host.version ?? tally.version
+                tallies[tally.name] = host
+            }
+        }
+    }
+}

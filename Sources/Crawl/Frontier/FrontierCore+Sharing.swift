@@ -1,0 +1,350 @@
+internal import Fetch
+internal import Store
+internal import Web
+
+/// What a worker's frontier has for others.
+struct FrontierSharing: Sendable {
+    /// What was found for hosts that others ask, or is known to be more than was sent.
+    var outgoing: [UInt32] = []
+    /// What is not to be had, or not to be asked for after all.
+    var outcomes: [UInt32] = []
+    /// What turned out to say that there is nothing.
+    var softNotFound: [UInt32] = []
+    /// Starts that led elsewhere.
+    var moves: [(from: WebURL, to: WebURL)] = []
+    /// Pages that wait until more of them may be asked for.
+    var heldPages: [UInt32] = []
+    /// How many pages may be asked for by now; nil for as many as there are.
+    var pages: Int?
+    /// What came to others.
+    var othersBytes = 0
+
+    func mayAskPage(_ asked: Int) -> Bool { pages.map { asked < $0 } ?? true }
+}
+
+extension Frontier {
+    /// What another worker found for a host of this one.
+    struct Arrival: Sendable, Equatable {
+        var url: WebURL
+        var referrer: WebURL?
+        var facts: Facts
+
+        /// What a discovery says beside its address, in one number that the database keeps.
+        struct Facts: Sendable, Equatable {
+            var role = Role.page
+            var isStart = false
+            var isGuess = false
+            var isCORS = false
+            /// What led there asks in its own name.
+            var isOfDocument = false
+            var mayReach = Reach.publicNetwork
+            /// From where what led there came.
+            var reach = Reach.publicNetwork
+            var redirects: UInt8 = 0
+            var chain: UInt8 = 0
+            var depth: UInt16 = 0
+        }
+    }
+
+    /// What a worker found out, so that nobody asks again.
+    enum KnownOutcome: Sendable, Equatable {
+        case failed(Failure)
+        case skipped(SkipReason)
+    }
+}
+
+extension Frontier.Arrival.Facts {
+    init(packed: Int64) {
+        func bits(_ from: Int64, _ count: Int64) -> Int64 { packed >> from & (1 << count - 1) }
+        role = Frontier.Role(rawValue: UInt8(bits(0, 2))) ?? .page
+        isStart = bits(2, 1) == 1
+        isGuess = bits(3, 1) == 1
+        isCORS = bits(4, 1) == 1
+        isOfDocument = bits(5, 1) == 1
+        mayReach = Self.reach(bits(6, 2))
+        reach = Self.reach(bits(8, 2))
+        redirects = UInt8(bits(10, 8))
+        chain = UInt8(bits(18, 8))
+        depth = UInt16(bits(26, 16))
+    }
+
+    var packed: Int64 {
+        var packed = Int64(role.rawValue)
+        if isStart { packed |= 1 << 2 }
+        if isGuess { packed |= 1 << 3 }
+        if isCORS { packed |= 1 << 4 }
+        if isOfDocument { packed |= 1 << 5 }
+        packed |= Self.number(mayReach) << 6 | Self.number(reach) << 8
+        return packed | Int64(redirects) << 10 | Int64(chain) << 18 | Int64(depth) << 26
+    }
+
+    /// By what of it a discovery is another one than those before. How far away it is matters where the scope
+    /// says how far it goes.
+    func identity(withDepth: Bool) -> Int64 {
+        var essence = self
+        essence.isOfDocument = false
+        essence.reach = .publicNetwork
+        essence.redirects = 0
+        essence.chain = 0
+        if !withDepth { essence.depth = 0 }
+        return essence.packed
+    }
+
+    static func reach(_ number: Int64) -> Reach {
+        switch number {
+        case 2: .thisMachine
+        case 1: .privateNetwork
+        default: .publicNetwork
+        }
+    }
+
+    static func number(_ reach: Reach) -> Int64 {
+        switch reach {
+        case .publicNetwork: 0
+        case .privateNetwork: 1
+        case .thisMachine: 2
+        }
+    }
+}
+
+extension SkipReason {
+    /// Somebody had to ask to know it.
+    var isFoundOut: Bool {
+        switch self {
+        case .trap, .endless, .unstored: true
+        case .otherHost, .otherDomain, .otherFolder, .tooDeep, .excluded, .scheme, .longURL, .robots,
+            .robotsUnknown, .nofollow, .noindex, .nestedSitemap, .sessionEnd, .bound, .guess, .refused,
+            .limit:
+            false
+        }
+    }
+}
+
+/// Hosts that others ask.
+extension FrontierCore {
+    /// Whoever has its host is told of it.
+    mutating func send(_ number: UInt32) {
+        records[Int(number)].state = .elsewhere
+        sharing?.outgoing.append(number)
+    }
+
+    /// More is known of it than was sent.
+    mutating func sendAgain(_ number: UInt32) {
+        guard sharing != nil, records[Int(number)].state == .elsewhere,
+            !records[Int(number)].flags.contains(.isNamed)
+        else { return }
+        sharing?.outgoing.append(number)
+    }
+
+    /// What was only a name until now is discovered. It may have led here to what led to it, and no way goes
+    /// round.
+    mutating func replace(named number: UInt32, by record: Record) {
+        let before = records[Int(number)]
+        records[Int(number)] = record
+        records[Int(number)].reach = before.reach
+        var next = record.referrer
+        while next != Record.nobody, next != number { next = records[Int(next)].referrer }
+        if next == number { records[Int(number)].referrer = Record.nobody }
+        if before.flags.contains(.isDocument) { records[Int(number)].flags.insert(.isDocument) }
+    }
+
+    mutating func arrived(_ arrival: Frontier.Arrival) {
+        let facts = arrival.facts
+        var flags: Record.Flags = []
+        if facts.isStart { flags.insert(.isStart) }
+        if facts.isGuess { flags.insert(.isGuess) }
+        if facts.isCORS { flags.insert(.isCORS) }
+        let referrer = arrival.referrer.map { name($0, facts) }
+        let known = urls.find(arrival.url)
+        let number = discover(
+            arrival.url, role: facts.role, from: referrer, redirects: facts.redirects, flags: flags,
+            mayReach: facts.mayReach, chain: facts.chain)
+        guard known != nil, facts.isStart, !records[Int(number)].flags.contains(.isStart) else { return }
+        records[Int(number)].flags.insert(.isStart)
+        hosts[Int(records[Int(number)].host)].isOwn = true
+        if records[Int(number)].state == .skipped { admit(number, arrival.url) }
+    }
+
+    /// The number of what led here, on whatever host.
+    private mutating func name(_ url: WebURL, _ facts: Frontier.Arrival.Facts) -> UInt32 {
+        let (number, isNew) = urls.number(of: url)
+        guard isNew else { return number }
+        let isFurther = facts.redirects == 0 && facts.role == .page
+        var record = Record(
+            host: UInt32(hostNumber(of: url)), referrer: Record.nobody,
+            depth: isFurther && facts.depth > 0 ? facts.depth - 1 : facts.depth,
+            flags: facts.isOfDocument ? [.isNamed, .isDocument] : .isNamed, role: .page,
+            mayReach: facts.reach, redirects: 0)
+        record.state = .elsewhere
+        record.reach = facts.reach
+        records.append(record)
+        return number
+    }
+
+    mutating func take(hosts origins: [String]) {
+        var taken: Set<UInt32> = []
+        for origin in origins {
+            guard let url = WebURL(origin + "/") else { continue }
+            let host = hostNumber(of: url)
+            hosts[host].isElsewhere = false
+            taken.insert(UInt32(host))
+        }
+        // What was found for it here, be it before another had it.
+        for number in records.indices
+        where records[number].state == .elsewhere && taken.contains(records[number].host)
+            && !records[number].flags.contains(.isNamed)
+        {
+            admit(UInt32(number), url(UInt32(number)))
+        }
+    }
+
+    mutating func `let`(go origin: String) {
+        guard let host = hostNumbers[origin] else { return }
+        hosts[host].isElsewhere = true
+        while let number = hosts[host].popFirst() {
+            guard records[Int(number)].state == .queued else { continue }
+            changeQueued(of: host, by: -1)
+            records[Int(number)].state = .elsewhere
+        }
+        for number in hosts[host].atGate where records[Int(number)].state == .waiting {
+            records[Int(number)].state = .elsewhere
+        }
+        hosts[host].atGate = []
+        var left: [UInt32] = []
+        retries.removeAll { number in
+            let isOfHost = Int(records[Int(number)].host) == host
+            if isOfHost { left.append(number) }
+            return isOfHost
+        }
+        for number in left { records[Int(number)].state = .elsewhere }
+        let held = sharing?.heldPages ?? []
+        for number in held where Int(records[Int(number)].host) == host {
+            records[Int(number)].state = .elsewhere
+        }
+        sharing?.heldPages = held.filter { records[Int($0)].state != .elsewhere }
+    }
+
+    mutating func follow(_ from: WebURL, _ to: WebURL) {
+        if let number = urls.find(to), !records[Int(number)].flags.contains(.isNamed) {
+            records[Int(number)].flags.insert(.isStart)
+        }
+        move(from: from, to: to)
+    }
+
+    /// So much in all came to the other workers.
+    mutating func others(_ byteCount: Int) {
+        guard let before = sharing?.othersBytes else { return }
+        usage.byteCount += max(0, byteCount - before)
+        sharing?.othersBytes = max(before, byteCount)
+    }
+}
+
+/// How many pages the visit may ask for.
+extension FrontierCore {
+    mutating func hold(page number: UInt32) {
+        records[Int(number)].state = .waiting
+        sharing?.heldPages.append(number)
+    }
+
+    mutating func grant(pages count: Int) {
+        let granted = sharing?.pages ?? 0
+        sharing?.pages = granted + count
+        let held = sharing?.heldPages ?? []
+        sharing?.heldPages = []
+        for number in held where records[Int(number)].state == .waiting { enqueue(number) }
+    }
+
+    mutating func loseHeldPages() {
+        for number in sharing?.heldPages ?? [] where records[Int(number)].state == .waiting {
+            records[Int(number)].state = .elsewhere
+        }
+        sharing?.heldPages = []
+    }
+
+    /// The visit counted it when it came.
+    mutating func uncount(_ number: UInt32) {
+        if records[Int(number)].role == .page { usage.pages = max(0, usage.pages - 1) }
+    }
+
+    /// A worker found it out already.
+    mutating func know(_ number: UInt32, _ outcome: Frontier.KnownOutcome) {
+        recalledWithoutEnd(number)
+        let count = sharing?.outcomes.count ?? 0
+        switch outcome {
+        case .failed(let failure): fail(number, failure)
+        case .skipped(let reason): skip(number, reason)
+        }
+        let all = sharing?.outcomes.count ?? 0
+        sharing?.outcomes.removeLast(all - count)
+    }
+}
+
+/// What goes to other workers, each once.
+extension FrontierCore {
+    mutating func takeOutgoing() -> [ServerFrontier.Found] {
+        guard let outgoing = sharing?.outgoing, !outgoing.isEmpty else { return [] }
+        sharing?.outgoing = []
+        var known: Set<UInt32> = []
+        return outgoing.filter { known.insert($0).inserted }.map(found)
+    }
+
+    private func found(_ number: UInt32) -> ServerFrontier.Found {
+        let record = records[Int(number)]
+        let referrer = record.referrer == Record.nobody ? nil : record.referrer
+        var facts = Frontier.Arrival.Facts()
+        facts.role = record.role
+        facts.isStart = record.flags.contains(.isStart)
+        facts.isGuess = record.flags.contains(.isGuess)
+        facts.isCORS = record.flags.contains(.isCORS)
+        facts.isOfDocument = referrer.map { records[Int($0)].flags.contains(.isDocument) } ?? false
+        facts.mayReach = record.mayReach
+        facts.reach = referrer.map { records[Int($0)].reach } ?? .publicNetwork
+        facts.redirects = record.redirects
+        facts.chain = record.chain
+        facts.depth = record.depth
+        let url = url(number)
+        return ServerFrontier.Found(
+            origin: url.origin, href: url.href, referrer: referrer.map { self.url($0).href },
+            facts: facts.packed, identity: facts.identity(withDepth: scope.limitsDepth))
+    }
+
+    mutating func takeOutcomes() -> [UInt32] {
+        defer { sharing?.outcomes.removeAll() }
+        return sharing?.outcomes ?? []
+    }
+
+    mutating func takeSoftNotFound() -> [UInt32] {
+        defer { sharing?.softNotFound.removeAll() }
+        return sharing?.softNotFound ?? []
+    }
+
+    mutating func takeMoves() -> [(from: WebURL, to: WebURL)] {
+        defer { sharing?.moves.removeAll() }
+        return sharing?.moves ?? []
+    }
+
+    var activeHosts: [String] {
+        var active: [String] = []
+        for (origin, host) in hostNumbers where !hosts[host].isElsewhere {
+            if hosts[host].queuedCount > 0 || hosts[host].runningCount > 0 || !hosts[host].atGate.isEmpty {
+                active.append(origin)
+            }
+        }
+        return active.sorted()
+    }
+
+    /// Those of which most is left first: what is nearly done is not worth being gone through again.
+    var hostsToLend: [String] {
+        var hosts: [(origin: String, queued: Int)] = []
+        for (origin, number) in hostNumbers where !self.hosts[number].isElsewhere {
+            let host = self.hosts[number]
+            guard host.queuedCount >= Self.leastToLend || host.firstStart == nil && host.queuedCount > 0
+            else { continue }
+            hosts.append((origin, host.queuedCount))
+        }
+        return hosts.sorted { $0.queued != $1.queued ? $0.queued > $1.queued : $0.origin < $1.origin }.map(
+            \.origin)
+    }
+
+    private static let leastToLend = 20
+}

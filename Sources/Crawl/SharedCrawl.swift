@@ -1,0 +1,240 @@
+internal import Fetch
+internal import Glibc
+internal import Store
+package import System
+internal import Web
+
+/// A visit of a larder that a PostgreSQL keeps, by as many workers as there are: each leases hosts, and the last one
+/// that finds nothing left counts what there is, and publishes.
+package struct SharedCrawl: Sendable {
+    /// What became of a worker's part.
+    package struct Ending: Sendable {
+        package var report: CrawlReport
+        package var worker: Int64
+        /// It was the one that ended the visit, so that the report is of all of it.
+        package var isLast: Bool
+        /// How often others took over what it had, since it was not heard of.
+        package var lostLeases: Int
+    }
+
+    private let plan: CrawlPlan
+    private let interruption: Interruption
+
+    package init(_ plan: CrawlPlan, interruption: Interruption) {
+        self.plan = plan
+        self.interruption = interruption
+    }
+
+    /// Joins the visit of the site that is shared, or begins one. Blocks until that is over.
+    package func run() throws(CrawlError) -> Ending {
+        var report: CrawlReport?
+        var lostLeases = 0
+        while true {
+            let frontier = try storing { () throws(StoreError) in try ServerFrontier(plan.folder) }
+            let shared = try self.shared(frontier)
+            let (name, visit) = (Self.name, shared.visit)
+            let worker = try storing { () throws(StoreError) in
+                try frontier.persisting { (frontier) throws(StoreError) in
+                    try frontier.join(visit, named: name)
+                }
+            }
+            let courier = try storing { () throws(StoreError) in
+                try WorkCourier(ServerFrontier(plan.folder), worker: worker, visit: shared.visit)
+            }
+            var part = plan
+            part.rendering = nil
+            let crawl: Crawl
+            do throws(CrawlError) {
+                crawl = try Crawl(part, .share(shared, courier), interruption)
+            } catch {
+                courier.close()
+                try leave(worker, visit, frontier)
+                throw error
+            }
+            let work = crawl.work(courier)
+            report = report.map { $0.adding(work.report) } ?? work.report
+            var ending = work.ending
+            if ending == nil, let failure = work.failure {
+                guard try !isAlive(worker, frontier) else {
+                    courier.close()
+                    try leave(worker, visit, frontier)
+                    throw failure
+                }
+                ending = .isFenced
+            }
+            if ending == .isFenced, try !isShared(visit, frontier) { ending = .isOver }
+            switch ending {
+            case .isFenced?:
+                courier.close()
+                lostLeases += 1
+                if interruption.isRequested { break }
+                continue
+            case .finishes?:
+                guard let all = try finish(shared, worker, courier, frontier) else {
+                    guard try isShared(visit, frontier) else { break }
+                    continue
+                }
+                return Ending(report: all, worker: worker, isLast: true, lostLeases: lostLeases)
+            case .isOver?: courier.close()
+            case nil:
+                courier.close()
+                try leave(worker, visit, frontier)
+            }
+            guard var report else { throw .store(Self.gone(plan)) }
+            report.isPublished = try storing { () throws(StoreError) in
+                try frontier.persisting { (frontier) throws(StoreError) in
+                    try frontier.isPublished(visit: visit)
+                }
+            }
+            return Ending(report: report, worker: worker, isLast: false, lostLeases: lostLeases)
+        }
+    }
+
+    private static func gone(_ plan: CrawlPlan) -> StoreError {
+        StoreError(
+            .busy, doing: "work on", path: plan.site, detail: "its visit went to others before it began",
+            advice: "run the same command again")
+    }
+
+    /// The visit of the site that others work on; else a new one, or one that an earlier run left open.
+    private func shared(_ frontier: ServerFrontier) throws(CrawlError) -> ServerFrontier.Shared {
+        try storing { () throws(StoreError) in
+            // It makes the larder where there is none.
+            let writer = try StoreWriter(plan.folder)
+            try frontier.prepare()
+            try frontier.clear()
+            for _ in 0..<50 {
+                if let known = try frontier.shared().first(where: { $0.name == plan.site }) { return known }
+                do throws(StoreError) {
+                    let visit = try plan.begin(by: writer)
+                    _ = try frontier.share(
+                        visit, named: plan.site, maxPages: plan.limits.pages, maxBytes: plan.limits.byteCount,
+                        milliseconds: plan.limits.time.map { Int($0 / .milliseconds(1)) }, starts: plan.starts
+                    )
+                    try writer.end(visit, .keepOpen)
+                } catch  where error.reason == .busy {
+                    // Another worker is just beginning it.
+                    usleep(100_000)
+                }
+            }
+            throw StoreError(
+                .busy, doing: "work on", path: plan.site, detail: "a prefetch has this site for itself")
+        }
+    }
+
+    /// Counts what there is, asks for what is lacking, and publishes. Nil when another one has to.
+    private func finish(
+        _ shared: ServerFrontier.Shared, _ worker: Int64, _ courier: WorkCourier, _ frontier: ServerFrontier
+    ) throws(CrawlError) -> CrawlReport? {
+        let visit = shared.visit
+        var report: CrawlReport
+        do throws(CrawlError) {
+            let (memory, starts, tallies) = try storing { () throws(StoreError) in
+                try frontier.persisting { (frontier) throws(StoreError) in
+                    var memory = VisitMemory()
+                    memory.add(try frontier.outcomes(in: visit), try frontier.answers(in: visit))
+                    let limits = try frontier.limits(of: visit)
+                    if limits.isCut {
+                        memory.limit =
+                            if let most = shared.maxBytes, limits.bytes >= most { .byteCount(most) } else {
+                                .time(plan.limits.time ?? .zero)
+                            }
+                    }
+                    if limits.arePagesOver, let most = shared.maxPages { memory.pageLimit = .pages(most) }
+                    return (memory, try frontier.starts(of: visit), try frontier.tallies(of: visit))
+                }
+            }
+            report = try Crawl(
+                plan, .rest(shared, worker: worker, memory, starts), interruption
+            ).run()
+            report.add(tallies)
+        } catch {
+            courier.close()
+            guard try !isAlive(worker, frontier) else {
+                try leave(worker, visit, frontier)
+                throw error
+            }
+            return nil
+        }
+        courier.close()
+        try storing { () throws(StoreError) in
+            try frontier.persisting { (frontier) throws(StoreError) in
+                if report.isInterrupted {
+                    try frontier.leave(worker, of: visit)
+                } else {
+                    try frontier.remove(visit: visit)
+                }
+            }
+        }
+        return report
+    }
+
+    private func isAlive(_ worker: Int64, _ frontier: ServerFrontier) throws(CrawlError) -> Bool {
+        try storing { () throws(StoreError) in
+            try frontier.persisting { (frontier) throws(StoreError) in try frontier.isAlive(worker) }
+        }
+    }
+
+    private func isShared(_ visit: Int64, _ frontier: ServerFrontier) throws(CrawlError) -> Bool {
+        try storing { () throws(StoreError) in
+            try frontier.persisting { (frontier) throws(StoreError) in try frontier.isShared(visit: visit) }
+        }
+    }
+
+    private func leave(_ worker: Int64, _ visit: Int64, _ frontier: ServerFrontier) throws(CrawlError) {
+        try storing { () throws(StoreError) in
+            try frontier.persisting { (frontier) throws(StoreError) in try frontier.leave(worker, of: visit) }
+        }
+    }
+
+    private func storing<Value>(_ body: () throws(StoreError) -> Value) throws(CrawlError) -> Value {
+        do throws(StoreError) { return try body() } catch { throw .store(error) }
+    }
+
+    /// As people see it who look at the tables.
+    private static var name: String {
+        var name = [CChar](repeating: 0, count: 256)
+        let isKnown = gethostname(&name, name.count - 1) == 0
+        let host =
+            isKnown
+            ? String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self) : ""
+        return "\(host):\(getpid())"
+    }
+}
+
+extension CrawlPlan {
+    /// At what workers begin.
+    fileprivate var starts: [ServerFrontier.Found] {
+        var starts: [ServerFrontier.Found] = []
+        func add(
+            _ url: WebURL, _ role: Frontier.Role, isStart: Bool = false, isGuess: Bool = false, _ reach: Reach
+        ) {
+            var facts = Frontier.Arrival.Facts()
+            facts.role = role
+            facts.isStart = isStart
+            facts.isGuess = isGuess
+            facts.mayReach = reach
+            let url = url.withoutFragment
+            starts.append(
+                ServerFrontier.Found(
+                    origin: url.origin, href: url.href, referrer: nil, facts: facts.packed,
+                    identity: facts.identity(withDepth: false)))
+        }
+        if !startsAtRequisites { for url in start { add(url, .page, isStart: true, .thisMachine) } }
+        for url in sitemaps { add(url, .guide, .thisMachine) }
+        for url in requisites { add(url, .requisite, isStart: startsAtRequisites, .thisMachine) }
+        for miss in missed {
+            add(miss.url.key, miss.isPage ? .page : .requisite, isGuess: true, miss.mayReach)
+        }
+        return starts
+    }
+}
+
+extension CrawlReport {
+    /// What it asked for before its lease was lost.
+    fileprivate func adding(_ later: CrawlReport) -> CrawlReport {
+        var all = later
+        all.add(workTallies)
+        return all
+    }
+}

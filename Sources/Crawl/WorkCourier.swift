@@ -1,0 +1,332 @@
+internal import Store
+internal import Synchronization
+internal import System
+internal import Web
+
+/// Carries what one worker has for the others to the database and back, and renews its lease, on a thread and by a
+/// session of its own: the crawl never waits for it.
+final class WorkCourier: Sendable {
+    /// What came from others.
+    struct Mail: Sendable {
+        var found: [ServerFrontier.Found] = []
+        var hosts: [ServerFrontier.Host] = []
+        var outcomes: [ServerFrontier.Outcome] = []
+        var answers: [ServerFrontier.Answer] = []
+        var moves: [ServerFrontier.Move] = []
+        var grantedPages = 0
+        var standing: ServerFrontier.Standing?
+    }
+
+    /// How the work of this one is over.
+    enum Ending: Sendable, Equatable {
+        /// This one ends the visit.
+        case finishes
+        /// Another one has ended it.
+        case isOver
+        /// Others have taken what it had.
+        case isFenced
+    }
+
+    private struct State {
+        // From the crawl.
+        var found: [ServerFrontier.Found] = []
+        var outcomes: [ServerFrontier.Outcome] = []
+        var answers: [ServerFrontier.Answer] = []
+        var moves: [(from: String, to: String)] = []
+        var released: [(origin: String, pause: Duration)] = []
+        var tallies: [ServerFrontier.Tally] = []
+        var sign = ServerFrontier.Sign()
+        var wantsHosts = 0
+        var wantsPages = 0
+        var givesPages = 0
+        var isCut = false
+        /// Which quiet the crawl is in; nil while it has something to do. What was found until then is committed
+        /// when that number is.
+        var quiet: Int?
+        var committed = 0
+        /// How many deliveries it had seen by then.
+        var seen = 0
+        var isClosed = false
+        // For the crawl.
+        var mail = Mail()
+        var delivered = 0
+        var ending: Ending?
+        var failure: StoreError?
+    }
+
+    let worker: Int64
+    let visit: Int64
+    private let state = Monitor(State())
+    private let thread: NamedThread
+    private let waker = Wake()
+
+    private static let beatInterval = Duration.milliseconds(500)
+    private static let pause = Duration.milliseconds(100)
+    private static let longPause = Duration.milliseconds(250)
+    private static let mostAtOnce = 5000
+
+    /// The session belongs to the courier's thread from here on.
+    init(_ frontier: sending ServerFrontier, worker: Int64, visit: Int64) throws(StoreError) {
+        self.worker = worker
+        self.visit = visit
+        let (state, lent) = (state, Lent(frontier: frontier))
+        let wake = waker
+        do throws(SystemError) {
+            thread = try NamedThread.start("larder-work") {
+                var round = Round(
+                    frontier: lent.frontier, worker: worker, visit: visit, state: state, wake: wake)
+                do throws(StoreError) {
+                    try round.go()
+                } catch {
+                    state.change { $0.failure = error }
+                    wake.call()
+                }
+            }
+        } catch {
+            throw StoreError(error)
+        }
+    }
+
+    /// Whom to wake when something came.
+    private final class Wake: Sendable {
+        private let body = Mutex<(@Sendable () -> Void)?>(nil)
+
+        func call() { body.withLock { $0 }?() }
+
+        func set(_ body: (@Sendable () -> Void)?) { self.body.withLock { $0 = body } }
+    }
+
+    func wakes(_ body: (@Sendable () -> Void)?) { waker.set(body) }
+
+    /// What came since the last time, and how the work is over if it is.
+    func collect() throws(StoreError) -> (mail: Mail, ending: Ending?) {
+        let (mail, ending, failure) = state.change { state in
+            state.seen = state.delivered
+            defer { state.mail = Mail() }
+            return (state.mail, state.ending, state.failure)
+        }
+        if let failure { throw failure }
+        return (mail, ending)
+    }
+
+    struct Outbox {
+        var found: [ServerFrontier.Found] = []
+        var outcomes: [ServerFrontier.Outcome] = []
+        var moves: [(from: String, to: String)] = []
+        var sign = ServerFrontier.Sign()
+        var wantsHosts = 0
+        var wantsPages = 0
+        var givesPages = 0
+        var isCut = false
+        var quiet: Int?
+    }
+
+    func send(_ outbox: Outbox) {
+        state.change { state in
+            state.found += outbox.found
+            state.outcomes += outbox.outcomes
+            state.moves += outbox.moves
+            let bytes = state.sign.bytes + outbox.sign.bytes
+            state.sign = outbox.sign
+            state.sign.bytes = bytes
+            state.wantsHosts = outbox.wantsHosts
+            state.wantsPages = outbox.wantsPages
+            state.givesPages += outbox.givesPages
+            state.isCut = state.isCut || outbox.isCut
+            state.quiet = outbox.quiet
+        }
+    }
+
+    func note(_ answer: ServerFrontier.Answer) { state.change { $0.answers.append(answer) } }
+
+    func tell(_ tallies: [ServerFrontier.Tally]) { state.change { $0.tallies = tallies } }
+
+    /// All that came before this quiet is stored.
+    func committed(_ quiet: Int) { state.change { $0.committed = max($0.committed, quiet) } }
+
+    /// Of these hosts nothing is under way, and what came of them is stored.
+    func release(_ hosts: [(origin: String, pause: Duration)]) { state.change { $0.released += hosts } }
+
+    /// Has what was sent go out, and ends the thread. The lease is left as it is.
+    func close() {
+        state.change { $0.isClosed = true }
+        thread.join()
+    }
+
+    /// The session goes to the courier's thread and to no other: `init` takes it as `sending`.
+    private struct Lent: @unchecked Sendable {
+        let frontier: ServerFrontier
+    }
+
+    // MARK: - Round
+
+    /// What the thread does again and again.
+    private struct Round {
+        let frontier: ServerFrontier
+        let worker: Int64
+        let visit: Int64
+        let state: Monitor<State>
+        let wake: Wake
+        private let clock = ContinuousClock()
+        private var lastBeat: ContinuousClock.Instant?
+        private var lastLook: ContinuousClock.Instant?
+        private var heard: Int64 = 0
+        private var wasIdle = false
+
+        init(
+            frontier: ServerFrontier, worker: Int64, visit: Int64, state: Monitor<State>, wake: Wake
+        ) {
+            self.frontier = frontier
+            self.worker = worker
+            self.visit = visit
+            self.state = state
+            self.wake = wake
+        }
+
+        mutating func go() throws(StoreError) {
+            while true {
+                let isClosed = state.change { $0.isClosed }
+                try turn(isClosing: isClosed)
+                let ending = state.change { $0.ending }
+                if isClosed || ending == .isFenced || ending == .isOver { return }
+                let pause = wasIdle ? WorkCourier.longPause : WorkCourier.pause
+                _ = state.wait(atMost: pause) {
+                    $0.isClosed || !$0.found.isEmpty && $0.found.count > 2000 ? true : nil
+                }
+            }
+        }
+
+        private mutating func turn(isClosing: Bool) throws(StoreError) {
+            let out = state.change { state in
+                defer {
+                    state.found = []
+                    state.outcomes = []
+                    state.answers = []
+                    state.moves = []
+                    state.released = []
+                    state.tallies = []
+                    state.sign.bytes = 0
+                    state.wantsPages = 0
+                    state.givesPages = 0
+                }
+                return state
+            }
+            let (worker, visit) = (worker, visit)
+            var mail = Mail()
+            var isHeld = true
+            var place = 0
+            while place < out.found.count {
+                let part = Array(out.found[place..<min(place + WorkCourier.mostAtOnce, out.found.count)])
+                isHeld =
+                    try frontier.persisting { (frontier) throws(StoreError) in
+                        try frontier.send(part, by: worker, of: visit)
+                    } && isHeld
+                place += part.count
+            }
+            for move in out.moves {
+                try frontier.persisting { (frontier) throws(StoreError) in
+                    try frontier.move(from: move.from, to: move.to, by: worker, of: visit)
+                }
+            }
+            try frontier.persisting { (frontier) throws(StoreError) in
+                try frontier.note(out.outcomes, out.answers, by: worker, of: visit)
+                try frontier.release(out.released, by: worker, of: visit)
+                try frontier.tell(out.tallies, by: worker, of: visit)
+                if out.isCut { try frontier.cut(visit) }
+            }
+            if out.givesPages > 0 {
+                try frontier.persisting { (frontier) throws(StoreError) in
+                    try frontier.givePages(out.givesPages, by: worker, of: visit)
+                }
+            }
+            if isClosing {
+                if out.sign.bytes > 0 { _ = try beat(out, isIdle: false) }
+                return
+            }
+            if out.wantsPages > 0 {
+                mail.grantedPages = try frontier.persisting { (frontier) throws(StoreError) in
+                    try frontier.takePages(out.wantsPages, for: worker, of: visit)
+                }
+            }
+            // What was delivered and not seen yet is something to do.
+            let isIdle =
+                out.quiet.map { out.committed >= $0 } ?? false && out.seen == out.delivered
+                && mail.grantedPages == 0
+            if isIdle != wasIdle || lastBeat.map({ clock.now - $0 >= WorkCourier.beatInterval }) ?? true {
+                guard isHeld, let standing = try beat(out, isIdle: isIdle) else { return end(.isFenced) }
+                if standing.isOver { return end(.isOver) }
+                mail.standing = standing
+                mail.moves = standing.moves
+                heard = standing.moves.last?.number ?? heard
+            } else if out.sign.bytes > 0 {
+                // It goes along with the next.
+                state.change { $0.sign.bytes += out.sign.bytes }
+            }
+            if lastLook.map({ clock.now - $0 >= .seconds(1) }) ?? true {
+                lastLook = clock.now
+                _ = try frontier.persisting { (frontier) throws(StoreError) in
+                    try frontier.endLeases(of: visit)
+                }
+            }
+            if !out.isCut {
+                mail.hosts = try frontier.persisting { (frontier) throws(StoreError) in
+                    try frontier.lease(out.wantsHosts, for: worker, of: visit)
+                }
+                let left = mail.hosts.filter(\.wasLeft).map(\.origin)
+                if !left.isEmpty {
+                    mail.outcomes = try frontier.persisting { (frontier) throws(StoreError) in
+                        try frontier.outcomes(of: left, in: visit)
+                    }
+                    mail.answers = try frontier.persisting { (frontier) throws(StoreError) in
+                        try frontier.answers(of: left, in: visit)
+                    }
+                }
+                mail.found = try frontier.persisting { (frontier) throws(StoreError) in
+                    try frontier.take(atMost: WorkCourier.mostAtOnce, for: worker, of: visit)
+                }
+            }
+            deliver(mail)
+            guard isIdle, mail.found.isEmpty, mail.hosts.isEmpty, mail.moves.isEmpty else { return }
+            let finishes = try frontier.persisting { (frontier) throws(StoreError) in
+                try frontier.finishes(worker, visit)
+            }
+            if finishes { end(.finishes) }
+        }
+
+        private mutating func beat(_ out: State, isIdle: Bool) throws(StoreError) -> ServerFrontier.Standing?
+        {
+            var sign = out.sign
+            sign.isIdle = isIdle
+            sign.heard = heard
+            let (worker, visit) = (worker, visit)
+            let standing = try frontier.persisting { (frontier) throws(StoreError) in
+                try frontier.beat(worker, of: visit, sign)
+            }
+            lastBeat = clock.now
+            wasIdle = isIdle
+            return standing
+        }
+
+        private func deliver(_ mail: Mail) {
+            let isNews =
+                !mail.found.isEmpty || !mail.hosts.isEmpty || !mail.moves.isEmpty || mail.grantedPages > 0
+            guard isNews || mail.standing != nil else { return }
+            state.change { state in
+                if isNews { state.delivered += 1 }
+                state.mail.found += mail.found
+                state.mail.hosts += mail.hosts
+                state.mail.outcomes += mail.outcomes
+                state.mail.answers += mail.answers
+                state.mail.moves += mail.moves
+                state.mail.grantedPages += mail.grantedPages
+                state.mail.standing = mail.standing ?? state.mail.standing
+            }
+            wake.call()
+        }
+
+        private func end(_ ending: Ending) {
+            state.change { $0.ending = ending }
+            wake.call()
+        }
+    }
+}

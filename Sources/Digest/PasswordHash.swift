@@ -1,0 +1,95 @@
+internal import COpenSSL
+
+/// What is kept of a password: its scrypt (RFC 7914) with a salt of its own, from which nobody gets it back
+/// but by trying, and each try costs 32 MiB of memory and a tenth of a second.
+///
+///     let kept = PasswordHash("correct horse")?.text
+///     let isRight = kept.flatMap { PasswordHash(text: $0) }?.matches("correct horse")
+package struct PasswordHash: Sendable, Equatable {
+    private let cost: UInt64
+    private let blockSize: UInt64
+    private let lanes: UInt64
+    private let salt: [UInt8]
+    private let key: [UInt8]
+
+    private static let name = "scrypt"
+    private static let keySize = 32
+    /// What somebody else's line may have this machine take.
+    private static let mostMemory: UInt64 = 256 << 20
+
+    /// Of a new password; nil where OpenSSL has no memory for it.
+    package init?(_ password: String) {
+        var source = SystemRandomNumberGenerator()
+        let salt = (0..<16).map { _ in UInt8.random(in: 0 ... .max, using: &source) }
+        self.init(password, salt: salt, cost: 1 << 15, blockSize: 8, lanes: 1)
+    }
+
+    init?(_ password: String, salt: [UInt8], cost: UInt64, blockSize: UInt64, lanes: UInt64) {
+        guard let key = Self.key(of: password, salt: salt, cost: cost, blockSize: blockSize, lanes: lanes)
+        else { return nil }
+        (self.cost, self.blockSize, self.lanes) = (cost, blockSize, lanes)
+        (self.salt, self.key) = (salt, key)
+    }
+
+    /// A line that was kept; nil for what is none.
+    package init?(text: String) {
+        let words = text.split(whereSeparator: { $0 == " " || $0 == "\n" }).map(String.init)
+        guard words.count == 6, words[0] == Self.name, let cost = UInt64(words[1]),
+            let blockSize = UInt64(words[2]), let lanes = UInt64(words[3]), cost > 1, cost & (cost - 1) == 0,
+            cost <= 1 << 24, (1...64).contains(blockSize), (1...16).contains(lanes),
+            128 * cost * blockSize <= Self.mostMemory, let salt = Self.bytes(words[4]),
+            let key = Self.bytes(words[5]), salt.count >= 8, key.count == Self.keySize
+        else { return nil }
+        (self.cost, self.blockSize, self.lanes) = (cost, blockSize, lanes)
+        (self.salt, self.key) = (salt, key)
+    }
+
+    package var text: String {
+        "\(Self.name) \(cost) \(blockSize) \(lanes) \(Self.hex(salt)) \(Self.hex(key))"
+    }
+
+    /// In the same time, however much of it is right.
+    package func matches(_ password: String) -> Bool {
+        guard
+            let tried = Self.key(of: password, salt: salt, cost: cost, blockSize: blockSize, lanes: lanes)
+        else { return false }
+        return Self.isSame(tried, key)
+    }
+
+    /// Compares in a time that does not tell where they differ.
+    package static func isSame(_ one: [UInt8], _ other: [UInt8]) -> Bool {
+        one.count == other.count && CRYPTO_memcmp(one, other, one.count) == 0
+    }
+
+    private static func key(
+        of password: String, salt: [UInt8], cost: UInt64, blockSize: UInt64, lanes: UInt64
+    ) -> [UInt8]? {
+        var key = [UInt8](repeating: 0, count: keySize)
+        var password = password
+        let result = password.withUTF8 { password in
+            password.withMemoryRebound(to: CChar.self) { password in
+                EVP_PBE_scrypt(
+                    password.baseAddress, password.count, salt, salt.count, cost, blockSize, lanes,
+                    2 * mostMemory, &key, key.count)
+            }
+        }
+        return result == 1 ? key : nil
+    }
+
+    private static func hex(_ bytes: [UInt8]) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(
+            decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+
+    private static func bytes(_ hex: String) -> [UInt8]? {
+        let digits = hex.utf8.map { $0 < 0x80 ? Character(UnicodeScalar($0)).hexDigitValue : nil }
+        guard digits.count.isMultiple(of: 2), digits.count <= 256 else { return nil }
+        var bytes: [UInt8] = []
+        for place in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = digits[place], let low = digits[place + 1] else { return nil }
+            bytes.append(UInt8(high << 4 | low))
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,304 @@
+internal import Store
+internal import Synchronization
+internal import System
+internal import Web
+
+/// Has done what the portal is asked for: in this process, a thread for each lane, which begin with the first
+/// order. Everybody who watches gets the same picture of it. Any thread may use it.
+package final class JobBoard: Sendable {
+    /// Carries out an order, on a thread of the board's.
+    package typealias Worker = @Sendable (PortalOrder, JobRun) -> (end: JobEnd, outcome: [Phrase])
+
+    private struct State {
+        var queue = JobQueue()
+        var runs: [Int: JobRun] = [:]
+        /// Who waits for the end of a job.
+        var waiters: [(number: Int, told: @Sendable () -> Void)] = []
+        var watchers: [ReplyStream] = []
+        var newWatchers: [ReplyStream] = []
+        var threads: [NamedThread] = []
+        var hasBegun = false
+        var isWatched = false
+        var isClosed = false
+        /// Of the queue as it was kept last.
+        var keptTurn = 0
+    }
+
+    private let state: Monitor<State>
+    private let worker: Worker
+    private let memory: JobMemory?
+
+    static let mostWatchers = 500
+
+    /// - Parameter memory: what is to be listed after the server's end too; nil forgets it then.
+    package init(memory: JobMemory? = nil, _ worker: @escaping Worker) {
+        self.worker = worker
+        self.memory = memory
+        var state = State()
+        state.queue = JobQueue(memory?.kept.map(KeptJobs.jobs) ?? [])
+        state.keptTurn = state.queue.turn
+        self.state = Monitor(state)
+    }
+
+    var jobs: [PortalJob] { state.change { $0.queue.jobs } }
+
+    /// In a clock that nobody sets.
+    static var now: Int64 { SystemClock.milliseconds() }
+
+    // MARK: - Orders
+
+    /// The number of the job; nil where too many wait, or the server ends.
+    ///
+    /// - Parameter told: called once, as soon as the job is over.
+    func take(_ order: PortalOrder, told: (@Sendable () -> Void)? = nil) -> Int? {
+        let number = state.change { state -> Int? in
+            guard !state.isClosed, begin(&state) else { return nil }
+            let number = state.queue.add(order, now: Self.now, date: SystemClock.secondsSinceEpoch())
+            if let number, let told { state.waiters.append((number, told)) }
+            return number
+        }
+        return number
+    }
+
+    func stop(_ number: Int) {
+        let run = state.change { state in state.queue.stop(number) ? state.runs[number] : nil }
+        run?.cancel()
+        tell()
+    }
+
+    /// The same once more, where it was stopped or failed.
+    func goOn(_ number: Int) -> Int? {
+        guard let job = state.change({ $0.queue[number] }), job.isOver else { return nil }
+        return take(job.order)
+    }
+
+    /// Those whose jobs are over.
+    private func tell() {
+        let told = state.change { state in
+            let (queue, waiters) = (state.queue, state.waiters)
+            state.waiters = waiters.filter { queue[$0.number]?.isOver == false }
+            return waiters.filter { queue[$0.number]?.isOver != false }.map(\.told)
+        }
+        for call in told { call() }
+    }
+
+    private func begin(_ state: inout State) -> Bool {
+        guard !state.hasBegun else { return true }
+        do throws(SystemError) {
+            state.threads.append(try NamedThread.start("larder-jobs") { [self] in work(.network) })
+            state.threads.append(try NamedThread.start("larder-deeds") { [self] in work(.larder) })
+            if memory != nil {
+                state.threads.append(try NamedThread.start("larder-kept") { [self] in keepOn() })
+            }
+        } catch {
+            return false
+        }
+        state.hasBegun = true
+        return true
+    }
+
+    private func work(_ lane: PortalOrder.Lane) {
+        while let (job, run) = next(lane) {
+            let (end, outcome) = worker(job.order, run)
+            state.change { state in
+                state.queue.end(job.number, end, outcome, isCut: state.isClosed)
+                state.runs[job.number] = nil
+            }
+            tell()
+        }
+    }
+
+    /// Waits for the next job of the lane; nil when the board closes.
+    private func next(_ lane: PortalOrder.Lane) -> (PortalJob, JobRun)? {
+        enum Turn {
+            case end, again
+            case job(PortalJob, JobRun)
+        }
+        while true {
+            let time = state.change { $0.queue.nextTime(lane) }
+            let wait: (inout State) -> Turn? = { [self] state in
+                if state.isClosed { return .end }
+                guard let job = state.queue.begin(lane, now: Self.now) else {
+                    return state.queue.nextTime(lane) == time ? nil : .again
+                }
+                let run = JobRun { [self] figures in
+                    self.state.change { $0.queue.note(figures, of: job.number) }
+                }
+                state.runs[job.number] = run
+                return .job(job, run)
+            }
+            let turn =
+                time.map { time in
+                    state.wait(atMost: .milliseconds(max(1, time - Self.now)), wait) ?? .again
+                } ?? state.wait(wait)
+            switch turn {
+            case .end: return nil
+            case .again: continue
+            case .job(let job, let run): return (job, run)
+            }
+        }
+    }
+
+    // MARK: - Keeping
+
+    private enum Change {
+        case end
+        case to(JobQueue)
+    }
+
+    /// Writes down what became another, until the board closes.
+    private func keepOn() {
+        while case .to(let queue) = state.wait({ state -> Change? in
+            state.isClosed ? .end : Self.change(&state)
+        }) { memory?.keep(KeptJobs.text(queue.jobs)) }
+    }
+
+    /// What is to be written down; nil for nothing new.
+    private static func change(_ state: inout State) -> Change? {
+        guard state.queue.turn != state.keptTurn else { return nil }
+        state.keptTurn = state.queue.turn
+        return .to(state.queue)
+    }
+
+    // MARK: - Watching
+
+    /// Sends the state of things from now on, whenever it changes. False where too many watch.
+    func watch(_ stream: ReplyStream) -> Bool {
+        let isTaken = state.change { state -> Bool in
+            guard !state.isClosed, state.watchers.count + state.newWatchers.count < Self.mostWatchers else {
+                return false
+            }
+            if !state.isWatched {
+                guard let thread = try? NamedThread.start("larder-live", body: { [self] in report() }) else {
+                    return false
+                }
+                state.threads.append(thread)
+                state.isWatched = true
+            }
+            state.newWatchers.append(stream)
+            return true
+        }
+        return isTaken
+    }
+
+    /// At most so often, however fast figures come.
+    private static let tick = Duration.milliseconds(500)
+    /// Something is said, so that those who have gone are found out.
+    private static let heartbeat = Duration.seconds(15)
+
+    /// While nobody watches it waits for somebody. Each picture is put into words once, whoever sees it.
+    private func report() {
+        var version = 0
+        var text: [UInt8] = []
+        while true {
+            enum Turn {
+                case end, none
+                case some([ReplyStream], new: [ReplyStream], JobQueue)
+            }
+            let turn: Turn? = state.wait(atMost: Self.heartbeat) { state in
+                if state.isClosed { return .end }
+                let new = state.newWatchers
+                guard !new.isEmpty || !state.watchers.isEmpty && state.queue.version != version else {
+                    return nil
+                }
+                state.newWatchers = []
+                state.watchers = state.watchers.filter { !$0.isGone } + new
+                return .some(state.watchers, new: new, state.queue)
+            }
+            switch turn {
+            case .end?:
+                let all = state.change { state in
+                    defer { (state.watchers, state.newWatchers) = ([], []) }
+                    return state.watchers + state.newWatchers
+                }
+                for stream in all {
+                    stream.end(isWhole: true)
+                    stream.conclude()
+                }
+                return
+            case .none?, nil:
+                let watchers = state.change { state in
+                    state.watchers = state.watchers.filter { !$0.isGone }
+                    return state.watchers
+                }
+                for stream in watchers { Self.send(Array(": still here\n\n".utf8), to: stream) }
+            case .some(let all, let new, let queue)?:
+                let hasChanged = queue.version != version
+                if hasChanged || text.isEmpty {
+                    version = queue.version
+                    text = Self.event(queue)
+                }
+                for stream in hasChanged ? all : new { Self.send(text, to: stream) }
+                // Others change meanwhile; the next picture has it all.
+                let isClosed: Bool? = state.wait(atMost: Self.tick) { $0.isClosed ? true : nil }
+                if isClosed == true { continue }
+            }
+        }
+    }
+
+    private static func send(_ bytes: [UInt8], to stream: ReplyStream) {
+        guard stream.hasRoom else { return }
+        bytes.withUnsafeBytes { stream.take($0) }
+    }
+
+    /// `text/event-stream`, as the HTML standard has it.
+    static func event(_ queue: JobQueue) -> [UInt8] {
+        let members: JSONMembers = [
+            "version": queue.version, "jobs": queue.jobs.filter { !$0.isOver },
+            "over": queue.jobs.count(where: \.isOver),
+        ]
+        return Array("event: jobs\ndata: \(members.text(.compact))\n\n".utf8)
+    }
+
+    /// Stops what runs, which keeps what it has, and returns when it has ended.
+    package func close() {
+        let (runs, threads) = state.change { state in
+            state.isClosed = true
+            defer { state.threads = [] }
+            return (Array(state.runs.values), state.threads)
+        }
+        for run in runs { run.cancel() }
+        for thread in threads { thread.join() }
+        if case .to(let queue)? = state.change({ Self.change(&$0) }) {
+            memory?.keep(KeptJobs.text(queue.jobs))
+        }
+        let told = state.change { state in
+            defer { state.waiters = [] }
+            return state.waiters.map(\.told)
+        }
+        for call in told { call() }
+    }
+}
+
+/// One job under way: tells how far it is, and is told to stop.
+package final class JobRun: Sendable {
+    private struct State {
+        var isCancelled = false
+        var cancel: (@Sendable () -> Void)?
+    }
+
+    private let state = Mutex(State())
+    /// Tells how far it is; from any thread.
+    package let report: @Sendable (JobFigures) -> Void
+
+    package init(report: @escaping @Sendable (JobFigures) -> Void) { self.report = report }
+
+    package var isCancelled: Bool { state.withLock(\.isCancelled) }
+
+    /// - Parameter body: called when it is to stop, at once where it was told already.
+    package func onCancel(_ body: @escaping @Sendable () -> Void) {
+        let isCancelled = state.withLock { state in
+            state.cancel = body
+            return state.isCancelled
+        }
+        if isCancelled { body() }
+    }
+
+    func cancel() {
+        let body = state.withLock { state in
+            state.isCancelled = true
+            return state.cancel
+        }
+        body?()
+    }
+}

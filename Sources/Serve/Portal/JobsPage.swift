@@ -1,0 +1,233 @@
+internal import Reports
+internal import Web
+
+/// What is being done, will be and was: prefetches as they go on, and what became of other orders.
+struct JobsPage: PortalPage {
+    let jobs: [PortalJob]
+    let section = PortalSection.jobs
+    private let now: Int64
+
+    init(_ jobs: [PortalJob], now: Int64) { (self.jobs, self.now) = (jobs, now) }
+
+    var title: String { "Work" }
+    var heading: Sentence? { .work }
+    var script: String? { isActive ? LiveScript.path : nil }
+    /// Where no script keeps it up to date.
+    var refreshWithoutScript: Int? { isActive ? 3 : nil }
+    private var isActive: Bool { jobs.contains { !$0.isOver } }
+
+    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p", ["id": "lost", "class": "notice", "role": "alert", "hidden": ""], say: .lost)
+        html.element("div", ["id": "jobs", "data-live": PortalLinks.live]) { html in
+            let active = jobs.filter { !$0.isOver }
+            html.element("h2", say: .workNow)
+            if active.isEmpty { html.element("p", ["class": "soft"], say: .workNone) }
+            for job in active { write(job, to: &html, context) }
+            let over = jobs.filter(\.isOver).reversed()
+            if !over.isEmpty {
+                html.element("h2", say: .workOver)
+                html.element("ul", ["class": "list"]) { html in
+                    for job in over { html.element("li") { writeEnded(job, to: &$0, context) } }
+                }
+            }
+        }
+        guard context.token != nil else { return html.whyNot(context) }
+        html.element("h2", say: .newPrefetch)
+        html.prefetchForm(context)
+        html.orderButton("update", .doUpdateAll, context)
+    }
+
+    private func write(_ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element(
+            "section",
+            ["class": "card job", "data-job": "\(job.number)", "aria-labelledby": "job-\(job.number)"]
+        ) { html in
+            html.element("h3", ["id": "job-\(job.number)"]) {
+                $0.foreign(Wording.cut(job.order.title.text(in: context.language), to: 160))
+            }
+            html.element("p") { html in
+                html.element("span", ["class": "badge"], say: job.stateSentence)
+            }
+            if let figures = job.figures { figures.write(to: &html) }
+            html.orderButton(
+                "stop", job.isPlanned || job.state == .waiting ? .doUndo : .doStop,
+                about: job.order.title.text(in: context.language), context,
+                fields: [("job", "\(job.number)")])
+        }
+    }
+
+    private func writeEnded(_ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext) {
+        let title = job.order.title.text(in: context.language)
+        html.element("span", ["class": "name"]) { $0.foreign(Wording.cut(title, to: 160)) }
+        html.text(" ")
+        html.element("span", ["class": job.isGood ? "badge" : "badge warn"], say: job.stateSentence)
+        for line in job.outcome.prefix(60) {
+            html.element("span", ["class": "soft"]) {
+                $0.foreign(Wording.cut(line.text(in: context.language)))
+            }
+        }
+        html.element("span", ["class": "soft"]) { $0.time(job.asked, now: now) }
+        if job.maybeGoesOn {
+            html.orderButton("goon", .doGoOn, about: title, context, fields: [("job", "\(job.number)")])
+        }
+    }
+
+    func members(_ context: PortalContext) -> JSONMembers {
+        ["jobs": jobs.map { $0.members(in: context.language) }]
+    }
+}
+
+extension PortalJob {
+    /// There is something left of it to be done.
+    fileprivate var maybeGoesOn: Bool {
+        state == .ended(.interrupted) ? order.mayBeginAgain : order.isResumable && !isGood
+    }
+
+    var isGood: Bool { state == .ended(.done) || state == .ended(.undone) }
+
+    var stateSentence: Sentence {
+        switch state {
+        case .waiting: .stateWaiting
+        case .planned: .statePlanned
+        case .running: .stateRunning
+        case .stopping: .stateStopping
+        case .ended(.done): .stateDone
+        case .ended(.lacking): .stateLacking
+        case .ended(.stopped): .stateStopped
+        case .ended(.undone): .stateUndone
+        case .ended(.failed): .stateFailed
+        case .ended(.interrupted): .stateInterrupted
+        }
+    }
+}
+
+extension JobFigures {
+    /// The same names as in its JSON, by which a script finds what to put where.
+    fileprivate func write(to html: inout HTMLWriter) {
+        func fact(_ sentence: Sentence, _ name: String, _ value: String, _ html: inout HTMLWriter) {
+            html.element("div") { html in
+                html.element("dt", say: sentence)
+                html.element("dd", ["data-figure": name], text: value)
+            }
+        }
+        html.element("dl", ["class": "facts"]) { html in
+            fact(.figurePages, "pages", Wording.grouped(pages), &html)
+            fact(.figureQueuedPages, "queuedPages", Wording.grouped(queuedPages), &html)
+            fact(.figureFiles, "files", Wording.grouped(files), &html)
+            fact(.figureQueuedFiles, "queuedFiles", Wording.grouped(queuedFiles), &html)
+            fact(.figureFailed, "failed", Wording.grouped(failed), &html)
+            fact(.figureSize, "size", Wording.bytes(byteCount), &html)
+            fact(.figureSpeed, "speed", Wording.bytes(bytesPerSecond) + "/s", &html)
+            fact(.figureElapsed, "elapsed", Self.clock(seconds), &html)
+            fact(.figureLeft, "left", secondsLeft.map(Self.clock) ?? "–", &html)
+        }
+        guard !hosts.isEmpty else { return }
+        html.element(
+            "div", ["class": "scroll", "role": "region", "tabindex": "0", "aria-label": html.words(.hosts)]
+        ) { html in
+            html.element("table") { html in
+                html.head([
+                    (html.words(.host), false), (html.words(.hostRunning), true),
+                    (html.words(.hostQueued), true), (html.words(.hostRate), true),
+                    (html.words(.hostPause), true),
+                ])
+                html.element("tbody", ["data-figure": "hosts"]) { html in
+                    for host in hosts {
+                        html.element("tr") { html in
+                            html.element("th", ["scope": "row"]) { $0.foreign(host.name) }
+                            html.element("td", ["class": "number"], text: "\(host.running)")
+                            html.element("td", ["class": "number"], text: Wording.grouped(host.queued))
+                            html.element(
+                                "td", ["class": "number"],
+                                text: "\((host.requestsPerSecond * 10).rounded() / 10)")
+                            html.element(
+                                "td", ["class": "number"], text: host.pausedSeconds.map { "\($0) s" } ?? "")
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension HTMLWriter {
+    /// Why nothing can be changed here.
+    mutating func whyNot(_ context: PortalContext) {
+        guard let reason = context.whyNot else { return }
+        element("p", ["class": "soft"], say: reason)
+    }
+}
+
+/// Keeps the page of the work up to date while it is looked at, by server-sent events. Without it the page
+/// loads itself anew.
+enum LiveScript {
+    static let path = PortalStyle.path(of: text, "live", "js")
+
+    /// What comes only ever becomes text; where the jobs are others, or in another state, the page itself is
+    /// asked for its part.
+    static let text = """
+        "use strict";
+        (() => {
+          const place = document.getElementById("jobs");
+          if (!place) return;
+          const lost = document.getElementById("lost");
+          let source = null, known = null, isLoading = false;
+          const key = (jobs) => jobs.map((job) => `${job.job} ${job.state} ${Boolean(job.figures)}`).join();
+          const fill = (job) => {
+            const card = place.querySelector(`[data-job="${Number(job.job)}"]`);
+            if (!card || !job.figures) return;
+            for (const part of card.querySelectorAll("[data-figure]")) {
+              const value = job.figures[part.dataset.figure];
+              if (part.dataset.figure !== "hosts") { part.textContent = String(value ?? ""); continue; }
+              part.replaceChildren(...value.map((host) => {
+                const row = document.createElement("tr");
+                for (const name of ["name", "running", "queued", "perSecond", "paused"]) {
+                  const cell = document.createElement(name === "name" ? "th" : "td");
+                  if (name === "name") cell.scope = "row"; else cell.className = "number";
+                  cell.textContent = String(host[name]);
+                  row.append(cell);
+                }
+                return row;
+              }));
+            }
+          };
+          const load = async () => {
+            if (isLoading) return;
+            isLoading = true;
+            try {
+              const reply = await fetch(location.pathname, { headers: { Accept: "text/html" } });
+              const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+              const fresh = page.getElementById("jobs");
+              const focused = place.contains(document.activeElement);
+              if (fresh) place.replaceChildren(...document.adoptNode(fresh).childNodes);
+              if (focused) document.getElementById("content").focus();
+            } catch (error) {
+              // The server has gone: what is shown stays.
+            }
+            isLoading = false;
+          };
+          const listen = () => {
+            if (source) return;
+            source = new EventSource(place.dataset.live);
+            source.addEventListener("error", () => {
+              lost.hidden = false;
+              known = null;
+              // A browser does not try again by itself where it got an answer that is none.
+              if (source && source.readyState === EventSource.CLOSED) { source = null; setTimeout(listen, 3000); }
+            });
+            source.addEventListener("jobs", async (event) => {
+              lost.hidden = true;
+              const state = JSON.parse(event.data), next = `${key(state.jobs)} ${state.over}`;
+              if (next !== known) { known = next; await load(); }
+              state.jobs.forEach(fill);
+              if (!state.jobs.length) { source.close(); source = null; }
+            });
+          };
+          document.addEventListener("visibilitychange", () => {
+            if (document.hidden) { if (source) source.close(); source = null; } else { known = null; listen(); }
+          });
+          listen();
+        })();
+
+        """
+}

@@ -1,0 +1,254 @@
+internal import Glibc
+internal import Store
+internal import System
+internal import Web
+
+/// What the portal can have done, and for whom.
+package struct PortalPowers: Sendable {
+    let gate: PortalGuard
+    let board: JobBoard
+    var bar = BarSwitch()
+}
+
+extension Portal {
+    /// Answers what changes something; nil when the reply comes later.
+    ///
+    /// - Parameters:
+    ///   - type: of the body.
+    ///   - slot: takes a slot for the reply.
+    func take(
+        _ target: String, type: String?, body: [UInt8], from visitor: PortalVisitor, reader: StoreReader,
+        slot: () -> ReplySlot
+    ) throws(StoreError) -> Answer? {
+        guard let powers else { return refusal(403, Phrase(.refusedReadOnly), visitor) }
+        guard let type, type.lowercased().hasPrefix("application/x-www-form-urlencoded") else {
+            return refusal(415, Phrase(.refusedOrigin), visitor)
+        }
+        let form = PortalRequest(path: target, form: body)
+        if target == PortalLinks.login { return logIn(form, visitor, powers, slot) }
+        if let reason = powers.gate.refusal(of: visitor, token: form["token"], now: SystemClock.seconds()) {
+            return refusal(403, Phrase(reason), visitor)
+        }
+        if target == PortalLinks.logout {
+            powers.gate.leave(visitor.session)
+            return seeOther("/", cookie: "\(cookieName)=; Max-Age=0; \(cookieTraits)")
+        }
+        guard target.hasPrefix(PortalLinks.deeds) else { return notFound(target, visitor) }
+        let name = String(target.dropFirst(PortalLinks.deeds.utf8.count))
+        if name == "bar" {
+            powers.bar.turn(on: form["on"] == "1")
+            return seeOther(Self.place(form["back"]))
+        }
+        let order: PortalOrder?
+        do throws(PortalMistake) {
+            if let answer = try steer(name, form, powers.board) { return answer }
+            order = try PortalOrder(name, form)
+        } catch {
+            return refusal(400, error.phrase, visitor, form: name == "prefetch" ? form : nil)
+        }
+        guard let order else { return notFound(PortalLinks.deeds + name, visitor) }
+        if let mistake = try unknownTarget(of: order, reader) {
+            return refusal(404, mistake.phrase, visitor)
+        }
+        return obey(order, back: Self.place(form["back"]), visitor, powers.board, slot)
+    }
+
+    /// What an order names and the larder does not have.
+    private func unknownTarget(
+        of order: PortalOrder, _ reader: StoreReader
+    ) throws(StoreError) -> PortalMistake? {
+        guard let target = order.target else { return nil }
+        let sites = try sites(reader)
+        guard let site = sites.first(where: { $0.name == target.site }) else {
+            return PortalMistake(Phrase(.mistakeSite, target.site))
+        }
+        guard let number = target.visit, !site.visits.contains(where: { $0.id == number }) else { return nil }
+        return PortalMistake(Phrase(.mistakeVisit, target.site, "\(number)"))
+    }
+
+    /// What is said to jobs that are there already; nil for a new one.
+    private func steer(
+        _ name: String, _ form: PortalRequest, _ board: JobBoard
+    ) throws(PortalMistake) -> Answer? {
+        let back = Self.place(form["back"])
+        switch name {
+        case "stop":
+            guard let number = form.number("job") else { throw PortalMistake(Phrase(.mistakeEmpty)) }
+            board.stop(Int(clamping: number))
+            // The page of the work says it anyway.
+            let isOfWork = back.hasPrefix(PortalLinks.jobs)
+            return seeOther(isOfWork ? back : Self.place(back, noticing: Int(clamping: number)))
+        case "goon":
+            guard let number = form.number("job"), board.goOn(Int(clamping: number)) != nil else {
+                throw PortalMistake(Phrase(.mistakeEmpty))
+            }
+            return seeOther(PortalLinks.jobs)
+        default: return nil
+        }
+    }
+
+    private func obey(
+        _ order: PortalOrder, back: String, _ visitor: PortalVisitor, _ board: JobBoard,
+        _ slot: () -> ReplySlot
+    ) -> Answer? {
+        guard order.isQuick else {
+            guard let number = board.take(order) else { return refusal(503, Phrase(.mistakeMany), visitor) }
+            // What was there may be gone by then.
+            if case .remove = order { return seeOther(Self.place("/", noticing: number)) }
+            return seeOther(PortalLinks.jobs)
+        }
+        // What comes of it is told on the page that it was asked on.
+        let slot = slot()
+        let number = ReplyNumber()
+        let fields = self.fields
+        let taken = board.take(order) {
+            slot.give(Reply(answer: Self.seeOther(Self.place(back, noticing: number.value), fields)))
+        }
+        guard let taken else {
+            slot.give(Reply(answer: refusal(503, Phrase(.mistakeMany), visitor)))
+            return nil
+        }
+        number.set(taken)
+        return nil
+    }
+
+    // MARK: - The password
+
+    private func logIn(
+        _ form: PortalRequest, _ visitor: PortalVisitor, _ powers: PortalPowers, _ slot: () -> ReplySlot
+    ) -> Answer? {
+        // Another page's form could otherwise log somebody in; there is no token before that.
+        if let reason = visitor.foreignness { return refusal(403, Phrase(reason), visitor) }
+        guard let password = form["password"] else { return refusal(400, Phrase(.mistakeEmpty), visitor) }
+        let later = slot()
+        let (portal, name, traits) = (LoginReplies(self, visitor), cookieName, cookieTraits)
+        let thread = try? NamedThread.start("larder-login") {
+            later.give(
+                Reply(answer: portal.answer(powers.gate.enter(password, from: visitor.client), name, traits)))
+        }
+        if thread == nil { later.give(Reply(answer: refusal(503, Phrase(.mistakeMany), visitor))) }
+        return nil
+    }
+
+    /// Made ahead, since the portal belongs to the server's thread.
+    private struct LoginReplies: Sendable {
+        let wrong: Answer
+        let impossible: Answer
+        let fields: [(name: String, value: String)]
+        let slow: @Sendable (Int64) -> Answer
+
+        init(_ portal: Portal, _ visitor: PortalVisitor) {
+            wrong = portal.html(LoginPage(failure: Phrase(.loginWrong)), PortalLinks.login, visitor)
+            impossible = portal.html(LoginPage(hasPassword: false), PortalLinks.login, visitor)
+            fields = portal.fields
+            let frame = portal.context(PortalLinks.login, visitor)
+            let fields = portal.pageFields(script: nil)
+            slow = { seconds in
+                Answer(
+                    status: 429,
+                    fields: [("Content-Type", "text/html; charset=utf-8"), ("Retry-After", "\(seconds)")]
+                        + fields,
+                    body: PortalFrame.html(
+                        LoginPage(failure: Phrase(.loginTooFast, "\(seconds)")), frame))
+            }
+        }
+
+        func answer(_ login: PortalGuard.Login, _ cookie: String, _ traits: String) -> Answer {
+            switch login {
+            case .entered(let session):
+                Portal.seeOther(
+                    "/", fields, cookie: "\(cookie)=\(session); \(traits)")
+            case .wrong: wrong
+            case .tooFast(let seconds): slow(seconds)
+            case .impossible: impossible
+            }
+        }
+    }
+
+    // MARK: - Live
+
+    /// Goes on as long as somebody looks. Nil when it has begun.
+    func live(for visitor: PortalVisitor, slot: () -> ReplySlot) -> Answer? {
+        guard let powers else { return notFound(PortalLinks.live, visitor) }
+        switch powers.gate.standing(of: visitor, now: SystemClock.seconds()) {
+        case .owner, .reader: break
+        case .stranger, .nobody: return refusal(403, Phrase(.refusedLogin), visitor)
+        }
+        if visitor.foreignness != nil, visitor.site != "none" {
+            return refusal(403, Phrase(.refusedOrigin), visitor)
+        }
+        let lines = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-store")] + fields
+        let head = Array(
+            ("HTTP/1.1 200 OK\r\n" + lines.map { "\($0.0): \($0.1)\r\n" }.joined()).utf8)
+        let stream = ReplyStream(slot(), takesChunks: true) { _, _, _ in head }
+        guard stream.begin(status: 200, fields: HTTPFields(), byteCount: nil) else { return nil }
+        if !powers.board.watch(stream) {
+            stream.end(isWhole: true)
+            stream.conclude()
+        }
+        return nil
+    }
+
+    // MARK: - Answers
+
+    private var cookieTraits: String {
+        "Path=/; HttpOnly; SameSite=Strict" + (layout.scheme == "https" ? "; Secure" : "")
+    }
+
+    var cookieName: String { PortalVisitor.cookieName(port: layout.port) }
+
+    /// - Parameter form: what was filled in, to be mended.
+    private func refusal(
+        _ status: Int, _ reason: Phrase, _ visitor: PortalVisitor, form: PortalRequest? = nil
+    ) -> Answer {
+        html(RefusalPage(status: status, reason: reason, form: form), "/", visitor)
+    }
+
+    private func notFound(_ target: String, _ visitor: PortalVisitor) -> Answer {
+        html(NotFoundPage(target: target), target, visitor)
+    }
+
+    private func seeOther(_ place: String, cookie: String? = nil) -> Answer {
+        Self.seeOther(place, fields, cookie: cookie)
+    }
+
+    private static func seeOther(
+        _ place: String, _ fields: [(name: String, value: String)], cookie: String? = nil
+    ) -> Answer {
+        let own = [("Location", place), ("Cache-Control", "no-store")]
+        return Answer(
+            status: 303, fields: own + (cookie.map { [("Set-Cookie", $0)] } ?? []) + fields, body: [])
+    }
+
+    /// A page of the portal's, and nobody else's.
+    static func place(_ text: String?, noticing number: Int? = nil) -> String {
+        guard let text, text.hasPrefix("/"), !text.hasPrefix("//"), !text.hasPrefix("/\\"),
+            text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }), text.utf8.count < 4000
+        else { return place("/", noticing: number) }
+        let parts = text.utf8.split(
+            separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+        let query = parts.count < 2 ? [] : parts[1].split(separator: UInt8(ascii: "&"))
+        var fields = query.map { String(decoding: $0, as: UTF8.self) }.filter { !$0.hasPrefix("did=") }
+        if let number { fields.append("did=\(number)") }
+        let path = String(decoding: parts[0], as: UTF8.self)
+        return fields.isEmpty ? path : "\(path)?\(fields.joined(separator: "&"))"
+    }
+}
+
+/// The number of a job, which may be over before whoever asked for it knows it.
+private final class ReplyNumber: Sendable {
+    private let number = Monitor<Int?>(nil)
+
+    var value: Int? { number.wait(atMost: .seconds(5)) { $0 } }
+    func set(_ value: Int) { number.change { $0 = value } }
+}
+
+extension PortalOrder {
+    /// Done while somebody waits for the next page.
+    fileprivate var isQuick: Bool {
+        switch self {
+        case .pin, .unpin, .drop, .rollBack, .settle: true
+        case .prefetch, .update, .fetch, .check, .remove, .forecast, .collect: false
+        }
+    }
+}

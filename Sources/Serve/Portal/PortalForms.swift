@@ -1,0 +1,172 @@
+internal import Reports
+internal import Web
+
+/// The sentences of a page, in the language that its reader has.
+extension HTMLWriter {
+    func words(_ sentence: Sentence, _ parts: String...) -> String { sentence.text(in: language, parts) }
+
+    mutating func say(_ sentence: Sentence, _ parts: String...) { text(sentence.text(in: language, parts)) }
+
+    mutating func element(_ name: StaticString, _ attributes: Attributes = [:], say sentence: Sentence) {
+        element(name, attributes, text: sentence.text(in: language))
+    }
+
+    mutating func element(_ name: StaticString, _ attributes: Attributes = [:], say phrase: Phrase) {
+        element(name, attributes, text: phrase.text(in: language))
+    }
+
+    mutating func link(_ address: String, _ attributes: Attributes = [:], say sentence: Sentence) {
+        link(address, attributes, text: sentence.text(in: language))
+    }
+
+    /// A count of things, which some languages say differently of one.
+    func count(_ number: Int, _ one: Sentence, _ many: Sentence) -> String {
+        words(number == 1 ? one : many, Wording.grouped(number))
+    }
+}
+
+// MARK: - Forms that change something
+
+extension HTMLWriter {
+    /// A form that sends an order; nothing where whoever looks may send none.
+    ///
+    /// - Parameter fields: what it says beside what is filled in.
+    mutating func order(
+        _ name: String, _ context: PortalContext, style: String = "order",
+        fields: [(name: String, value: String)] = [], _ content: (inout HTMLWriter) -> Void
+    ) {
+        guard let token = context.token else { return }
+        element("form", ["class": style, "method": "post", "action": PortalLinks.deeds + name]) { html in
+            html.void("input", ["type": "hidden", "name": "token", "value": token])
+            html.void("input", ["type": "hidden", "name": "back", "value": context.address])
+            for field in fields {
+                html.void("input", ["type": "hidden", "name": field.name, "value": field.value])
+            }
+            content(&html)
+        }
+    }
+
+    /// A button alone, with what a screen reader is told beside.
+    mutating func orderButton(
+        _ name: String, _ sentence: Sentence, about thing: String = "", _ context: PortalContext,
+        fields: [(name: String, value: String)] = [], isQuiet: Bool = true, warns: Bool = false
+    ) {
+        order(name, context, fields: fields) { html in
+            html.element(
+                "button", ["type": "submit", "class": warns ? "warn" : isQuiet ? "quiet" : nil]
+            ) { html in
+                html.say(sentence)
+                if !thing.isEmpty {
+                    html.element("span", ["class": "hidden"], text: " \(Wording.cut(thing, to: 80))")
+                }
+            }
+        }
+    }
+
+    /// A field with its label in front.
+    mutating func field(
+        _ name: String, _ label: Sentence, type: String = "text", value: String = "", hint: Sentence? = nil,
+        isRequired: Bool = false, isWide: Bool = false, mode: String? = nil, mistake: String? = nil
+    ) {
+        let id = "f-\(name)"
+        element("div", ["class": isWide ? "field wide" : "field"]) { html in
+            html.element("label", ["for": id], say: label)
+            html.void(
+                "input",
+                [
+                    "id": id, "name": name, "type": type, "value": value, "required": isRequired ? "" : nil,
+                    "aria-describedby": mistake ?? (hint == nil ? nil : "\(id)-hint"), "inputmode": mode,
+                    "aria-invalid": mistake == nil ? nil : "true",
+                    "autocomplete": type == "password" ? "current-password" : "off", "spellcheck": "false",
+                ])
+            if let hint { html.element("small", ["id": "\(id)-hint"], say: hint) }
+        }
+    }
+
+    mutating func choice(
+        _ name: String, _ label: Sentence, _ options: [(value: String, words: Sentence)], chosen: String?
+    ) {
+        let id = "f-\(name)"
+        element("div", ["class": "field"]) { html in
+            html.element("label", ["for": id], say: label)
+            html.element("select", ["id": id, "name": name]) { html in
+                for option in options {
+                    html.element(
+                        "option",
+                        ["value": option.value, "selected": option.value == chosen ? "" : nil],
+                        say: option.words)
+                }
+            }
+        }
+    }
+
+    mutating func lines(_ name: String, _ label: Sentence, _ values: [String], hint: Sentence) {
+        let id = "f-\(name)"
+        element("div", ["class": "field wide"]) { html in
+            html.element("label", ["for": id], say: label)
+            html.element(
+                "textarea",
+                [
+                    "id": id, "name": name, "rows": "3", "aria-describedby": "\(id)-hint",
+                    "spellcheck": "false",
+                ],
+                text: values.joined(separator: "\n"))
+            html.element("small", ["id": "\(id)-hint"], say: hint)
+        }
+    }
+}
+
+// MARK: - What a prefetch is told
+
+extension PlanForm {
+    /// Its fields, for a new prefetch or for the settings of a site.
+    func write(to html: inout HTMLWriter, isNew: Bool) {
+        html.element("div", ["class": "fields"]) { html in
+            html.choice(
+                "scope", .formScope,
+                [("host", .scopeHost), ("path", .scopePath), ("domain", .scopeDomain)],
+                chosen: scope ?? "host")
+            html.choice(
+                "render", .formRender,
+                [("auto", .renderAuto), ("never", .renderNever), ("always", .renderAlways)],
+                chosen: render ?? "auto")
+            html.field(
+                "depth", .formDepth, type: "number", value: depth.map(String.init) ?? "", hint: .formDepthHint
+            )
+            html.field(
+                "pages", .formPages, type: "number", value: maxPages.map(String.init) ?? "",
+                hint: .formNoLimitHint)
+            if isNew {
+                html.field("bytes", .formBytes, hint: .formBytesHint)
+            } else {
+                html.choice(
+                    "robots", .formRobots, [("obey", .robotsObey), ("ignore", .robotsIgnore)],
+                    chosen: robots ?? "obey")
+                html.field(
+                    "perHost", .formPerHost, type: "number", value: perHost.map(String.init) ?? "",
+                    hint: .formPerHostHint)
+                html.lines("include", .formInclude, include, hint: .formIncludeHint)
+                html.lines("exclude", .formExclude, exclude, hint: .formExcludeHint)
+            }
+        }
+    }
+}
+
+extension HTMLWriter {
+    /// From an address to a prefetch of it.
+    ///
+    /// - Parameter form: what was said before and has to be mended.
+    mutating func prefetchForm(_ context: PortalContext, _ form: PortalRequest? = nil) {
+        order("prefetch", context, style: "order sheetlike") { html in
+            html.field(
+                "url", .formAddress, type: "text", value: form?["url"] ?? "", hint: .formAddressHint,
+                isRequired: true, isWide: true, mode: "url",
+                mistake: form == nil ? nil : "mistake f-url-hint")
+            html.element("details", ["open": form == nil ? nil : ""]) { html in
+                html.element("summary", say: .formMore)
+                PlanForm(readable: form).write(to: &html, isNew: true)
+            }
+            html.element("button", ["type": "submit"], say: .doPrefetch)
+        }
+    }
+}

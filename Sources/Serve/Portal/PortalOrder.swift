@@ -1,0 +1,271 @@
+internal import Reports
+internal import Web
+
+/// What somebody asks for on a page of the portal. A form becomes one, and whoever keeps the larder carries
+/// it out.
+package enum PortalOrder: Sendable, Equatable {
+    case prefetch(address: String, PlanForm)
+    /// Nil for all sites.
+    case update(site: String?)
+    case fetch(url: String)
+    case check(site: String)
+    case pin(PortalPin)
+    case unpin(PortalPin)
+    case drop(visit: Int64, site: String)
+    case rollBack(site: String, visit: Int64)
+    case remove(site: String)
+    /// What a collection would take, and the collection; a size such as `2G`, or nil for no limit.
+    case forecast(limit: String?)
+    case collect(limit: String?)
+    case settle(site: String, PlanForm)
+
+    package struct PortalPin: Sendable, Equatable {
+        package let isSite: Bool
+        package let name: String
+    }
+
+    /// What may go on beside what: of each kind one at a time.
+    enum Lane: Sendable, CaseIterable {
+        /// It asks the network, and may take hours.
+        case network
+        /// It is done in the larder alone.
+        case larder
+    }
+
+    var lane: Lane {
+        switch self {
+        case .prefetch, .update, .fetch: .network
+        case .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle: .larder
+        }
+    }
+
+    /// So long it waits, that somebody may think better of it.
+    var delay: Duration {
+        switch self {
+        case .remove: .seconds(10)
+        case .prefetch, .update, .fetch, .check, .pin, .unpin, .drop, .rollBack, .forecast, .collect, .settle:
+            .zero
+        }
+    }
+
+    /// The site that it is for; nil where that is not said.
+    var wantedSite: String? {
+        switch self {
+        case .prefetch(let address, _): WebURL(address)?.href ?? address
+        case .update(let site): site
+        case .rollBack(let site, _), .settle(let site, _): site
+        case .fetch, .check, .pin, .unpin, .drop, .remove, .forecast, .collect: nil
+        }
+    }
+
+    /// The site that has to be there, and its visit; nil where none is named.
+    var target: (site: String, visit: Int64?)? {
+        switch self {
+        case .update(let site): site.map { ($0, nil) }
+        case .check(let site), .remove(let site), .settle(let site, _): (site, nil)
+        case .pin(let pin): pin.isSite ? (pin.name, nil) : nil
+        case .drop(let visit, let site), .rollBack(let site, let visit): (site, visit)
+        // A pin outlives its site.
+        case .unpin, .prefetch, .fetch, .forecast, .collect: nil
+        }
+    }
+
+    /// What was cut off while it was done can be begun again by a button. A removal is thought about anew.
+    var mayBeginAgain: Bool { if case .remove = self { false } else { true } }
+
+    /// It can be stopped while it runs, and goes on later with what it had.
+    var isResumable: Bool {
+        switch self {
+        case .prefetch, .update: true
+        case .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle: false
+        }
+    }
+
+    var title: Phrase {
+        switch self {
+        case .prefetch(let address, _): Phrase(.jobPrefetch, address)
+        case .update(nil): Phrase(.jobUpdateAll)
+        case .update(let site?): Phrase(.jobUpdate, site)
+        case .fetch(let url): Phrase(.jobFetch, url)
+        case .check(let site): Phrase(.jobCheck, site)
+        case .pin(let pin): Phrase(.jobPin, pin.name)
+        case .unpin(let pin): Phrase(.jobUnpin, pin.name)
+        case .drop(let visit, let site): Phrase(.jobDrop, "\(visit)", site)
+        case .rollBack(let site, let visit): Phrase(.jobRollBack, "\(visit)", site)
+        case .remove(let site): Phrase(.jobRemove, site)
+        case .forecast: Phrase(.jobForecast)
+        case .collect: Phrase(.jobCollect)
+        case .settle(let site, _): Phrase(.jobSettle, site)
+        }
+    }
+}
+
+/// The settings of a site, as a form has them.
+package struct PlanForm: Sendable, Equatable {
+    /// Names of a `SiteExtent`, a `RenderMode` and a `RobotsPolicy`; nil for the usual.
+    package var scope: String?
+    package var render: String?
+    package var robots: String?
+    package var depth: Int?
+    package var maxPages: Int?
+    package var perHost: Int?
+    /// For one run alone: `200M`.
+    package var maxBytes: String?
+    package var include: [String] = []
+    package var exclude: [String] = []
+
+    package init() {}
+
+    static let scopes = ["host", "path", "domain"]
+    static let renderModes = ["auto", "never", "always"]
+    static let robotsPolicies = ["obey", "ignore"]
+
+    /// - Throws: What cannot be used of it, to be shown.
+    init(_ form: PortalRequest) throws(PortalMistake) {
+        func choice(_ name: String, _ names: [String]) throws(PortalMistake) -> String? {
+            guard let given = form[name] else { return nil }
+            guard names.contains(given) else { throw PortalMistake(Phrase(.mistakeChoice, given)) }
+            return given
+        }
+        func number(_ name: String, _ range: ClosedRange<Int>) throws(PortalMistake) -> Int? {
+            guard let given = form[name] else { return nil }
+            guard let number = Int(given), range.contains(number) else {
+                throw PortalMistake(
+                    Phrase(.mistakeNumber, given, "\(range.lowerBound)", "\(range.upperBound)"))
+            }
+            return number
+        }
+        scope = try choice("scope", Self.scopes)
+        render = try choice("render", Self.renderModes)
+        robots = try choice("robots", Self.robotsPolicies)
+        depth = try number("depth", 0...1000)
+        maxPages = try number("pages", 1...10_000_000)
+        perHost = try number("perHost", 1...64)
+        if let size = form["bytes"] {
+            guard ByteSize(size) != nil else { throw PortalMistake(Phrase(.mistakeSize, size)) }
+            maxBytes = size
+        }
+        include = Self.lines(form["include"])
+        exclude = Self.lines(form["exclude"])
+    }
+
+    /// As much of a form as can be used, for whoever mends the rest.
+    init(readable form: PortalRequest?) {
+        guard let form else { return }
+        scope = form["scope"].flatMap { Self.scopes.contains($0) ? $0 : nil }
+        render = form["render"].flatMap { Self.renderModes.contains($0) ? $0 : nil }
+        depth = form["depth"].flatMap { Int($0) }
+        maxPages = form["pages"].flatMap { Int($0) }
+        maxBytes = form["bytes"]
+    }
+
+    /// What a form says that is the same.
+    var fields: [(name: String, value: String)] {
+        let all: [(String, String?)] = [
+            ("scope", scope), ("render", render), ("robots", robots), ("depth", depth.map(String.init)),
+            ("pages", maxPages.map(String.init)), ("perHost", perHost.map(String.init)),
+            ("bytes", maxBytes), ("include", include.isEmpty ? nil : include.joined(separator: "\n")),
+            ("exclude", exclude.isEmpty ? nil : exclude.joined(separator: "\n")),
+        ]
+        return all.compactMap { name, value in value.map { (name, $0) } }
+    }
+
+    /// Those that are kept with a site.
+    init(settings text: String) {
+        guard let json = try? JSONValue.parse(text.utf8.span) else { return }
+        func texts(_ key: String) -> [String] { json[key]?.array?.compactMap(\.string) ?? [] }
+        scope = json["scope"]?.string
+        render = json["render"]?["mode"]?.string
+        robots = json["robots"]?.string
+        depth = json["depth"]?.int
+        maxPages = json["maxPages"]?.int
+        perHost = json["perHost"]?.int
+        include = texts("include")
+        exclude = texts("exclude")
+    }
+
+    private static func lines(_ text: String?) -> [String] {
+        (text ?? "").utf8.split(whereSeparator: { $0 == 0x0a || $0 == 0x0d || $0 == 0x20 || $0 == 0x09 })
+            .prefix(100).map { String(decoding: $0, as: UTF8.self) }
+    }
+}
+
+/// What a form says and cannot be.
+struct PortalMistake: Error, Equatable {
+    let phrase: Phrase
+
+    init(_ phrase: Phrase) { self.phrase = phrase }
+}
+
+extension PortalOrder {
+    /// What a form asks for; nil for a name that is none.
+    ///
+    /// - Parameter name: behind `/-/do/`.
+    init?(_ name: String, _ form: PortalRequest) throws(PortalMistake) {
+        func text(_ name: String) throws(PortalMistake) -> String {
+            guard let given = form[name] else { throw PortalMistake(Phrase(.mistakeEmpty)) }
+            return given
+        }
+        func visit() throws(PortalMistake) -> Int64 {
+            guard let number = form.number("visit") else { throw PortalMistake(Phrase(.mistakeEmpty)) }
+            return number
+        }
+        func pin() throws(PortalMistake) -> PortalPin {
+            if let site = form["site"] { return PortalPin(isSite: true, name: site) }
+            return PortalPin(isSite: false, name: try Self.address(try text("url")))
+        }
+        func size() throws(PortalMistake) -> String? {
+            guard let size = form["limit"] else { return nil }
+            guard ByteSize(size) != nil else { throw PortalMistake(Phrase(.mistakeSize, size)) }
+            return size
+        }
+        switch name {
+        case "prefetch": self = .prefetch(address: try Self.address(try text("url")), try PlanForm(form))
+        case "update": self = .update(site: form["site"])
+        case "fetch": self = .fetch(url: try Self.address(try text("url")))
+        case "check": self = .check(site: try text("site"))
+        case "pin": self = .pin(try pin())
+        case "unpin": self = .unpin(try pin())
+        case "drop": self = .drop(visit: try visit(), site: try text("site"))
+        case "rollback": self = .rollBack(site: try text("site"), visit: try visit())
+        case "remove": self = .remove(site: try text("site"))
+        case "forecast": self = .forecast(limit: try size())
+        case "collect": self = .collect(limit: try size())
+        case "settings": self = .settle(site: try text("site"), try PlanForm(form))
+        default: return nil
+        }
+    }
+
+    private static func address(_ text: String) throws(PortalMistake) -> String {
+        do throws(URLMistake) { return try WebURL.typed(text).href } catch {
+            switch error.kind {
+            case .form: throw PortalMistake(Phrase(.mistakeAddress, text))
+            case .word(let whole): throw PortalMistake(Phrase(.mistakeWord, text, whole))
+            case .scheme: throw PortalMistake(Phrase(.mistakeScheme, text))
+            case .credentials(let host): throw PortalMistake(Phrase(.mistakeCredentials, host))
+            }
+        }
+    }
+
+    /// What a form says that asks for the same.
+    var form: (name: String, fields: [(name: String, value: String)]) {
+        func pin(_ pin: PortalPin) -> [(name: String, value: String)] {
+            [(pin.isSite ? "site" : "url", pin.name)]
+        }
+        func limit(_ size: String?) -> [(name: String, value: String)] { size.map { [("limit", $0)] } ?? [] }
+        return switch self {
+        case .prefetch(let address, let plan): ("prefetch", [("url", address)] + plan.fields)
+        case .update(let site): ("update", site.map { [("site", $0)] } ?? [])
+        case .fetch(let url): ("fetch", [("url", url)])
+        case .check(let site): ("check", [("site", site)])
+        case .pin(let of): ("pin", pin(of))
+        case .unpin(let of): ("unpin", pin(of))
+        case .drop(let visit, let site): ("drop", [("site", site), ("visit", "\(visit)")])
+        case .rollBack(let site, let visit): ("rollback", [("site", site), ("visit", "\(visit)")])
+        case .remove(let site): ("remove", [("site", site)])
+        case .forecast(let size): ("forecast", limit(size))
+        case .collect(let size): ("collect", limit(size))
+        case .settle(let site, let plan): ("settings", [("site", site)] + plan.fields)
+        }
+    }
+}

@@ -1,0 +1,423 @@
+internal import Codings
+internal import Digest
+internal import Glibc
+internal import System
+internal import Web
+
+/// The larder that a copy goes to. What has come is put in transactions of some size, and a mark says until the
+/// end that it is not whole, and of which larder it is a copy.
+final class CopyTarget {
+    private let folder: StoreFolder
+    private let connection: Connection
+    private let locks: StoreLocks
+    /// Which larder it is a copy of.
+    private let origin: CopyMark
+    private var isOpen = false
+    /// How much is in the transaction that is open.
+    private var openByteCount = 0
+    private var openSince = ContinuousClock.now
+    private var statements: [String: Statement] = [:]
+    private var depth = 0
+    // Where bodies go.
+    private let pieces: ServerBodies?
+    private var files: BodyFiles
+    private var packWriter: PackWriter?
+
+    init(_ folder: StoreFolder, of source: StoreFolder) throws(StoreError) {
+        try folder.create()
+        let own = try StoreLocks(folder)
+        own.tightenOnce()
+        let connection = try folder.connect(.readWrite)
+        let locks = folder.server == nil ? consume own : try StoreLocks(folder, of: connection)
+        try locks.whileAlone(.settingUp) { () throws(StoreError) in
+            if let server = folder.server { return try ServerSchema.prepare(connection, server.quotedSchema) }
+            if folder.hasRemains, try Schema.isEmpty(connection) {
+                throw folder.lostDatabase("it is empty or new, and bodies of a larder are beside it")
+            }
+            try Schema.prepare(connection)
+            guard try Schema.checkOurs(connection) == Schema.version else { throw Self.isTaken(folder) }
+            // What a row names comes after it.
+            try connection.execute("PRAGMA foreign_keys = OFF", doing: "copy to")
+        }
+        self.folder = folder
+        self.connection = connection
+        self.locks = locks
+        origin = CopyMark(of: source)
+        pieces = connection.isServed ? try ServerBodies(folder, connection) : nil
+        files = BodyFiles(folder)
+    }
+
+    func alone(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        try locks.alone(doing: "copy to") { () throws(StoreError) in
+            do throws(StoreError) {
+                try body()
+            } catch {
+                // The first error is the one that tells.
+                if isOpen { try? connection.rollBack() }
+                isOpen = false
+                packWriter?.rollBack()
+                throw error
+            }
+        }
+    }
+
+    private static func isTaken(_ folder: StoreFolder) -> StoreError {
+        StoreError(
+            .request, doing: "copy to", path: folder.name, detail: "there is a larder already",
+            advice: "name a folder that is empty, or a schema that is not there yet")
+    }
+
+    /// Whether a copy of the same larder is gone on with. Fails where anything else is there.
+    func begin() throws(StoreError) -> Bool {
+        if let mark = try CopyMark(in: folder, connection) {
+            guard mark == origin else {
+                throw StoreError(
+                    .request, doing: "copy to", path: folder.name,
+                    detail: "a copy of another larder to it has not ended",
+                    advice: "go on with that one, or name another place")
+            }
+            folder.clearIncoming()
+            return true
+        }
+        for table in ["site", "visit", "url", "body", "pin"] where try count(table) > 0 {
+            throw Self.isTaken(folder)
+        }
+        try origin.put(in: folder, connection)
+        return false
+    }
+
+    func forgetMark() throws(StoreError) {
+        try origin.remove(from: folder, connection)
+    }
+
+    // MARK: Transactions
+
+    private func open() throws(StoreError) {
+        guard !isOpen else { return }
+        try connection.begin()
+        isOpen = true
+        openSince = .now
+    }
+
+    func commitIfMuch() throws(StoreError) {
+        if openByteCount > Limits.openBodyBytes || .now - openSince > Limits.openTime { try commit() }
+    }
+
+    /// Within `transaction` it waits for its end.
+    func commit() throws(StoreError) {
+        guard isOpen, depth == 0 else { return }
+        try files.settle()
+        if let packWriter {
+            try packWriter.settle()
+            try statement(
+                "INSERT INTO pack (number, size) VALUES (?, ?) ON CONFLICT (number) DO UPDATE SET size = excluded.size"
+            ).run(.integer(packWriter.pack.number), .integer(packWriter.end))
+        }
+        try connection.commit()
+        isOpen = false
+        openByteCount = 0
+        packWriter?.committed()
+        if packWriter?.isFull ?? false { packWriter = nil }
+    }
+
+    /// All of it, or nothing.
+    func transaction(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        try open()
+        depth += 1
+        let result = Result { () throws(StoreError) in try body() }
+        depth -= 1
+        try result.get()
+        try commit()
+    }
+
+    private func statement(_ sql: String) throws(StoreError) -> Statement {
+        if let known = statements[sql] { return known }
+        let statement = try connection.prepare(sql)
+        statements[sql] = statement
+        return statement
+    }
+
+    // MARK: Rows
+
+    func count(_ table: String) throws(StoreError) -> Int64 {
+        try connection.integer("SELECT count(*) FROM \(table)")
+    }
+
+    func rows(of table: CopyTable, in range: ClosedRange<Int64>) throws(StoreError) -> [[CopyValue]] {
+        var rows: [[CopyValue]] = []
+        let values: [SQLValue] =
+            table.numbers == nil ? [] : [.integer(range.lowerBound), .integer(range.upperBound)]
+        try statement(table.select).each(values) { rows.append(table.row($0)) }
+        return rows
+    }
+
+    func add(_ rows: [[CopyValue]], to table: CopyTable) throws(StoreError) {
+        guard !rows.isEmpty else { return }
+        try open()
+        let places = table.columns.map { _ in "?" }.joined(separator: ", ")
+        openByteCount += rows.reduce(0) { $0 + $1.reduce(0) { $0 + $1.byteCount } }
+        guard connection.isServed else {
+            let add = try statement("INSERT INTO \(table.name) (\(table.list)) VALUES (\(places))")
+            for row in rows { try add.run(row.map(\.value), doing: "copy to") }
+            return
+        }
+        let add = try statement("INSERT INTO \(table.name) (\(table.list)) SELECT * FROM unnest(\(places))")
+        var values: [SQLValue] = []
+        for (place, column) in table.columns.enumerated() {
+            let list = rows.map { $0[place] }
+            switch column.kind {
+            case .integer: values.append(.integers(list.map(\.integer)))
+            case .text: values.append(.texts(list.map(\.text)))
+            case .blob: values.append(.blobs(list.map(\.blob)))
+            }
+        }
+        try add.run(values, doing: "copy to")
+    }
+
+    func remove(_ row: [CopyValue], of table: CopyTable) throws(StoreError) {
+        try open()
+        let keys = table.columns.prefix(table.keyCount).map { "\($0.name) = ?" }.joined(separator: " AND ")
+        try statement("DELETE FROM \(table.name) WHERE \(keys)")
+            .run(row.prefix(table.keyCount).map(\.value), doing: "copy to")
+        openByteCount += 100
+    }
+
+    /// What comes after the last one.
+    func removeRest(of table: CopyTable, after last: Int64?) throws(StoreError) {
+        guard let last, let key = table.numbers else { return }
+        try open()
+        try statement("DELETE FROM \(table.name) WHERE \(key) > ?").run(.integer(last), doing: "copy to")
+    }
+
+    // MARK: Bodies
+
+    func removeBody(_ row: [CopyValue]) throws(StoreError) {
+        try open()
+        try statement("DELETE FROM content WHERE body = ?").run(row[0].value)
+        try statement("DELETE FROM body WHERE id = ?").run(row[0].value)
+        openByteCount += 100
+    }
+
+    func removeBodies(after last: Int64?) throws(StoreError) {
+        guard let last else { return }
+        try open()
+        try statement("DELETE FROM content WHERE body > ?").run(.integer(last))
+        try statement("DELETE FROM body WHERE id > ?").run(.integer(last))
+    }
+
+    func add(_ bodies: [CopiedBody]) throws(StoreError) {
+        guard !bodies.isEmpty else { return }
+        try open()
+        for body in bodies { openByteCount += body.links.count + (body.bytes?.count ?? 0) + 200 }
+        guard connection.isServed else {
+            for body in bodies { try addToFolder(body) }
+            return
+        }
+        for body in bodies {
+            guard let file = body.file else { continue }
+            try replacePieces(of: body.body)
+            try pieces?.put(file, body.body.sha256)
+            openByteCount += body.body.byteCount
+        }
+        let list = bodies.map(\.body)
+        try statement(
+            """
+            WITH given AS MATERIALIZED (
+                SELECT * FROM unnest(?, ?, ?, ?, ?, ?, ?, ?)
+                    AS given(id, sha256, form, size, title, md5, links, bytes)),
+            added AS (
+                INSERT INTO body (id, sha256, form, size, title, md5)
+                SELECT id, sha256, form, size, title, md5 FROM given RETURNING id)
+            INSERT INTO content (body, links, bytes) SELECT added.id, given.links, given.bytes FROM added
+            JOIN given ON given.id = added.id
+            """
+        ).run(
+            [
+                .integers(list.map(\.id)), .blobs(list.map(\.sha256)), .texts(list.map(\.form)),
+                .integers(list.map { Int64($0.byteCount) }), .texts(list.map(\.title)),
+                .blobs(list.map(\.md5)), .blobs(bodies.map(\.links)), .blobs(bodies.map(\.bytes)),
+            ], doing: "copy to")
+    }
+
+    /// Those of an earlier run that are not all there go first.
+    private func replacePieces(of body: StoredBody) throws(StoreError) {
+        guard let held = try pieces?.byteCount(body.sha256), held != body.byteCount else { return }
+        try statement("DELETE FROM piece WHERE sha256 = ?").run(.blob(body.sha256))
+    }
+
+    private func addToFolder(_ body: CopiedBody) throws(StoreError) {
+        var place: PackPlace?
+        var inline: [UInt8]?
+        if let file = body.file, let frame = try frame(of: file, body.body) {
+            place = try appendingPack().append(frame, isFrame: true)
+        } else if let file = body.file {
+            try files.add(try ownCopy(of: file), sha256: Hex.encode(body.body.sha256))
+        } else if let bytes = body.bytes, bytes.count > Limits.inlineBody {
+            place = try placed(bytes, row: body.body)
+        } else {
+            inline = body.bytes
+        }
+        let row = body.body
+        try statement(
+            """
+            INSERT INTO body (id, sha256, form, size, title, md5, pack, start, frame)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """
+        ).run(
+            .integer(row.id), .blob(row.sha256), .text(row.form), .integer(Int64(row.byteCount)),
+            .optional(row.title), row.md5.map { .blob($0) } ?? .null, .optional(place?.pack),
+            .optional(place?.start), .optional(place?.frame), doing: "copy to")
+        try statement("INSERT INTO content (body, links, bytes) VALUES (?, ?, ?)")
+            .run(.integer(row.id), .blob(body.links), inline.map { .blob($0) } ?? .null, doing: "copy to")
+    }
+
+    /// Nil for what is to be a file here too.
+    private func frame(of file: BodyContent, _ row: StoredBody) throws(StoreError) -> [UInt8]? {
+        guard folder.compresses, row.byteCount <= Limits.framedBody, !row.form.hasPrefix("opaque"),
+            let frame = ZstdFrame.packed(try file.load()), frame.count <= Limits.packedBody
+        else { return nil }
+        return frame
+    }
+
+    /// Nil for what got a file of its own.
+    private func placed(_ bytes: [UInt8], row: StoredBody) throws(StoreError) -> PackPlace? {
+        // What is larger than what a pack takes as it is was a frame where it came from.
+        let isLarge = bytes.count > Limits.packedBody
+        let isSmall = folder.compresses && bytes.count >= Limits.leastFramed
+        let frame = isSmall || isLarge ? ZstdFrame.packed(bytes) : nil
+        if isLarge, frame?.count ?? .max > Limits.packedBody {
+            try files.add(try BodyFiles.write(bytes, in: folder), sha256: Hex.encode(row.sha256))
+            return nil
+        }
+        return try appendingPack().append(frame ?? bytes, isFrame: frame != nil)
+    }
+
+    /// The path of a file with the same bytes, which is the store's to move.
+    private func ownCopy(of content: BodyContent) throws(StoreError) -> String {
+        guard case .file(let path) = content else { return "" }
+        let draft = try BodyFiles.write([], in: folder)
+        do throws(StoreError) {
+            try StoreError.wrapping { () throws(SystemError) in
+                let source = try File(path, O_RDONLY)
+                let file = try File(draft, O_WRONLY)
+                while case let count = sendfile(file.descriptor, source.descriptor, nil, 1 << 30), count != 0
+                {
+                    guard count > 0 else { throw SystemError(errno, doing: "write to", draft) }
+                }
+            }
+        } catch {
+            unlink(draft)
+            throw error
+        }
+        openByteCount += content.byteCount ?? 0
+        return draft
+    }
+
+    private func appendingPack() throws(StoreError) -> PackWriter {
+        if let packWriter { return packWriter }
+        let find = try statement("SELECT size FROM pack WHERE number = ?")
+        let writer = try PackWriter(folder) { pack throws(StoreError) in
+            try find.first(.integer(pack.number)) { $0.integer(0) }
+        }
+        packWriter = writer
+        return writer
+    }
+
+    // MARK: The end
+
+    /// Numbers that are given from here on are new ones.
+    func end(lastVisit: Int64) throws(StoreError) {
+        guard connection.isServed else {
+            try connection.execute(
+                """
+                DELETE FROM sqlite_sequence WHERE name = 'visit';
+                INSERT INTO sqlite_sequence (name, seq) VALUES ('visit', \(lastVisit));
+                """, doing: "copy to")
+            return
+        }
+        for table in ["site", "visit", "url", "body"] {
+            let least = table == "visit" ? max(1, lastVisit) : 1
+            _ = try connection.prepare(
+                """
+                SELECT setval(pg_get_serial_sequence('\(table)', 'id'),
+                    greatest((SELECT max(id) FROM \(table)), \(least)))
+                """
+            ).first { _ in true }
+        }
+    }
+}
+
+extension CopyValue {
+    fileprivate var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
+    fileprivate var text: String? { if case .text(let value) = self { value } else { nil } }
+    fileprivate var blob: [UInt8]? { if case .blob(let value) = self { value } else { nil } }
+
+    fileprivate var byteCount: Int {
+        switch self {
+        case .null, .integer: 8
+        case .text(let text): text.utf8.count
+        case .blob(let blob): blob.count
+        }
+    }
+}
+
+// MARK: - CopyMark
+
+/// Stands in a larder that a copy goes to until that is whole: of which larder it is one.
+struct CopyMark: Equatable {
+    private let number: Int64
+
+    init(of source: StoreFolder) {
+        let place = source.server.map { "\($0.shown) \($0.schema)" } ?? Folder.resolved(source.path)
+        let digest = DigestStream.digest(.sha256, of: place.utf8.span)
+        number = digest.bytes.prefix(8).reduce(0) { $0 << 8 | Int64($1) }
+    }
+
+    /// Nil where there is none.
+    init?(in folder: StoreFolder, _ connection: Connection) throws(StoreError) {
+        let found: Int64?
+        if connection.isServed {
+            found = try connection.prepare("SELECT value FROM larder WHERE name = 'copying'")
+                .first { $0.integer(0) }
+        } else if access(folder.copying, F_OK) == 0 {
+            let text = try BodyContent.file(path: folder.copying).beginning(32)
+            found = Int64(String(decoding: text, as: UTF8.self)) ?? 0
+        } else {
+            found = nil
+        }
+        guard let found else { return nil }
+        number = found
+    }
+
+    func put(in folder: StoreFolder, _ connection: Connection) throws(StoreError) {
+        if connection.isServed {
+            return try connection.prepare("INSERT INTO larder (name, value) VALUES ('copying', ?)")
+                .run(.integer(number))
+        }
+        try StoreError.wrapping { () throws(SystemError) in
+            try WholeFile.write("\(number)", to: folder.copying)
+        }
+    }
+
+    func remove(from folder: StoreFolder, _ connection: Connection) throws(StoreError) {
+        if connection.isServed {
+            return try connection.prepare("DELETE FROM larder WHERE name = 'copying'").run()
+        }
+        guard unlink(folder.copying) == 0 else {
+            throw StoreError(errno, doing: "remove", path: folder.copying)
+        }
+        try BodyFiles.sync(folder.path)
+    }
+
+    /// Fails where the larder is a copy that is not whole yet.
+    static func refuse(_ folder: StoreFolder, _ connection: Connection) throws(StoreError) {
+        guard try CopyMark(in: folder, connection) != nil else { return }
+        throw StoreError(
+            .busy, doing: "open", path: folder.name, detail: "a copy of a larder to it has not ended",
+            advice: "run the larder store copy again that began it, or name another place", remedy: .larder)
+    }
+}
+
+extension StoreFolder {
+    var copying: String { path + "/copying" }
+}

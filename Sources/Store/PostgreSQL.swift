@@ -1,0 +1,126 @@
+internal import CPQ
+internal import Glibc
+
+/// libpq, where it is installed.
+struct PostgreSQL: Sendable {
+    static let library = PostgreSQL()
+
+    let connect: larder_pq_connect
+    let finish: larder_pq_finish
+    let status: larder_pq_ask
+    let consumeInput: larder_pq_ask
+    let setSingleRows: larder_pq_ask
+    let isReady: larder_pq_ask
+    let message: larder_pq_message
+    let parameter: larder_pq_parameter
+    let execute: larder_pq_execute
+    let prepare: larder_pq_prepare
+    let executeValues: larder_pq_execute_values
+    let executePrepared: larder_pq_execute_prepared
+    let sendValues: larder_pq_send_values
+    let sendPrepared: larder_pq_send_prepared
+    let next: larder_pq_next
+    let notices: larder_pq_notices
+    let free: larder_pq_free
+    let setHearing: larder_pq_set_hearing
+    let clear: larder_pq_clear
+    let outcome: larder_pq_figure
+    let rowCount: larder_pq_figure
+    let field: larder_pq_field
+    let changed: larder_pq_changed
+    let length: larder_pq_measure
+    let isNull: larder_pq_measure
+    let value: larder_pq_value
+
+    private init?() {
+        guard let library = dlopen("libpq.so.5", RTLD_NOW) else { return nil }
+        func find<Call>(_ name: String, _ type: Call.Type) -> Call? {
+            dlsym(library, name).map { unsafeBitCast($0, to: type) }
+        }
+        guard let connect = find("PQconnectdb", larder_pq_connect.self),
+            let finish = find("PQfinish", larder_pq_finish.self),
+            let status = find("PQstatus", larder_pq_ask.self),
+            let consumeInput = find("PQconsumeInput", larder_pq_ask.self),
+            let setSingleRows = find("PQsetSingleRowMode", larder_pq_ask.self),
+            let isReady = find("PQtransactionStatus", larder_pq_ask.self),
+            let message = find("PQerrorMessage", larder_pq_message.self),
+            let parameter = find("PQparameterStatus", larder_pq_parameter.self),
+            let execute = find("PQexec", larder_pq_execute.self),
+            let prepare = find("PQprepare", larder_pq_prepare.self),
+            let executeValues = find("PQexecParams", larder_pq_execute_values.self),
+            let executePrepared = find("PQexecPrepared", larder_pq_execute_prepared.self),
+            let sendValues = find("PQsendQueryParams", larder_pq_send_values.self),
+            let sendPrepared = find("PQsendQueryPrepared", larder_pq_send_prepared.self),
+            let next = find("PQgetResult", larder_pq_next.self),
+            let notices = find("PQnotifies", larder_pq_notices.self),
+            let free = find("PQfreemem", larder_pq_free.self),
+            let setHearing = find("PQsetNoticeProcessor", larder_pq_set_hearing.self),
+            let clear = find("PQclear", larder_pq_clear.self),
+            let outcome = find("PQresultStatus", larder_pq_figure.self),
+            let rowCount = find("PQntuples", larder_pq_figure.self),
+            let field = find("PQresultErrorField", larder_pq_field.self),
+            let changed = find("PQcmdTuples", larder_pq_changed.self),
+            let length = find("PQgetlength", larder_pq_measure.self),
+            let isNull = find("PQgetisnull", larder_pq_measure.self),
+            let value = find("PQgetvalue", larder_pq_value.self)
+        else { return nil }
+        (self.connect, self.finish, self.status, self.message) = (connect, finish, status, message)
+        (self.consumeInput, self.setSingleRows, self.isReady) = (consumeInput, setSingleRows, isReady)
+        (self.parameter, self.execute, self.prepare) = (parameter, execute, prepare)
+        (self.executeValues, self.executePrepared) = (executeValues, executePrepared)
+        (self.sendValues, self.sendPrepared, self.next) = (sendValues, sendPrepared, next)
+        (self.notices, self.free, self.setHearing, self.clear) = (notices, free, setHearing, clear)
+        (self.outcome, self.rowCount, self.field, self.changed) = (outcome, rowCount, field, changed)
+        (self.length, self.isNull, self.value) = (length, isNull, value)
+    }
+}
+
+/// A row of a result that came in binary; good as long as that is.
+struct ServerRow {
+    let result: OpaquePointer
+    let number: Int32
+
+    func isNull(_ column: Int32) -> Bool {
+        PostgreSQL.library.map { $0.isNull(result, number, column) != 0 } ?? true
+    }
+
+    /// Any whole number, and a truth as 0 or 1.
+    func integer(_ column: Int32) -> Int64 {
+        bytes(column) { bytes in
+            switch bytes.count {
+            case 0: 0
+            case 1, 2, 4, 8:
+                // The sign goes along.
+                bytes.dropFirst().reduce(Int64(Int8(bitPattern: bytes[0]))) { $0 << 8 | Int64($1) }
+            default: Self.numeric(bytes)
+            }
+        }
+    }
+
+    /// What sums are: digits to the base of 10,000 behind how many there are, the weight of the first, and
+    /// the sign.
+    private static func numeric(_ bytes: UnsafeBufferPointer<UInt8>) -> Int64 {
+        func half(_ place: Int) -> Int64 {
+            let start = place * 2
+            guard start + 1 < bytes.count else { return 0 }
+            return Int64(Int16(truncatingIfNeeded: Int(bytes[start]) << 8 | Int(bytes[start + 1])))
+        }
+        let (count, weight) = (half(0), half(1))
+        guard weight >= 0, weight < 5 else { return 0 }
+        var value: Int64 = 0
+        for place in 0...weight { value = value &* 10_000 &+ (place < count ? half(4 + Int(place)) : 0) }
+        return half(2) == 0 ? value : -value
+    }
+
+    func real(_ column: Int32) -> Double { Double(bitPattern: UInt64(bitPattern: integer(column))) }
+
+    func bytes<Result>(_ column: Int32, _ read: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        guard let library = PostgreSQL.library, let value = library.value(result, number, column) else {
+            return read(UnsafeBufferPointer(start: nil, count: 0))
+        }
+        let count = Int(library.length(result, number, column))
+        return value.withMemoryRebound(to: UInt8.self, capacity: count) {
+            read(UnsafeBufferPointer(start: $0, count: count))
+        }
+    }
+}

@@ -1,0 +1,239 @@
+internal import Digest
+
+/// What a writer puts into a PostgreSQL, many rows at a time: each answer takes a way there and back, and a
+/// thousand rows that wait for one each take longer than a thousand rows.
+///
+/// Rows that several sessions may add go in by one order, so that no two wait for each other.
+final class ServerBatch {
+    private let connection: Connection
+    private let findURLs: Statement
+    private let findBodies: Statement
+    private let addBodies: Statement
+    private let addResponses: Statement
+    private let addLinks: Statement
+
+    /// What a body is told by.
+    struct BodyKey: Hashable {
+        let sha256: [UInt8]
+        let form: String
+    }
+
+    init(_ connection: Connection) throws(StoreError) {
+        self.connection = connection
+        // A LIMIT keeps the planner at one look into the index for each, however small the table was when
+        // it looked.
+        findURLs = try connection.prepare(
+            """
+            WITH wanted AS MATERIALIZED (SELECT DISTINCT given AS href FROM unnest(?) AS given),
+            found AS MATERIALIZED (
+                SELECT wanted.href, known.id FROM wanted
+                LEFT JOIN LATERAL (SELECT id FROM url WHERE url.href = wanted.href LIMIT 1) AS known ON true),
+            added AS (
+                INSERT INTO url (href) SELECT href FROM found WHERE id IS NULL ORDER BY href
+                ON CONFLICT DO NOTHING RETURNING id, href)
+            SELECT id, href FROM added UNION ALL SELECT id, href FROM found WHERE id IS NOT NULL
+            """)
+        findBodies = try connection.prepare(
+            """
+            SELECT given.place FROM unnest(?, ?) WITH ORDINALITY AS given(sha256, form, place)
+            CROSS JOIN LATERAL (
+                SELECT id FROM body WHERE body.sha256 = given.sha256 AND body.form = given.form LIMIT 1) AS known
+            """)
+        addBodies = try connection.prepare(
+            """
+            WITH given AS MATERIALIZED (
+                SELECT * FROM unnest(?, ?, ?, ?, ?, ?, ?)
+                    AS given(sha256, form, size, title, md5, links, bytes)),
+            added AS (
+                INSERT INTO body (sha256, form, size, title, md5)
+                SELECT sha256, form, size, title, md5 FROM given ORDER BY sha256, form
+                ON CONFLICT DO NOTHING RETURNING id, sha256, form),
+            filled AS (
+                INSERT INTO content (body, links, bytes) SELECT added.id, given.links, given.bytes FROM added
+                JOIN given ON given.sha256 = added.sha256 AND given.form = added.form)
+            SELECT id, sha256, form FROM added
+            """)
+        let columns = [
+            "status", "role", "flags", "requested", "fetched", "type", "referrer", "body", "fields",
+        ]
+        addResponses = try connection.prepare(
+            """
+            INSERT INTO response (url, visit, request, variant, \(columns.joined(separator: ", ")))
+            SELECT * FROM unnest(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (url, visit, md5(request), md5(variant))
+            DO UPDATE SET \(columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", "))
+            """)
+        addLinks = try connection.prepare(
+            """
+            INSERT INTO link (url, body, pages, requisites, guesses)
+            SELECT given.url, held.body, given.pages, given.requisites, given.guesses
+            FROM unnest(?1, ?2, ?3, ?4) AS given(url, pages, requisites, guesses)
+            CROSS JOIN LATERAL (
+                SELECT DISTINCT response.body FROM response WHERE response.url = given.url
+                    AND response.visit = ?5 AND response.request = '' AND response.body IS NOT NULL) AS held
+            ON CONFLICT (url, body) DO UPDATE
+            SET pages = excluded.pages, requisites = excluded.requisites, guesses = excluded.guesses
+            WHERE link.pages <> excluded.pages OR link.requisites <> excluded.requisites
+                OR link.guesses <> excluded.guesses
+            """)
+    }
+
+    /// The rows that the URLs have, or get. One that another session adds at the same moment may be left out.
+    func rows(of hrefs: [String]) throws(StoreError) -> [String: Int64] {
+        guard !hrefs.isEmpty else { return [:] }
+        var rows: [String: Int64] = [:]
+        rows.reserveCapacity(hrefs.count)
+        try findURLs.each([.texts(hrefs)]) { rows[$0.text(1)] = $0.integer(0) }
+        return rows
+    }
+
+    /// Adds those bodies that are not there, with all that belongs to them, and gives their rows. Large ones
+    /// have their pieces already.
+    func add(_ bodies: [NewBody]) throws(StoreError) -> [BodyKey: Int64] {
+        var wanted: [BodyKey: NewBody] = [:]
+        for body in bodies { wanted[BodyKey(sha256: body.sha256.bytes, form: body.form)] = body }
+        guard !wanted.isEmpty else { return [:] }
+        let keys = Array(wanted.keys)
+        var known: Set<Int> = []
+        try findBodies.each([.blobs(keys.map(\.sha256)), .texts(keys.map(\.form))]) { row in
+            known.insert(Int(row.integer(0)) - 1)
+        }
+        let new = keys.indices.filter { !known.contains($0) }.compactMap { wanted[keys[$0]] }
+        guard !new.isEmpty else { return [:] }
+        var rows: [BodyKey: Int64] = [:]
+        let values: [SQLValue] = [
+            .blobs(new.map(\.sha256.bytes)), .texts(new.map(\.form)),
+            .integers(new.map { Int64($0.byteCount) }), .texts(new.map(\.title)),
+            .blobs(new.map { $0.md5?.bytes }), .blobs(new.map(\.links)),
+            .blobs(
+                new.map { body in
+                    if case .bytes(let bytes) = body.content { bytes } else { nil }
+                }),
+        ]
+        try addBodies.each(values) { row in
+            rows[BodyKey(sha256: row.blob(1), form: row.text(2))] = row.integer(0)
+        }
+        return rows
+    }
+
+    /// A response with the rows of what it names.
+    struct Response {
+        let url: Int64
+        let referrer: Int64?
+        let body: Int64?
+        let response: NewResponse
+    }
+
+    /// In place of what is there; of two for the same the later counts.
+    func add(_ responses: [Response], toVisit visit: Int64) throws(StoreError) {
+        struct Key: Hashable {
+            let url: Int64
+            let request: RequestKey
+            let variant: String
+        }
+        var last: [Key: Int] = [:]
+        for (place, row) in responses.enumerated() {
+            last[Key(url: row.url, request: row.response.request, variant: row.response.variant)] = place
+        }
+        let rows = last.values.sorted().map { responses[$0] }
+        guard !rows.isEmpty else { return }
+        try addResponses.run(
+            [
+                .integers(rows.map(\.url)), .integers(rows.map { _ in visit }),
+                .texts(rows.map(\.response.request.text)), .texts(rows.map(\.response.variant)),
+                .integers(rows.map { Int64($0.response.status) }),
+                .integers(rows.map { Int64($0.response.role) }),
+                .integers(rows.map { Int64($0.response.flags.rawValue) }),
+                .integers(rows.map(\.response.requested)), .integers(rows.map(\.response.fetched)),
+                .texts(rows.map(\.response.type)), .integers(rows.map(\.referrer)),
+                .integers(rows.map(\.body)), .texts(rows.map(\.response.fields)),
+            ], doing: "write to")
+    }
+
+    /// Lists of links as the store keeps them.
+    struct Links {
+        let url: Int64
+        let pages: String
+        let requisites: String
+        let guesses: String
+    }
+
+    /// In place of those that are kept; of two for the same the later counts.
+    func add(_ links: [Links], ofVisit visit: Int64) throws(StoreError) {
+        var last: [Int64: Int] = [:]
+        for (place, row) in links.enumerated() { last[row.url] = place }
+        let rows = last.values.sorted().map { links[$0] }
+        guard !rows.isEmpty else { return }
+        try addLinks.run(
+            [
+                .integers(rows.map(\.url)), .texts(rows.map(\.pages)), .texts(rows.map(\.requisites)),
+                .texts(rows.map(\.guesses)), .integer(visit),
+            ], doing: "write to")
+    }
+}
+
+extension StoreWriter {
+    /// `put` for a PostgreSQL, in the transaction that is open.
+    func put(
+        _ responses: [NewResponse], links: [NewLinks], to visit: OpenVisit, by batch: ServerBatch
+    ) throws(StoreError) {
+        var hrefs: [String] = []
+        for response in responses {
+            urls.addUnknown(response.href, response.number, to: &hrefs)
+            if let referrer = response.referrer { hrefs.append(referrer) }
+        }
+        for links in links {
+            urls.addUnknown(links.source, to: &hrefs)
+            for target in links.pages + links.requisites + links.guesses {
+                urls.addUnknown(target, to: &hrefs)
+            }
+        }
+        urls.known = try batch.rows(of: hrefs)
+        defer { urls.known = [:] }
+        var new: [NewBody] = []
+        for case .new(let body) in responses.map(\.body) {
+            try bodies.putPieces(of: body)
+            new.append(body)
+        }
+        let added = try batch.add(new)
+        for body in new where added[ServerBatch.BodyKey(sha256: body.sha256.bytes, form: body.form)] != nil {
+            bodies.noteAdded(body)
+        }
+        var rows: [ServerBatch.Response] = []
+        rows.reserveCapacity(responses.count)
+        for response in responses {
+            noteRow(byteCount: response.fields.utf8.count + 200)
+            let url = try urls.row(of: response.href, response.number)
+            let referrer: Int64? = if let href = response.referrer { try urls.row(of: href) } else { nil }
+            let body: Int64? =
+                switch response.body {
+                case .none: nil
+                case .new(let new):
+                    if let row = added[ServerBatch.BodyKey(sha256: new.sha256.bytes, form: new.form)] {
+                        row
+                    } else {
+                        try bodies.row(of: new)
+                    }
+                case .held(let held): try bodies.row(ofHeld: held)
+                }
+            rows.append(ServerBatch.Response(url: url, referrer: referrer, body: body, response: response))
+        }
+        try batch.add(rows, toVisit: visit.id)
+        guard !links.contains(where: \.areFurther) else {
+            for links in links { try add(links, to: visit) }
+            return
+        }
+        var lists: [ServerBatch.Links] = []
+        lists.reserveCapacity(links.count)
+        for links in links {
+            guard let source = try urls.row(of: links.source) else { continue }
+            noteRow(byteCount: links.count * 6)
+            lists.append(
+                ServerBatch.Links(
+                    url: source, pages: try list(links.pages, after: ""),
+                    requisites: try list(links.requisites, after: ""),
+                    guesses: try list(links.guesses, after: "")))
+        }
+        try batch.add(lists, ofVisit: visit.id)
+    }
+}

@@ -1,0 +1,130 @@
+internal import Digest
+internal import Glibc
+internal import System
+
+/// Large bodies that a PostgreSQL keeps: pieces in order, by their SHA-256. Whoever reads one gets a copy in the
+/// folder that is this machine's own, which is made once, and goes when there are many.
+struct ServerBodies {
+    private let folder: StoreFolder
+    private let find: Statement
+    private let measure: Statement
+    private let add: Statement
+
+    init(_ folder: StoreFolder, _ connection: Connection) throws(StoreError) {
+        self.folder = folder
+        find = try connection.prepare("SELECT bytes FROM piece WHERE sha256 = ? AND number = ?")
+        measure = try connection.prepare("SELECT sum(length(bytes)) FROM piece WHERE sha256 = ?")
+        add = try connection.prepare("INSERT OR IGNORE INTO piece (sha256, number, bytes) VALUES (?, ?, ?)")
+    }
+
+    /// Nil where there is no piece of it.
+    func byteCount(_ sha256: [UInt8]) throws(StoreError) -> Int? {
+        try measure.first(.blob(sha256)) { $0.optionalInteger(0).map { Int($0) } } ?? nil
+    }
+
+    /// Adds the bytes of a file, in the transaction that is open, where they are not there already.
+    func put(_ content: BodyContent, _ sha256: [UInt8]) throws(StoreError) {
+        guard case .file(let path) = content else { return }
+        if let held = try byteCount(sha256), held == content.byteCount { return }
+        let file = try StoreError.wrapping { () throws(SystemError) in try File(path, O_RDONLY) }
+        var (number, start): (Int64, Int64) = (0, 0)
+        while true {
+            let bytes = try StoreError.wrapping { () throws(SystemError) in
+                try file.read(from: start, byteCount: Limits.serverPiece)
+            }
+            // A body without a byte has a piece too.
+            guard !bytes.isEmpty || number == 0 else { return }
+            try add.run(.blob(sha256), .integer(number), .blob(bytes))
+            number += 1
+            start += Int64(bytes.count)
+        }
+    }
+
+    /// The path of a copy; nil where there is no piece. Its bytes may be others than they were: the digest
+    /// tells.
+    ///
+    /// - Parameter isFresh: a copy that was made before is of no use.
+    func copy(_ sha256: [UInt8], byteCount: Int, isFresh: Bool) throws(StoreError) -> String? {
+        guard let digest = Digest(.sha256, bytes: sha256) else { return nil }
+        let path = folder.bodyFile(sha256: digest.hex)
+        if !isFresh, BodyContent.file(path: path).byteCount == byteCount { return path }
+        guard var piece = try piece(sha256, 0) else { return nil }
+        let draft = try BodyFiles.write([], in: folder)
+        do throws(StoreError) {
+            let file = try StoreError.wrapping { () throws(SystemError) in try File(draft, O_WRONLY) }
+            var (number, start): (Int64, Int64) = (0, 0)
+            while true {
+                try StoreError.wrapping { () throws(SystemError) in try file.write(piece, at: start) }
+                number += 1
+                start += Int64(piece.count)
+                guard let next = try self.piece(sha256, number) else { break }
+                piece = next
+            }
+        } catch {
+            unlink(draft)
+            throw error
+        }
+        guard rename(draft, path) == 0 else {
+            throw StoreError(errno, doing: "move a body to", path: path)
+        }
+        forgetOldCopies(but: path)
+        return path
+    }
+
+    private func piece(_ sha256: [UInt8], _ number: Int64) throws(StoreError) -> [UInt8]? {
+        try find.first(.blob(sha256), .integer(number)) { $0.blob(0) }
+    }
+
+    /// What was made last stays. Somebody who reads from one of the others has it open.
+    private func forgetOldCopies(but path: String) {
+        guard folder.copiesByteCount > Limits.serverCopies else { return }
+        var copies: [(path: String, made: Int, byteCount: Int64)] = []
+        for name in folder.bodyFileNames {
+            let path = folder.bodyFile(sha256: name)
+            var status = stat()
+            guard stat(path, &status) == 0 else { continue }
+            copies.append((path, status.st_mtim.tv_sec, Int64(status.st_size)))
+        }
+        var left = copies.reduce(0) { $0 + $1.byteCount }
+        for copy in copies.sorted(by: { $0.made < $1.made }) where copy.path != path {
+            guard left > Limits.serverCopies / 2 else { return }
+            if unlink(copy.path) == 0 { left -= copy.byteCount }
+        }
+    }
+}
+
+extension Connection {
+    /// What a larder takes that a PostgreSQL keeps, without what its indexes take and what it has not given
+    /// back yet.
+    func byteCount() throws(StoreError) -> Int64 {
+        try integer(
+            """
+            SELECT (SELECT coalesce(sum(body.size + length(content.links) + 200), 0)
+                FROM body JOIN content ON content.body = body.id)
+            + (SELECT coalesce(sum(octet_length(fields) + 200), 0) FROM response)
+            + (SELECT coalesce(sum(octet_length(href) + 50), 0) FROM url)
+            + (SELECT coalesce(sum(octet_length(pages) + octet_length(requisites) + octet_length(guesses)), 0) FROM link)
+            """)
+    }
+
+    /// Rows that name others which are not there.
+    func danglingRows() throws(StoreError) -> [(table: String, parent: String, count: Int64)] {
+        var faults: [(table: String, parent: String, count: Int64)] = []
+        for (table, column, parent) in [
+            ("response", "url", "url"), ("response", "visit", "visit"), ("response", "body", "body"),
+            ("response", "referrer", "url"), ("visit", "site", "site"), ("link", "url", "url"),
+            ("link", "body", "body"), ("site", "published", "visit"), ("site", "overlay", "visit"),
+        ] {
+            let count = try integer(
+                """
+                SELECT count(*) FROM \(table) WHERE \(column) IS NOT NULL
+                    AND NOT EXISTS (SELECT 1 FROM \(parent) AS named WHERE named.id = \(table).\(column))
+                """)
+            if count > 0 { faults.append((table, parent, count)) }
+        }
+        let lost = try integer(
+            "SELECT count(*) FROM content WHERE NOT EXISTS (SELECT 1 FROM body WHERE body.id = content.body)")
+        if lost > 0 { faults.append(("content", "body", lost)) }
+        return faults
+    }
+}

@@ -1,0 +1,76 @@
+internal import Glibc
+
+/// What the tables of a PostgreSQL have got since their first version, a step for each later one.
+///
+/// Larders on other machines go on with their work meanwhile, so that a step makes new tables, or adds columns
+/// that may be left out, and nothing else: neither holds anybody up for longer than a moment.
+enum ServerMigration {
+    struct Step: Sendable {
+        /// What it brings, for people.
+        let name: String
+        let sql: String
+    }
+
+    /// One after the other; none is changed once a larder was released with it.
+    static let steps: [Step] = [NoteBook.serverStep]
+
+    /// So long it waits for those who use a table, and tries again afterwards: whoever comes meanwhile would
+    /// wait behind it.
+    private static let patience = "500ms"
+
+    /// Leads the tables from the version that they have to the last one, each step in a transaction of its
+    /// own. Gives the names of the steps that were taken. One at a time: the caller sees to it.
+    static func run(_ connection: Connection) throws(StoreError) -> [String] {
+        var names: [String] = []
+        for step in try ServerSchema.known(connection)..<ServerSchema.version {
+            let step = steps[Int(step) - 1]
+            try take(step, connection)
+            names.append(step.name)
+        }
+        return names
+    }
+
+    private static func take(_ step: Step, _ connection: Connection) throws(StoreError) {
+        for attempt in 1... {
+            do throws(StoreError) {
+                return try connection.transaction { () throws(StoreError) in
+                    try connection.execute(
+                        "SET LOCAL lock_timeout = '\(patience)'", doing: "bring up to date")
+                    try connection.execute(step.sql, doing: "bring up to date")
+                    try connection.execute(
+                        "UPDATE larder SET value = value + 1 WHERE name = 'version'",
+                        doing: "bring up to date")
+                }
+            } catch {
+                guard error.reason == .busy, attempt < Limits.attempts * 4 else { throw error }
+                usleep(250_000)
+            }
+        }
+    }
+}
+
+extension StoreFolder {
+    /// Brings the larder up to date, and gives what that brought: nothing for one that was. Of a folder, any
+    /// command does that by itself.
+    package func migrate() throws(StoreError) -> [String] {
+        guard server != nil else {
+            guard exists else {
+                throw StoreError(
+                    .missing, doing: "bring up to date", path: name, detail: "there is no larder")
+            }
+            let before = try condition().version
+            _ = try StoreReader(self)
+            return (before..<Schema.version).map { "version \($0 + 1)" }
+        }
+        try create()
+        let connection = try connect(.readWrite)
+        guard try ServerSchema.isThere(connection) else {
+            throw StoreError(.missing, doing: "bring up to date", path: name, detail: "there is no larder")
+        }
+        var names: [String] = []
+        try StoreLocks(self, of: connection).whileAlone(.settingUp) { () throws(StoreError) in
+            names = try ServerMigration.run(connection)
+        }
+        return names
+    }
+}

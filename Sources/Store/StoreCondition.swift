@@ -1,0 +1,168 @@
+internal import Glibc
+internal import System
+
+/// How a larder is kept: where, in which version, how much room it takes, and who writes to it just now.
+package struct StoreCondition: Sendable, Equatable {
+    /// Of the PostgreSQL; nil for a folder.
+    package var serverVersion: String?
+    /// It only follows another server.
+    package var isStandby = false
+    /// Of its tables, and what this larder brings them to.
+    package var version: Int64 = 0
+    package var newestVersion: Int64 = 0
+    /// A copy to it has not ended.
+    package var isCopying = false
+    package var sites = 0
+    package var visits = 0
+    /// What takes room, by names that people find again: files and folders, or tables.
+    package var parts: [Part] = []
+    package var writers: [Writer] = []
+
+    package struct Part: Sendable, Equatable {
+        package let name: String
+        package let byteCount: Int64
+    }
+
+    /// Somebody who may write.
+    package struct Writer: Sendable, Equatable {
+        /// The sites that it holds. Of a folder all are told as one writer's.
+        package var sites: [String] = []
+        /// Nobody else may write meanwhile.
+        package var isAlone = false
+        /// What a PostgreSQL knows of its session.
+        package var session: Int64?
+        package var address: String?
+        /// Since when, in seconds since 1970.
+        package var since: Int64?
+    }
+
+    package var byteCount: Int64 { parts.reduce(0) { $0 + $1.byteCount } }
+    package var needsMigration: Bool { version < newestVersion }
+}
+
+extension StoreFolder {
+    /// Looks, and changes nothing: a larder of an earlier version stays one. Fails with `.missing` where there
+    /// is none.
+    package func condition() throws(StoreError) -> StoreCondition {
+        guard server == nil else { return try servedCondition() }
+        guard exists else {
+            throw StoreError(.missing, doing: "open", path: name, detail: "there is no larder")
+        }
+        let connection = try Connection(database, access: isSealed ? .sealed : .readOnly)
+        var condition = StoreCondition(newestVersion: Schema.version)
+        condition.version = try Schema.checkOurs(connection)
+        condition.isCopying = try CopyMark(in: self, connection) != nil
+        try condition.count(connection)
+        for (name, paths) in [
+            ("larder.db", ["", "-wal"].map { database + $0 }), ("packs", packList.map(\.path)),
+            ("bodies", bodyFileNames.map { bodies + "/" + $0 }), ("journal", journalFiles),
+            ("notes.db", ["", "-wal"].map { notes + $0 }),
+            ("search.db", ["", "-wal"].map { searchIndex + $0 }),
+        ] {
+            condition.parts.append(
+                StoreCondition.Part(name: name, byteCount: paths.reduce(0) { $0 + Self.byteCount(of: $1) }))
+        }
+        var names: [Int64: String] = [:]
+        try connection.prepare("SELECT id, name FROM site").each { names[$0.integer(0)] = $0.text(1) }
+        condition.writers = StoreLocks.writers(self, names)
+        return condition
+    }
+
+    private func servedCondition() throws(StoreError) -> StoreCondition {
+        let connection = try connect(.readOnly)
+        guard let server, try ServerSchema.isThere(connection) else {
+            throw StoreError(.missing, doing: "open", path: name, detail: "there is no larder")
+        }
+        var condition = StoreCondition(newestVersion: ServerSchema.version)
+        condition.version = try ServerSchema.known(connection)
+        condition.isCopying = try CopyMark(in: self, connection) != nil
+        condition.serverVersion = try connection.prepare("SHOW server_version").first { $0.text(0) }
+        condition.isStandby =
+            try connection.prepare("SELECT pg_is_in_recovery()").first { $0.integer(0) != 0 } ?? false
+        try condition.count(connection)
+        try connection.prepare(
+            """
+            SELECT relname, pg_total_relation_size(oid) FROM pg_class
+            WHERE relnamespace = to_regnamespace(?) AND relkind = 'r' ORDER BY relname
+            """
+        ).each(.text(server.quotedSchema)) { row in
+            condition.parts.append(StoreCondition.Part(name: row.text(0), byteCount: row.integer(1)))
+        }
+        condition.parts.append(StoreCondition.Part(name: "copies in the folder", byteCount: copiesByteCount))
+        condition.parts.append(
+            StoreCondition.Part(name: "search.db in the folder", byteCount: searchIndexByteCount))
+        condition.writers = try connection.writers(server)
+        return condition
+    }
+}
+
+extension StoreCondition {
+    fileprivate mutating func count(_ connection: Connection) throws(StoreError) {
+        sites = Int(try connection.integer("SELECT count(*) FROM site"))
+        visits = Int(try connection.integer("SELECT count(*) FROM visit"))
+    }
+}
+
+extension Connection {
+    /// By the locks that sessions hold: of byte 0, and of sites.
+    fileprivate func writers(_ server: ServerAddress) throws(StoreError) -> [StoreCondition.Writer] {
+        var names: [Int64: String] = [:]
+        try prepare("SELECT id, name FROM site").each { names[server.key($0.integer(0))] = $0.text(1) }
+        var writers: [Int64: StoreCondition.Writer] = [:]
+        var sites: [Int64: [String]] = [:]
+        try prepare(
+            """
+            SELECT pid, CAST(classid AS bigint) << 32 | CAST(objid AS bigint), mode = 'ExclusiveLock',
+                host(client_addr), CAST(extract(epoch FROM backend_start) AS bigint)
+            FROM pg_locks LEFT JOIN pg_stat_activity USING (pid)
+            WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            ORDER BY pid
+            """
+        ).each { row in
+            let (session, key) = (row.integer(0), row.integer(1))
+            if key == server.key(0) {
+                writers[session] = StoreCondition.Writer(
+                    isAlone: row.integer(2) != 0, session: session, address: row.optionalText(3),
+                    since: row.optionalInteger(4))
+            } else if let name = names[key] {
+                sites[session, default: []].append(name)
+            }
+        }
+        return writers.values.sorted { $0.session ?? 0 < $1.session ?? 0 }.map { writer in
+            var writer = writer
+            writer.sites = (sites[writer.session ?? 0] ?? []).sorted()
+            return writer
+        }
+    }
+}
+
+extension StoreLocks {
+    /// Of a folder: by the locks of its file, which are only looked at. The kernel does not tell whose they
+    /// are.
+    fileprivate static func writers(_ folder: StoreFolder, _ sites: [Int64: String]) -> [StoreCondition
+        .Writer]
+    {
+        guard let file = try? File(folder.locks, O_RDONLY),
+            let kind = holder(file.descriptor, of: 0)
+        else { return [] }
+        let held = sites.filter { holder(file.descriptor, of: $0.key) != nil }
+        return [StoreCondition.Writer(sites: held.values.sorted(), isAlone: kind == Int16(F_WRLCK))]
+    }
+
+    /// What kind of lock somebody has of the byte; nil for none.
+    private static func holder(_ file: Int32, of byte: Int64) -> Int16? {
+        var range = flock()
+        range.l_type = Int16(F_WRLCK)
+        range.l_whence = Int16(SEEK_SET)
+        range.l_start = off_t(byte)
+        range.l_len = 1
+        guard fcntl(file, getLockOfDescription, &range) == 0, range.l_type != Int16(F_UNLCK) else {
+            return nil
+        }
+        return range.l_type
+    }
+
+    /// F_OFD_GETLK, as F_OFD_SETLK in `StoreLocks`.
+    private static let getLockOfDescription: Int32 = 36
+}

@@ -1,0 +1,445 @@
+internal import Digest
+internal import Glibc
+internal import System
+internal import Web
+
+/// What a copy of a larder brought to where it went.
+package struct StoreCopyResult: Sendable, Equatable {
+    /// What is there now.
+    package var sites = 0
+    package var visits = 0
+    package var addresses = 0
+    package var responses = 0
+    package var bodies = 0
+    /// Of these this run brought so many; an earlier one, that was interrupted, the others.
+    package var copiedBodies = 0
+    package var copiedBytes: Int64 = 0
+    /// Bodies that are not what their digests say, or are gone. What has them is left out, so that the next
+    /// prefetch fetches it.
+    package var damaged: [DamagedBody] = []
+    package var leftOutResponses = 0
+    /// Bodies that were read back from where they went, and are what they were.
+    package var verifiedBodies = 0
+    /// Of these what was read back is not what was written.
+    package var unlike: [DamagedBody] = []
+    package var isContinued = false
+
+    package var isWhole: Bool { damaged.isEmpty && unlike.isEmpty }
+}
+
+/// Copies a larder to another place, a folder or a PostgreSQL, with all numbers as they are. It may be killed at
+/// any moment and begun again: what has arrived is compared with what is there now, and what differs goes anew.
+///
+/// Of the larder that is copied one moment is seen, whoever writes to it meanwhile. Where it goes nobody may
+/// write before it is whole, and nobody sees anything: its sites come last.
+package final class StoreCopy {
+    private let source: StoreReader
+    private let target: CopyTarget
+    private let progress: (StoreCopyResult) -> Void
+    private var result = StoreCopyResult()
+    /// The numbers of bodies that are left out.
+    private var damaged: Set<Int64> = []
+
+    /// - Parameters:
+    ///   - verify: all bodies are read back in the end.
+    ///   - progress: told the counts now and then.
+    package static func run(
+        from: StoreFolder, to: StoreFolder, verify: Bool = false,
+        progress: @escaping (StoreCopyResult) -> Void = { _ in }
+    ) throws(StoreError) -> StoreCopyResult {
+        guard CopyMark(of: from) != CopyMark(of: to) else {
+            throw StoreError(
+                .request, doing: "copy", path: from.name, detail: "that is where it is",
+                advice: "name another folder, or another schema")
+        }
+        try refuse(to, for: from)
+        let source = try StoreReader(from)
+        let copy = StoreCopy(source, try CopyTarget(to, of: from), progress)
+        try copy.target.alone { () throws(StoreError) in
+            try source.steadily { () throws(StoreError) in try copy.run(from, to, verify: verify) }
+        }
+        // Whoever writes first to a folder makes its journal.
+        if to.server == nil { _ = try StoreWriter(to) }
+        return copy.result
+    }
+
+    /// A folder in which somebody has something else, or that is in the larder itself, is none for a copy.
+    private static func refuse(_ to: StoreFolder, for from: StoreFolder) throws(StoreError) {
+        guard to.server == nil else { return }
+        let own = ["bodies", "incoming", "journal", "larder.lock", "packs"]
+        let others = StoreFolder.names(in: to.path).filter { !own.contains($0) }
+        var parent = to.path
+        while access(parent, F_OK) != 0, let slash = parent.lastIndex(of: "/") {
+            parent = slash == parent.startIndex ? "/" : String(parent[..<slash])
+        }
+        let isWithin =
+            from.server == nil && access(parent, F_OK) == 0
+            && (Folder.resolved(parent) + "/").hasPrefix(Folder.resolved(from.path) + "/")
+        guard isWithin || !others.isEmpty && access(to.database, F_OK) != 0 else { return }
+        throw StoreError(
+            .request, doing: "copy to", path: to.path,
+            detail: isWithin ? "it is in the larder itself" : "\(others[0]) is in it, which is no larder's",
+            advice: "name a folder that is empty or not there yet")
+    }
+
+    private init(
+        _ source: StoreReader, _ target: CopyTarget, _ progress: @escaping (StoreCopyResult) -> Void
+    ) {
+        self.source = source
+        self.target = target
+        self.progress = progress
+    }
+
+    private func run(_ from: StoreFolder, _ to: StoreFolder, verify: Bool) throws(StoreError) {
+        result.isContinued = try target.begin()
+        try copyRows(of: .url)
+        try copyBodies()
+        try copyRows(of: .response)
+        try copyRows(of: .link)
+        try copyNotes(from, to)
+        if verify { try readBack(to) }
+        // In one transaction: from here on it shows what the other shows.
+        try target.transaction { () throws(StoreError) in
+            try copyRows(of: .pin)
+            try copyRows(of: .visit)
+            try copyRows(of: .site)
+            try target.end(lastVisit: try source.lastVisit())
+        }
+        try target.forgetMark()
+        try count()
+    }
+
+    /// Whether as much arrived as went.
+    private func count() throws(StoreError) {
+        for table in [CopyTable.url, .response, .link, .pin, .visit, .site] {
+            let (here, there) = (try source.count(table.name), try target.count(table.name))
+            let leftOut = table.name == "response" || table.name == "link" ? here - there : 0
+            guard here == there || (!damaged.isEmpty && leftOut > 0) else {
+                throw StoreError(
+                    .failed, doing: "copy", path: source.folder.name,
+                    detail: "of \(here) rows of \(table.name) \(there) arrived",
+                    advice: "run larder fsck on it, and copy it to another place")
+            }
+            if table.name == "response" { result.leftOutResponses = Int(leftOut) }
+        }
+        result.sites = Int(try target.count("site"))
+        result.visits = Int(try target.count("visit"))
+        result.addresses = Int(try target.count("url"))
+        result.responses = Int(try target.count("response"))
+        result.bodies = Int(try target.count("body"))
+    }
+
+    // MARK: Rows
+
+    /// What differs there goes first, as it may stand in the way of what comes.
+    private func copyRows(of table: CopyTable) throws(StoreError) {
+        let hasSome = try target.count(table.name) > 0
+        for isClearing in hasSome ? [true, false] : [false] {
+            try eachRange(of: table) { range throws(StoreError) in
+                var rows = try source.rows(of: table, in: range)
+                if let column = table.body {
+                    rows.removeAll { row in
+                        if case .integer(let body) = row[column] { damaged.contains(body) } else { false }
+                    }
+                }
+                let there = hasSome ? try target.rows(of: table, in: range) : []
+                if isClearing {
+                    let wanted = Set(rows)
+                    for row in there where !wanted.contains(row) { try target.remove(row, of: table) }
+                } else {
+                    let known = Set(there)
+                    let missing = known.isEmpty ? rows : rows.filter { !known.contains($0) }
+                    try target.add(missing, to: table)
+                }
+                try target.commitIfMuch()
+            }
+            if isClearing { try target.removeRest(of: table, after: try source.last(of: table)) }
+        }
+        try target.commit()
+    }
+
+    /// Calls `body` with the numbers by which rows are in order, some hundred at a time.
+    private func eachRange(
+        of table: CopyTable, _ body: (ClosedRange<Int64>) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        guard let key = table.numbers else { return try body(0...0) }
+        let next = try source.prepare(
+            """
+            SELECT max(n) FROM (
+                SELECT \(key) AS n FROM \(table.name) WHERE \(key) > ? ORDER BY \(key) LIMIT 512) AS few
+            """)
+        var last: Int64 = -1
+        while let end = try next.first(.integer(last), read: { $0.optionalInteger(0) }) {
+            try body((last + 1)...end)
+            last = end
+        }
+    }
+
+    // MARK: Bodies
+
+    private func copyBodies() throws(StoreError) {
+        let hasSome = try target.count("body") > 0
+        if hasSome {
+            try eachRange(of: .body) { range throws(StoreError) in
+                let wanted = Set(try source.rows(of: .body, in: range))
+                for row in try target.rows(of: .body, in: range) where !wanted.contains(row) {
+                    try target.removeBody(row)
+                }
+                try target.commitIfMuch()
+            }
+            try target.removeBodies(after: try source.last(of: .body))
+            try target.commit()
+        }
+        let sizes = try source.prepare("SELECT id, size FROM body WHERE id > ? ORDER BY id LIMIT 512")
+        var last: Int64 = -1
+        while true {
+            var (end, byteCount) = (last, Int64(0))
+            try sizes.each(.integer(last)) { row in
+                // What is in memory at a time is bounded: large ones pass through in pieces.
+                guard byteCount < Self.bytesAtOnce else { return }
+                end = row.integer(0)
+                byteCount += min(row.integer(1), Int64(Limits.packedBody))
+            }
+            guard end > last else { break }
+            try copyBodies(in: (last + 1)...end, hasSome)
+            last = end
+        }
+        try target.commit()
+    }
+
+    private static let bytesAtOnce: Int64 = 8 * 1024 * 1024
+
+    private func copyBodies(in range: ClosedRange<Int64>, _ hasSome: Bool) throws(StoreError) {
+        var known: Set<Int64> = []
+        if hasSome {
+            for case .integer(let id) in try target.rows(of: .body, in: range).map({ $0[0] }) {
+                known.insert(id)
+            }
+        }
+        var rows: [CopiedBody] = []
+        try source.prepare(
+            """
+            SELECT \(StoredBody.columns), content.links, iif(body.pack IS NULL, content.bytes, NULL)
+            FROM body LEFT JOIN content ON content.body = body.id WHERE body.id BETWEEN ? AND ? ORDER BY body.id
+            """
+        ).each(.integer(range.lowerBound), .integer(range.upperBound)) { row in
+            guard let body = StoredBody(row, from: 0), !known.contains(body.id) else { return }
+            rows.append(CopiedBody(body: body, links: row.blob(6), bytes: row.optionalBlob(7)))
+        }
+        var whole: [CopiedBody] = []
+        for var row in rows {
+            if let fault = try take(&row) {
+                damaged.insert(row.body.id)
+                result.damaged.append(
+                    DamagedBody(
+                        id: row.body.id, sha256: Hex.encode(row.body.sha256), fault: fault,
+                        addresses: try source.addresses(of: row.body)))
+            } else {
+                whole.append(row)
+                result.copiedBodies += 1
+                result.copiedBytes += Int64(row.body.byteCount)
+            }
+        }
+        try target.add(whole)
+        progress(result)
+        try target.commitIfMuch()
+    }
+
+    /// Has the bytes ready for where they go: a large body in a file of its own. Gives what is wrong with them.
+    private func take(_ row: inout CopiedBody) throws(StoreError) -> String? {
+        let content: BodyContent?
+        if let bytes = row.bytes {
+            content = .bytes(bytes)
+        } else {
+            content = try source.found(row.body, isFresh: true)
+        }
+        guard let content else { return "its bytes are gone" }
+        let measured: (sha256: Digest, byteCount: Int)
+        do throws(StoreError) {
+            measured = try content.measure()
+        } catch {
+            return error.detail
+        }
+        guard measured.byteCount == row.body.byteCount else {
+            return "\(measured.byteCount) bytes instead of \(row.body.byteCount)"
+        }
+        guard measured.sha256.bytes == row.body.sha256 else { return "its bytes have changed" }
+        if case .bytes(let bytes) = content {
+            row.bytes = bytes
+        } else if measured.byteCount <= Limits.packedBody {
+            row.bytes = try content.load()
+        } else {
+            row.bytes = nil
+            row.file = content
+        }
+        return nil
+    }
+
+    /// Reads each body where it went, and holds it against its digest.
+    private func readBack(_ to: StoreFolder) throws(StoreError) {
+        let reader = try StoreReader(to, isCopying: true)
+        var last: Int64 = -1
+        while true {
+            var bodies: [StoredBody] = []
+            try reader.prepare("SELECT \(StoredBody.columns) FROM body WHERE id > ? ORDER BY id LIMIT 512")
+                .each(.integer(last)) { row in
+                    if let body = StoredBody(row, from: 0) { bodies.append(body) }
+                }
+            guard let end = bodies.last else { return }
+            for body in bodies {
+                if let fault = try reader.fault(of: body, Digest(.sha256, bytes: body.sha256)) {
+                    result.unlike.append(
+                        DamagedBody(
+                            id: body.id, sha256: Hex.encode(body.sha256), fault: fault,
+                            addresses: try source.addresses(of: body)))
+                } else {
+                    result.verifiedBodies += 1
+                }
+            }
+            progress(result)
+            last = end.id
+        }
+    }
+
+    // MARK: Notes
+
+    /// In place of those that are there. Whoever may not read those of the other goes without.
+    private func copyNotes(_ from: StoreFolder, _ to: StoreFolder) throws(StoreError) {
+        let notes: NoteBook?
+        do throws(StoreError) {
+            notes = try NoteBook.ifAny(from)
+        } catch  where error.reason == .denied {
+            notes = nil
+        }
+        guard let notes else { return }
+        try NoteBook(to).replace(by: notes)
+    }
+}
+
+/// A body on its way: up to `Limits.packedBody`, and what was a frame, in memory, larger ones in a file.
+struct CopiedBody {
+    let body: StoredBody
+    let links: [UInt8]
+    var bytes: [UInt8]?
+    var file: BodyContent?
+}
+
+// MARK: - CopyTable
+
+/// A table whose rows go as they are.
+struct CopyTable: Sendable {
+    enum Kind: Sendable {
+        case integer, text, blob
+    }
+
+    let name: String
+    let columns: [(name: String, kind: Kind)]
+    /// So many of the columns tell rows apart.
+    let keyCount: Int
+    /// Which number orders them; nil where there are few.
+    var numbers: String?
+    /// The column with the number of a body.
+    var body: Int?
+    /// What is compared beyond its columns.
+    var from: String?
+
+    static let url = CopyTable(
+        name: "url", columns: [("id", .integer), ("href", .text)], keyCount: 1, numbers: "id")
+    static let response = CopyTable(
+        name: "response",
+        columns: [
+            ("url", .integer), ("visit", .integer), ("request", .text), ("variant", .text),
+            ("status", .integer), ("role", .integer), ("flags", .integer), ("requested", .integer),
+            ("fetched", .integer), ("type", .text), ("referrer", .integer), ("body", .integer),
+            ("fields", .text),
+        ], keyCount: 4, numbers: "url", body: 11)
+    static let link = CopyTable(
+        name: "link",
+        columns: [
+            ("url", .integer), ("body", .integer), ("pages", .text), ("requisites", .text),
+            ("guesses", .text),
+        ], keyCount: 2, numbers: "url", body: 1)
+    static let pin = CopyTable(
+        name: "pin", columns: [("kind", .text), ("value", .text), ("added", .integer)], keyCount: 2)
+    static let visit = CopyTable(
+        name: "visit",
+        columns: [
+            ("id", .integer), ("site", .integer), ("started", .integer), ("finished", .integer),
+            ("base", .integer),
+        ], keyCount: 1, numbers: "id")
+    static let site = CopyTable(
+        name: "site",
+        columns: [
+            ("id", .integer), ("name", .text), ("start", .text), ("published", .integer),
+            ("settings", .text), ("overlay", .integer),
+        ], keyCount: 1, numbers: "id")
+    /// Of bodies what is compared: links that were found anew are others.
+    static let body = CopyTable(
+        name: "body",
+        columns: [
+            ("id", .integer), ("sha256", .blob), ("form", .text), ("size", .integer), ("title", .text),
+            ("md5", .blob), ("length(links)", .integer), ("substr(links, 1, 1)", .blob),
+        ], keyCount: 1, numbers: "id", from: "body JOIN content ON content.body = body.id")
+
+    var list: String { columns.map(\.name).joined(separator: ", ") }
+
+    var select: String {
+        let range = numbers.map { " WHERE \($0) BETWEEN ? AND ?" } ?? ""
+        return "SELECT \(list) FROM \(from ?? name)\(range)"
+    }
+
+    func row(_ row: Row) -> [CopyValue] {
+        columns.indices.map { place in
+            let column = Int32(place)
+            if row.isNull(column) { return .null }
+            return switch columns[place].kind {
+            case .integer: .integer(row.integer(column))
+            case .text: .text(row.text(column))
+            case .blob: .blob(row.blob(column))
+            }
+        }
+    }
+}
+
+enum CopyValue: Hashable {
+    case null
+    case integer(Int64)
+    case text(String)
+    case blob([UInt8])
+
+    var value: SQLValue {
+        switch self {
+        case .null: .null
+        case .integer(let integer): .integer(integer)
+        case .text(let text): .text(text)
+        case .blob(let blob): .blob(blob)
+        }
+    }
+}
+
+extension StoreReader {
+    fileprivate func rows(of table: CopyTable, in range: ClosedRange<Int64>) throws(StoreError)
+        -> [[CopyValue]]
+    {
+        var rows: [[CopyValue]] = []
+        let values: [SQLValue] =
+            table.numbers == nil ? [] : [.integer(range.lowerBound), .integer(range.upperBound)]
+        try prepare(table.select).each(values) { rows.append(table.row($0)) }
+        return rows
+    }
+
+    fileprivate func count(_ table: String) throws(StoreError) -> Int64 {
+        try prepare("SELECT count(*) FROM \(table)").first { $0.integer(0) } ?? 0
+    }
+
+    fileprivate func last(of table: CopyTable) throws(StoreError) -> Int64? {
+        guard let key = table.numbers else { return nil }
+        return try prepare("SELECT coalesce(max(\(key)), -1) FROM \(table.name)").first { $0.integer(0) }
+    }
+
+    /// The greatest number that a visit ever had: none is given again.
+    fileprivate func lastVisit() throws(StoreError) -> Int64 {
+        let given = isServed ? "SELECT last_value FROM visit_id_seq" : "SELECT max(seq) FROM sqlite_sequence"
+        return try prepare(given).first { $0.optionalInteger(0) } ?? 0
+    }
+}

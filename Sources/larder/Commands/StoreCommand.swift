@@ -1,0 +1,136 @@
+internal import LarderKit
+internal import Reports
+
+/// `larder store copy FROM TO`, `larder store status`, `larder store migrate`
+enum StoreCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let words = arguments.operands
+            switch (words[0], words.count) {
+            case ("copy", 3): return try await copy(from: words[1], to: words[2], arguments, terminal)
+            case ("copy", _):
+                throw UsageError(
+                    "copy wants to know from where and to where; see: \(CommandLine.shown(["help", "store"]))"
+                )
+            case ("status", 1):
+                let report = try await arguments.larder.storeStatus()
+                terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
+                return report.needsMigration || report.isCopying ? .incomplete : .done
+            case ("migrate", 1):
+                let report = try await arguments.larder.migrateStore()
+                terminal.report(arguments.has(.json) ? report.json : text(of: report))
+                return .done
+            case ("status", _), ("migrate", _):
+                throw UsageError(
+                    "\(words[0]) wants nothing behind it: name the larder with --store; see: "
+                        + CommandLine.shown(["help", "store"]))
+            default:
+                throw UsageError(
+                    "there is no \"store \(words[0])\", but copy, status and migrate; see: "
+                        + CommandLine.shown(["help", "store"]))
+            }
+        }
+    }
+
+    // MARK: Copy
+
+    private static func copy(
+        from: String, to: String, _ arguments: Arguments, _ terminal: Terminal
+    ) async throws -> ExitStatus {
+        let watch = try Watch(arguments, terminal)
+        let shown = [from, to].map { Larder(at: $0).shownPath }
+        let isVerified = arguments.has(.readBack)
+        let again = CommandLine.shown(
+            ["store", "copy"] + shown + (isVerified ? [Option.readBack.name] : []))
+        let report = try await watch.during(again: again, isStoppable: false) {
+            try await Larder(at: from).copyStore(
+                to: to, verify: isVerified, progress: watch.progress("Copying what is held"))
+        }
+        terminal.report(arguments.has(.json) ? report.json : text(of: report, shown))
+        return report.isWhole ? .done : .incomplete
+    }
+
+    private static let mostShown = 5
+
+    private static func text(of report: CopyReport, _ places: [String]) -> String {
+        var lines: [String] = []
+        for damage in report.damaged.prefix(mostShown) {
+            lines.append("damaged \(damage.sha256): \(damage.fault)")
+            lines += damage.addresses.prefix(2).map { "  \($0)" }
+        }
+        for damage in report.unlike.prefix(mostShown) {
+            lines.append("not what was written \(damage.sha256): \(damage.fault)")
+        }
+        let brought = Wording.count(report.copiedBodies, "body", plural: "bodies")
+        lines.append(
+            (report.isContinued ? "went on with an earlier copy: " : "")
+                + "\(brought) copied, \(Wording.bytes(report.copiedByteCount))")
+        lines.append(
+            "\(report.to) has \(Wording.count(report.sites, "site")), "
+                + "\(Wording.count(report.visits, "visit")), "
+                + "\(Wording.count(report.responses, "response")) and "
+                + "\(Wording.count(report.bodies, "body", plural: "bodies")), all counted and compared")
+        if let verified = report.verifiedBodies {
+            lines.append(
+                "read back: \(Wording.count(verified, "body", plural: "bodies")), as they were fetched")
+        }
+        if !report.damaged.isEmpty {
+            lines.append(
+                "\(Wording.count(report.damaged.count, "body", plural: "bodies")) damaged and left out, with "
+                    + "\(Wording.count(report.leftOutResponses, "response")); to fetch them: "
+                    + CommandLine.shown(["update", Option.store.name, places[1]]))
+        }
+        if !report.unlike.isEmpty {
+            lines.append(
+                "what is there is damaged; see: "
+                    + CommandLine.shown(["fsck", Option.store.name, places[1]]))
+        }
+        lines.append(
+            "Logins, the proxy's authority and the portal's password stay where they are; to search there: "
+                + CommandLine.shown(["index", Option.store.name, places[1]]))
+        return lines.joined(separator: "\n")
+    }
+
+    // MARK: Status
+
+    private static func text(of report: StoreReport, _ arguments: Arguments) -> String {
+        var lines: [String] = [report.path]
+        if let server = report.serverVersion {
+            lines.append(
+                "PostgreSQL \(server)" + (report.isStandby ? ", a standby that may only be read" : ""))
+        } else {
+            lines.append("a folder with SQLite")
+        }
+        lines.append(
+            "version \(report.version)"
+                + (report.needsMigration
+                    ? ", and this larder brings it to \(report.newestVersion): "
+                        + arguments.command("store", ["migrate"])
+                    : ", up to date"))
+        if report.isCopying {
+            lines.append("a copy to it has not ended: begin it again, and it goes on")
+        }
+        lines.append("\(Wording.count(report.sites, "site")), \(Wording.count(report.visits, "visit"))")
+        lines.append("\(Wording.bytes(report.byteCount)):")
+        let width = report.parts.map(\.name.utf8.count).max() ?? 0
+        lines += report.parts.map { "  \($0.name.padded(width + 2))\(Wording.bytes($0.byteCount))" }
+        lines += report.writers.map { "written to" + text(of: $0) }
+        if report.writers.isEmpty { lines.append("nobody writes to it") }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func text(of writer: StoreReport.Writer) -> String {
+        var words = ""
+        if let session = writer.session { words += " by session \(session)" }
+        if let address = writer.address { words += " from \(address)" }
+        if let since = writer.since { words += " since \(Wording.date(since))" }
+        if writer.isAlone { words += ", by nobody else meanwhile" }
+        return words + (writer.sites.isEmpty ? "" : ": " + writer.sites.joined(separator: ", "))
+    }
+
+    private static func text(of report: MigrationReport) -> String {
+        report.steps.isEmpty
+            ? "\(report.path) is up to date"
+            : "\(report.path) is up to date now: \(report.steps.joined(separator: ", "))"
+    }
+}

@@ -1,0 +1,63 @@
+internal import LarderKit
+internal import Reports
+
+/// `larder work [URL...]`
+enum WorkCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let watch = try Watch(arguments, terminal)
+            var options = try arguments.prefetchOptions()
+            watch.watch(&options)
+            let larder = try arguments.larder
+            let (wanted, stays) = (options, arguments.has(.stay))
+            let reports = try await watch.during(again: arguments.again) {
+                try await larder.work(arguments.operands, options: wanted, stays: stays)
+            }
+            if arguments.has(.json) {
+                terminal.say("[" + reports.map(\.json).joined(separator: ",") + "]")
+            } else if reports.isEmpty {
+                terminal.say("No visit is shared; begin one with: larder work URL")
+            } else {
+                terminal.report(reports.map { text(of: $0, arguments) }.joined(separator: "\n"))
+            }
+            return reports.reduce(ExitStatus.done) {
+                PrefetchCommand.worse($0, status(of: $1, arguments, terminal))
+            }
+        }
+    }
+
+    private static func text(of report: PrefetchReport, _ arguments: Arguments) -> String {
+        guard let work = report.work else { return PrefetchSummary.text(of: report, arguments) }
+        var lines: [String] = []
+        if work.isLast {
+            lines.append(PrefetchSummary.text(of: report, arguments))
+            lines.append("Worker \(work.worker) ended the visit")
+        } else {
+            lines.append(
+                "\(report.site): worker \(work.worker) asked for \(Wording.count(report.requests, "address", plural: "addresses")), "
+                    + "\(Wording.bytes(report.wireByteCount)), in \(Wording.time(report.elapsed))")
+            if report.isInterrupted {
+                lines.append("Interrupted: other workers go on; to join them again: \(arguments.again)")
+            } else {
+                lines.append(
+                    report.isPublished
+                        ? "  another worker ended the visit"
+                        : "  another worker ended the visit, which is not served")
+            }
+        }
+        if work.lostLeases > 0 {
+            lines.append("  others went on with what it had \(Wording.count(work.lostLeases, "time"))")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func status(
+        of report: PrefetchReport, _ arguments: Arguments, _ terminal: Terminal
+    ) -> ExitStatus {
+        guard let work = report.work, !work.isLast else {
+            return PrefetchCommand.status(of: report, isStrict: arguments.has(.strict), terminal)
+        }
+        if report.isInterrupted { return .interrupted }
+        return report.isPublished ? .done : .incomplete
+    }
+}

@@ -1,0 +1,126 @@
+import LarderKit
+import TestOrigin
+import Testing
+import Web
+
+/// The bar on mirrored pages, in a browser.
+@Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
+struct PageBarTests {
+    private let origin: TestOrigin
+    private let larder: Larder
+    private let scratch: TemporaryFolder
+
+    init() async throws {
+        origin = try TestOrigin()
+        // A page that has its own policy, hides whatever it can, and takes functions away from others.
+        var page = OriginAnswer.page(
+            """
+            <!DOCTYPE html><title>Jam</title>
+            <meta http-equiv="Content-Security-Policy" content="default-src 'self' 'unsafe-inline'; frame-src 'none'">
+            <style>* { display: none !important; transform: translateX(-9999px) !important; color: red }
+              html, body, p { display: block !important; transform: none !important } html { height: 100% }</style>
+            <script>
+              var seen = []
+              Element.prototype.attachShadow = () => { throw 1 }
+              Element.prototype.append = () => { throw 1 }
+              document.createElement = () => { throw 1 }
+              Reflect.apply = () => { throw 1 }
+              new MutationObserver(l => l.forEach(r => r.addedNodes.forEach(n => seen.push(n)))).observe(
+                document, { childList: true, subtree: true })
+              addEventListener("keydown", e => seen.push(e.key), true)
+            </script><body><p>jam</p></body>
+            """)
+        page.fields += [
+            ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"),
+            ("Cross-Origin-Embedder-Policy", "require-corp"),
+        ]
+        origin.on("/", page)
+        origin.on("/plain", .page("<!DOCTYPE html><title>Plain</title><p>plain <a href=/>jam</a>"))
+        origin.otherwise { _ in .failure(404) }
+        scratch = try TemporaryFolder()
+        larder = Larder(at: scratch.file("larder"))
+        var options = PrefetchOptions()
+        options.browser = ""
+        for _ in 0..<2 {
+            _ = try await larder.prefetch([origin.url("/"), origin.url("/plain")], options: options)
+        }
+    }
+
+    private static let facts = """
+        JSON.stringify([document.body.outerHTML, document.body.getBoundingClientRect(), document.title, frames.length,
+          document.querySelectorAll("iframe, script[data-larder]").length, getComputedStyle(document.querySelector("p")).color])
+        """
+
+    @Test(arguments: [(390, true), (1280, false)])
+    func `it is shown whatever the page does, changes nothing of it, and leads to the portal`(
+        width: Int, isDark: Bool
+    ) throws {
+        var options = ServeOptions()
+        let plain = try larder.serve(port: 0, options: options)
+        let browser = try Chromium(viewport: .init(width: width, height: 800), prefersDark: isDark)
+        let without = try browser.open(try #require(plain.address(of: origin.url("/"))))
+        let before = try without.evaluate(Self.facts)?.string
+        #expect(try without.evaluate("document.querySelector('larder-bar')")?.isNull != false)
+        plain.stop()
+
+        options.hasBar = true
+        let service = try larder.serve(port: 0, options: options)
+        defer { service.stop() }
+        let visit = try browser.open(try #require(service.address(of: origin.url("/"))))
+        #expect(try visit.evaluate(Self.facts)?.string == before)
+        let frame = visit.requests.first { $0.url.contains("/-/bar/frame?") }
+        #expect(frame != nil, "\(visit.requests.map(\.url))")
+        #expect(visit.failures.isEmpty && visit.escapes.isEmpty, "\(visit.failures)")
+        let box = try visit.evaluate(
+            """
+            (() => {
+              const bar = document.querySelector("larder-bar"), box = bar.getBoundingClientRect()
+              return [bar.shadowRoot === null, box.width === innerWidth, box.bottom === innerHeight, box.height === 44,
+                document.elementFromPoint(innerWidth / 2, innerHeight - 10) === bar,
+                getComputedStyle(bar).display === "block", document.documentElement.children.length === 3]
+            })()
+            """)?.array?.compactMap(\.bool)
+        #expect(box == [true, true, true, true, true, true, true], "\(String(describing: box))")
+        // Nothing of what is in it reaches the page.
+        let leaks = try visit.evaluate(
+            "seen.some(n => n.querySelector && (n.querySelector('iframe') || n.shadowRoot)) || frames.length > 0"
+        )
+        #expect(leaks?.bool == false)
+    }
+
+    @Test func `a page without scripts has it too, and its document is as it was`() throws {
+        var options = ServeOptions()
+        options.hasBar = true
+        let service = try larder.serve(port: 0, options: options)
+        defer { service.stop() }
+        let visit = try Chromium().open(try #require(service.address(of: origin.url("/plain"))))
+        #expect(visit.requests.contains { $0.url.contains("/-/bar/frame?") })
+        #expect(try visit.evaluate("document.querySelector('larder-bar').offsetHeight")?.int == 44)
+        #expect(
+            try visit.evaluate("document.body.innerHTML")?.string?.hasSuffix("jam</a></p>") == true)
+    }
+
+    @Test(arguments: [(390, true), (390, false), (1280, true), (1280, false)])
+    func `it can be read and used by whoever does not see it`(width: Int, isDark: Bool) throws {
+        var options = ServeOptions()
+        options.hasBar = true
+        let service = try larder.serve(port: 0, options: options)
+        defer { service.stop() }
+        let browser = try Chromium(viewport: .init(width: width, height: 44), prefersDark: isDark)
+        let visit = try browser.open(service.address + "-/bar/frame?url=\(origin.url("/"))")
+        #expect(try visit.evaluate(PortalTests.poorContrast)?.array?.compactMap(\.string) == [])
+        #expect(
+            try visit.evaluate("document.documentElement.scrollWidth <= innerWidth")?.bool == true)
+        #expect(
+            try visit.evaluate(
+                """
+                [...document.querySelectorAll("a, input")].filter(e => e.checkVisibility())
+                  .every(e => e.innerText || e.getAttribute("aria-label") || e.textContent)
+                """)?.bool == true)
+        #expect(try visit.evaluate("document.documentElement.lang")?.string == "en")
+        _ = try visit.evaluate("[...document.links].find(a => a.rel === 'prev').click()")
+        try visit.settle()
+        #expect(try visit.text().contains("jam"))
+        #expect(try visit.address().contains("visit-1-"))
+    }
+}

@@ -1,0 +1,424 @@
+import LarderKit
+import System
+import TestOrigin
+import Testing
+import Web
+
+/// What a person has done by way of the portal, and what no page of the mirror may.
+@Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
+struct PortalWorkTests {
+    private let origin: TestOrigin
+    private let larder: Larder
+    private let scratch: TemporaryFolder
+
+    init() async throws {
+        origin = try TestOrigin()
+        origin.on("/", .page("<!DOCTYPE html><title>Jam</title><a href=/plum>plum</a><a href=/pear>pear</a>"))
+        origin.on("/plum", .page("<!DOCTYPE html><title>Plum</title>plum"))
+        origin.on("/pear", .page("<!DOCTYPE html><title>Pear</title>pear"))
+        origin.on("/alone", .page("<!DOCTYPE html><title>Alone</title>alone"))
+        origin.otherwise { _ in .failure(404) }
+        scratch = try TemporaryFolder()
+        larder = Larder(at: scratch.file("larder"))
+        var options = PrefetchOptions()
+        options.browser = ""
+        for _ in 0..<3 { _ = try await larder.prefetch([origin.url("/")], options: options) }
+        origin.forgetRequests()
+    }
+
+    /// Presses a button by what it says.
+    private func press(_ words: String, _ visit: ChromiumVisit) throws {
+        let found = try visit.evaluate(
+            """
+            (() => {
+              const button = [...document.querySelectorAll("form button")]
+                .find(b => b.textContent.replace(/\\s+/g, " ").trim().startsWith("\(words)"))
+              if (!button) return false
+              setTimeout(() => button.click())
+              return true
+            })()
+            """)
+        #expect(found?.bool == true, "no button \(words)")
+    }
+
+    /// A page may take another's place meanwhile.
+    private func waitUntil(_ visit: ChromiumVisit, _ condition: String) throws {
+        let end = ContinuousClock.now + .seconds(40)
+        while ContinuousClock.now < end {
+            let value = try? visit.evaluate(
+                """
+                new Promise((done) => {
+                  const end = Date.now() + 2000
+                  const look = () => {
+                    if (\(condition)) done(true)
+                    else if (Date.now() > end) done(false)
+                    else setTimeout(look, 30)
+                  }
+                  look()
+                })
+                """, within: .seconds(5))
+            if value?.bool == true { return }
+        }
+        Issue.record("\(condition): \(try visit.text())")
+    }
+
+    private func waitUntil(_ visit: ChromiumVisit, says words: String) throws {
+        try waitUntil(visit, "document.body.innerText.includes('\(words)')")
+    }
+
+    @Test func `a site is stocked from its address, with its progress live, and shown when it is there`()
+        async throws
+    {
+        origin.on("/slow/", .page("<!DOCTYPE html><title>Slow</title><a href=/slow/a>a</a>"))
+        let gate = Monitor(false)
+        defer { gate.change { $0 = true } }
+        origin.on("/slow/a") { _ in
+            _ = gate.wait { $0 ? true : nil }
+            return .page("<!DOCTYPE html><title>Slow a</title>a")
+        }
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let visit = try Chromium().open(service.address)
+        _ = try visit.evaluate(
+            """
+            document.querySelector("details").open = true
+            document.querySelector("[name=url]").value = "\(origin.url("/slow/"))"
+            document.querySelector("[name=scope]").value = "path"
+            document.querySelector("[name=render]").value = "never"
+            0
+            """)
+        try press("Prefetch", visit)
+        try waitUntil(visit, "location.pathname === '/-/jobs'")
+        // Without a load: by the events alone.
+        _ = try visit.evaluate("globalThis.isSamePage = true; 0")
+        try waitUntil(visit, "document.querySelector('[data-figure=pages]')?.textContent === '1'")
+        for rule in [PortalTests.poorContrast, PortalTests.structuralFaults] {
+            #expect(try visit.evaluate(rule)?.array?.compactMap(\.string) == [])
+        }
+        gate.change { $0 = true }
+        try waitUntil(visit, "document.querySelector('.list .badge')?.innerText === 'Done'")
+        #expect(try visit.evaluate("globalThis.isSamePage")?.bool == true)
+        #expect(try visit.text().contains("2 pages and 0 files"))
+        let copy = try #require(service.address(of: origin.url("/slow/a")))
+        try visit.navigate(to: copy, quiet: nil)
+        #expect(try visit.text().contains("a"))
+    }
+
+    @Test func `what runs is stopped and goes on`() async throws {
+        let gate = Monitor(false)
+        defer { gate.change { $0 = true } }
+        origin.on("/long/0", .page("<!DOCTYPE html><title>0</title><a href=/long/1>n</a>"))
+        origin.on("/long/1") { _ in
+            _ = gate.wait { $0 ? true : nil }
+            return .page("<!DOCTYPE html><title>1</title>one")
+        }
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let visit = try Chromium().open(service.address + "-/jobs")
+        _ = try visit.evaluate(
+            """
+            document.querySelector("details").open = true
+            document.querySelector("[name=url]").value = "\(origin.url("/long/0"))"
+            document.querySelector("[name=render]").value = "never"
+            0
+            """)
+        try press("Prefetch", visit)
+        try waitUntil(visit, "Number(document.querySelector('[data-figure=pages]')?.textContent) >= 1")
+        try press("Stop", visit)
+        try waitUntil(visit, "document.querySelector('.list .badge')?.innerText === 'Stopped'")
+        gate.change { $0 = true }
+        try press("Go on", visit)
+        try waitUntil(
+            visit,
+            "[...document.querySelectorAll('.list .badge')].length === 2 && !document.querySelector('.job')")
+        let report = try await larder.visits(of: origin.url("/long/0"))
+        #expect(report.sites.first?.published != nil)
+    }
+
+    @Test func `a visit is served, another dropped, a site pinned, its settings kept`() async throws {
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let visit = try Chromium().open(service.address + "-/sites/1")
+        try press("Serve this one visit 2", visit)
+        try waitUntil(visit, says: "Visit 2 is served from now on.")
+        #expect(try await larder.visits().sites.first?.published == 2)
+        try press("Drop visit 1", visit)
+        try waitUntil(visit, says: "Visit 1 is dropped.")
+        #expect(try await larder.visits().sites.first?.visits.map(\.number) == [2, 3])
+        try press("Pin", visit)
+        try waitUntil(visit, says: "Pinned: ")
+        #expect(try await larder.pins().pins.map(\.value) == [origin.url("/")])
+        try press("Unpin", visit)
+        try waitUntil(visit, says: "It is not pinned any more.")
+        #expect(try await larder.pins().pins.isEmpty)
+
+        try visit.navigate(to: service.address + "-/sites/1/settings")
+        _ = try visit.evaluate(
+            """
+            document.querySelector("[name=pages]").value = "7"
+            document.querySelector("[name=exclude]").value = "*.pdf\\n/private/**"
+            0
+            """)
+        try press("Save", visit)
+        try waitUntil(visit, says: "The settings are saved")
+        #expect(try visit.evaluate("document.querySelector('[name=pages]').value")?.string == "7")
+        #expect(
+            try visit.evaluate("document.querySelector('[name=exclude]').value")?.string
+                == "*.pdf\n/private/**")
+        #expect(origin.requests.isEmpty)
+    }
+
+    @Test func `a removed site can be had back for some seconds`() async throws {
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let visit = try Chromium().open(service.address + "-/sites/1")
+        try press("Remove", visit)
+        try waitUntil(visit, says: "Begins in a few seconds")
+        try press("Undo", visit)
+        try waitUntil(visit, says: "Undone")
+        #expect(try await larder.visits().sites.count == 1)
+    }
+
+    @Test func `a missing address is fetched, a site checked, and a collection foreseen`() async throws {
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let visit = try Chromium().open(service.address + "-/page?url=\(origin.url("/alone"))")
+        try press("Fetch now", visit)
+        try waitUntil(visit, "document.querySelector('.list .badge')?.innerText === 'Done'")
+        let copy = try #require(service.address(of: origin.url("/alone")))
+        try visit.navigate(to: copy)
+        #expect(try visit.text().contains("alone"))
+
+        try visit.navigate(to: service.address + "-/sites/1")
+        try press("Check it", visit)
+        try waitUntil(visit, says: "Everything that its pages need is there")
+        try visit.navigate(to: service.address + "-/room")
+        try press("Preview", visit)
+        try waitUntil(visit, says: "afterwards")
+    }
+
+    @Test func `a page of the mirror neither reads a token nor has anything done`() async throws {
+        origin.on("/evil", .page("<!DOCTYPE html><title>Evil</title><body>evil"))
+        var options = PrefetchOptions()
+        options.browser = ""
+        _ = try await larder.prefetch([origin.url("/evil")], options: options)
+        let before = try await larder.visits()
+        for allowsNetwork in [false, true] {
+            var options = ServeOptions()
+            options.allowsNetwork = allowsNetwork
+            let service = try larder.serve(port: 0, options: options)
+            defer { service.stop() }
+            let visit = try Chromium().open(
+                try #require(service.address(of: origin.url("/evil"))), quiet: nil)
+            let portal = service.address
+            let told =
+                try visit.evaluate(
+                    """
+                    (async () => {
+                      const told = [], portal = "\(portal)"
+                      const soon = (promise) => Promise.race([promise, new Promise(r => setTimeout(r, 1500, "nothing"))])
+                      const tell = async (name, body) => {
+                        try { told.push(`${name}: ${await soon(body())}`) } catch (e) { told.push(`${name}: refused`) }
+                      }
+                      await tell("read", async () => (await fetch(portal)).text())
+                      await tell("read json", async () => (await fetch(portal + "-/jobs?format=json")).text())
+                      await tell("read with cookies", async () => (await fetch(portal, { credentials: "include" })).text())
+                      await tell("events", () => new Promise((done) => {
+                        const source = new EventSource(portal + "-/jobs/live")
+                        source.onerror = () => { source.close(); done("refused") }
+                        source.onopen = () => done("open")
+                      }))
+                      const form = new URLSearchParams({ site: "\(origin.url("/"))", token: "x" })
+                      for (const deed of ["remove", "update", "pin", "collect"]) {
+                        await tell(deed, async () => {
+                          const reply = await fetch(portal + "-/do/" + deed, { method: "POST", mode: "no-cors", body: form })
+                          return reply.type === "opaque" ? "refused" : "read"
+                        })
+                      }
+                      await tell("frame", () => new Promise((done) => {
+                        const frame = document.createElement("iframe")
+                        frame.src = portal
+                        frame.onload = () => {
+                          try { done(frame.contentDocument ? (frame.contentDocument.body.innerText ? "read" : "refused") : "refused") }
+                          catch (e) { done("refused") }
+                        }
+                        document.body.append(frame)
+                      }))
+                      await tell("window", async () => {
+                        const other = open(portal)
+                        await new Promise(r => setTimeout(r, 800))
+                        try { return other && other.document && other.document.body.innerText ? "read" : "refused" }
+                        catch (e) { return "refused" }
+                      })
+                      return told
+                    })()
+                    """, within: .seconds(30), asUser: true)?.array?.compactMap(\.string) ?? ["none"]
+            #expect(told.allSatisfy { $0.hasSuffix(": refused") || $0.hasSuffix(": nothing") }, "\(told)")
+            // By a form, as a person would have sent it.
+            for deed in ["remove", "update"] {
+                _ = try visit.evaluate(
+                    """
+                    (() => {
+                      const form = document.createElement("form")
+                      Object.assign(form, { method: "post", action: "\(portal)-/do/\(deed)" })
+                      form.innerHTML = "<input name=site value='\(origin.url("/"))'><input name=token value=x>"
+                      document.body.append(form)
+                      setTimeout(() => form.submit())
+                    })()
+                    """, asUser: true)
+                try visit.settle(within: .seconds(3))
+                try visit.navigate(to: try #require(service.address(of: origin.url("/evil"))), quiet: nil)
+            }
+            try visit.navigate(to: portal + "-/jobs")
+            #expect(try visit.text().contains("Nothing is being done."))
+            #expect(try visit.evaluate("document.querySelectorAll('.list li').length")?.int == 0)
+        }
+        #expect(try await larder.visits() == before)
+    }
+
+    @Test(arguments: [(390, true), (390, false), (1280, true), (1280, false)])
+    func `it speaks Chinese to who wants that, and fits`(width: Int, isDark: Bool) throws {
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let browser = try Chromium(viewport: .init(width: width, height: 800), prefersDark: isDark)
+        // A page that may ask its own server for others.
+        let visit = try browser.open(service.address + "-/search")
+        for target in ["", "-/sites/1", "-/room", "-/jobs", "-/sites/1/settings"] {
+            let page =
+                try visit.evaluate(
+                    """
+                    fetch("/\(target)", { headers: { "Accept-Language": "zh-CN", Accept: "text/html" } }).then(r => r.text())
+                    """)?.string ?? ""
+            #expect(page.contains("<html lang=\"zh-Hans\">"), "\(target)")
+            _ = try visit.evaluate(
+                """
+                (() => {
+                  const page = new DOMParser().parseFromString(\(Self.literal(page)), "text/html")
+                  document.body.replaceWith(document.adoptNode(page.body))
+                })()
+                """)
+            let overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            #expect(try visit.evaluate(overflow)?.int == 0, "\(target) is wider than the window")
+            for rule in [PortalTests.poorContrast, PortalTests.structuralFaults] {
+                #expect(try visit.evaluate(rule)?.array?.compactMap(\.string) == [], "\(target)")
+            }
+        }
+    }
+
+    @Test(arguments: [(390, true), (390, false), (1280, true), (1280, false)])
+    func `everything is done without scripts too, on whatever screen`(width: Int, isDark: Bool) async throws {
+        origin.on("/plain/", .page("<!DOCTYPE html><title>Plain</title><p>plain"))
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let browser = try Chromium(viewport: .init(width: width, height: 800), prefersDark: isDark)
+        let visit = try browser.open(service.address)
+        try visit.disableScripts()
+        func go(_ target: String) throws {
+            try visit.navigate(to: service.address + target, quiet: nil)
+            let overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            #expect(try visit.evaluate(overflow)?.int == 0, "\(target) is wider than the window")
+            for rule in [PortalTests.poorContrast, PortalTests.structuralFaults] {
+                #expect(try visit.evaluate(rule)?.array?.compactMap(\.string) == [], "\(target)")
+            }
+        }
+        func send(_ words: String) throws {
+            let found = try visit.evaluate(
+                """
+                (() => {
+                  const button = [...document.querySelectorAll("form button")]
+                    .find(b => b.textContent.replace(/\\s+/g, " ").trim().startsWith("\(words)"))
+                  button?.click()
+                  return Boolean(button)
+                })()
+                """)
+            #expect(found?.bool == true, "no button \(words)")
+            try visit.settle(quiet: nil)
+        }
+        func wait(says words: String, at target: String? = nil) throws {
+            let end = ContinuousClock.now + .seconds(30)
+            while ContinuousClock.now < end {
+                if (try? visit.text().contains(words)) == true { return }
+                if let target { try visit.navigate(to: service.address + target, quiet: nil) }
+            }
+            Issue.record("\(words): \(try visit.text())")
+        }
+        #expect(try visit.evaluate("document.querySelector('h1') !== null")?.bool == true)
+
+        // Nonsense is told where it can be mended.
+        try go("")
+        _ = try visit.evaluate("document.querySelector('[name=url]').value = 'nope'; 0")
+        try send("Prefetch")
+        try wait(says: "is a word, not an address")
+        for rule in [PortalTests.poorContrast, PortalTests.structuralFaults] {
+            #expect(try visit.evaluate(rule)?.array?.compactMap(\.string) == [])
+        }
+        _ = try visit.evaluate(
+            """
+            document.querySelector("[name=url]").value = "\(origin.url("/plain/"))"
+            document.querySelector("[name=scope]").value = "path"
+            document.querySelector("[name=render]").value = "never"
+            0
+            """)
+        try send("Prefetch")
+        try wait(says: "1 page", at: "-/jobs")
+        #expect(try await larder.visits().sites.count == 2)
+
+        try go("-/sites/1")
+        try send("Check it")
+        try wait(says: "Everything that its pages need is there", at: "-/jobs")
+        try go("-/sites/1")
+        try send("Pin")
+        try wait(says: "Pinned: ")
+        try send("Unpin")
+        try wait(says: "It is not pinned any more.")
+        try send("Serve this one visit 2")
+        try wait(says: "Visit 2 is served from now on.")
+        try send("Drop visit 1")
+        try wait(says: "Visit 1 is dropped.")
+        try send("Update")
+        try wait(says: "Update \(origin.url("/"))", at: "-/jobs")
+        try go("-/sites/1/settings")
+        _ = try visit.evaluate("document.querySelector('[name=pages]').value = '7'; 0")
+        try send("Save")
+        try wait(says: "The settings are saved")
+        try go("-/room")
+        try send("Preview")
+        try wait(says: "afterwards", at: "-/jobs")
+        try go("-/page?url=\(origin.url("/alone"))")
+        try send("Fetch now")
+        try wait(says: "The server answered 200", at: "-/jobs")
+        try go("-/bar")
+        try send("Show the bar")
+        try wait(says: "Pages have a bar")
+        try send("Show no bar")
+        try wait(says: "Pages are shown without")
+        try go("-/sites/1")
+        try send("Remove")
+        try wait(says: "Begins in a few seconds")
+        try send("Undo")
+        try wait(says: "Undone")
+        #expect(try await larder.visits().sites.count == 2)
+        try go("-/jobs")
+    }
+
+    private static func literal(_ text: String) -> String {
+        ([text] as [String]).reduce("") { $0 + JSONText.string($1) }
+    }
+}
+
+/// A text as a script has it.
+private enum JSONText {
+    static func string(_ text: String) -> String {
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": quoted += "\\\(scalar)"
+            case "\n": quoted += "\\n"
+            case "\r": quoted += "\\r"
+            case "\u{2028}", "\u{2029}": quoted += "\\u" + String(scalar.value, radix: 16)
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+}

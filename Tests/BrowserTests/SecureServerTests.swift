@@ -1,0 +1,120 @@
+import LarderKit
+import TestOrigin
+import Testing
+import Web
+
+/// A server that speaks TLS, as a browser on another machine meets it.
+@Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
+struct SecureServerTests {
+    private let origin: TestOrigin
+    private let larder: Larder
+    private let scratch: TemporaryFolder
+
+    init() async throws {
+        origin = try TestOrigin()
+        origin.on(
+            "/",
+            .page(
+                "<!DOCTYPE html><title>Jam</title><link rel=stylesheet href=/a.css><a href=\"\(origin.url("/plum"))\">plum</a>"
+            ))
+        origin.on("/a.css", .file("body { color: rgb(1, 2, 3) }", type: "text/css"))
+        origin.on("/plum", .page("<!DOCTYPE html><title>Plum</title>plum"))
+        origin.otherwise { _ in .failure(404) }
+        scratch = try TemporaryFolder()
+        larder = Larder(at: scratch.file("larder"))
+        var options = PrefetchOptions()
+        options.browser = ""
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+    }
+
+    private func serve(_ address: String?, root: String? = nil) throws -> MirrorService {
+        var options = ServeOptions()
+        (options.security, options.address, options.root) = (.own, address, root)
+        return try larder.serve(port: 0, options: options)
+    }
+
+    @Test func `a site at the root leads to the host that the client used, by https`() throws {
+        let service = try serve("*", root: origin.url("/"))
+        defer { service.stop() }
+        let browser = try Chromium(trusting: try larder.authority().keyDigest)
+        for host in ["localhost", "127.0.0.1"] {
+            let visit = try browser.open("https://\(host):\(service.port)/")
+            #expect(visit.failures.isEmpty, "\(visit.failures)")
+            let shown = try visit.text()
+            #expect(
+                try visit.evaluate("getComputedStyle(document.body).color")?.string == "rgb(1, 2, 3)",
+                "\(host): \(shown)")
+            #expect(
+                try visit.evaluate("document.links[0].href")?.string
+                    == "https://\(host):\(service.port)/plum")
+            _ = try visit.evaluate("document.links[0].click()")
+            try visit.settle()
+            #expect(try visit.text().contains("plum"))
+            #expect(try visit.evaluate("isSecureContext")?.bool == true)
+        }
+    }
+
+    @Test func `the portal takes its password by https, and its cookie stays there`() throws {
+        try larder.setPortalPassword("correct horse")
+        let service = try serve("*")
+        defer { service.stop() }
+        let browser = try Chromium(trusting: try larder.authority().keyDigest)
+        let visit = try browser.open("https://127.0.0.1:\(service.port)/")
+        #expect(try visit.text().contains("Password"))
+        _ = try visit.evaluate(
+            """
+            document.querySelector("[type=password]").value = "correct horse"
+            document.querySelector("form button").click()
+            """)
+        try visit.settle()
+        #expect(try visit.text().contains("Jam"))
+        #expect(try visit.address() == "https://127.0.0.1:\(service.port)/")
+        // By plain http nobody is answered.
+        #expect(throws: (any Error).self) {
+            try RawClient(port: Int(service.port)).get("/", host: "localhost:\(service.port)")
+        }
+    }
+
+    @Test func `on this machine each origin keeps its name`() throws {
+        let service = try serve(nil)
+        defer { service.stop() }
+        let copy = try #require(service.address(of: origin.url("/")))
+        #expect(copy == "https://port-\(origin.port).127-0-0-1.localhost:\(service.port)/")
+        let browser = try Chromium(trusting: try larder.authority().keyDigest)
+        let visit = try browser.open(copy)
+        #expect(visit.failures.isEmpty, "\(visit.failures)")
+        #expect(try visit.evaluate("getComputedStyle(document.body).color")?.string == "rgb(1, 2, 3)")
+        #expect(
+            try visit.evaluate("document.links[0].href")?.string
+                == "https://port-\(origin.port).127-0-0-1.localhost:\(service.port)/plum")
+    }
+
+    @Test func `a certificate of one's own is shown, and files that are none are named`() async throws {
+        let own = try larder.authority().file
+        let other = Larder(at: scratch.file("other"))
+        let strange = try other.authority().file
+        let text = try scratch.write("no certificate\n", to: "text.pem")
+        for (certificate, key, words) in [
+            (scratch.file("none.pem"), own, "none.pem"), (text, text, "text.pem"), (own, text, "text.pem"),
+            (own, strange, "its key is not"),
+        ] {
+            var options = ServeOptions()
+            options.security = .files(certificate: certificate, key: key)
+            let error = #expect(throws: LarderError.self) { _ = try larder.serve(port: 0, options: options) }
+            #expect(error?.kind == .input)
+            #expect(
+                words == "its key is not" || error?.description.contains(words) == true,
+                "\(String(describing: error))")
+        }
+        var options = ServeOptions()
+        options.security = .files(certificate: own, key: own)
+        let service = try larder.serve(port: 0, options: options)
+        defer { service.stop() }
+        // A browser would take it for no server's: it is an authority's.
+        let target = try #require(service.address(of: origin.url("/plum")))
+        var loading = LoadOptions()
+        loading.network.isInsecure = true
+        let report = try await other.load(target, policy: .reload, options: loading)
+        #expect(String(decoding: report.body, as: UTF8.self).contains("plum"))
+    }
+}

@@ -1,0 +1,111 @@
+import Glibc
+import TestOrigin
+import Testing
+
+@testable import Store
+@testable import larder
+
+/// The units, the compose file and the manifest in `examples`: what they run is what larder understands.
+@Suite struct ExampleFilesTests {
+    private static let folder = SourceText.root + "/examples"
+
+    /// The lines of a unit, by section and name.
+    private static func unit(_ name: String) throws -> [String: [String: [String]]] {
+        var sections: [String: [String: [String]]] = [:]
+        var section = ""
+        for line in SourceText.read("\(folder)/\(name)").split(separator: "\n") where !line.hasPrefix("#") {
+            if line.hasPrefix("[") {
+                try #require(line.hasSuffix("]"))
+                section = String(line.dropFirst().dropLast())
+                continue
+            }
+            let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            try #require(parts.count == 2 && !section.isEmpty, "\(line)")
+            sections[section, default: [:]][String(parts[0]), default: []].append(String(parts[1]))
+        }
+        return sections
+    }
+
+    private static func expectUnderstood(_ words: [String]) throws {
+        let entry = try #require(CommandEntry.named(words.first ?? ""), "\(words)")
+        _ = try Arguments(Array(words.dropFirst()), for: entry)
+    }
+
+    private static func expectAddress(_ text: String) throws {
+        let address = try #require(ServerAddress(text), "\(text)")
+        #expect(address.fault == nil, "\(text)")
+        #expect(!text.contains("password="))
+        // What is the machine's own has a place that its user may write to.
+        #expect(StoreFolder(text).path.hasPrefix("/var/lib/larder"))
+    }
+
+    @Test(arguments: ["larder-serve@.service", "larder-worker@.service"])
+    func `a unit runs what larder understands, as a user of its own`(name: String) throws {
+        let unit = try Self.unit(name)
+        #expect(Set(unit.keys) == ["Unit", "Service", "Install"])
+        let service = try #require(unit["Service"])
+        let words = try #require(service["ExecStart"]?.first).split(separator: " ").map(String.init)
+        #expect(words.first == "/usr/bin/larder")
+        try Self.expectUnderstood(Array(words.dropFirst()))
+        #expect(service["DynamicUser"] == ["yes"] && service["ProtectSystem"] == ["strict"])
+        let state = try #require(service["StateDirectory"]?.first)
+        let text = SourceText.read("\(Self.folder)/\(name)")
+        let variables = Set(Option.all.compactMap(\.variable))
+        for line in text.split(separator: "\n") where line.hasPrefix("#") && line.contains("LARDER_") {
+            let setting = try #require(line.split(separator: " ").first { $0.hasPrefix("LARDER_") })
+            let parts = setting.split(separator: "=", maxSplits: 1).map(String.init)
+            #expect(variables.contains(parts[0]), "\(line)")
+            if parts[0] == "LARDER_STORE" {
+                #expect(StoreFolder(parts[1]).path.hasPrefix("/var/lib/\(state.replacing("/%i", with: ""))"))
+            }
+        }
+    }
+
+    /// What programs read such files with, where it is there.
+    private static let reader = """
+        import sys, yaml
+        def walk(value):
+            if isinstance(value, dict):
+                for key, item in value.items():
+                    if key == "command" and isinstance(item, list) and item[:1] == ["larder"]:
+                        print("\\t".join(["command"] + item[1:]))
+                    walk(item)
+            elif isinstance(value, list):
+                for item in value: walk(item)
+            elif isinstance(value, str) and value.startswith("postgres"):
+                if "://" in value: print("store\\t" + value)
+        for document in yaml.safe_load_all(open(sys.argv[1])): walk(document)
+        print("end")
+        """
+
+    private static func python(_ words: String...) throws -> (status: Int32, output: String) {
+        let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
+        let ending = try ChildProcess("/usr/bin/env", ["python3", "-c"] + words, environment: ["PATH": path])
+            .wait()
+        return (ending.status, ending.output)
+    }
+
+    private static let hasYAML = (try? python("import yaml").status) == 0
+
+    @Test(
+        .enabled(if: hasYAML, "python3 has no yaml (apt install python3-yaml)"),
+        arguments: ["compose.yaml", "kubernetes.yaml"])
+    func `what is run in containers is what larder understands`(name: String) throws {
+        let read = try Self.python(Self.reader, "\(Self.folder)/\(name)")
+        #expect(read.status == 0 && read.output.hasSuffix("end\n"), "\(read)")
+        var (commands, stores) = (0, 0)
+        for line in read.output.split(separator: "\n") {
+            let words = line.split(separator: "\t").map(String.init)
+            switch words[0] {
+            case "command":
+                commands += 1
+                try Self.expectUnderstood(Array(words.dropFirst()))
+            case "store":
+                stores += 1
+                try Self.expectAddress(words[1])
+            default: #expect(line == "end")
+            }
+        }
+        #expect(commands >= 3 && stores >= 1)
+    }
+}

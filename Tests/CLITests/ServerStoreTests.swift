@@ -1,0 +1,128 @@
+import TestOrigin
+import Testing
+
+@testable import larder
+
+/// A larder that a PostgreSQL keeps, by every command that a larder in a folder has.
+@Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
+struct ServerStoreTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+    private let places: [String]
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        origin.on("/", .page("<title>Home</title><a href=/a>a</a><img src=/large>"))
+        origin.on("/a", .page("<title>Jam</title><p>how to cook apricots</p><a href=/b?x=1>b</a>"))
+        origin.on("/b?x=1", .page("b"))
+        origin.on("/large", .page(String(repeating: "large ", count: 300_000)))
+        places = [home.file("store"), try TestPostgreSQL.running.get().place(home.file("own"))]
+    }
+
+    private func larder(_ words: [String], _ place: String) throws -> Command.Ending {
+        try Command(words + ["--store", place], home: home).wait()
+    }
+
+    /// What both print.
+    private func expectAlike(_ words: String..., at place: SourceLocation = #_sourceLocation) throws {
+        let endings = try places.map { try larder(words, $0) }
+        #expect(endings[0].status == endings[1].status, "\(endings)", sourceLocation: place)
+        let texts = zip(endings, places).map { ending, place in
+            ending.output.replacing("'\(place)'", with: "STORE").replacing(place, with: "STORE")
+        }
+        #expect(texts[0] == texts[1], sourceLocation: place)
+        #expect(endings[0].errors == endings[1].errors, sourceLocation: place)
+    }
+
+    @Test func `every command says of it what it says of a folder`() throws {
+        let site = origin.url("/")
+        for place in places {
+            let ending = try larder(["prefetch", site], place)
+            #expect(ending.status == 0, "\(ending)")
+        }
+        origin.on("/a", .page("<title>Jam</title><p>how to cook plums</p>"))
+        for place in places {
+            let ending = try larder(["update", site], place)
+            #expect(ending.status == 0, "\(ending)")
+        }
+        try expectAlike("list")
+        try expectAlike("list", "--type", "html")
+        try expectAlike("cat", origin.url("/large"))
+        try expectAlike("cat", origin.url("/a"), "--visit", "1")
+        try expectAlike("diff", site)
+        try expectAlike("search", "plums")
+        try expectAlike("check", "--offline", site)
+        try expectAlike("sites")
+        try expectAlike("misses")
+        try expectAlike("pin", "--url", origin.url("/a"))
+        try expectAlike("pins")
+        try expectAlike("fsck")
+        try expectAlike("rollback", site)
+        try expectAlike("cat", origin.url("/a"))
+        try expectAlike("explain", origin.url("/b?x=1"))
+        for place in places {
+            let forecast = try larder(["gc", "--dry-run", "--max-size", "1M"], place)
+            #expect(forecast.status == 0 && forecast.output.contains(origin.url("/large")), "\(forecast)")
+            #expect(try larder(["list"], place).output.contains(origin.url("/large")))
+            #expect(try larder(["gc", "--max-size", "1M"], place).status == 0)
+            #expect(try larder(["export", site, home.file("x.warc.gz"), "--verify"], place).status == 0)
+        }
+        for place in places { #expect(try larder(["fsck"], place).status == 0) }
+        try expectAlike("remove", site)
+        try expectAlike("sites")
+    }
+
+    @Test func `a larder goes into a PostgreSQL and back, and is the same`() throws {
+        let site = origin.url("/")
+        #expect(try larder(["prefetch", site], places[0]).status == 0)
+        let server = try TestPostgreSQL.running.get().place(home.file("there"))
+        func run(_ words: [String]) throws -> Command.Ending { try Command(words, home: home).wait() }
+        let there = try run(["store", "copy", places[0], server, "--verify"])
+        #expect(there.status == 0 && there.output.contains("read back: "), "\(there)")
+        #expect(there.output.contains("store") && there.output.contains("larder index"), "\(there)")
+        let back = try run(["store", "copy", server, home.file("back")])
+        #expect(back.status == 0, "\(back)")
+        let listed = try larder(["list"], places[0])
+        for place in [server, home.file("back")] {
+            #expect(try larder(["list"], place).output == listed.output)
+            #expect(try larder(["fsck"], place).status == 0)
+            let status = try larder(["store", "status"], place)
+            #expect(status.status == 0 && status.output.contains("nobody writes to it"), "\(status)")
+            #expect(try larder(["store", "migrate"], place).output.contains("is up to date"))
+            #expect(try larder(["update", site], place).status == 0)
+        }
+        let again = try run(["store", "copy", places[0], server])
+        #expect(again.status == 2 && again.errors.contains("there is a larder already; name"), "\(again)")
+        for words in [["store", "copy", server], ["store", "status", "x"], ["store", "what"]] {
+            let wrong = try run(words)
+            #expect(wrong.status == 2 && wrong.errors.contains("larder help store"), "\(wrong)")
+        }
+    }
+
+    @Test func `a command that is proposed has the address without its password`() throws {
+        let secret = "postgres://ann:secret@db.test/larder?schema=x"
+        let entry = try #require(CommandEntry.named("update"))
+        let arguments = try Arguments(["--store", secret], for: entry)
+        #expect(arguments.again == "larder update --store 'postgres://ann@db.test/larder?schema=x'")
+        let schedule = try larder(["schedule"], secret)
+        #expect(schedule.status == 0 && schedule.output.contains("ann@db.test"), "\(schedule)")
+        #expect(!schedule.output.contains("secret"))
+    }
+
+    @Test func `passwords are not printed, and what is wrong is told with what to do`() throws {
+        let secret = "postgres://ann:secret@127.0.0.1:1/none"
+        let ending = try larder(["status"], secret)
+        #expect(ending.status == 3)
+        #expect(ending.errors.contains("postgres://ann@127.0.0.1:1/none"), "\(ending)")
+        #expect(!ending.errors.contains("secret"))
+        #expect(ending.errors.contains("; see that the PostgreSQL runs"), "\(ending)")
+        for odd in ["?schma=x", "?sslmode=perhaps", "?schema=a-b", "?folder=here", "?connect_timeout=soon"] {
+            let wrong = try larder(["status"], secret + odd)
+            #expect(wrong.status == 2 && !wrong.errors.contains("secret"), "\(wrong)")
+            #expect(wrong.errors.contains("; write it as postgres://"), "\(wrong)")
+        }
+        let empty = try larder(["list"], places[1])
+        #expect(empty.status == 3 && empty.errors.contains("there is no larder"), "\(empty)")
+    }
+}

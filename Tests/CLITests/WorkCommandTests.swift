@@ -1,0 +1,125 @@
+import Glibc
+import TestOrigin
+import Testing
+
+/// Several workers on one larder that a PostgreSQL keeps, as machines of their own.
+@Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
+struct WorkCommandTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+    private let place: String
+    private static let hosts = 6
+    private static let pages = 30
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        place = try TestPostgreSQL.running.get().place(home.file("own"))
+        let port = origin.port
+        origin.otherwise { request in
+            guard let host = request["Host"]?.utf8.dropFirst().first.map({ Int($0) - 0x30 }) else {
+                return nil
+            }
+            if request.target == "/robots.txt" { return .page("User-agent: *\nDisallow: /p/11\n") }
+            if request.target == "/style.css" { return .file("p { margin: \(host)px }", type: "text/css") }
+            guard let number = Int(request.target.dropFirst(3)), number < Self.pages else { return nil }
+            if number == 7 { return nil }
+            usleep(30_000)
+            var text =
+                "<title>\(host) \(number)</title><link rel=stylesheet href=/style.css><p>page \(number) of \(host)"
+            for next in [number * 2 + 1, number * 2 + 2] { text += "<a href=/p/\(next)>next</a>" }
+            let other = (host + number + 1) % Self.hosts
+            text += "<a href=http://h\(other).work.example:\(port)/p/\(number)>across</a>"
+            return .page(text)
+        }
+    }
+
+    private func words(_ command: String..., place: String) -> [String] {
+        let resolve = (0..<Self.hosts).flatMap {
+            ["--resolve", "h\($0).work.example:\(origin.port):127.0.0.1"]
+        }
+        return command + ["--store", place, "--render", "never", "--no-index"] + resolve
+    }
+
+    private var start: String { "http://h0.work.example:\(origin.port)/p/0" }
+
+    private func worker(_ number: Int, _ more: String...) throws -> Command {
+        // The folder of its own makes it another machine's.
+        let own = place.replacing("&folder=\(home.file("own"))", with: "&folder=\(home.file("own\(number)"))")
+        return try Command(
+            words("work", place: own) + [start, "--scope", "domain", "--per-host", "2", "--json"] + more,
+            home: home)
+    }
+
+    /// What is held, as it came: each address with its status and the digest of its body.
+    private func list(_ place: String) throws -> [String] {
+        let ending = try Command(["list", "--json", "--store", place], home: home).wait()
+        #expect(ending.status == 0, "\(ending)")
+        return ending.output.split(separator: "\n").compactMap { line in
+            guard let end = line.firstRange(of: ",\"visit\"")?.lowerBound else { return nil }
+            return String(line[..<end])
+        }
+    }
+
+    @Test func `three workers, one of which is killed, have what one prefetch has`() throws {
+        let alone = home.file("alone")
+        let single = try Command(
+            words("prefetch", place: alone) + [start, "--scope", "domain", "--json"], home: home
+        ).wait()
+        #expect(single.status == 0, "\(single)")
+        origin.forgetRequests()
+        let workers = try (0..<3).map { try worker($0) }
+        #expect(origin.waitForRequests(100))
+        workers[0].signal(SIGKILL)
+        let endings = workers.map { $0.wait() }
+        #expect(endings[1].status == 0 && endings[2].status == 0, "\(endings)")
+        // Exactly one of them ended the visit.
+        let last = endings.dropFirst().filter { $0.output.contains("\"last\": true") }
+        #expect(last.count == 1, "\(endings)")
+        let expected = try list(alone)
+        #expect(expected.count > 150)
+        let held = try list(place)
+        #expect(held == expected, "\(Set(held).symmetricDifference(expected))")
+        // What was in flight when it was killed, or was not stored yet, is asked for again, and nothing else.
+        var counts: [String: Int] = [:]
+        for request in origin.requests { counts[(request["Host"] ?? "") + request.target, default: 0] += 1 }
+        #expect(counts.values.count { $0 > 1 } <= 80, "\(counts.filter { $0.value > 1 })")
+        #expect(counts.values.allSatisfy { $0 <= 2 })
+        let figures = ["pages", "requisites", "redirects"].map { name in
+            single.output.split(separator: "\n").first { $0.contains("\"\(name)\":") }
+        }
+        for figure in figures { #expect(last.first?.output.contains(figure ?? "none") == true, "\(last)") }
+        let fsck = try Command(["fsck", "--store", place], home: home).wait()
+        #expect(fsck.status == 0, "\(fsck)")
+    }
+
+    @Test func `a limit of pages holds for all workers together`() throws {
+        let workers = try (0..<3).map { try worker($0, "--max-pages", "40") }
+        let endings = workers.map { $0.wait() }
+        #expect(endings.allSatisfy { $0.status == 0 }, "\(endings)")
+        let pages = Set(
+            origin.requests.filter { $0.target.hasPrefix("/p/") }.map { ($0["Host"] ?? "") + $0.target })
+        #expect(pages.count == 40)
+        let last = try #require(endings.first { $0.output.contains("\"last\": true") })
+        #expect(last.output.contains("the limit of 40 pages was reached"), "\(last)")
+    }
+
+    @Test func `what one began and was interrupted with others end, by whatever is shared`() throws {
+        let first = try worker(0)
+        #expect(origin.waitForRequests(20))
+        first.signal(SIGINT)
+        let ending = first.wait()
+        #expect(ending.status == 130, "\(ending)")
+        let next = try Command(words("work", place: place) + ["--json"], home: home).wait()
+        #expect(next.status == 0, "\(next)")
+        #expect(next.output.contains("\"last\": true") && next.output.contains("\"published\": true"))
+        let none = try Command(words("work", place: place), home: home).wait()
+        #expect(none.status == 0 && none.output.contains("larder work URL"), "\(none)")
+    }
+
+    @Test func `a larder in a folder has no workers`() throws {
+        let ending = try Command(words("work", place: home.file("folder")) + [start], home: home).wait()
+        #expect(ending.status == 2 || ending.status == 3, "\(ending)")
+        #expect(ending.errors.contains("postgres://"), "\(ending)")
+    }
+}

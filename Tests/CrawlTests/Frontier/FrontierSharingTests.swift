@@ -1,0 +1,180 @@
+import Store
+import Testing
+import Web
+
+@testable import Crawl
+@testable import Fetch
+
+/// A frontier that is one of several.
+@Suite struct FrontierSharingTests {
+    private var frontier: Frontier
+    private var options = Frontier.Options()
+
+    init() throws {
+        let start = try #require(WebURL("http://a.test/"))
+        options.isShared = true
+        let scope = ScopeOptions(extent: .domain)
+        frontier = Frontier(scope: try Scope(start: [start], options: scope), options: options)
+    }
+
+    private func url(_ text: String) throws -> WebURL { try #require(WebURL(text)) }
+
+    private func link(_ text: String, _ role: Frontier.Role = .page) throws -> FoundLink {
+        FoundLink(url: try url(text), role: role, isGuess: false)
+    }
+
+    private mutating func arrive(
+        _ text: String, from referrer: String? = nil, _ facts: Frontier.Arrival.Facts = .init()
+    ) throws {
+        frontier.apply(
+            .arrived(.init(url: try url(text), referrer: try referrer.map(url), facts: facts)), now: .zero)
+    }
+
+    private mutating func fetchNext() -> UInt32? {
+        if case .fetch(let number)? = frontier.next(now: .zero) { number } else { nil }
+    }
+
+    private mutating func drain() -> [String] {
+        var fetched: [String] = []
+        while let number = fetchNext() {
+            fetched.append(frontier.url(number).href)
+            frontier.apply(.succeeded(number), now: .zero)
+        }
+        return fetched
+    }
+
+    private mutating func start() throws {
+        frontier.apply(.granted(["http://a.test"]), now: .zero)
+        var facts = Frontier.Arrival.Facts()
+        facts.isStart = true
+        facts.mayReach = .thisMachine
+        try arrive("http://a.test/", facts)
+    }
+
+    private mutating func arrive(_ text: String, _ facts: Frontier.Arrival.Facts) throws {
+        try arrive(text, from: nil, facts)
+    }
+
+    @Test mutating func `only hosts that were granted are asked, and the others hear what was found`() throws
+    {
+        try start()
+        #expect(drain() == ["http://a.test/"])
+        frontier.found(try link("http://www.a.test/x"), by: 0)
+        frontier.found(try link("http://a.test/y"), by: 0)
+        #expect(drain() == ["http://a.test/y"])
+        #expect(frontier.isDone)
+        let found = frontier.takeOutgoing()
+        #expect(found.map(\.href) == ["http://www.a.test/x"])
+        #expect(found.map(\.referrer) == ["http://a.test/"])
+        #expect(found.map(\.origin) == ["http://www.a.test"])
+        #expect(frontier.takeOutgoing().isEmpty)
+    }
+
+    @Test mutating func `what becomes more than it was is sent again`() throws {
+        try start()
+        _ = drain()
+        frontier.found(try link("http://b.a.test/x"), by: 0)
+        let first = try #require(frontier.takeOutgoing().first)
+        frontier.found(try link("http://b.a.test/x"), by: 0)
+        #expect(frontier.takeOutgoing().isEmpty)
+        frontier.found(try link("http://b.a.test/x", .requisite), by: 0)
+        let second = try #require(frontier.takeOutgoing().first)
+        #expect(first.identity != second.identity)
+        #expect(Frontier.Arrival.Facts(packed: second.facts).role == .requisite)
+    }
+
+    @Test mutating func `a host that is granted later is asked for what was found before`() throws {
+        try start()
+        _ = drain()
+        frontier.found(try link("http://b.a.test/x"), by: 0)
+        frontier.apply(.granted(["http://b.a.test"]), now: .zero)
+        try arrive("http://b.a.test/x", from: "http://a.test/")
+        #expect(drain() == ["http://b.a.test/x"])
+    }
+
+    @Test mutating func `a host that goes to another worker is asked nothing more`() throws {
+        try start()
+        _ = drain()
+        for number in 0..<5 { frontier.found(try link("http://a.test/\(number)"), by: 0) }
+        frontier.apply(.lent("http://a.test"), now: .zero)
+        #expect(drain().isEmpty)
+        #expect(frontier.isDone)
+        frontier.apply(.granted(["http://a.test"]), now: .zero)
+        #expect(drain().count == 5)
+    }
+
+    @Test mutating func `ways that lead round by other workers have an end`() throws {
+        frontier.apply(.granted(["http://a.test"]), now: .zero)
+        // What led here is of a host that comes later, and was found from here.
+        try arrive("http://a.test/x", from: "http://b.a.test/up")
+        #expect(drain() == ["http://a.test/x"])
+        let number = try #require(frontier.number(of: try url("http://a.test/x")))
+        frontier.found(try link("http://b.a.test/up"), by: number)
+        #expect(frontier.chain(to: number).count == 2)
+        #expect(frontier.takeOutgoing().map(\.href) == ["http://b.a.test/up"])
+    }
+
+    @Test mutating func `pages wait until some may be asked for, and all together are no more than that`()
+        throws
+    {
+        frontier.apply(.pagesGranted(0), now: .zero)
+        try start()
+        #expect(drain().isEmpty)
+        #expect(frontier.isStarved)
+        frontier.apply(.pagesGranted(2), now: .zero)
+        #expect(drain() == ["http://a.test/"])
+        for number in 0..<4 { frontier.found(try link("http://a.test/\(number)"), by: 0) }
+        #expect(drain() == ["http://a.test/0"])
+        #expect(frontier.pagesLeft == 0)
+        frontier.apply(.pagesEnded, now: .zero)
+        #expect(!frontier.isStarved && frontier.isDone)
+    }
+
+    @Test mutating func `what somebody found out is not asked for`() throws {
+        try start()
+        let next = fetchNext()
+        let number = try #require(next)
+        frontier.apply(.known(number, .failed(.status(410))), now: .zero)
+        #expect(frontier.failures[number] == .status(410))
+        #expect(frontier.isDone)
+        // Whoever told it need not be told.
+        #expect(frontier.takeOutcomes().isEmpty)
+    }
+
+    @Test(arguments: [
+        Frontier.KnownOutcome.failed(.status(404)), .failed(.fetch(FetchFailure(.broken, "a\tb"))),
+        .failed(.outwaited(FetchFailure(.timeout, ""))), .failed(.redirects), .failed(.nowhere),
+        .failed(.standIn), .failed(.refused("/x no-store")), .failed(.unwanted),
+        .failed(.altered("md5 \t differs")), .failed(.softNotFound), .failed(.login("http://a/login")),
+        .failed(.sessionEnded("http://a/login")), .failed(.unasked(.fetch(FetchFailure(.unreachable, "x")))),
+        .skipped(.endless("no length")), .skipped(.unstored("/x")),
+        .skipped(.trap(TrapReason(kind: .calendar, pattern: "/a/\t*", pages: 24, alike: 20))),
+    ])
+    func `what was found out is read as it was written`(_ outcome: Frontier.KnownOutcome) throws {
+        let text = try #require(outcome.text)
+        #expect(Frontier.KnownOutcome(text: text) == outcome)
+    }
+
+    @Test(arguments: ["", "status", "status\tx", "fetch\tno kind", "trap\t1\t2", "trap\t99\t1\t1\tx", "else"])
+    func `what is no outcome is none`(_ text: String) {
+        #expect(Frontier.KnownOutcome(text: text) == nil)
+    }
+
+    @Test func `facts are read as they were written`() {
+        var facts = Frontier.Arrival.Facts()
+        facts.role = .guide
+        facts.isStart = true
+        facts.isCORS = true
+        facts.mayReach = .thisMachine
+        facts.reach = .privateNetwork
+        facts.redirects = 20
+        facts.chain = 255
+        facts.depth = 65_535
+        #expect(Frontier.Arrival.Facts(packed: facts.packed) == facts)
+        #expect(Frontier.Arrival.Facts(packed: -1).role == .page)
+        var further = facts
+        further.depth = 1
+        #expect(further.identity(withDepth: false) == facts.identity(withDepth: false))
+        #expect(further.identity(withDepth: true) != facts.identity(withDepth: true))
+    }
+}

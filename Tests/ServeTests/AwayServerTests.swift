@@ -1,0 +1,77 @@
+import Glibc
+import Markup
+import System
+import TestOrigin
+import Testing
+
+@testable import Serve
+@testable import Store
+
+/// A PostgreSQL that is away while a server runs.
+@Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
+struct AwayServerTests {
+    @Test func `while it is away requests get 503, it is told once, and then all is as before`() throws {
+        let scratch = try TemporaryFolder()
+        let place = try TestPostgreSQL.running.get().place(scratch.file("own"))
+        let sockets = try #require(
+            place.split(separator: "host=").last?.split(separator: "&").first.map(String.init))
+        // Its way there can be taken away.
+        let way = scratch.file("way")
+        try #require(symlink(sockets, way) == 0)
+        let folder = StoreFolder(place.replacing(sockets, with: way))
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "https://example.test/", start: ["https://example.test/"], now: 1)
+        let body = try NewBody(
+            .bytes(Array("home".utf8)), form: "\(BodyFormat.opaque.name);utf-8", links: LinkTable().encoded(),
+            in: folder)
+        let page = NewResponse(
+            href: "https://example.test/", referrer: nil, status: 200, role: 0,
+            fields: "Content-Type: text/plain\r\n", fetched: 1, body: .new(body))
+        try writer.add([page], to: visit)
+        try writer.end(visit, .publish(now: 2))
+
+        let notices = Monitor<[String]>([])
+        var options = MirrorOptions()
+        options.notice = { notice in notices.change { $0.append(notice) } }
+        let server = try MirrorServer(
+            folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
+        defer { server.stop() }
+        let client = try RawClient(port: Int(server.port))
+        func get() throws -> RawResponse {
+            try client.get("/", host: "example-test.localhost:\(server.port)")
+        }
+        #expect(try get().text == "home")
+
+        unlink(way)
+        try StoreFolder(place).connect(.readOnly).execute(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE pid <> pg_backend_pid() AND application_name = 'larder \(folder.server?.schema ?? "")'
+            """)
+        for _ in 0..<2 {
+            let away = try get()
+            #expect(away.status == 503)
+            #expect(away["Retry-After"] == "2")
+            #expect(away.text.contains("cannot "))
+        }
+        try #require(symlink(sockets, way) == 0)
+        #expect(try get().text == "home")
+        let told = notices.change { $0 }
+        #expect(told.count == 2, "\(told)")
+        #expect(told.first?.contains("answered with 503") == true && told.last?.contains("again") == true)
+    }
+
+    @Test func `what could not be written down is put back, and counted once`() {
+        let notes = ServingNotes()
+        notes.made(1, at: 5)
+        notes.missed("http://a/", method: "GET", referrer: nil, isPage: false, at: 1)
+        let taken = notes.take(withMade: true)
+        notes.made(1, at: 3)
+        notes.missed("http://a/", method: "GET", referrer: "http://b/", isPage: true, at: 4)
+        notes.putBack(taken)
+        let all = notes.take(withMade: true)
+        #expect(all.made == [1: 5])
+        #expect(all.misses.values.map(\.count) == [2])
+        #expect(all.misses.values.first?.isPage == true && all.misses.values.first?.first == 1)
+    }
+}

@@ -1,0 +1,96 @@
+import Testing
+
+@testable import Serve
+
+@Suite struct JobQueueTests {
+    private func update(_ site: String) -> PortalOrder { .update(site: site) }
+
+    @Test func `of each lane one job runs at a time, in their order`() throws {
+        var queue = JobQueue()
+        #expect(queue.add(update("a"), now: 0, date: 0) == 1)
+        #expect(queue.add(update("b"), now: 0, date: 0) == 2)
+        #expect(queue.add(.check(site: "a"), now: 0, date: 0) == 3)
+        #expect(queue.begin(.network, now: 0)?.number == 1)
+        #expect(queue.begin(.network, now: 0) == nil)
+        #expect(queue.begin(.larder, now: 0)?.number == 3)
+        queue.end(1, .done, [])
+        #expect(queue.begin(.network, now: 0)?.number == 2)
+    }
+
+    @Test func `the same order is taken once as long as it waits or runs`() {
+        var queue = JobQueue()
+        #expect(queue.add(update("a"), now: 0, date: 0) == 1)
+        #expect(queue.add(update("a"), now: 0, date: 0) == 1)
+        _ = queue.begin(.network, now: 0)
+        #expect(queue.add(update("a"), now: 0, date: 0) == 1)
+        queue.end(1, .done, [])
+        #expect(queue.add(update("a"), now: 0, date: 0) == 2)
+    }
+
+    @Test func `a removal waits for a while, in which it can be undone, and holds up nothing`() {
+        var queue = JobQueue()
+        let removal = queue.add(.remove(site: "a"), now: 0, date: 0)
+        _ = queue.add(.check(site: "b"), now: 0, date: 0)
+        #expect(queue.nextTime(.larder) == 10_000)
+        #expect(queue.begin(.larder, now: 0)?.order == .check(site: "b"))
+        queue.end(2, .done, [])
+        #expect(queue.begin(.larder, now: 9_999) == nil)
+        let isToCancel = queue.stop(1)
+        #expect(removal == 1 && !isToCancel)
+        #expect(queue[1]?.state == .ended(.undone))
+        #expect(queue.begin(.larder, now: 20_000) == nil)
+        _ = queue.add(.remove(site: "a"), now: 20_000, date: 0)
+        #expect(queue.begin(.larder, now: 30_000)?.order == .remove(site: "a"))
+    }
+
+    @Test func `who wants something of a site that is to go keeps it`() {
+        var queue = JobQueue()
+        let site = "https://a.test/"
+        let orders: [PortalOrder] = [.prefetch(address: "https://a.test", PlanForm()), .update(site: site)]
+        for (number, order) in orders.enumerated() {
+            _ = queue.add(.remove(site: site), now: 0, date: 0)
+            _ = queue.add(order, now: 1, date: 0)
+            #expect(queue[2 * number + 1]?.state == .ended(.undone))
+            #expect(queue[2 * number + 2]?.state == .waiting)
+        }
+        _ = queue.add(.remove(site: site), now: 0, date: 0)
+        _ = queue.add(.update(site: "https://b.test/"), now: 1, date: 0)
+        #expect(queue[5]?.isPlanned == true)
+    }
+
+    @Test func `what runs is told to stop, and has stopped when it says so`() {
+        var queue = JobQueue()
+        _ = queue.add(update("a"), now: 0, date: 0)
+        _ = queue.begin(.network, now: 0)
+        #expect(queue.stop(1) == true)
+        #expect(queue.stop(1) == false)
+        #expect(queue[1]?.state == .stopping)
+        queue.end(1, .stopped, [Phrase(.endedInterrupted)])
+        #expect(queue[1]?.state == .ended(.stopped))
+    }
+
+    @Test func `every change has a version, and nothing else does`() {
+        var queue = JobQueue()
+        let first = queue.version
+        _ = queue.add(update("a"), now: 0, date: 0)
+        #expect(queue.version != first)
+        _ = queue.begin(.network, now: 0)
+        var figures = JobFigures()
+        figures.pages = 3
+        let before = queue.version
+        queue.note(figures, of: 1)
+        let after = queue.version
+        queue.note(figures, of: 1)
+        queue.note(figures, of: 9)
+        #expect(before != after && queue.version == after)
+    }
+
+    @Test func `only so many wait, and only so many that are over are remembered`() {
+        var queue = JobQueue()
+        for number in 0..<JobQueue.mostWaiting { _ = queue.add(update("\(number)"), now: 0, date: 0) }
+        #expect(queue.add(update("more"), now: 0, date: 0) == nil)
+        for job in queue.jobs { queue.end(job.number, .done, []) }
+        _ = queue.add(update("more"), now: 0, date: 0)
+        #expect(queue.jobs.count < 50)
+    }
+}

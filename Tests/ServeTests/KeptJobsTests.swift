@@ -1,0 +1,142 @@
+import Glibc
+import Store
+import Synchronization
+import System
+import TestOrigin
+import Testing
+import Web
+
+@testable import Serve
+
+@Suite struct KeptJobsTests {
+    private static let orders: [PortalOrder] = {
+        var plan = PlanForm()
+        (plan.scope, plan.render, plan.depth, plan.maxPages, plan.maxBytes) = ("path", "never", 2, 9, "200M")
+        var settings = PlanForm()
+        (settings.robots, settings.perHost) = ("ignore", 4)
+        (settings.include, settings.exclude) = (["/a/**", "b.test"], ["*.pdf"])
+        return [
+            .prefetch(address: "https://a.test/", plan), .update(site: nil),
+            .update(site: "https://a.test/"), .fetch(url: "https://a.test/x"),
+            .check(site: "https://a.test/"), .pin(.init(isSite: true, name: "https://a.test/")),
+            .unpin(.init(isSite: false, name: "https://a.test/x")), .drop(visit: 3, site: "https://a.test/"),
+            .rollBack(site: "https://a.test/", visit: 2), .forecast(limit: nil), .collect(limit: "2G"),
+            .settle(site: "https://a.test/", settings),
+        ]
+    }()
+
+    @Test(arguments: orders)
+    func `every order is kept as the form that asks for it`(order: PortalOrder) throws {
+        let form = order.form
+        #expect(try PortalOrder(form.name, PortalRequest(path: "/", fields: form.fields)) == order)
+    }
+
+    @Test func `what had ended is there again, and what had not is cut off`() throws {
+        var queue = JobQueue()
+        for site in ["a", "b", "c"] { _ = queue.add(.update(site: site), now: 0, date: 7) }
+        _ = queue.add(.remove(site: "d"), now: 0, date: 8)
+        _ = queue.begin(.network, now: 0)
+        queue.end(1, .lacking, [Phrase(.endedPages, "1", "2", "3 MB", "4 s"), Phrase(.quoted, "\"so\"\n")])
+        _ = queue.begin(.network, now: 0)
+        let jobs = KeptJobs.jobs(Array(KeptJobs.text(queue.jobs).utf8))
+        #expect(jobs.map(\.number) == [1, 2, 3, 4])
+        #expect(jobs.map(\.order) == queue.jobs.map(\.order))
+        #expect(
+            jobs.map(\.state) == [
+                .ended(.lacking), .ended(.interrupted), .ended(.interrupted), .ended(.undone),
+            ])
+        #expect(jobs[0].outcome == queue.jobs[0].outcome)
+        #expect(jobs.map(\.asked) == [7, 7, 7, 8])
+        var next = JobQueue(jobs)
+        #expect(next.add(.update(site: "b"), now: 0, date: 0) == 5)
+    }
+
+    @Test(arguments: [
+        "", "{", "[]", "null", "{\"version\":2,\"jobs\":[]}", "{\"version\":1,\"jobs\":7}",
+        "{\"version\":1,\"jobs\":[1,null,{}, {\"job\":1}]}",
+        #"{"version":1,"jobs":[{"job":-1,"order":"update","fields":[],"state":"done","asked":1,"outcome":[]}]}"#,
+        #"{"version":1,"jobs":[{"job":1,"order":"erase","fields":[],"state":"done","asked":1,"outcome":[]}]}"#,
+        #"{"version":1,"jobs":[{"job":1,"order":"fetch","fields":[["url","file:///etc/passwd"]],"state":"done","asked":1,"outcome":[]}]}"#,
+        "\u{0}\u{0}\u{0}",
+    ])
+    func `a file that is damaged says nothing`(text: String) {
+        #expect(KeptJobs.jobs(Array(text.utf8)).isEmpty)
+    }
+
+    @Test func `what is whole of a file counts, and numbers that come twice do not`() {
+        let job =
+            #"{"job":1,"order":"update","fields":[],"state":"done","asked":1,"outcome":[["nonsense"],["quoted","x"],7]}"#
+        let text =
+            "{\"version\":1,\"jobs\":[\(job),\(job),{\"job\":2},\(job.replacing("\"job\":1", with: "\"job\":5"))]}"
+        let jobs = KeptJobs.jobs(Array(text.utf8))
+        #expect(jobs.map(\.number) == [1, 5])
+        #expect(jobs[0].outcome == [Phrase(.quoted, "x")])
+    }
+
+    @Test func `only so many are kept`() {
+        var queue = JobQueue()
+        for number in 0..<500 {
+            guard let added = queue.add(.update(site: "\(number)"), now: 0, date: 0) else { continue }
+            queue.end(added, .done, [])
+        }
+        #expect(JobQueue(KeptJobs.jobs(Array(KeptJobs.text(queue.jobs).utf8))).jobs.count <= 41)
+    }
+
+    @Test func `a server's end is written down, and its next run lists and goes on`() throws {
+        let kept = Mutex("")
+        func board(_ worker: @escaping JobBoard.Worker) -> JobBoard {
+            let text = kept.withLock { $0 }
+            return JobBoard(
+                memory: JobMemory(kept: text.isEmpty ? nil : Array(text.utf8)) { text in
+                    kept.withLock { $0 = text }
+                }, worker)
+        }
+        let first = board { _, run in
+            let isCancelled = Monitor(false)
+            run.onCancel { isCancelled.change { $0 = true } }
+            _ = isCancelled.wait { $0 ? true : nil }
+            return (.stopped, [Phrase(.endedInterrupted)])
+        }
+        let number = try #require(first.take(.update(site: "https://a.test/")))
+        while first.jobs.first?.state != .running { sched_yield() }
+        // As it stands in the file while it runs, for a server that is killed.
+        while !kept.withLock({ $0.contains("\"running\"") }) { sched_yield() }
+        first.close()
+        #expect(kept.withLock { $0.contains("\"interrupted\"") })
+
+        let done = Mutex<[PortalOrder]>([])
+        let second = board { order, _ in
+            done.withLock { $0.append(order) }
+            return (.done, [])
+        }
+        #expect(second.jobs.map(\.state) == [.ended(.interrupted)])
+        #expect(second.goOn(number) == number + 1)
+        while second.jobs.last?.isOver != true { sched_yield() }
+        #expect(done.withLock { $0 } == [.update(site: "https://a.test/")])
+        second.close()
+        #expect(board { _, _ in (.done, []) }.jobs.map(\.state) == [.ended(.interrupted), .ended(.done)])
+    }
+
+    @Test func `each change is written down, as who is killed writes nothing more`() throws {
+        let kept = Mutex("")
+        let board = JobBoard(memory: JobMemory(kept: nil) { text in kept.withLock { $0 = text } }) { _, _ in
+            (.done, [])
+        }
+        for (site, count) in [("https://a.test/", 1), ("https://b.test/", 2), ("https://c.test/", 3)] {
+            _ = try #require(board.take(.update(site: site)))
+            while kept.withLock({ KeptJobs.jobs(Array($0.utf8)).count { $0.state == .ended(.done) } }) < count
+            { sched_yield() }
+        }
+        board.close()
+    }
+
+    @Test func `of two servers one keeps the list`() throws {
+        let scratch = try TemporaryFolder()
+        let folder = StoreFolder(scratch.path)
+        var first = folder.lockPortal()
+        #expect(first != nil)
+        #expect(folder.lockPortal() == nil)
+        first = nil
+        #expect(folder.lockPortal() != nil)
+    }
+}

@@ -1,0 +1,170 @@
+import Digest
+import Glibc
+import Synchronization
+import Testing
+
+@testable import Serve
+
+@Suite struct LoginPaceTests {
+    /// Tries once; nil where it was let, else how many seconds have to pass.
+    @discardableResult
+    private func attempt(
+        _ pace: inout LoginPace, _ client: String?, isRight: Bool = false, now: Int64
+    ) -> Int64? {
+        switch pace.arrive(from: client.flatMap { LoginClient($0) }, now: now) {
+        case .tooFast(let seconds): return seconds
+        case .waits(let number):
+            guard pace.turn(of: number, now: now) == .now else {
+                pace.leave(number)
+                return 1
+            }
+            pace.end(number, isRight: isRight, now: now)
+            return nil
+        }
+    }
+
+    @Test func `passwords are tried ever more slowly`() {
+        var pace = LoginPace()
+        for _ in 0..<5 { #expect(attempt(&pace, "192.0.2.1", now: 100) == nil) }
+        #expect(attempt(&pace, "192.0.2.1", now: 100) == 2)
+        #expect(attempt(&pace, "192.0.2.1", now: 102) == nil)
+        #expect(attempt(&pace, "192.0.2.1", now: 102) == 4)
+        var longest: Int64 = 0
+        for number in 0..<30 {
+            let wait = attempt(&pace, "192.0.2.1", now: 10_000 + Int64(number) * 400)
+            #expect(wait == nil)
+            longest = max(longest, attempt(&pace, "192.0.2.1", now: 10_000 + Int64(number) * 400) ?? 0)
+        }
+        #expect(longest == 300)
+        #expect(attempt(&pace, "192.0.2.1", isRight: true, now: 30_000) == nil)
+        for _ in 0..<4 { #expect(attempt(&pace, "192.0.2.1", now: 30_000) == nil) }
+    }
+
+    @Test func `who is wrong locks nobody else out`() {
+        var pace = LoginPace()
+        for _ in 0..<40 { attempt(&pace, "192.0.2.1", now: 0) }
+        #expect(attempt(&pace, "192.0.2.1", isRight: true, now: 0) != nil)
+        #expect(attempt(&pace, "192.0.2.2", isRight: true, now: 0) == nil)
+        #expect(attempt(&pace, "127.0.0.1", isRight: true, now: 0) == nil)
+        #expect(attempt(&pace, nil, isRight: true, now: 0) == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("192.0.2.1", "192.0.2.1", true), ("192.0.2.1", "192.0.2.2", false),
+            ("2001:db8::1", "2001:db8::ffff:2", true), ("2001:db8::1", "2001:db8:0:1::1", false),
+            ("127.0.0.1", "::1", false),
+        ])
+    func `addresses of one network of IPv6 are one client`(one: String, other: String, isSame: Bool) throws {
+        #expect((try #require(LoginClient(one)) == (try #require(LoginClient(other)))) == isSame)
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", true), ("127.9.9.9", true), ("::1", true), ("192.0.2.1", false), ("fe80::1", false),
+        ("::2", false),
+    ])
+    func `this machine is known`(address: String, isHere: Bool) throws {
+        #expect(try #require(LoginClient(address)).isHere == isHere)
+    }
+
+    @Test func `one is tried at a time, and of each client one waits`() throws {
+        var pace = LoginPace()
+        let (first, second) = (LoginClient("192.0.2.1"), LoginClient("192.0.2.2"))
+        #expect(pace.arrive(from: first, now: 0) == .waits(number: 1))
+        #expect(pace.turn(of: 1, now: 0) == .now)
+        #expect(pace.arrive(from: first, now: 0) == .tooFast(seconds: 1))
+        #expect(pace.arrive(from: second, now: 0) == .waits(number: 2))
+        #expect(pace.arrive(from: second, now: 0) == .tooFast(seconds: 1))
+        #expect(pace.turn(of: 2, now: 0) == .later)
+        pace.end(1, isRight: false, now: 0)
+        #expect(pace.turn(of: 2, now: 0) == .now)
+    }
+
+    @Test func `many machines together guess once a second, and this one and those that were right go first`()
+        throws
+    {
+        var pace = LoginPace()
+        attempt(&pace, "192.0.2.200", isRight: true, now: 0)
+        // Each has its five.
+        for machine in 1...10 {
+            for _ in 0..<5 { attempt(&pace, "198.51.100.\(machine)", now: 0) }
+        }
+        #expect(attempt(&pace, "203.0.113.1", now: 0) == 1)
+        #expect(attempt(&pace, "203.0.113.1", now: 1) == nil)
+        #expect(attempt(&pace, "203.0.113.2", now: 1) == 1)
+        // Whoever floods the line has others go before.
+        for machine in 0..<LoginPace.mostWaiting {
+            let arrival = pace.arrive(from: LoginClient("203.0.113.\(100 + machine)"), now: 1)
+            guard case .waits = arrival else {
+                Issue.record("\(machine): \(arrival)")
+                continue
+            }
+        }
+        #expect(pace.arrive(from: LoginClient("203.0.113.99"), now: 1) == .tooFast(seconds: 2))
+        #expect(attempt(&pace, "127.0.0.1", isRight: true, now: 1) == nil)
+        #expect(attempt(&pace, "192.0.2.200", isRight: true, now: 1) == nil)
+        // Quiet comes back.
+        #expect(attempt(&pace, "127.0.0.1", now: 1000) == nil)
+    }
+
+    @Test func `whoever was displaced is told`() throws {
+        var pace = LoginPace()
+        guard case .waits(let busy) = pace.arrive(from: LoginClient("::1"), now: 0) else { return }
+        #expect(pace.turn(of: busy, now: 0) == .now)
+        var numbers: [Int] = []
+        for machine in 0..<LoginPace.mostWaiting {
+            if case .waits(let number) = pace.arrive(from: LoginClient("203.0.113.\(machine)"), now: 0) {
+                numbers.append(number)
+            }
+        }
+        guard case .waits(let mine) = pace.arrive(from: LoginClient("127.0.0.1"), now: 0) else {
+            Issue.record("this machine finds no place")
+            return
+        }
+        let last = try #require(numbers.last)
+        #expect(pace.turn(of: last, now: 0) == .never)
+        pace.end(busy, isRight: false, now: 0)
+        #expect(pace.turn(of: numbers[0], now: 0) == .later)
+        #expect(pace.turn(of: mine, now: 0) == .now)
+    }
+
+    @Test func `only so many clients are remembered, and those that have to wait stay so`() {
+        var pace = LoginPace()
+        for _ in 0..<12 { attempt(&pace, "192.0.2.1", now: 0) }
+        for number in 0..<3000 {
+            attempt(&pace, "198.\(51 + number / 65_536).\(number / 256 % 256).\(number % 256)", now: 2)
+        }
+        for number in 0..<3000 {
+            attempt(&pace, "10.1.\(number / 256).\(number % 256)", now: 3 + Int64(number))
+        }
+        #expect(pace.recordCount <= LoginPace.mostRecords)
+        var locked = LoginPace()
+        for _ in 0..<200 {
+            var now: Int64 = 0
+            while attempt(&locked, "192.0.2.1", now: now) != nil { now += 1 }
+        }
+        for number in 0..<2000 {
+            attempt(&locked, "10.1.\(number / 256).\(number % 256)", now: 1_000_000 + Int64(number))
+        }
+        #expect(locked.recordCount <= LoginPace.mostRecords)
+    }
+
+    @Test func `a flood from elsewhere does not keep the right password out`() throws {
+        let hash = try #require(PasswordHash("correct horse"))
+        let gate = PortalGuard(.init(isExposed: true, password: { hash }))
+        let flooder = try #require(LoginClient("192.0.2.1"))
+        var waits = 0
+        for _ in 0..<20 {
+            if case .tooFast = gate.enter("wrong", from: flooder, clock: { 0 }) { waits += 1 }
+        }
+        #expect(waits == 15)
+        guard case .entered = gate.enter("correct horse", from: LoginClient("192.0.2.2"), clock: { 0 }) else {
+            Issue.record("locked out by another machine")
+            return
+        }
+        guard case .tooFast = gate.enter("correct horse", from: flooder, clock: { 0 }) else {
+            Issue.record("the flooder goes on")
+            return
+        }
+    }
+}

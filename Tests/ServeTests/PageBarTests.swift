@@ -1,0 +1,168 @@
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import Serve
+
+@Suite struct PageBarTests {
+    private let store: StockedStore
+    private let server: MirrorServer
+
+    private static let page =
+        "<!doctype html><html><head><title>T</title><script>1</script></head><body><p>Text</body></html>"
+
+    init() throws {
+        store = try StockedStore([
+            .init(href: "https://example.test/", text: Self.page),
+            .init(href: "https://example.test/plain", text: "<!doctype html><title>P</title><p>plain</p>"),
+            .init(
+                href: "https://example.test/large",
+                text: "<!doctype html><title>L</title><p>" + String(repeating: "large ", count: 400_000)),
+            .init(href: "https://example.test/w.js", text: "postMessage(1)", type: "text/javascript"),
+        ])
+        try store.publish([
+            .init(href: "https://example.test/", text: Self.page.replacing("Text", with: "Newer"))
+        ])
+        server = try Self.server(store)
+    }
+
+    private static func server(
+        _ store: StockedStore, hasBar: Bool = false, root: String? = nil
+    ) throws -> MirrorServer {
+        var options = MirrorOptions()
+        options.work = { _, _ in (.done, []) }
+        options.hasBar = hasBar
+        options.root = root.flatMap { WebURL($0) }
+        return try MirrorServer(
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, options: options)
+    }
+
+    private static let window = [("Sec-Fetch-Dest", "document"), ("Sec-Fetch-Site", "none")]
+
+    private static func fields(_ use: String) -> [(String, String)] {
+        use.isEmpty ? [] : [("Sec-Fetch-Dest", use), ("Sec-Fetch-Site", "same-origin")]
+    }
+
+    private func get(
+        _ target: String, _ fields: [(String, String)] = [], from server: MirrorServer,
+        host: String = "example-test.localhost"
+    ) throws -> RawResponse {
+        try RawClient(port: Int(server.port)).get(
+            target, host: "\(host):\(server.port)", fields: fields)
+    }
+
+    /// Turns it on or off as the portal's own page does.
+    private func turn(_ isOn: Bool, _ server: MirrorServer) throws {
+        let page = try get("/-/bar", from: server, host: "localhost").text
+        let start = "name=\"token\" value=\""
+        let token = try #require(page.split(separator: start).dropFirst().first?.prefix { $0 != "\"" })
+        let form = "token=\(token)&on=\(isOn ? 1 : 0)&back=/-/bar"
+        let client = try RawClient(port: Int(server.port))
+        try client.send(
+            "POST /-/do/bar HTTP/1.1\r\nHost: localhost:\(server.port)\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: \(form.utf8.count)\r\n\r\n\(form)"
+        )
+        #expect(try client.response().status == 303)
+    }
+
+    @Test func `it is off until somebody asks for it, and then in windows alone`() throws {
+        defer { server.stop() }
+        let before = try get("/", Self.window, from: server)
+        #expect(before.text.contains("Newer") && !before.text.contains("larder-bar"))
+        #expect(
+            try get("/-/bar/frame?url=https://example.test/", from: server, host: "localhost").status == 404)
+
+        let uses = ["", "iframe", "empty", "script", "object"]
+        var without: [String: RawResponse] = [:]
+        for use in uses { without[use] = try get("/", Self.fields(use), from: server) }
+        try turn(true, server)
+        let shown = try get("/", Self.window, from: server)
+        #expect(shown.text.contains("larder-bar"))
+        #expect(
+            shown.text.contains(
+                "data-larder=\"http://localhost:\(server.port)/-/bar/frame?url=https://example.test/\""
+            ))
+        #expect(shown["ETag"] != before["ETag"])
+        for use in uses {
+            let other = try get("/", Self.fields(use), from: server)
+            #expect(other.body == without[use]?.body, "\(use)")
+        }
+        #expect(try get("/w.js", Self.window, from: server).text == "postMessage(1)")
+
+        try turn(false, server)
+        let after = try get("/", Self.window, from: server)
+        #expect(after.body == before.body)
+        for name in ["ETag", "Content-Security-Policy", "Cache-Control", "Content-Type"] {
+            #expect(after[name] == before[name])
+        }
+    }
+
+    @Test func `what the page has is as it was but for the bar in front of its scripts`() throws {
+        defer { server.stop() }
+        let before = try get("/", Self.window, from: server).text
+        try turn(true, server)
+        let shown = try get("/", Self.window, from: server).text
+        let start = try #require(shown.firstRange(of: "<script data-larder="))
+        let end = try #require(shown[start.lowerBound...].firstRange(of: "</script>"))
+        #expect(shown[..<start.lowerBound] + shown[end.upperBound...] == before)
+    }
+
+    @Test(arguments: ["/plain", "/large"])
+    func `a page without scripts has it behind everything`(target: String) throws {
+        defer { server.stop() }
+        let before = try get(target, Self.window, from: server).text
+        try turn(true, server)
+        let shown = try get(target, Self.window, from: server).text
+        #expect(shown.hasPrefix(before + "<script data-larder=") && shown.hasSuffix("</script>"))
+        #expect(try get(target, from: server).text == before)
+        try turn(false, server)
+        #expect(try get(target, Self.window, from: server).text == before)
+    }
+
+    @Test func `the frame says from when a page is, and gives no order to anybody`() throws {
+        let server = try Self.server(store, hasBar: true)
+        defer { server.stop() }
+        let frame = try get("/-/bar/frame?url=https://example.test/", from: server, host: "localhost")
+        #expect(frame.status == 200)
+        let text = frame.text
+        #expect(
+            text.contains("As of ") && text.contains("href=\"/-/page?url=https://example.test/\""))
+        #expect(text.contains("www.visit-1-example-test") || text.contains("visit-1-example-test.localhost"))
+        #expect(!text.contains("token") && !text.contains("method=") && !text.contains("<script"))
+        let policy = try #require(frame["Content-Security-Policy"])
+        #expect(policy.contains("default-src 'none'") && !policy.contains("script-src"))
+        #expect(
+            policy.contains(
+                "frame-ancestors http://*.localhost:\(server.port) http://localhost:\(server.port)"))
+        let past = try get("/-/bar/frame?url=https://example.test/&visit=1", from: server, host: "localhost")
+        #expect(past.text.contains(">Later<"))
+        for target in ["/-/bar/frame", "/-/bar/frame?url=ftp://x", "/-/bar/frame?url=nope"] {
+            #expect(try get(target, from: server, host: "localhost").status == 404)
+        }
+    }
+
+    @Test(arguments: [("empty", false), ("script", false), ("image", false), ("iframe", true)])
+    func `a page may show it in a frame, and read nothing of it`(use: String, isGiven: Bool) throws {
+        let server = try Self.server(store, hasBar: true)
+        defer { server.stop() }
+        let fields = [
+            ("Sec-Fetch-Dest", use), ("Sec-Fetch-Site", "cross-site"),
+            ("Referer", "http://example-test.localhost:\(server.port)/"),
+        ]
+        let bar = try get(
+            "/-/bar/frame?url=https://example.test/", fields, from: server, host: "localhost")
+        #expect(bar.status == (isGiven ? 200 : 403))
+        #expect(bar["Access-Control-Allow-Origin"] == nil)
+        #expect(try get("/", fields, from: server, host: "localhost").status == 403)
+    }
+
+    @Test func `beside a site at the root it is the portal's, by its own name`() throws {
+        let server = try Self.server(store, hasBar: true, root: "https://example.test/")
+        defer { server.stop() }
+        let shown = try get("/", Self.window, from: server, host: "localhost")
+        #expect(shown.text.contains("data-larder=\"http://larder.localhost:\(server.port)/-/bar/frame?url="))
+        #expect(
+            shown["Content-Security-Policy"]?.contains(
+                "frame-src 'self' data: blob: http://larder.localhost:\(server.port)/-/bar/frame") == true)
+    }
+}

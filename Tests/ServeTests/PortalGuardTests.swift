@@ -1,0 +1,185 @@
+import Digest
+import Glibc
+import Store
+import Synchronization
+import TestOrigin
+import Testing
+import Web
+
+@testable import Serve
+
+@Suite struct PortalGuardTests {
+    private static let hash = PasswordHash("correct horse")
+
+    private func visitor(
+        origin: String? = nil, site: String? = nil, session: String? = nil
+    ) -> PortalVisitor {
+        var visitor = PortalVisitor()
+        visitor.authority = "localhost:8080"
+        (visitor.origin, visitor.site, visitor.session) = (origin, site, session)
+        return visitor
+    }
+
+    private func given(_ gate: PortalGuard, _ visitor: PortalVisitor) -> String? {
+        if case .owner(let token) = gate.standing(of: visitor, now: 0) { token } else { nil }
+    }
+
+    @Test func `on loopback whoever has the token of the pages may change something`() throws {
+        let gate = PortalGuard(.init())
+        let token = try #require(given(gate, visitor()))
+        #expect(token.utf8.count == 64)
+        #expect(gate.refusal(of: visitor(), token: token, now: 0) == nil)
+        #expect(gate.refusal(of: visitor(), token: nil, now: 0) == .refusedToken)
+        #expect(gate.refusal(of: visitor(), token: String(token.dropLast()), now: 0) == .refusedToken)
+        let other = try #require(given(PortalGuard(.init()), visitor()))
+        #expect(gate.refusal(of: visitor(), token: other, now: 0) == .refusedToken)
+    }
+
+    @Test(
+        arguments: [
+            ("http://localhost:8080", "same-origin", true), (nil, "same-origin", true),
+            ("http://localhost:8080", nil, true), (nil, nil, true),
+            ("http://example-test.localhost:8080", "same-site", false), (nil, "same-site", false),
+            ("http://example-test.localhost:8080", nil, false), ("null", "cross-site", false),
+            ("null", nil, false), ("http://localhost:9090", "same-site", false),
+            ("http://127.0.0.1:8080", nil, false), (nil, "cross-site", false), (nil, "none", false),
+            ("http://localhost:8080", "cross-site", false),
+        ] as [(String?, String?, Bool)])
+    func `an order comes from the portal's own pages`(
+        origin: String?, site: String?, isTaken: Bool
+    ) throws {
+        let gate = PortalGuard(.init())
+        let token = try #require(given(gate, visitor()))
+        let refusal = gate.refusal(of: visitor(origin: origin, site: site), token: token, now: 0)
+        #expect(refusal == (isTaken ? nil : .refusedOrigin))
+    }
+
+    @Test func `a server that only shows gives out no token`() {
+        let gate = PortalGuard(.init(isReadOnly: true))
+        #expect(gate.standing(of: visitor(), now: 0) == .reader(.refusedReadOnly))
+        #expect(gate.refusal(of: visitor(), token: "x", now: 0) == .refusedReadOnly)
+    }
+
+    @Test func `beyond loopback nothing is shown or changed before the password`() throws {
+        let open = PortalGuard(.init(isExposed: true))
+        #expect(open.standing(of: visitor(), now: 0) == .nobody)
+        #expect(open.refusal(of: visitor(), token: nil, now: 0) == .refusedPassword)
+        #expect(open.enter("") == .impossible)
+
+        let hash = try #require(Self.hash)
+        let gate = PortalGuard(.init(isExposed: true, password: { hash }))
+        #expect(gate.standing(of: visitor(), now: 0) == .stranger)
+        #expect(gate.standing(of: visitor(session: "guessed"), now: 0) == .stranger)
+        #expect(gate.enter("wrong horse", clock: { 0 }) == .wrong)
+        guard case .entered(let session) = gate.enter("correct horse", clock: { 0 }) else {
+            Issue.record("the password was not taken")
+            return
+        }
+        let known = visitor(session: session)
+        let token = try #require(given(gate, known))
+        #expect(gate.refusal(of: known, token: token, now: 0) == nil)
+        #expect(gate.refusal(of: visitor(), token: token, now: 0) == .refusedLogin)
+        #expect(gate.standing(of: known, now: PortalSessions.lifetime + 1) == .stranger)
+        gate.leave(session)
+        #expect(gate.standing(of: known, now: 0) == .stranger)
+    }
+
+    @Test func `another password ends the sessions of the one before`() throws {
+        let password = Mutex(try #require(Self.hash))
+        let gate = PortalGuard(.init(isExposed: true, password: { password.withLock { $0 } }))
+        guard case .entered(let session) = gate.enter("correct horse", clock: { 0 }) else {
+            Issue.record("the password was not taken")
+            return
+        }
+        #expect(given(gate, visitor(session: session)) != nil)
+        let other = try #require(PasswordHash("battery staple"))
+        password.withLock { $0 = other }
+        #expect(gate.standing(of: visitor(session: session), now: 0) == .stranger)
+        password.withLock { $0 = Self.hash ?? other }
+        #expect(gate.standing(of: visitor(session: session), now: 0) == .stranger)
+    }
+
+    @Test func `a visitor is read off the request`() {
+        var fields = HTTPFields()
+        fields.append("Cookie", "a=b; larder-9000=no; larder-8080=secret; c")
+        fields.append("Accept-Language", "de, zh-TW;q=0.8, en;q=0.5")
+        let visitor = PortalVisitor(fields, authority: "localhost:8080", port: 8080)
+        #expect(visitor.session == "secret")
+        #expect(visitor.language == .chinese)
+    }
+
+    @Test(
+        arguments: [
+            (nil, PortalLanguage.english), ("", .english), ("zh", .chinese), ("zh-CN,zh;q=0.9", .chinese),
+            ("en-US,en;q=0.9,zh;q=0.8", .english), ("fr,de", .english), ("zh;q=0,en", .english),
+            ("en;q=0.3, zh;q=0.4", .chinese), ("zhx", .english),
+            (String(repeating: "x,", count: 9000), .english),
+        ] as [(String?, PortalLanguage)])
+    func `the language is the one that the browser prefers`(text: String?, language: PortalLanguage) {
+        #expect(PortalLanguage(accepting: text) == language)
+    }
+
+    @Test(arguments: [
+        ("localhost:8080", Place.portal), ("192.0.2.7:8080", .portal), ("box:8080", .portal),
+        ("box.local:8080", .refused), ("evil.test:8080", .refused), ("localhost:9090", .refused),
+        ("example-test.localhost:8080", .refused),
+    ])
+    func `other machines are shown the portal, and by no name that somebody else could have`(
+        authority: String, place: Place
+    ) {
+        let layout = OriginLayout(port: 8080, isExposed: true)
+        let names = LarderNames(layout: layout, others: ["box"], takesAddresses: true)
+        #expect(names.place(authority: authority, target: "/") == place)
+    }
+
+    @Test func `who says the password gets a session, and leaves it again`() throws {
+        let hash = try #require(Self.hash)
+        let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
+        let board = JobBoard { _, _ in (.done, []) }
+        defer { board.close() }
+        let gate = PortalGuard(.init(isExposed: true, password: { hash }))
+        let portal = Portal(
+            layout: OriginLayout(port: 8080, isExposed: true), powers: PortalPowers(gate: gate, board: board),
+            now: { PortalShelf.now })
+        var asker = visitor(origin: "http://localhost:8080", site: "same-origin")
+        func send(_ target: String, _ form: String) throws -> Answer {
+            let mailbox = try ReplyMailbox()
+            let later = Later(mailbox, token: 1, Departure())
+            let type = "application/x-www-form-urlencoded"
+            if let answer = try portal.take(
+                target, type: type, body: Array(form.utf8), from: asker, reader: shelf.reader(),
+                slot: later.slot)
+            {
+                return answer
+            }
+            while true {
+                for (_, delivery) in mailbox.takeAll() {
+                    if case .reply(let reply) = delivery { return reply.answer }
+                }
+                sched_yield()
+            }
+        }
+        func text(_ answer: Answer) -> String { String(decoding: answer.bytes, as: UTF8.self) }
+        func home() throws -> String { text(try portal.answer("/", for: asker, reader: shelf.reader())) }
+
+        #expect(try !home().contains("Recipes"))
+        #expect(try home().contains("type=\"password\""))
+        let wrong = try send("/-/login", "password=wrong+horse")
+        #expect(wrong.status == 403 && text(wrong).contains("That is not the password."))
+        let right = try send("/-/login", "password=correct+horse")
+        #expect(right.status == 303)
+        let cookie = try #require(text(right).split(separator: "\r\n").first { $0.hasPrefix("Set-Cookie: ") })
+        #expect(cookie.hasSuffix("; Path=/; HttpOnly; SameSite=Strict"))
+        let start = "Set-Cookie: larder-8080="
+        #expect(cookie.hasPrefix(start))
+        asker.session = String(cookie.dropFirst(start.utf8.count).prefix { $0 != ";" })
+        #expect(try home().contains("Recipes"))
+        #expect(try send("/-/do/update", "").status == 403)
+        let token = try #require(given(gate, asker))
+        #expect(try send("/-/do/update", "token=\(token)").status == 303)
+        #expect(try send("/-/logout", "token=\(token)").status == 303)
+        #expect(try !home().contains("Recipes"))
+        asker.origin = "http://evil.test"
+        #expect(try send("/-/login", "password=correct+horse").status == 403)
+    }
+}

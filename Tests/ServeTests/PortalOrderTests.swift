@@ -1,0 +1,195 @@
+import Store
+import System
+import TestOrigin
+import Testing
+import Web
+
+@testable import Serve
+
+@Suite struct PortalOrderTests {
+    private func order(_ name: String, _ form: String) throws -> PortalOrder? {
+        try PortalOrder(name, PortalRequest(path: "/", form: Array(form.utf8)))
+    }
+
+    @Test func `a form becomes an order`() throws {
+        var plan = PlanForm()
+        (plan.depth, plan.maxPages, plan.scope, plan.maxBytes) = (2, 50, "path", "200M")
+        #expect(
+            try order("prefetch", "url=example.com/a&depth=2&pages=50&scope=path&bytes=200M")
+                == .prefetch(address: "https://example.com/a", plan))
+        #expect(try order("update", "") == .update(site: nil))
+        #expect(try order("update", "site=https%3A%2F%2Fa.test%2F") == .update(site: "https://a.test/"))
+        #expect(try order("pin", "site=a") == .pin(.init(isSite: true, name: "a")))
+        #expect(
+            try order("unpin", "url=https://a.test/") == .unpin(.init(isSite: false, name: "https://a.test/"))
+        )
+        #expect(try order("drop", "site=a&visit=3") == .drop(visit: 3, site: "a"))
+        #expect(try order("rollback", "site=a&visit=3") == .rollBack(site: "a", visit: 3))
+        #expect(try order("collect", "limit=2G") == .collect(limit: "2G"))
+        #expect(try order("nothing", "site=a") == nil)
+        var settings = PlanForm()
+        settings.exclude = ["*.pdf", "/private/**"]
+        #expect(
+            try order("settings", "site=a&exclude=*.pdf%0D%0A/private/**") == .settle(site: "a", settings))
+    }
+
+    @Test(arguments: [
+        ("prefetch", "url="), ("prefetch", "url=javascript:alert(1)"), ("prefetch", "url=file:///etc/passwd"),
+        ("prefetch", "url=http://u:p@a.test/"), ("prefetch", "url=a.test&depth=-1"),
+        ("prefetch", "url=a.test&depth=x"), ("prefetch", "url=a.test&pages=0"),
+        ("prefetch", "url=a.test&scope=all"), ("prefetch", "url=a.test&render=maybe"),
+        ("prefetch", "url=a.test&bytes=much"), ("drop", "site=a"), ("drop", "visit=1"), ("remove", ""),
+        ("collect", "limit=-1"), ("pin", ""), ("settings", "site=a&perHost=65"),
+        ("prefetch", "url=nope"), ("prefetch", "url=--help"), ("prefetch", "url=-x.test"),
+        ("prefetch", "url=ftp://x"), ("prefetch", "url=ftp://x.test/"), ("prefetch", "url=a b"),
+        ("prefetch", "url=https://"), ("fetch", "url=nope"), ("pin", "url=nope"),
+    ])
+    func `what cannot be used is told`(name: String, form: String) {
+        #expect(throws: PortalMistake.self) { try order(name, form) }
+    }
+
+    @Test(arguments: [
+        ("nope", "“nope” is a word, not an address", "https://nope/"),
+        ("--help", "“--help” is a word, not an address", "https://--help/"),
+        ("ftp://x.test/", "only http and https can", "https://example.com/"),
+        ("http://u:p@a.test/", "The address of a.test has a user name or a password", "leave them out"),
+        ("https://", "“https://” is no address of a page", "https://example.com/"),
+    ])
+    func `an address that is none is told on the form, where it can be mended`(
+        address: String, words: String, help: String
+    ) throws {
+        let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
+        let board = JobBoard { _, _ in (.done, []) }
+        defer { board.close() }
+        let answer = try sent("prefetch", "url=\(address)&depth=3&scope=path", shelf, board)
+        #expect(answer.status == 400)
+        let page = String(decoding: answer.bytes, as: UTF8.self)
+        #expect(page.contains(words) && page.contains(help), "\(page)")
+        #expect(page.contains("name=\"url\" type=\"text\" value=\"\(address)\""))
+        #expect(
+            page.contains("aria-invalid=\"true\"") && page.contains("aria-describedby=\"mistake f-url-hint\"")
+        )
+        #expect(page.contains("name=\"depth\" type=\"number\" value=\"3\""))
+        #expect(page.contains("<option value=\"path\" selected"))
+        #expect(board.jobs.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("update", "site=https://other.test/", "does not hold a site “https://other.test/”"),
+        ("check", "site=x", "does not hold a site “x”"), ("pin", "site=x", "does not hold a site"),
+        ("remove", "site=x", "does not hold a site"), ("settings", "site=x", "does not hold a site"),
+        ("drop", "site=x&visit=1", "does not hold a site"),
+        ("drop", "site=https://example.test/&visit=9", "has no visit 9"),
+        ("rollback", "site=https://example.test/&visit=-1", "has no visit -1"),
+    ])
+    func `an order for what is not there is refused`(name: String, form: String, words: String) throws {
+        let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
+        let board = JobBoard { _, _ in (.done, []) }
+        defer { board.close() }
+        let answer = try sent(name, form, shelf, board)
+        #expect(answer.status == 404)
+        #expect(String(decoding: answer.bytes, as: UTF8.self).contains(words))
+        #expect(board.jobs.isEmpty)
+    }
+
+    /// What the owner of the portal is answered.
+    private func sent(
+        _ name: String, _ form: String, _ shelf: PortalShelf, _ board: JobBoard
+    ) throws -> Answer {
+        let gate = PortalGuard(.init())
+        let portal = Portal(
+            layout: OriginLayout(port: 8080), powers: PortalPowers(gate: gate, board: board),
+            now: { PortalShelf.now })
+        guard case .owner(let token) = gate.standing(of: PortalVisitor(), now: 0) else {
+            throw TestError("no token")
+        }
+        let later = Later(try ReplyMailbox(), token: 1, Departure())
+        let answer = try portal.take(
+            "/-/do/\(name)", type: "application/x-www-form-urlencoded",
+            body: Array("token=\(token)&\(form)".utf8), from: PortalVisitor(), reader: shelf.reader(),
+            slot: later.slot)
+        return try #require(answer)
+    }
+
+    @Test(
+        arguments: [
+            ("/-/sites/1", nil, "/-/sites/1"), ("/-/sites/1", 4, "/-/sites/1?did=4"),
+            ("/-/sites/1?did=3", 4, "/-/sites/1?did=4"), ("/-/search?q=a&did=3", nil, "/-/search?q=a"),
+            ("//evil.test/", nil, "/"), ("https://evil.test/", 4, "/?did=4"), ("/\\evil.test", nil, "/"),
+            ("/a\r\nSet-Cookie: b", nil, "/"), ("", nil, "/"), (nil, 4, "/?did=4"),
+        ] as [(String?, Int?, String)])
+    func `the way back stays on the portal`(place: String?, number: Int?, expected: String) {
+        #expect(Portal.place(place, noticing: number) == expected)
+    }
+
+    @Test func `the boxes of a map have the areas of the numbers, inside the whole, one beside the other`() {
+        let whole = Treemap.Box(x: 10, y: 20, width: 300, height: 200)
+        for numbers in [[6.0, 6, 4, 3, 2, 2, 1], [1], [5, 0, -1, .nan], [1000, 1, 1, 1], []] {
+            let boxes = Treemap.boxes(numbers, in: whole)
+            #expect(boxes.count == numbers.count)
+            let sum = numbers.filter { $0 > 0 }.reduce(0, +)
+            for (number, box) in zip(numbers, boxes) {
+                let area = number > 0 ? number / sum * 60_000 : 0
+                #expect(abs(box.width * box.height - area) < 0.001)
+                guard area > 0 else { continue }
+                #expect(box.x >= 10 - 1e-6 && box.x + box.width <= 310 + 1e-6)
+                #expect(box.y >= 20 - 1e-6 && box.y + box.height <= 220 + 1e-6)
+            }
+            for one in boxes.indices {
+                for other in boxes.indices where other > one {
+                    let (a, b) = (boxes[one], boxes[other])
+                    let width = min(a.x + a.width, b.x + b.width) - max(a.x, b.x)
+                    let height = min(a.y + a.height, b.y + b.height) - max(a.y, b.y)
+                    #expect(width < 1e-6 || height < 1e-6)
+                }
+            }
+        }
+        #expect(
+            Treemap.boxes([1, 1], in: .init(x: 0, y: 0, width: 0, height: 9)).allSatisfy { $0.width == 0 })
+    }
+
+    @Test func `orders are in the pages of who may give them, and their token in nothing else`() throws {
+        let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
+        let board = JobBoard { _, _ in (.done, []) }
+        defer { board.close() }
+        func page(_ gate: PortalGuard, _ target: String, accept: String? = nil) throws -> String {
+            let portal = Portal(
+                layout: OriginLayout(port: 8080), powers: PortalPowers(gate: gate, board: board),
+                now: { PortalShelf.now })
+            var visitor = PortalVisitor()
+            visitor.accept = accept
+            let answer = try portal.answer(target, for: visitor, reader: shelf.reader())
+            return String(decoding: answer.bytes, as: UTF8.self)
+        }
+        let open = PortalGuard(.init())
+        let targets = [
+            "/", "/-/sites/1", "/-/page?url=https://example.test/", "/-/jobs", "/-/room",
+            "/-/sites/1/settings",
+        ]
+        for target in targets {
+            #expect(try page(open, target).contains("name=\"token\""), "\(target)")
+            #expect(!(try page(open, target, accept: "application/json")).contains("token"), "\(target)")
+            #expect(!(try page(PortalGuard(.init(isReadOnly: true)), target)).contains("<form class=\"order"))
+            let stranger = try page(PortalGuard(.init(isExposed: true)), target)
+            #expect(stranger.hasPrefix("HTTP/1.1 403 ") && !stranger.contains("Recipes"), "\(target)")
+        }
+    }
+
+    @Test func `what is done is told to who waits, and a page without scripts loads itself anew`() throws {
+        let gate = Monitor(false)
+        let board = JobBoard { order, run in
+            run.report(JobFigures())
+            _ = gate.wait { $0 ? true : nil }
+            return (.done, [Phrase(.quoted, "well")])
+        }
+        defer { board.close() }
+        let told = Monitor(false)
+        let number = try #require(board.take(.update(site: nil)) { told.change { $0 = true } })
+        #expect(JobsPage(board.jobs, now: 0).refreshWithoutScript == 3)
+        gate.change { $0 = true }
+        _ = told.wait { $0 ? true : nil }
+        let job = try #require(board.jobs.first { $0.number == number })
+        #expect(job.state == .ended(.done) && job.outcome == [Phrase(.quoted, "well")])
+        #expect(JobsPage(board.jobs, now: 0).refreshWithoutScript == nil)
+    }
+}

@@ -1,0 +1,98 @@
+import Glibc
+import TestOrigin
+import Testing
+
+@testable import Store
+
+/// A PostgreSQL beyond this machine's sockets: by TLS, and read from a standby.
+@Suite(
+    .serialized,
+    .enabled(if: TestReplica.isInstalled, "PostgreSQL or openssl is not installed (apt install postgresql)"))
+struct ReplicaTests {
+    private static let running: Result<TestReplica, TestError> = Result { () throws(TestError) in
+        try TestReplica()
+    }
+
+    private let scratch: TemporaryFolder
+    private let servers: TestReplica
+
+    init() throws {
+        scratch = try TemporaryFolder()
+        servers = try Self.running.get()
+    }
+
+    private func folder(_ server: String, _ schema: String, _ settings: String) -> StoreFolder {
+        StoreFolder(
+            "postgres://larder@\(server)/postgres?schema=\(schema)&folder=\(scratch.file("own"))&\(settings)")
+    }
+
+    private func publish(_ text: String, in folder: StoreFolder) throws {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let page = NewResponse(
+            href: "http://a/", referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
+            body: .new(try NewBody(.bytes(Array(text.utf8)), form: "html;utf-8", links: [], in: folder)))
+        try writer.add([page], to: visit)
+        try writer.end(visit, .publish(now: 2))
+    }
+
+    @Test func `by verify-full the server has to be who it says, by the authority that is named`() throws {
+        func place(_ host: String, _ authority: String) -> StoreFolder {
+            folder("\(host):\(servers.port)", "tls", "sslmode=verify-full&sslrootcert=\(authority)")
+        }
+        let good = place("localhost", servers.authority)
+        try publish("by TLS", in: good)
+        let connection = try good.connect(.readOnly)
+        #expect(
+            try connection.integer("SELECT CAST(ssl AS int) FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
+                == 1)
+        #expect(try StoreReader(good).summary().responses == 1)
+        for bad in [place("127.0.0.1", servers.authority), place("localhost", servers.otherAuthority)] {
+            let error = #expect(throws: StoreError.self) { try StoreReader(bad) }
+            #expect(error?.reason == .denied, "\(String(describing: error))")
+            #expect(error?.description.contains("sslrootcert") == true, "\(String(describing: error))")
+        }
+        // Without TLS it lets nobody in.
+        let clear = folder("localhost:\(servers.port)", "tls", "sslmode=disable")
+        let error = #expect(throws: StoreError.self) { try StoreReader(clear) }
+        #expect(error?.reason == .denied)
+    }
+
+    @Test func `a standby is read from, and shows soon what was written to its primary`() throws {
+        let primary = folder("", "replica", "host=\(servers.primary)&port=\(servers.port)")
+        let standby = folder(
+            "", "replica", "host=\(servers.standby)&port=\(servers.port)&target_session_attrs=any")
+        try publish("one", in: primary)
+        /// As soon as what is looked for is there; nil where it never comes.
+        func awaited<Value>(_ look: () throws -> Value?) -> Value? {
+            for _ in 0..<1000 {
+                if let found = try? look() { return found }
+                usleep(10_000)
+            }
+            return nil
+        }
+        let reader = try #require(awaited { try StoreReader(standby) })
+        let first = try #require(awaited { try reader.response(for: "http://a/")?.visit })
+        let version = try reader.dataVersion()
+        try publish("two", in: primary)
+        let second = awaited {
+            try reader.response(for: "http://a/").flatMap { $0.visit > first ? $0.visit : nil }
+        }
+        #expect(second != nil)
+        #expect(try reader.dataVersion() != version)
+        #expect(try #require(try reader.secondsBehind()) < 60)
+        #expect(try StoreReader(primary).secondsBehind() == nil)
+        #expect(try standby.condition().isStandby)
+        let error = #expect(throws: StoreError.self) { try publish("three", in: standby) }
+        #expect(error?.reason == .denied && error?.description.contains("written to") == true)
+    }
+
+    @Test func `one address with both has writers at the primary, wherever readers are`() throws {
+        let both = folder(
+            "", "both",
+            "host=\(servers.standby),\(servers.primary)&port=\(servers.port)&target_session_attrs=any")
+        try publish("one", in: both)
+        #expect(try both.connect(.readWrite).integer("SELECT CAST(pg_is_in_recovery() AS int)") == 0)
+        #expect(try both.connect(.readOnly).integer("SELECT CAST(pg_is_in_recovery() AS int)") == 1)
+    }
+}

@@ -1,0 +1,152 @@
+import TestOrigin
+import Testing
+
+@testable import Store
+
+/// What workers of one visit have in common.
+@Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
+struct ServerFrontierTests {
+    private let scratch: TemporaryFolder
+    private let folder: StoreFolder
+    private let frontier: ServerFrontier
+
+    init() throws {
+        scratch = try TemporaryFolder()
+        folder = StoreFolder(try TestPostgreSQL.running.get().place(scratch.file("store")))
+        _ = try StoreWriter(folder)
+        frontier = try ServerFrontier(folder)
+        try frontier.prepare()
+    }
+
+    private func found(_ href: String, of origin: String) -> ServerFrontier.Found {
+        ServerFrontier.Found(origin: origin, href: href, referrer: nil, facts: 0, identity: 0)
+    }
+
+    private func shared(maxPages: Int? = nil, hosts: Int = 3) throws -> ServerFrontier.Shared {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let starts = (0..<hosts).map { found("http://h\($0)/", of: "http://h\($0)") }
+        #expect(
+            try frontier.share(
+                visit, named: "s", maxPages: maxPages, maxBytes: nil, milliseconds: nil, starts: starts))
+        #expect(
+            try !frontier.share(
+                visit, named: "s", maxPages: nil, maxBytes: nil, milliseconds: nil, starts: []))
+        try writer.end(visit, .keepOpen)
+        return try #require(try frontier.shared().first)
+    }
+
+    /// As if nothing had been heard of it for long.
+    private func endLease(of worker: Int64) throws {
+        try folder.connect(.readWrite).execute(
+            "UPDATE work_worker SET until = now() - interval '1 hour' WHERE id = \(worker)")
+    }
+
+    private func page(_ number: Int) throws -> NewResponse {
+        NewResponse(
+            href: "http://h0/\(number)", referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
+            body: .new(try NewBody(.bytes([UInt8(number)]), form: "opaque", links: [1], in: folder)))
+    }
+
+    @Test func `a host is leased by one worker, and what is found is known by its address`() throws {
+        let visit = try shared().visit
+        let (one, two) = (try frontier.join(visit, named: "one"), try frontier.join(visit, named: "two"))
+        #expect(one != two)
+        let hosts = try frontier.lease(2, for: one, of: visit).map(\.origin)
+        let others = try frontier.lease(8, for: two, of: visit).map(\.origin)
+        #expect(hosts.count == 2 && others.count == 1 && Set(hosts + others).count == 3)
+        #expect(try frontier.take(atMost: 10, for: one, of: visit).count == 2)
+        #expect(try frontier.take(atMost: 10, for: one, of: visit).isEmpty)
+        for _ in 1...2 {
+            #expect(try frontier.send([found("http://h9/x", of: hosts[0])], by: two, of: visit))
+        }
+        #expect(try frontier.take(atMost: 10, for: one, of: visit).map(\.href) == ["http://h9/x"])
+        #expect(try frontier.take(atMost: 10, for: one, of: visit).isEmpty)
+    }
+
+    @Test func `a worker that was not heard of loses its hosts, and its late writes are refused`() throws {
+        let shared = try shared()
+        let visit = shared.visit
+        let late = try frontier.join(visit, named: "late")
+        #expect(try frontier.lease(8, for: late, of: visit).count == 3)
+        #expect(try frontier.take(atMost: 10, for: late, of: visit).count == 3)
+        let writer = try StoreWriter(folder)
+        let open = try writer.join(shared, as: late)
+        try writer.add([try page(1)], to: open)
+        // In the middle of a transaction nobody takes its lease away.
+        try writer.put([try page(2)], links: [], to: open)
+        try endLease(of: late)
+        try frontier.end(leaseOf: late, in: visit)
+        #expect(throws: StoreError.self) { try writer.commit() }
+        #expect(try frontier.beat(late, of: visit, .init()) == nil)
+        #expect(try !frontier.send([found("http://h0/late", of: "http://h0")], by: late, of: visit))
+        #expect(throws: StoreError.self) { try writer.end(open, .publish(now: 2)) }
+        #expect(try !frontier.isPublished(visit: visit))
+
+        let next = try frontier.join(visit, named: "next")
+        let hosts = try frontier.lease(8, for: next, of: visit)
+        #expect(hosts.count == 3 && hosts.allSatisfy { $0.wasLeft && $0.countsAnew })
+        #expect(try frontier.take(atMost: 10, for: next, of: visit).count == 3)
+        let reader = try StoreReader(folder)
+        #expect(try reader.response(for: "http://h0/1", ofVisit: visit) != nil)
+        #expect(try reader.response(for: "http://h0/2", ofVisit: visit) == nil)
+    }
+
+    @Test func `one worker ends the visit, when nobody has anything left`() throws {
+        let visit = try shared(hosts: 1).visit
+        let (one, two) = (try frontier.join(visit, named: "one"), try frontier.join(visit, named: "two"))
+        var idle = ServerFrontier.Sign()
+        idle.isIdle = true
+        _ = try frontier.beat(two, of: visit, idle)
+        #expect(try !frontier.finishes(two, visit))
+        #expect(try frontier.lease(1, for: one, of: visit).count == 1)
+        _ = try frontier.beat(one, of: visit, idle)
+        // What waits for its host has not been taken.
+        #expect(try !frontier.finishes(two, visit))
+        #expect(try frontier.take(atMost: 10, for: one, of: visit).count == 1)
+        #expect(try !frontier.finishes(two, visit))
+        _ = try frontier.beat(one, of: visit, idle)
+        #expect(try frontier.finishes(two, visit))
+        #expect(try !frontier.finishes(one, visit))
+        try frontier.leave(two, of: visit)
+        #expect(try frontier.finishes(one, visit))
+        try frontier.remove(visit: visit)
+        #expect(try frontier.shared().isEmpty)
+        #expect(try frontier.beat(one, of: visit, idle) == nil)
+    }
+
+    @Test func `pages of the whole visit are shared, and what one does not ask for others may`() throws {
+        let visit = try shared(maxPages: 10).visit
+        let (one, two) = (try frontier.join(visit, named: "one"), try frontier.join(visit, named: "two"))
+        #expect(try frontier.takePages(6, for: one, of: visit) == 6)
+        #expect(try frontier.takePages(6, for: two, of: visit) == 4)
+        #expect(try frontier.takePages(6, for: two, of: visit) == 0)
+        try frontier.givePages(2, by: one, of: visit)
+        #expect(try frontier.takePages(6, for: two, of: visit) == 2)
+        // What a worker asked for whose hosts are gone through again counts anew.
+        try frontier.leave(one, of: visit)
+        #expect(try frontier.takePages(6, for: two, of: visit) == 4)
+        #expect(try frontier.limits(of: visit).arePagesOver)
+    }
+
+    @Test func `a prefetch of its own and workers keep each other out`() throws {
+        let shared = try shared()
+        let worker = try frontier.join(shared.visit, named: "one")
+        do {
+            let writer = try StoreWriter(folder)
+            _ = try writer.join(shared, as: worker)
+            let other = try StoreWriter(folder)
+            _ = try other.join(shared, as: worker)
+            #expect(throws: StoreError.self) {
+                try StoreWriter(folder).begin(site: "s", start: ["s"], now: 2)
+            }
+        }
+        let alone = try StoreWriter(folder)
+        _ = try alone.begin(site: "s", start: ["s"], now: 2)
+        #expect(throws: StoreError.self) { try StoreWriter(folder).join(shared, as: worker) }
+    }
+
+    @Test func `a folder has no workers`() {
+        #expect(throws: StoreError.self) { try ServerFrontier(StoreFolder(scratch.path)) }
+    }
+}

@@ -1,0 +1,281 @@
+import System
+import TestOrigin
+import Testing
+
+@testable import Store
+
+/// What a PostgreSQL does that a file never does.
+@Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
+struct ServerTests {
+    private let scratch: TemporaryFolder
+    private let folder: StoreFolder
+
+    init() throws {
+        scratch = try TemporaryFolder()
+        folder = StoreFolder(try TestPostgreSQL.running.get().place(scratch.file("store")))
+    }
+
+    private func page(_ number: Int, _ text: String) throws -> NewResponse {
+        var page = NewResponse(
+            href: "http://a/\(number)", referrer: "http://a/0", status: 200, role: 0, fields: "", fetched: 1,
+            body: .new(try NewBody(.bytes(Array(text.utf8)), form: "html;utf-8", links: [1], in: folder)))
+        page.number = UInt32(number)
+        return page
+    }
+
+    /// Ends the sessions that write to this larder.
+    private func cutSessions() throws {
+        try folder.connect(.readOnly).execute(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE pid <> pg_backend_pid() AND pid IN (
+                SELECT pid FROM pg_locks WHERE locktype = 'advisory'
+                    AND (classid::bigint << 32 | objid::bigint) = \(folder.server?.key(0) ?? 0))
+            """)
+    }
+
+    @Test func `a writer whose session is cut goes on with what it had, and nothing is lost or twice`() throws
+    {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let queue = try WriteQueue(writer, visit: visit)
+        for number in 0..<600 {
+            try queue.add(try page(number, "page \(number)"))
+            if number > 0 {
+                // The number of the page before was told when it came.
+                var links = NewLinks(from: NewLinks.Target(href: nil, number: UInt32(number)))
+                links.pages = [NewLinks.Target(href: nil, number: UInt32(number - 1))]
+                try queue.addWithoutWaiting(links)
+            }
+            if number % 150 == 75 { try cutSessions() }
+        }
+        try queue.finish(.publish(now: 2))
+        let reader = try StoreReader(folder)
+        #expect(try reader.summary().responses == 600)
+        let last = try #require(try reader.response(for: "http://a/599"))
+        #expect(try reader.storedLinks(of: last)?.pages == ["http://a/598"])
+        let middle = try #require(try reader.response(for: "http://a/100"))
+        #expect(try reader.storedLinks(of: middle)?.pages == ["http://a/99"])
+        #expect(try reader.inspect().isSound)
+    }
+
+    @Test func `a session that is cut while nothing is open costs nothing either`() throws {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let queue = try WriteQueue(writer, visit: visit)
+        let tests = self
+        try queue.add(try page(1, "one"))
+        // On the writer's thread, between two transactions.
+        try queue.afterCommit { try? tests.cutSessions() }
+        try queue.add(try page(2, "two"))
+        try queue.finish { () throws(StoreError) in
+            try? tests.cutSessions()
+            return .publish(now: 2)
+        }
+        let reader = try StoreReader(folder)
+        #expect(try reader.sites().first?.published == visit.id)
+        #expect(try reader.summary().responses == 2)
+        // The site is free again.
+        let next = try StoreWriter(folder)
+        #expect(try next.begin(site: "s", start: ["s"], now: 3).id != visit.id)
+    }
+
+    @Test func `a reader whose session is cut goes on with another one, and takes what it knew for changed`()
+        throws
+    {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([page(1, "one")], to: visit)
+        try writer.end(visit, .publish(now: 2))
+        let reader = try StoreReader(folder)
+        let version = try reader.dataVersion()
+        #expect(try reader.dataVersion() == version)
+        try folder.connect(.readOnly).execute(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE pid <> pg_backend_pid() AND query LIKE 'SELECT 1%'
+            """)
+        #expect(try reader.response(for: "http://a/1")?.status == 200)
+        #expect(try reader.dataVersion() != version)
+    }
+
+    @Test func `writers of one larder add the same bodies and addresses at a time, and each is there once`()
+        throws
+    {
+        let pages = try (0..<300).map { try page($0, "shared \($0)") }
+        let failures = Monitor<[String]>([])
+        let folder = folder
+        let threads = try (0..<4).map { thread in
+            try NamedThread.start("writer-\(thread)") {
+                do {
+                    let writer = try StoreWriter(folder)
+                    let visit = try writer.begin(site: "s\(thread)", start: ["s"], now: 1)
+                    let queue = try WriteQueue(writer, visit: visit)
+                    // In another order each, so that they get into each other's way.
+                    for page in thread % 2 == 0 ? pages : pages.reversed() { try queue.add(page) }
+                    try queue.finish(.publish(now: 2))
+                } catch {
+                    failures.change { $0.append("\(error)") }
+                }
+            }
+        }
+        for thread in threads { thread.join() }
+        #expect(failures.change { $0 } == [])
+        let summary = try StoreReader(folder).summary()
+        #expect(summary.responses == 1200)
+        #expect(summary.bodies == 300)
+        #expect(try StoreReader(folder).inspect().isSound)
+    }
+
+    @Test func `addresses and variants that no index takes are told apart, and stand in their order`() throws
+    {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let long = "http://a/" + String(repeating: "x1Y2", count: 5000)
+        let hrefs = [long + "b", long + "a", "http://a/", long, "http://b/"]
+        for (number, href) in hrefs.enumerated() {
+            var page = try page(number, href)
+            page = NewResponse(
+                href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 1, body: page.body)
+            page.variant = href == long ? "cookie: " + String(repeating: "v", count: 9000) : ""
+            try writer.add([page], to: visit)
+        }
+        try writer.end(visit, .publish(now: 2))
+        var listed: [String] = []
+        try StoreReader(folder).eachListed { row in
+            listed.append(row.href)
+            return true
+        }
+        #expect(listed == hrefs.sorted())
+        #expect(try StoreReader(folder).response(for: long + "a")?.href == long + "a")
+    }
+
+    @Test func `a text with a NUL is kept without it`() throws {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        var page = try page(1, "nul")
+        page.fields = "X: a\0b\r\n"
+        try writer.add([page], to: visit)
+        try writer.end(visit, .publish(now: 2))
+        #expect(try StoreReader(folder).response(for: "http://a/1")?.fields == "X: a\u{FFFD}b\r\n")
+    }
+
+    @Test(arguments: [
+        (
+            "postgres://ann:secret@h:5433/db?schema=x&sslmode=require&password=p", "x",
+            "postgres://ann@h:5433/db?schema=x&sslmode=require"
+        ),
+        ("postgresql://h/db", "larder", "postgresql://h/db"),
+        ("postgres://u@/db?host=/run/x&folder=/tmp/a%20b", "larder", "postgres://u@/db?host=/run/x"),
+    ])
+    func `an address is shown without what is secret`(text: String, schema: String, shown: String) throws {
+        let address = try #require(ServerAddress(text))
+        #expect(address.schema == schema)
+        #expect(address.shown == shown)
+        #expect(StoreFolder(text).name == shown)
+        let typed = ServerAddress.withoutSecret(text)
+        #expect(typed.hasPrefix(shown) && typed.contains("folder=") == text.contains("folder="))
+        if text.contains("folder=") { #expect(StoreFolder(text).path == "/tmp/a b") }
+    }
+
+    @Test(arguments: [
+        ("postgres://nobody@127.0.0.1:1/none", StoreError.Reason.unreachable),
+        ("postgres://nobody@127.0.0.1:1/none?schema=a;b", .request),
+        ("postgres://nobody@127.0.0.1:1/none?folder=here", .request),
+    ])
+    func `a server that is not there, or is not named well, is told with what to do`(
+        text: String, reason: StoreError.Reason
+    ) throws {
+        let error = #expect(throws: StoreError.self) { try StoreReader(StoreFolder(text)) }
+        #expect(error?.reason == reason)
+        #expect(error?.description.contains("; ") == true)
+    }
+
+    @Test func `who may only read is told so by name, and nothing is changed`() throws {
+        func stock() throws {
+            let writer = try StoreWriter(folder)
+            let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+            try writer.add([page(1, "one"), page(2, "two")], to: visit)
+            try writer.end(visit, .publish(now: 2))
+        }
+        // Whoever collects has to be alone.
+        try stock()
+        let schema = try #require(folder.server?.schema)
+        let role = "reader_\(schema)"
+        try folder.connect(.readWrite).execute(
+            """
+            CREATE ROLE \(role) LOGIN; GRANT USAGE ON SCHEMA \(schema) TO \(role);
+            GRANT SELECT ON ALL TABLES IN SCHEMA \(schema) TO \(role);
+            """)
+        let place = try TestPostgreSQL.running.get().place(scratch.file("store"))
+        let reading = StoreFolder(place.replacing("larder@", with: "\(role)@"))
+        #expect(try StoreReader(reading).summary().responses == 2)
+        #expect(try NoteBook.misses(in: reading).isEmpty)
+        #expect(try reading.condition().version == ServerSchema.version)
+        for change in [
+            { _ = try StoreWriter(reading).rehearseCollection(limit: 0, in: reading) },
+            { _ = try StoreWriter(reading).begin(site: "t", start: ["t"], now: 3) },
+            { try NoteBook(reading).note(served: [(1, 1)]) },
+        ] as [() throws -> Void] {
+            let error = #expect(throws: StoreError.self) { try change() }
+            #expect(error?.reason == .denied, "\(String(describing: error))")
+            #expect(error?.description.contains("permission denied") == true)
+            #expect(error?.description.contains("GRANT") == true)
+        }
+        #expect(try StoreReader(folder).summary().responses == 2)
+    }
+
+    @Test func `a larder of an earlier version is told what to do, and brought up to date beside others`()
+        throws
+    {
+        _ = try StoreWriter(folder)
+        let connection = try folder.connect(.readWrite)
+        try connection.execute("DROP TABLE served, miss, verdict, damage; UPDATE larder SET value = 1")
+        let error = #expect(throws: StoreError.self) { try StoreReader(folder) }
+        #expect(error?.description.contains("larder store migrate") == true)
+        #expect(try folder.condition().needsMigration)
+        // Somebody reads all the while.
+        try connection.beginReading()
+        #expect(try connection.integer("SELECT count(*) FROM response") == 0)
+        #expect(try folder.migrate().count == ServerMigration.steps.count)
+        try connection.rollBack()
+        #expect(try folder.migrate().isEmpty)
+        try NoteBook(folder).note(served: [(1, 1)])
+        #expect(try !folder.condition().needsMigration)
+    }
+
+    @Test func `steps of a migration make tables and add columns, and nothing else`() {
+        for step in ServerMigration.steps {
+            for statement in step.sql.split(separator: ";") {
+                let words = statement.split { " \n".contains($0) }.prefix(2).joined(separator: " ")
+                if words.isEmpty { continue }
+                let isNew = ["CREATE TABLE", "CREATE INDEX", "CREATE UNIQUE", "CREATE UNLOGGED"].contains(
+                    words)
+                let isColumn = words == "ALTER TABLE" && statement.contains(" ADD COLUMN ")
+                #expect(isNew || isColumn, "\(step.name): \(words)")
+            }
+        }
+    }
+
+    @Test func `who writes, and to which site, is known while it lasts`() throws {
+        #expect(try StoreWriter(folder).isServed)
+        #expect(try folder.condition().writers.isEmpty)
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "http://s/", start: ["s"], now: 1)
+        let told = try folder.condition()
+        #expect(told.writers.map(\.sites) == [["http://s/"]])
+        #expect(told.writers.first?.session != nil && told.writers.first?.isAlone == false)
+        try writer.end(visit, .publish(now: 2))
+        #expect(try folder.condition().writers.map(\.sites) == [[]])
+    }
+
+    @Test func `a larder of a later version is refused by name`() throws {
+        _ = try StoreWriter(folder)
+        try folder.connect(.readWrite).execute("UPDATE larder SET value = 99 WHERE name = 'version'")
+        for open in [{ _ = try StoreReader(folder) }, { _ = try StoreWriter(folder) }] as [() throws -> Void]
+        {
+            let error = #expect(throws: StoreError.self) { try open() }
+            #expect(error?.reason == .unusable)
+        }
+    }
+}

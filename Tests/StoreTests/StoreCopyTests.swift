@@ -1,0 +1,272 @@
+import Digest
+import Glibc
+import System
+import TestOrigin
+import Testing
+
+@testable import Store
+
+/// A larder that goes from one place to another.
+@Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
+struct StoreCopyTests {
+    private let scratch: TemporaryFolder
+
+    init() throws {
+        scratch = try TemporaryFolder()
+    }
+
+    enum Way: CaseIterable, Sendable {
+        case toServer, fromServer, betweenFolders
+    }
+
+    private func folder(_ name: String, isServed: Bool) throws -> StoreFolder {
+        StoreFolder(
+            isServed ? try TestPostgreSQL.running.get().place(scratch.file(name)) : scratch.file(name))
+    }
+
+    private func places(_ way: Way) throws -> (from: StoreFolder, to: StoreFolder) {
+        (
+            try folder("from", isServed: way == .fromServer), try folder("to", isServed: way == .toServer)
+        )
+    }
+
+    private static func large(_ number: Int) -> [UInt8] {
+        (0..<(Limits.packedBody * 3 + number)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) }
+    }
+
+    private func page(_ href: String, _ bytes: [UInt8]?, in folder: StoreFolder) throws -> NewResponse {
+        var page = NewResponse(
+            href: href, referrer: "http://a/", status: bytes == nil ? 404 : 200, role: 0,
+            fields: "Content-Type: text/html\r\nX-\u{e9}: \u{1F4A1}\r\n", fetched: 7,
+            body: try bytes.map {
+                .new(try NewBody(.bytes($0), form: "html;utf-8", title: "t", links: [1, 2, 3], in: folder))
+            } ?? .none)
+        page.variant = href.hasSuffix("7") ? "cookie: a=1" : ""
+        return page
+    }
+
+    /// Two sites, three visits, an overlay's worth of everything.
+    private func stock(_ folder: StoreFolder, pages: Int = 40) throws {
+        let writer = try StoreWriter(folder)
+        for (site, visits) in [("http://a/", 2), ("http://b/", 1)] {
+            for number in 1...visits {
+                let visit = try writer.begin(site: site, start: [site], now: Int64(number))
+                var pagesOfIt = try (0..<pages).map {
+                    try page("\(site)\($0)", Array("page \($0) of visit \(number)".utf8), in: folder)
+                }
+                pagesOfIt.append(try page("\(site)empty", [], in: folder))
+                pagesOfIt.append(try page("\(site)gone", nil, in: folder))
+                pagesOfIt.append(try page("\(site)middle", Array(repeating: 9, count: 70_000), in: folder))
+                pagesOfIt.append(try page("\(site)large", Self.large(number), in: folder))
+                var links = NewLinks(from: NewLinks.Target(href: "\(site)0"))
+                links.pages = (0..<pages).map { NewLinks.Target(href: "\(site)\($0)") }
+                links.requisites = [NewLinks.Target(href: "http://c/never")]
+                try writer.add(pagesOfIt, links: [links], to: visit)
+                try writer.keep(settings: "{\"a\":1}", of: visit)
+                try writer.end(visit, .publish(now: Int64(number) + 10))
+            }
+        }
+        try writer.add(Pin(.site, "http://a/"), now: 3)
+        // A visit that is no more: its number is not to be given again.
+        let last = try writer.begin(site: "http://b/", start: ["http://b/"], now: 9)
+        try writer.end(last, .forget)
+        let notes = try NoteBook(folder)
+        try notes.note(misses: [Miss(href: "http://a/missed", isPage: true, count: 3, first: 1, last: 2)])
+        try notes.note(served: [(1, 55)])
+        try notes.note(verdicts: [
+            BundleVerdict(href: "http://a/x", sha256: [1], name: "verified", detail: nil, isGood: true)
+        ])
+        try notes.note(damaged: [[1, 2, 3]])
+    }
+
+    /// Everything that two larders have to have alike.
+    private struct Image: Equatable {
+        var sites: [Site]
+        var responses: [String]
+        var links: [String]
+        var pins: [Pin]
+        var misses: [Miss]
+        var served: [Int64: Int64]
+        var verdicts: [BundleVerdict]
+        var damaged: Set<[UInt8]>
+
+        init(_ folder: StoreFolder) throws {
+            let reader = try StoreReader(folder)
+            sites = try reader.sites()
+            var found: [String] = []
+            for visit in sites.flatMap(\.visits) {
+                var all: [StoredResponse] = []
+                try reader.eachResponse(ofVisit: visit.id) { all.append($0) }
+                for response in all {
+                    let content = try response.body.map { try reader.content(of: $0)?.measure().sha256.hex }
+                    let links = try response.body.map { try reader.links(of: $0) }
+                    found.append("\(response) \(String(describing: content)) \(String(describing: links))")
+                }
+            }
+            responses = found.sorted()
+            var lists: [String] = []
+            try reader.eachRow("SELECT url, body, pages, requisites, guesses FROM link") { row in
+                lists.append("\(row.integer(0)) \(row.integer(1)) \((2..<5).map { row.text($0) })")
+            }
+            links = lists.sorted()
+            pins = try reader.pins()
+            let notes = try NoteBook(folder)
+            (misses, served) = (try notes.misses(), try notes.servedTimes())
+            (verdicts, damaged) = (try notes.verdicts(of: "http://a/x"), try notes.damaged())
+        }
+    }
+
+    @Test(arguments: Way.allCases)
+    func `a copy has everything, with its numbers, and is written to as the one before`(way: Way) throws {
+        let (from, to) = try places(way)
+        try stock(from)
+        let result = try StoreCopy.run(from: from, to: to, verify: true)
+        #expect(result.isWhole && !result.isContinued && result.leftOutResponses == 0)
+        #expect(result.copiedBodies == result.bodies && result.verifiedBodies == result.bodies)
+        #expect(try Image(from) == Image(to))
+        #expect(try StoreReader(to).inspect().isSound)
+        #expect(try to.condition().isCopying == false)
+        // Numbers go on behind those that ever were.
+        var next: [Int64] = []
+        for folder in [from, to] {
+            let writer = try StoreWriter(folder)
+            let visit = try writer.begin(site: "http://n/", start: ["n"], now: 20)
+            try writer.add([page("http://n/1", [1, 2], in: folder)], to: visit)
+            try writer.end(visit, .publish(now: 21))
+            next.append(visit.id)
+            #expect(try StoreReader(folder).response(for: "http://n/1")?.visit == visit.id)
+        }
+        #expect(next[0] == next[1])
+        #expect(try StoreReader(to).inspect().isSound)
+    }
+
+    /// A process that is killed in the middle of it.
+    private func copyAndKill(_ from: String, _ to: String) throws {
+        let child = try Child("copy", from, to)
+        #expect(child.read(until: "bbbb").hasSuffix("bbbb"))
+        child.signal(SIGKILL)
+        #expect(child.wait().status != 0)
+    }
+
+    @Test(arguments: Way.allCases)
+    func `what is killed in the middle goes on, with what has changed meanwhile`(way: Way) throws {
+        let (from, to) = try places(way)
+        try stock(from, pages: 1500)
+        let server = try TestPostgreSQL.running.get()
+        func place(_ name: String, _ folder: StoreFolder) -> String {
+            folder.server == nil ? folder.path : server.place(scratch.file(name))
+        }
+        try copyAndKill(place("from", from), place("to", to))
+        // Nobody sees it, or writes to it, before it is whole.
+        for open in [{ _ = try StoreReader(to) }, { _ = try StoreWriter(to) }] as [() throws -> Void] {
+            let error = #expect(throws: StoreError.self) { try open() }
+            #expect(error?.reason == .busy && error?.description.contains("store copy") == true)
+        }
+        #expect(try to.condition().isCopying)
+        // What is there already may go, and others come in its place.
+        let writer = try StoreWriter(from)
+        #expect(try writer.remove { $0.hasPrefix("http://a/1") } > 0)
+        _ = try writer.collect(limit: nil)
+        let visit = try writer.begin(site: "http://a/", start: ["http://a/"], now: 30)
+        try writer.add(
+            (0..<50).map { try page("http://a/new/\($0)", Array("new \($0)".utf8), in: from) }, to: visit)
+        try writer.end(visit, .publish(now: 31))
+        // That of another larder is none to go on with.
+        let other = try folder("other", isServed: false)
+        try stock(other, pages: 1)
+        #expect(throws: StoreError.self) { try StoreCopy.run(from: other, to: to) }
+        let result = try StoreCopy.run(from: from, to: to, verify: true)
+        #expect(result.isContinued && result.isWhole)
+        #expect(result.copiedBodies < result.bodies)
+        #expect(try Image(from) == Image(to))
+        #expect(try StoreReader(to).inspect().isSound)
+    }
+
+    @Test func `a copy that was whole but for its end is only ended`() throws {
+        let (from, to) = try places(.toServer)
+        try stock(from)
+        _ = try StoreCopy.run(from: from, to: to)
+        try to.connect(.readWrite).execute("DELETE FROM site")
+        let mark = CopyMark(of: from)
+        try mark.put(in: to, to.connect(.readWrite))
+        let result = try StoreCopy.run(from: from, to: to)
+        #expect(result.isContinued && result.copiedBodies == 0)
+        #expect(try Image(from) == Image(to))
+    }
+
+    @Test(arguments: [Way.toServer, .fromServer])
+    func `a damaged body is told and left out with what has it`(way: Way) throws {
+        let (from, to) = try places(way)
+        try stock(from)
+        let reader = try StoreReader(from)
+        let body = try #require(try reader.response(for: "http://a/3")?.body)
+        try from.connect(.readWrite).execute(
+            "UPDATE content SET bytes = \(way == .fromServer ? "'\\x00'" : "x'00'") WHERE body = \(body.id)")
+        let result = try StoreCopy.run(from: from, to: to, verify: true)
+        #expect(!result.isWhole)
+        #expect(result.damaged.map(\.addresses) == [["http://a/3"]])
+        #expect(result.leftOutResponses == 1)
+        let copy = try StoreReader(to)
+        // What an earlier visit has is shown.
+        #expect(try copy.response(for: "http://a/3")?.visit == 1)
+        #expect(try copy.inspect().isSound)
+    }
+
+    @Test func `what is written and read back as something else is told`() throws {
+        let (from, to) = try places(.toServer)
+        try stock(from)
+        _ = try StoreCopy.run(from: from, to: to)
+        try to.connect(.readWrite).execute(
+            "UPDATE content SET bytes = '\\x00' WHERE body = (SELECT max(body) FROM content WHERE length(bytes) > 5)"
+        )
+        try CopyMark(of: from).put(in: to, to.connect(.readWrite))
+        let result = try StoreCopy.run(from: from, to: to, verify: true)
+        #expect(result.unlike.count == 1 && !result.isWhole)
+    }
+
+    @Test(arguments: Way.allCases, [false, true])
+    func `what was made small goes too, and comes small where that is wanted`(way: Way, compresses: Bool)
+        throws
+    {
+        var (from, to) = try places(way)
+        (from.compresses, to.compresses) = (true, compresses)
+        try stock(from)
+        #expect(try StoreCopy.run(from: from, to: to, verify: true).unlike.isEmpty)
+        let reader = try StoreReader(to)
+        #expect(try reader.inspect().isSound)
+        for (href, bytes) in [
+            ("http://a/large", Self.large(2)), ("http://b/middle", Array(repeating: 9, count: 70_000)),
+        ] {
+            let body = try #require(try reader.response(for: href)?.body)
+            #expect(try reader.content(of: body)?.load() == bytes)
+        }
+        if to.server == nil, compresses { #expect(to.bodyFileNames.isEmpty && to.byteCount < 1_000_000) }
+    }
+
+    @Test func `a folder with something else in it is none for a copy, nor one in the larder`() throws {
+        let (from, to) = try places(.betweenFolders)
+        try stock(from, pages: 1)
+        mkdir(to.path, 0o755)
+        try scratch.write("mine", to: "to/letter")
+        for place in [to, StoreFolder(from.path + "/packs"), StoreFolder(from.path + "/new/one")] {
+            let error = #expect(throws: StoreError.self) { try StoreCopy.run(from: from, to: place) }
+            #expect(error?.reason == .request)
+        }
+        #expect(scratch.names(in: "to") == ["letter"])
+    }
+
+    @Test func `a copy goes to where there is no larder, and not onto itself`() throws {
+        let (from, to) = try places(.toServer)
+        try stock(from, pages: 1)
+        try stock(to, pages: 1)
+        for place in [from, to] {
+            let error = #expect(throws: StoreError.self) { try StoreCopy.run(from: from, to: place) }
+            #expect(error?.reason == .request)
+        }
+        let none = try folder("none", isServed: false)
+        let error = #expect(throws: StoreError.self) {
+            try StoreCopy.run(from: none, to: try folder("new", isServed: false))
+        }
+        #expect(error?.reason == .missing)
+    }
+}

@@ -1,0 +1,85 @@
+import Glibc
+
+/// Where a test's store is: in a folder or, where `LARDER_TEST_STORE` is `postgres`, on a PostgreSQL, with the
+/// folder for what is the machine's own.
+package enum TestStore {
+    /// Whether tests of stores run on a PostgreSQL.
+    package static let isServed = getenv("LARDER_TEST_STORE").map { String(cString: $0) } == "postgres"
+
+    /// What stands behind `--store` for the larder of that folder.
+    package static func place(_ folder: String) throws(TestError) -> String {
+        guard isServed else { return folder }
+        return try TestPostgreSQL.running.get().place(folder)
+    }
+}
+
+/// A PostgreSQL of the tests' own, in a temporary folder and without a port: nobody else sees it. It ends when
+/// the process does that had it started, however that ends.
+package struct TestPostgreSQL: Sendable {
+    /// The one of this process, started when it is first asked for.
+    package static let running: Result<TestPostgreSQL, TestError> = Result { () throws(TestError) in
+        try TestPostgreSQL()
+    }
+
+    /// Whether there is one to be started: Debian's package `postgresql`.
+    package static let isInstalled = newestPrograms() != nil
+
+    private let folder: TemporaryFolder
+    private let process: ChildProcess
+
+    static func newestPrograms() -> String? {
+        (10...40).reversed().map { "/usr/lib/postgresql/\($0)/bin" }.first {
+            access("\($0)/postgres", X_OK) == 0
+        }
+    }
+
+    private init() throws(TestError) {
+        guard let programs = Self.newestPrograms() else {
+            throw TestError("starting a PostgreSQL: it is not installed (apt install postgresql)")
+        }
+        folder = try TemporaryFolder("pg")
+        process = try ChildProcess(
+            "/bin/sh", ["-c", Self.script, "sh", programs, folder.path, "\(getpid())"],
+            environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"])
+        let told = process.read(until: "ready\n")
+        guard told.hasSuffix("ready\n") else { throw TestError("starting a PostgreSQL: \(told)") }
+    }
+
+    /// The larder that has its own things in that folder: always the same.
+    package func place(_ path: String) -> String {
+        var sum: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in path.utf8 { sum = (sum ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        return
+            "postgres://larder@/postgres?host=\(folder.path)/socket&schema=t\(String(sum, radix: 16))&folder=\(path)"
+    }
+
+    /// It refuses root, and lets go of everything when it is told to stop at once.
+    private static let script = """
+        set -eu
+        programs=$1 folder=$2 parent=$3 as=
+        if [ "$(id -u)" -eq 0 ]; then
+            as="runuser -u $(getent passwd postgres >/dev/null && echo postgres || echo nobody) --"
+            $as true
+            chmod 755 "$folder"
+        fi
+        mkdir "$folder/data" "$folder/socket"
+        if [ -n "$as" ]; then chown "$($as id -u)" "$folder/data" "$folder/socket"; fi
+        cd /
+        $as "$programs/initdb" -D "$folder/data" -U larder -A trust -E UTF8 --locale=C.UTF-8 --no-sync 2>&1 >/dev/null
+        $as "$programs/postgres" -D "$folder/data" -k "$folder/socket" -c listen_addresses= -c max_connections=200 \\
+            -c fsync=off -c full_page_writes=off -c shared_buffers=64MB -c autovacuum_naptime=5min \\
+            >"$folder/log" 2>&1 &
+        server=$!
+        tries=0
+        until $as "$programs/pg_isready" -q -h "$folder/socket" -U larder; do
+            tries=$((tries + 1))
+            if [ "$tries" -gt 300 ]; then cat "$folder/log"; exit 1; fi
+            sleep 0.1
+        done
+        echo ready
+        while kill -0 "$parent" 2>/dev/null; do sleep 0.5; done
+        kill -QUIT "$(head -n 1 "$folder/data/postmaster.pid")" || kill "$server"
+        wait || true
+        rm -rf "$folder"
+        """
+}
