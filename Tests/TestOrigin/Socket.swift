@@ -33,21 +33,36 @@ final class Socket: Sendable {
     }
 
     /// A socket that listens on a port which the system picks.
+    ///
+    /// The port is this socket's until it is closed, also after `shutDown`: one that was picked by binding to
+    /// it would be free by then, and may be given to whatever starts next.
     static func listening(on loopback: Loopback) throws(TestError) -> (socket: Socket, port: Int) {
+        let first = try Socket(loopback)
+        try first.bind(to: loopback, port: 0)
+        let port = try first.port(on: loopback)
         let listener = try Socket(loopback)
-        let bound = withAddress(loopback, port: 0) { bind(listener.descriptor, $0, $1) }
-        guard bound == 0 else { throw TestError("binding to \(loopback.host)") }
+        try listener.bind(to: loopback, port: port)
         guard listen(listener.descriptor, 512) == 0 else { throw TestError("listening on \(loopback.host)") }
+        withExtendedLifetime(first) {}
+        return (listener, Int(port))
+    }
+
+    /// Several may be bound to a port as long as none of them listens.
+    private func bind(to loopback: Loopback, port: UInt16) throws(TestError) {
+        set(SOL_SOCKET, SO_REUSEADDR, Int32(1))
+        let bound = Self.withAddress(loopback, port: port) { Glibc.bind(descriptor, $0, $1) }
+        guard bound == 0 else { throw TestError("binding to \(loopback.host):\(port)") }
+    }
+
+    private func port(on loopback: Loopback) throws(TestError) -> UInt16 {
         var storage = sockaddr_in6()
         var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
         let named = withUnsafeMutablePointer(to: &storage) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                getsockname(listener.descriptor, $0, &length)
-            }
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
         }
         guard named == 0 else { throw TestError("asking for the port on \(loopback.host)") }
         // The port stands at the same place in both families' addresses.
-        return (listener, Int(UInt16(bigEndian: storage.sin6_port)))
+        return UInt16(bigEndian: storage.sin6_port)
     }
 
     static func connected(to loopback: Loopback, port: Int) throws(TestError) -> Socket {

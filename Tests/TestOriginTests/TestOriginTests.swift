@@ -1,3 +1,4 @@
+import Glibc
 import TestOrigin
 import Testing
 
@@ -164,6 +165,23 @@ import Testing
         #expect(throws: TestError.self) { try RawClient(port: origin.port) }
     }
 
+    /// Whatever a test starts next would otherwise be given it now and then, and be taken for the origin.
+    @Test func `The port of one that has stopped is nobody else's`() throws {
+        let origin = try TestOrigin()
+        origin.stop()
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(origin.port).bigEndian
+        let bound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        #expect(bound == -1 && errno == EADDRINUSE)
+    }
+
     @Test(arguments: [
         ("Range", "bytes=2-4", 206, "234", "bytes 2-4/10"),
         ("Range", "bytes=7-", 206, "789", "bytes 7-9/10"),
@@ -210,7 +228,7 @@ import Testing
         let client = try RawClient(port: origin.port)
         let file = try client.get("/tests/%54estOriginTests.swift")
         #expect(file.status == 200)
-        #expect(file.text.hasPrefix("import TestOrigin"))
+        #expect(file.text.hasPrefix("import Glibc"))
         #expect(file["content-type"] == "application/octet-stream")
         let again = try client.get(
             "/tests/TestOriginTests.swift", fields: [("If-None-Match", file["etag"] ?? "")])
