@@ -48,7 +48,7 @@ struct ShimTests {
     @Test func `every way of asking for a whole address leads to the larder`() async throws {
         try await visit { (visit: ChromiumVisit, cdn: Int) throws -> Void in
             func value(_ expression: String) throws -> JSONValue? {
-                try visit.evaluate(expression, within: .seconds(5))
+                try visit.evaluate(expression, within: .seconds(30))
             }
             let json = ".then(r => r.text())"
             #expect(try value("fetch(cdn + '/data.json')" + json)?.string == "[1]")

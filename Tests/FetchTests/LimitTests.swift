@@ -206,7 +206,7 @@ import Web
 
     @Test func `those who wait for the same connection share its fate`() throws {
         let origin = try RawOrigin { _ in true }
-        let requests = try (0..<12).map { number in
+        let requests = try (0..<60).map { number in
             try Fetching.request("https://127.0.0.1:\(origin.port)/\(number)") { $0.number = UInt32(number) }
         }
         let clock = ContinuousClock()
@@ -215,8 +215,8 @@ import Web
         for result in try Fetching.results(of: requests, in: loop).values {
             #expect(try result.failure().kind == .timeout)
         }
-        // One after the other would be six seconds.
-        #expect(clock.now - start < .seconds(5))
+        // One after the other would be thirty seconds.
+        #expect(clock.now - start < .seconds(25))
     }
 
     @Test func `what is given up leaves the others alone`() throws {
