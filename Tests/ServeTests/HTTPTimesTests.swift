@@ -92,7 +92,7 @@ import Testing
         #expect(throws: TestError.self) {
             let late = try script.client()
             try late.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-            _ = try late.response()
+            _ = try late.response(within: .seconds(2))
         }
         #expect(try slow.readToEnd().count > Self.large.count - 1_000_000)
         stopping.join()
