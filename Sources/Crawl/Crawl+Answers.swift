@@ -111,7 +111,7 @@ extension Crawl {
         let held = copy.response
         guard
             let fields = recall?.confirmed(
-                copy, at: frontier.url(result.number), by: response.fields, now: Self.httpNow())
+                copy, by: response.fields, now: Self.httpNow())
         else {
             // It speaks of another version than the one that is held.
             return try fetch(
@@ -163,7 +163,7 @@ extension Crawl {
     ) throws(CrawlError) {
         let role = frontier.role(of: number)
         var job = ScanJob(
-            number: number, url: url, role: role, referrer: frontier.referrer(of: number)?.href,
+            number: number, url: url, role: role, referrer: frontier.referrerText(of: number),
             source: source,
             time: Self.secondsSinceEpoch())
         job.flags = ResponseFlags(frontier.reach(of: number))
@@ -212,7 +212,7 @@ extension Crawl {
         _ number: UInt32, _ url: WebURL, _ response: FetchedResponse, of result: FetchResult
     ) -> NewResponse {
         var head = NewResponse(
-            href: url.href, referrer: frontier.referrer(of: number)?.href, status: response.status,
+            href: url.href, referrer: frontier.referrerText(of: number), status: response.status,
             role: frontier.role(of: number).rawValue, fields: response.fields.block,
             fetched: Self.secondsSinceEpoch(), body: .none)
         head.number = number

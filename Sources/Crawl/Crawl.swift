@@ -466,7 +466,7 @@ extension Crawl {
         _ number: UInt32, _ held: StoredResponse, fields: String, fetched: Int64, flags: ResponseFlags = []
     ) -> NewResponse {
         var new = NewResponse(
-            href: held.href, referrer: frontier.referrer(of: number)?.href, status: held.status,
+            href: held.href, referrer: frontier.referrerText(of: number), status: held.status,
             role: frontier.role(of: number).rawValue, fields: fields, fetched: fetched,
             body: held.body.map(NewResponse.Body.held) ?? .none)
         new.number = number

@@ -45,6 +45,7 @@ final class Recall {
     ) throws(StoreError) {
         let reader = try StoreReader(folder)
         if !isShared, try !reader.holdsAnything() { return nil }
+        try reader.keepMoreInMemory()
         self.reader = reader
         // Who loads everything again does not believe what is held without a look.
         let provesBytes = policy == .reload || policy == .reloadEndToEnd
@@ -149,15 +150,10 @@ final class Recall {
 
     /// What a server's answer to our conditions makes of what is held: the fields that it has from now on.
     /// Nil when the answer is about another version, and the body has to be loaded.
-    func confirmed(_ held: Copy, at url: WebURL, by fields: HTTPFields, now: HTTPDate) -> HTTPFields? {
+    func confirmed(_ held: Copy, by fields: HTTPFields, now: HTTPDate) -> HTTPFields? {
         let answer = CacheAnswer(status: 304, fields: fields, requestTime: now, responseTime: now)
-        let conclusion = policy.conclusion(
-            of: .answered(answer), for: CacheRequest(url: url),
-            entry: held.entry, wasConditional: true, profile: Self.profile, rules: rules, now: now)
-        switch conclusion.reply {
-        case .stored(let entry, _): return entry.fields
-        case .received, .loadAgain, .gatewayTimeout: return nil
-        }
+        guard held.entry.isConfirmed(by: answer) else { return nil }
+        return held.entry.fields(updatedBy: answer, in: Self.profile)
     }
 
     /// What a held body links to, as the frontier takes it.

@@ -14,6 +14,9 @@ final class SocketQueue {
     private let age = Stopwatch()
     /// When libcurl's own times are over.
     private var due: Duration?
+    /// Those that libcurl does not watch any longer. Most of them have the next request at once, and so they
+    /// leave the queue only when the loop waits.
+    private var leaving: [Int32] = []
     private var events = [epoll_event](repeating: epoll_event(), count: 128)
 
     init(_ waker: FetchWaker) throws(FetchFailure) {
@@ -56,6 +59,9 @@ final class SocketQueue {
     func turn(waitingAtMost time: Duration) throws(FetchFailure) {
         let milliseconds =
             time > .zero ? Int32(min(60_000, max(1, (time / .milliseconds(1)).rounded(.up)))) : 0
+        // One that is closed by now is out of the queue.
+        for socket in leaving { epoll_ctl(descriptor, EPOLL_CTL_DEL, socket, nil) }
+        leaving.removeAll(keepingCapacity: true)
         let count = epoll_wait(descriptor, &events, Int32(events.count), milliseconds)
         guard count >= 0 || errno == EINTR else {
             throw FetchFailure(.machine, "sockets cannot be waited for: \(SystemError.text(of: errno))")
@@ -95,10 +101,10 @@ final class SocketQueue {
             default: 0
             }
         guard wanted != 0 else {
-            // One that is closed already is out of the queue.
-            epoll_ctl(descriptor, EPOLL_CTL_DEL, socket, nil)
+            leaving.append(socket)
             return 0
         }
+        if let place = leaving.firstIndex(of: socket) { leaving.remove(at: place) }
         if larder_epoll_change(descriptor, socket, wanted, UInt64(socket)) == 0 { return 0 }
         return larder_epoll_add(descriptor, socket, wanted, UInt64(socket))
     }

@@ -165,6 +165,8 @@ package enum Limits {
     static let writerCacheKiB = 8 * 1024
     /// What a reader keeps at most. With SQLite's own 2 MB a list of 10,000 URLs reads each page 40 times.
     static let readerCacheKiB = 8 * 1024
+    /// The same where a site is gone through to and fro: with less, each page of lists of links is read twice.
+    static let walkCacheKiB = 32 * 1024
     /// How often what is in the way of another session is tried.
     static let attempts = 8
     static let openTime = Duration.milliseconds(250)

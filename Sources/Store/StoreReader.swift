@@ -114,6 +114,13 @@ package final class StoreReader {
         findAddress = try connection.prepare("SELECT href FROM url WHERE id = ?")
     }
 
+    /// For who goes through a site to and fro.
+    package func keepMoreInMemory() throws(StoreError) {
+        if folder.server == nil {
+            try connection.execute("PRAGMA cache_size = -\(Limits.walkCacheKiB)", doing: "read")
+        }
+    }
+
     private static func connect(_ folder: StoreFolder, _ patience: Int) throws(StoreError) -> Connection {
         if folder.server != nil {
             // What is this machine's own may come to be at any time.

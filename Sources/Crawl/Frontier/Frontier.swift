@@ -372,7 +372,8 @@ extension Frontier {
     /// How many have a number.
     var count: Int { core.records.count }
 
-    func url(_ number: UInt32) -> WebURL { core.url(number) }
+    // Inlined, whoever asks takes what he needs: else all of the frontier's lists are retained for the call.
+    @inline(__always) func url(_ number: UInt32) -> WebURL { core.url(number) }
 
     /// Why nobody is asked for what a page needs there; nil when it may be asked for.
     func refusal(ofRequisite url: WebURL) -> SkipReason? {
@@ -403,9 +404,15 @@ extension Frontier {
     func role(of number: UInt32) -> Role { core.records[Int(number)].role }
 
     /// Nil for a start URL.
-    func referrer(of number: UInt32) -> WebURL? {
+    @inline(__always) func referrer(of number: UInt32) -> WebURL? {
         let referrer = core.records[Int(number)].referrer
         return referrer == FrontierCore.Record.nobody ? nil : url(referrer)
+    }
+
+    /// The same as text, which need not be read as an URL again.
+    @inline(__always) func referrerText(of number: UInt32) -> String? {
+        let referrer = core.records[Int(number)].referrer
+        return referrer == FrontierCore.Record.nobody ? nil : core.urls.href(referrer)
     }
 
     /// Where its redirect leads.

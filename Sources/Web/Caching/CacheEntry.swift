@@ -47,6 +47,16 @@ package struct CacheEntry: Sendable, Equatable {
 
     package var validator: Validator { Validator(fields) }
 
+    /// Whether a 304 is about this version (RFC 9111, section 4.3.4).
+    package func isConfirmed(by answer: CacheAnswer) -> Bool {
+        Validator(answer.fields).confirms(validator)
+    }
+
+    /// The fields that it has from a 304 or a HEAD's answer on.
+    package func fields(updatedBy answer: CacheAnswer, in profile: CacheProfile) -> HTTPFields {
+        fields.updated(by: answer.fields, in: profile).storable(in: profile)
+    }
+
     /// How good it is now.
     package func hit(at now: HTTPDate) -> CacheHit {
         freshness.isFresh(at: now) && !isInvalidated ? .fresh : .stale

@@ -198,7 +198,7 @@ extension CachePolicy {
     private func confirmation(
         of entry: CacheEntry, by answer: CacheAnswer, _ changes: CacheChanges
     ) -> CacheConclusion {
-        guard Validator(answer.fields).confirms(entry.validator) else { return CacheConclusion(.loadAgain) }
+        guard entry.isConfirmed(by: answer) else { return CacheConclusion(.loadAgain) }
         let updated = changes.refreshed(entry, by: answer)
         return CacheConclusion(.stored(updated, .validated), changes.updating(updated))
     }

@@ -59,6 +59,8 @@ package struct CacheRules: Sendable {
         self.inspection = inspection
     }
 
+    package var isEmpty: Bool { rules.isEmpty }
+
     package func lifetime(for url: WebURL, _ type: @autoclosure () -> MediaType?) -> ForcedLifetime? {
         first(\.lifetime, url, type())
     }

@@ -140,10 +140,12 @@ extension HTTPFields {
     /// replaces the stored ones of its name, the others stay.
     package func updated(by newer: HTTPFields, in profile: CacheProfile) -> HTTPFields {
         let changes = newer.storable(in: profile).removing(Self.bodyFields)
-        // An age belongs to the message that it came with.
-        var result = removing(FieldNames(changes.list.map { HTTPGrammar.lowercased($0.name.utf8) } + ["age"]))
-        for field in changes.list { result.append(field.name, field.value) }
-        return result
+        let kept = list.filter { held in
+            // An age belongs to the message that it came with.
+            !HTTPGrammar.matches(held.name, "Age")
+                && !changes.list.contains { HTTPGrammar.matches($0.name, held.name) }
+        }
+        return HTTPFields(kept + changes.list)
     }
 
     /// The names that a field lists, in lower case.

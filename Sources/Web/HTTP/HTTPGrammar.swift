@@ -32,6 +32,7 @@ package enum HTTPGrammar {
 
     /// Whether two texts differ at most in the case of ASCII letters.
     package static func matches(_ left: String, _ right: String) -> Bool {
+        if left == right { return true }
         let (left, right) = (left.utf8, right.utf8)
         guard left.count == right.count else { return false }
         return zip(left, right).allSatisfy { $0 == $1 || $0.lowercasedASCII == $1.lowercasedASCII }
