@@ -35,6 +35,14 @@ enum Reply: Sendable {
         case .refusal: nil
         }
     }
+
+    /// Why there is no tab, of a reply to what was to open one.
+    var lackOfTab: String {
+        switch self {
+        case .result: "no tab was opened"
+        case .refusal(let why): "no tab was opened: \(why)"
+        }
+    }
 }
 
 /// Something that happened in the browser.

@@ -94,7 +94,7 @@ struct PageWalk: Sendable {
         switch purpose {
         case .context: takeContext(reply, now)
         case .target:
-            if case .refusal(let why) = reply { end(.failed("no tab was opened: \(why)"), now) }
+            if case .refusal = reply { end(.failed(reply.lackOfTab), now) }
         case .setUp: navigate(now)
         case .navigation: takeNavigation(reply, now)
         case .world:
@@ -162,8 +162,7 @@ struct PageWalk: Sendable {
 
     private mutating func takeContext(_ reply: Reply, _ now: Duration) {
         guard let context = reply["browserContextId"]?.string else {
-            if case .refusal(let why) = reply { return end(.failed("no tab was opened: \(why)"), now) }
-            return end(.failed("no tab was opened"), now)
+            return end(.failed(reply.lackOfTab), now)
         }
         self.context = context
         talk.say(.ownContext(context))
@@ -171,9 +170,7 @@ struct PageWalk: Sendable {
         post("Browser.setDownloadBehavior", nil, here + ["behavior": "deny", "eventsEnabled": true])
         // Whatever is not granted here is refused.
         post("Browser.grantPermissions", nil, here + ["permissions": [String]()])
-        let size = visit.viewports.first ?? Viewport(width: 1280, height: 900)
-        let place: JSONMembers = ["url": "about:blank", "width": size.width, "height": size.height]
-        ask(Command("Target.createTarget", nil, here + place), .target, until: now + Tab.Patience.browser)
+        ask(SessionSetUp.target(in: context, for: visit), .target, until: now + Tab.Patience.browser)
     }
 
     private mutating func takeAttached(_ event: Event, _ now: Duration) {

@@ -38,7 +38,7 @@ struct PersonWindow: Sendable {
         guard let purpose = talk.take(number) else { return }
         switch purpose {
         case .context: takeContext(reply, now)
-        case .target: if case .refusal(let why) = reply { end(.failed("no tab was opened: \(why)"), now) }
+        case .target: if case .refusal = reply { end(.failed(reply.lackOfTab), now) }
         case .setUp:
             limit = now + visit.limit
             talk.ask(
@@ -102,16 +102,11 @@ struct PersonWindow: Sendable {
 
     private mutating func takeContext(_ reply: Reply, _ now: Duration) {
         guard let context = reply["defaultBrowserContextId"]?.string else {
-            if case .refusal(let why) = reply { return end(.failed("no tab was opened: \(why)"), now) }
-            return end(.failed("no tab was opened"), now)
+            return end(.failed(reply.lackOfTab), now)
         }
         self.context = context
         talk.say(.ownContext(context))
-        let size = visit.viewports.first ?? Viewport(width: 1280, height: 900)
-        let place: JSONMembers = [
-            "browserContextId": context, "url": "about:blank", "width": size.width, "height": size.height,
-        ]
-        talk.ask(Command("Target.createTarget", nil, place), .target, until: now + Tab.Patience.browser)
+        talk.ask(SessionSetUp.target(in: context, for: visit), .target, until: now + Tab.Patience.browser)
     }
 
     private mutating func takeAttached(_ event: Event, _ now: Duration) {

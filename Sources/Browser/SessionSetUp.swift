@@ -2,6 +2,16 @@ internal import Web
 
 /// What a session is told before its target goes on: the page's own, and those of its frames and workers.
 enum SessionSetUp {
+    /// Opens the page's own target.
+    static func target(in context: String, for visit: PageVisit) -> Command {
+        let size = visit.viewports.first ?? Viewport(width: 1280, height: 900)
+        return Command(
+            "Target.createTarget", nil,
+            [
+                "browserContextId": context, "url": "about:blank", "width": size.width, "height": size.height,
+            ])
+    }
+
     /// All at once; the page is let go last, for while it waits, it may answer nothing.
     static func page(_ session: String, for visit: PageVisit) -> [Command] {
         [

@@ -145,7 +145,7 @@ extension Crawl {
                 frontier.isOutOfPatience(now: now)
             {
                 try apply(.patienceEnded)
-                continue
+                if frontier.isDone { continue }
             }
             try lend(courier)
             try post(courier, isQuiet: isQuiet)

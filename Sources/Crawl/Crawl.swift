@@ -240,7 +240,10 @@ package final class Crawl {
                 try apply(.settled)
                 continue
             }
-            if scanning == 0, frontier.isOutOfPatience(now: now) { return try apply(.patienceEnded) }
+            if scanning == 0, frontier.isOutOfPatience(now: now) {
+                try apply(.patienceEnded)
+                if frontier.isDone { continue }
+            }
             for result in try turn() { try fetched(result) }
             for result in pool.takeResults() { try scanned(result) }
             try hearPages()
@@ -295,6 +298,7 @@ extension Crawl {
                 try storing { () throws(StoreError) in try writes.addWithoutWaiting(links) }
             case .number(let numbers): recall?.number(numbers)
             case .lost(let number): try noteIfKept(number)
+            case .abandon(let numbers, let failure): loop.end(numbers, with: failure)
             }
         }
     }

@@ -105,6 +105,17 @@ package final class FetchLoop {
         return results
     }
 
+    /// Ends what is under way of these numbers; the next `turn` gives their results, which say so.
+    package func end(_ numbers: Set<UInt32>, with failure: FetchFailure) {
+        for transfer in running.values where transfer.request.map({ numbers.contains($0.number) }) ?? false {
+            end(transfer, failure)
+        }
+        for request in waiting where numbers.contains(request.number) {
+            add(.failure(failure), for: request, partial: request.resume)
+        }
+        waiting.removeAll { numbers.contains($0.number) }
+    }
+
     /// Takes cookies in that scripts of a page set, as lines of Netscape's file, for the requests that begin
     /// from here on. None takes the place of one that a server set.
     package func keep(cookiesOfScripts lines: [String]) throws(FetchFailure) {

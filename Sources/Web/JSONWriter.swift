@@ -33,12 +33,6 @@ package struct JSONWriter: Sendable {
         return bytes
     }
 
-    /// Writes a line feed, as between the values of a file of JSON lines, after which a new text starts.
-    package mutating func endText() {
-        bytes.append(0x0A)
-        needsComma = false
-    }
-
     package mutating func object(_ members: (inout JSONWriter) -> Void) { nest(0x7B, 0x7D, members) }
 
     package mutating func array(_ elements: (inout JSONWriter) -> Void) { nest(0x5B, 0x5D, elements) }

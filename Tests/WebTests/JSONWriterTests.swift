@@ -87,15 +87,10 @@ struct JSONWriterTests {
         if value.isFinite { #expect(try JSONValue.parse(Array(written.utf8).span).double == value) }
     }
 
-    @Test func `lines of JSON are written and taken one by one`() {
+    @Test func `what is written can be taken before the end`() {
         var writer = JSONWriter()
         writer.object { $0.member("a", Int64.min) }
-        writer.endText()
-        #expect(writer.takeBytes() == Array("{\"a\":-9223372036854775808}\n".utf8))
-        writer.value(UInt64.max)
-        writer.endText()
-        writer.value(false)
-        #expect(writer.text == "18446744073709551615\nfalse")
+        #expect(writer.takeBytes() == Array("{\"a\":-9223372036854775808}".utf8))
     }
 
     @Test func `a tree is written as it was read`() throws {

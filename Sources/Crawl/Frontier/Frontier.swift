@@ -75,7 +75,7 @@ struct Frontier: Sendable {
         case .othersReceived(let byteCount): core.others(byteCount)
         case .known(let number, let outcome): core.know(number, outcome)
         case .counted(let number): core.uncount(number)
-        case .patienceEnded: return core.loseSilentHosts().map(Action.lost)
+        case .patienceEnded: return core.loseSilentHosts()
         case .settled: return core.settle()
         case .needed(let url, let page, let isPage, let isCORS):
             core.need(url, by: page, isPage: isPage, isCORS: isCORS)
@@ -171,7 +171,8 @@ extension Frontier {
         /// It was counted when it came.
         case counted(UInt32)
 
-        /// Hosts that have never answered are not waited for any longer. Gives what is `lost` by that.
+        /// Hosts that have never answered are not waited for any longer. Gives what is `lost` by that, and what
+        /// is under way to be abandoned.
         case patienceEnded
         /// Nothing runs, and nothing is being read: what is still open will not be told by what comes.
         case settled
@@ -199,6 +200,8 @@ extension Frontier {
         case number([UInt32])
         /// It was not had. What an earlier visit has of it stays.
         case lost(UInt32)
+        /// Nobody waits for their answers any more. They come all the same, as failures.
+        case abandon(Set<UInt32>, FetchFailure)
     }
 
     /// A request.

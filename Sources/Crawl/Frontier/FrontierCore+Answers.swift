@@ -168,6 +168,8 @@ extension FrontierCore {
     ) {
         let record = records[Int(number)]
         let host = Int(record.host)
+        // Nobody waits for it any more.
+        if record.state == .failed { return recalledWithoutEnd(number) }
         if hadBegun || failure.isStatus { noteAnswer(of: host) }
         if failure.isObjection {
             runningCount -= 1

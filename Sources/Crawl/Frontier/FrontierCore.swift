@@ -349,7 +349,8 @@ extension FrontierCore {
     /// When nobody waits any longer; nil while something else is under way or due, and where everybody has
     /// answered.
     func endOfPatience(at time: Duration) -> Duration? {
-        guard let patience = options.patience, silentHostCount > 0, !isStopped else { return nil }
+        guard let patience = options.patience, silentHostCount > 0, !isStopped, renders.runningCount == 0
+        else { return nil }
         // Whoever has just answered is likely to answer again: looking at all hosts can wait.
         guard time - lastAnswer >= Self.quietTime else { return lastAnswer + Self.quietTime }
         var (last, running) = (Duration.zero, 0)
@@ -367,19 +368,25 @@ extension FrontierCore {
 
     private static let quietTime: Duration = .milliseconds(250)
 
-    /// What was asked of silent hosts, and what waits for them, failed. Gives all of it.
-    mutating func loseSilentHosts() -> [UInt32] {
+    /// What was asked of silent hosts, and what waits for them, failed.
+    mutating func loseSilentHosts() -> [Frontier.Action] {
         let time = options.patience.map { "\($0 / .seconds(1)) s" } ?? ""
         let failure = FetchFailure(
             .timeout, "nothing was answered, and for \(time) all else was done")
         var lost: [UInt32] = []
+        var underWay: Set<UInt32> = []
         for number in records.indices
         where isOpen(records[number].state) && isSilent(Int(records[number].host)) {
-            if records[number].state == .queued { changeQueued(of: Int(records[number].host), by: -1) }
+            switch records[number].state {
+            case .queued: changeQueued(of: Int(records[number].host), by: -1)
+            case .running: underWay.insert(UInt32(number))
+            default: break
+            }
             lost.append(UInt32(number))
             fail(UInt32(number), .outwaited(failure))
         }
-        return lost
+        retries.removeAll { [records] in records[Int($0)].state == .failed }
+        return lost.map(Frontier.Action.lost) + (underWay.isEmpty ? [] : [.abandon(underWay, failure)])
     }
 
     private func isOpen(_ state: Record.State) -> Bool {

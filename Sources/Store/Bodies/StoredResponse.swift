@@ -32,7 +32,8 @@ package struct StoredResponse: Sendable, Equatable {
     /// As the cache policies look at it.
     package func cacheEntry(profile: CacheProfile, rules: CacheRules) -> CacheEntry {
         let fields = HTTPFields(block: fields.utf8.span)
-        let lifetime = rules.isEmpty ? nil : WebURL(href).flatMap { rules.lifetime(for: $0, fields.contentType) }
+        let lifetime =
+            rules.isEmpty ? nil : WebURL(href).flatMap { rules.lifetime(for: $0, fields.contentType) }
         return CacheEntry(
             status: status, fields: fields, requestTime: HTTPDate(secondsSinceEpoch: requested),
             responseTime: HTTPDate(secondsSinceEpoch: fetched), profile: profile, forced: lifetime,

@@ -79,6 +79,29 @@ import Web
         #expect(seen.lookedAtPatterns.count == 1)
     }
 
+    @Test func `pages are shown although a host that they ask never answers`() throws {
+        let silent = try TestOrigin()
+        silent.hold("/ad.js")
+        silent.on("/ad.js", .file("1", type: "text/javascript"))
+        defer { silent.release("/ad.js") }
+        let ad = "<script src=\(silent.url("/ad.js"))></script>"
+        bench.origin.on("/", .page(Self.shell + ad + "<a href=/two/>2</a><a href=/three/>3</a>"))
+        for page in ["/two/", "/three/"] { bench.origin.on(page, .page(Self.shell + ad)) }
+        for page in ["/", "/two/", "/three/"] {
+            browser.asks(page, ["\(page)data.json", silent.url("/ad.js")])
+            bench.origin.on("\(page)data.json", .file("{}", type: "application/json"))
+        }
+        let report = try crawl {
+            $0.patience = .milliseconds(400)
+            $0.mayReachPrivate = true
+        }
+        #expect(browser.shown.sorted() == ["/", "/three/", "/two/"])
+        #expect(report.rendering.patterns.map(\.foundRequisites) == [1, 1, 1])
+        #expect(report.missing.map(\.url) == [silent.url("/ad.js")])
+        #expect(report.missing.first?.remedy == .patience)
+        #expect(report.isPublished && !report.isInterrupted)
+    }
+
     @Test func `where no scan saw a reason, no browser is started`() throws {
         bench.origin.on(
             "/", .page("<p>\(String(repeating: "words ", count: 100))<script src=/plain.js></script>"))

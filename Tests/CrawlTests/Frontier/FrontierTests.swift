@@ -269,7 +269,7 @@ import Web
             case .keep(let number): "keep \(number)"
             case .discard(let number): "discard \(number)"
             case .record: nil
-            case .ask, .number, .lost: "\(action)"
+            case .ask, .number, .lost, .abandon: "\(action)"
             }
         }
     }

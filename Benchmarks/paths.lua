@@ -1,5 +1,5 @@
 -- wrk: asks for the paths named in a file, in turn; with a third argument, each time by a query that nobody used before.
---   wrk ... -s proxy.lua URL -- PATHS-FILE HOST [RUN]; ends with one line of figures, as serve.lua does.
+--   wrk ... -s paths.lua URL -- PATHS-FILE HOST [RUN]; ends with one line of figures.
 
 local started = 0
 
@@ -12,6 +12,7 @@ function init(arguments)
     paths = {}
     for path in io.lines(arguments[1]) do paths[#paths + 1] = path end
     host, run = arguments[2], arguments[3]
+    -- Threads start at different places of the list.
     position = number * 7919
     requests = {}
     for index, path in ipairs(paths) do requests[index] = wrk.format("GET", path, { Host = host }) end
