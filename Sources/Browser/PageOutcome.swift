@@ -111,6 +111,8 @@ package struct PageNotice: Sendable, Equatable {
         case dialog, window, download, permission, crash
         case tooManyRequests = "too-many-requests"
         case scriptError = "script-error"
+        /// What comes over one cannot be kept.
+        case webSocket = "web-socket"
     }
 
     package var kind: Kind

@@ -120,6 +120,9 @@ struct PageWalk: Sendable {
         lastWord = now
         if event.method.hasPrefix("Network.") {
             let count = record.requests.count
+            if event.method == "Network.webSocketCreated" {
+                notices.note(.webSocket, event["url"]?.string ?? "")
+            }
             if record.take(event) { lastActivity = now }
             if record.requests.count > count { noteRequest(now) }
             if record.requests.count > PageOutcome.requestLimit, !isCurtailed {

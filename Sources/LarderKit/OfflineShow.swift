@@ -127,8 +127,12 @@ struct OfflineShow {
         var items: [CheckReport.Item] = []
         var told: Set<String> = []
         var refused: Set<String> = []
+        var talking: [String] = []
         let reader = try storing { () throws(StoreError) in try StoreReader(larder.folder) }
         for shown in try show(browser, service, interruption) {
+            if shown.outcome.notices.contains(where: { $0.kind == .webSocket }) {
+                talking.append(shown.page.url.href)
+            }
             for loss in losses(of: shown, service) where !known.contains(loss.url.href) {
                 // As its server says, to this page here and there.
                 if loss.isRefusedByCORS,
@@ -150,6 +154,10 @@ struct OfflineShow {
         var notes = [
             "\(opened), \(words) compared by their words" + (seen > 0 ? ", \(seen) by their pictures" : "")
         ]
+        if let first = talking.first {
+            let pages = Wording.count(talking.count, "page")
+            notes.append("over a WebSocket, of which nothing is held, talk \(pages), such as \(first)")
+        }
         if !refused.isEmpty {
             let first = refused.min() ?? ""
             notes.append(

@@ -395,6 +395,13 @@ struct RenderingTests {
         #expect(outcome.notices.first?.text.contains("first") == true)
     }
 
+    @Test func `a page that talks over a WebSocket is told of, whatever becomes of that`() throws {
+        let origin = try site("<script>new WebSocket(location.href.replace('http', 'ws') + 'talk')</script>")
+        let outcome = try SharedBrowser.look(at: origin.url("/"))
+        #expect(count(.webSocket, of: outcome) == 1)
+        #expect(outcome.notices.first?.text.hasSuffix("/talk") == true)
+    }
+
     @Test func `answers that do not come keep a page to its limit, or to its patience`() throws {
         let origin = try site("<img src=/held><a href=/x>x</a>")
         origin.hold("/held")

@@ -267,7 +267,8 @@ enum PrefetchSummary {
             lines.append("    \(page.url): \(page.ending.words)\(page.detail.map { " (\($0))" } ?? "")")
         }
         for (notice, count) in report.notices.sorted(by: { $0.key < $1.key }) {
-            lines.append("    \(notice): \(Wording.grouped(count))")
+            let meaning = notice == "web-socket" ? ", and nothing that comes over it is kept" : ""
+            lines.append("    \(notice): \(Wording.grouped(count))\(meaning)")
         }
         return lines
     }
