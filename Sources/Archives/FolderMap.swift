@@ -14,7 +14,7 @@ struct FolderMap {
     }
 
     struct Entry {
-        let url: WebURL
+        var url: WebURL
         var content: Content
         var status = 200
         /// Nil where only the file tells its type.
@@ -24,6 +24,10 @@ struct FolderMap {
         var isConverted = false
         /// Where it stands in the folder.
         var name: String?
+        /// The name behind its origin, where it may have been made of another address, and nothing else tells.
+        var uncertain: String?
+        /// Another address that the name may have been made of.
+        var other: WebURL?
     }
 
     private(set) var entries: [Entry] = []
@@ -37,6 +41,8 @@ struct FolderMap {
     private(set) var origins: Set<String> = []
     private var byHref: [String: Int] = [:]
     private var byName: [String: Int] = [:]
+
+    func number(at href: String) -> Int? { byHref[href] }
 
     func entry(at href: String) -> Entry? { byHref[href].map { entries[$0] } }
 
@@ -91,6 +97,10 @@ struct FolderMap {
     }
 
     private mutating func add(_ entry: Entry) {
+        var entry = entry
+        if let other = entry.other, byHref[entry.url.href] != nil, byHref[other.href] == nil {
+            (entry.url, entry.other) = (other, nil)
+        }
         if let name = entry.name { byName[name] = byName[name] ?? entries.count }
         guard byHref[entry.url.href] == nil else {
             let place = entry.name ?? "a list"
@@ -408,7 +418,9 @@ struct FolderMap {
     private mutating func read(
         _ named: [Named], below base: WebURL, _ folder: String, saysOwn source: (any FileSource)?
     ) throws(ArchiveError) {
-        let addresses = FolderAddresses(names: named.lazy.map { String($0.name.dropFirst(folder.count)) })
+        let host = folder.split(separator: "/").last.map(String.init)
+        let addresses = FolderAddresses(
+            names: named.lazy.map { String($0.name.dropFirst(folder.count)) }, in: host)
         let path = Self.folder(of: base)
         var pristine: [String: SourceFile] = [:]
         let names = Set(named.lazy.map(\.name))
@@ -418,8 +430,10 @@ struct FolderMap {
         for (file, name) in named where Self.pristine(name, among: names) == nil {
             // wget -K keeps what came, under the name that it had first.
             let kept = Self.kept(name).first { pristine[$0] != nil }
-            let target = addresses.target(of: String((kept ?? name).dropFirst(folder.count)))
-            var url = WebURL(base.origin + path + target)
+            let own = String((kept ?? name).dropFirst(folder.count))
+            var url = WebURL(base.origin + path + addresses.target(of: own))
+            let other = addresses.spelledOut(own).flatMap { WebURL(base.origin + path + $0) }
+            var saysOwn = false
             var fetched = file.modified
             if let source, SavedPage.isPage(name),
                 let own = SavedPage(try source.beginning(of: file, SavedPage.window))
@@ -429,17 +443,21 @@ struct FolderMap {
                     WebURL(own.url).flatMap { WebURL(base.scheme + $0.href.dropFirst($0.scheme.count)) }
                     ?? url
                 fetched = own.date ?? fetched
+                saysOwn = true
             }
             guard let url else {
                 faults.append(ArchiveFault("its name is no part of an address", at: file.path))
                 continue
             }
             let body = kept.flatMap { pristine[$0] } ?? file
-            add(
-                Entry(
-                    url: url.key, content: .file(body),
-                    fetched: body.modified == file.modified ? fetched : body.modified,
-                    isConverted: kept == nil, name: name))
+            var entry = Entry(
+                url: url.key, content: .file(body),
+                fetched: body.modified == file.modified ? fetched : body.modified,
+                isConverted: kept == nil, name: name)
+            if !saysOwn, url.query != nil || own.contains("%") || url.href.contains("%") || other != nil {
+                (entry.uncertain, entry.other) = ("\(url.origin)\(path)/\(own)", other?.key)
+            }
+            add(entry)
         }
     }
 
