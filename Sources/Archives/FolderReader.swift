@@ -312,7 +312,8 @@ final class FolderReader: ArchiveReader {
     // MARK: - Other addresses of the same
 
     /// What a web server would answer where no file has just this name: the page of a folder, the folder's
-    /// own address, a page without its suffix, or the same with other escapes.
+    /// own address, a page without its suffix, or the same with other escapes. Browsers leave links of some
+    /// kinds in what they save as they were: the name is all that tells what they lead to.
     private func other(_ url: WebURL) throws(ArchiveError) -> ArchivedItem? {
         if let number = map.number(at: url.href) ?? uncertain(url, isAsItCame: true) {
             let hasCome = moved.contains(number) && told[number] == url
@@ -332,9 +333,8 @@ final class FolderReader: ArchiveReader {
         for case let href? in hrefs {
             if let entry = map.entry(at: href) { return try item(entry, at: url) }
         }
-        return try loose[Self.loose(url)].map { (number) throws(ArchiveError) in
-            try item(map.entries[number], at: url)
-        }
+        let like = loose[Self.loose(url)].map { map.entries[$0] } ?? map.entry(besidePages: url)
+        return try like.map { (entry) throws(ArchiveError) in try item(entry, at: url) }
     }
 
     /// Equal for addresses that say the same with other escapes.

@@ -82,6 +82,10 @@ import Web
                 "<html>\n<!-- Mirrored from example.com/a/ by HTTrack Website Copier/3.x [XR&CO'2014], Mon, 23 Nov 2026 05:37:23 GMT -->",
                 "http://example.com/a/", 1_795_412_243
             ),
+            (
+                "<!-- saved from url=(0033)https://example.com/a-%2D-b-%2D?c-d -->",
+                "https://example.com/a---b--?c-d", nil
+            ),
             ("<!-- saved from url=(0014)file:///a.html -->", nil, nil), ("<!-- saved from url=(", nil, nil),
             ("<!--", nil, nil),
             ("<!-- a --><!-- b -->", nil, nil),
@@ -289,6 +293,46 @@ import Web
             ])
         let single = try take("s/Page.html", at: "https://other.test/x")
         #expect(single.site == "https://other.test/x" && single.responses == 3 && single.isComplete)
+    }
+
+    /// As Chromium 156 wrote it: its own base, addresses of its own in frames, and names that collided.
+    @Test func `a page that Chromium saved whole is where it was, and so are its frames`() throws {
+        try write([
+            "s/Page x.html": """
+            <!DOCTYPE html>
+            <!-- saved from url=(0036)https://example.com/news/today?a-%2Db -->
+            <html><head><meta http-equiv="Content-Type" content="text/html; charset=UTF-8"><title>Saved page é</title><!--<base href="/news/">--><base href="."><link rel="stylesheet" href="./Page x_files/main.css"><link rel="icon" href="https://example.com/favicon.ico">
+            </head><body><a href="https://example.com/news/two.html#x">two</a> <a href="https://example.com/news/#here">h</a>
+            <img src="./Page x_files/a b.png" srcset="/img/a%20b.png 1x, /img/a.png 2x"><iframe src="./Page x_files/frame.html"></iframe>
+                <img src="./Page x_files/a.png"><img src="./Page x_files/a(1).png">
+            </body></html>
+            """,
+            "s/Page x_files/frame.html": """
+            <!DOCTYPE html>
+            <!-- saved from url=(0030)https://other.test/frame.html -->
+            <html><head><link rel="stylesheet" href="./main.css"></head><body>Frame <img src="./a b.png"></body></html>
+            """,
+            "s/Page x_files/main.css": "h1{color:red}", "s/Page x_files/a b.png": "1",
+            "s/Page x_files/a.png": "2", "s/Page x_files/a(1).png": "3",
+        ])
+        let report = try take("s/Page x.html")
+        #expect(report.site == "https://example.com/news/today?a--b" && report.isComplete, "\(report)")
+        let held = try held()
+        let beside = "https://example.com/news/Page%20x_files"
+        #expect(
+            Set(held.keys) == [
+                report.site, "https://other.test/frame.html", "\(beside)/main.css", "\(beside)/a%20b.png",
+                "\(beside)/a.png", "\(beside)/a(1).png", "https://example.com/img/a%20b.png",
+            ])
+        let page = try #require(held[report.site])
+        #expect(page.contains("<iframe src=\"https://other.test/frame.html\">"), "\(page)")
+        #expect(
+            page.contains("href=\"./Page x_files/main.css\"")
+                && page.contains("src=\"./Page x_files/a b.png\""))
+        let frame = try #require(held["https://other.test/frame.html"])
+        #expect(
+            frame.contains("href=\"\(beside)/main.css\"") && frame.contains("src=\"\(beside)/a%20b.png\""),
+            "\(frame)")
     }
 
     @Test(arguments: [ArchiveForm.folder, .zip, .tar])
