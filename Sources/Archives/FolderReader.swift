@@ -41,6 +41,9 @@ final class FolderReader: ArchiveReader {
         _ limits: ArchiveLimits
     ) throws(ArchiveError) {
         (self.source, self.keeping, self.limits) = (source, keeping, limits)
+        guard !source.files.isEmpty || !source.faults.isEmpty else {
+            throw ArchiveError(.input, "\(source.name) has no files in it; name what has")
+        }
         map = try FolderMap(source, base: base, isPage: isPage, limits)
         faults = map.faults[...]
         own = map.ownCount
