@@ -116,7 +116,7 @@ struct ZipFile {
     private static func split(_ path: String) -> ArchiveError {
         ArchiveError(
             .input,
-            "\(path) is one part of a split zip file: put them together (`zip -s 0 FIRST.zip --out WHOLE.zip`), and import that"
+            "\(path) is one part of a split zip file: put them together, as zip and 7z do, and import that"
         )
     }
 

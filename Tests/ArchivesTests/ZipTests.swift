@@ -84,7 +84,8 @@ import Testing
     @Test(arguments: [
         ("split", "is one part of a split zip file: put them together"),
         ("first", "is one part of a split zip file"),
-        ("empty", "has no files in it"), ("text", "is no zip file; give it the suffix"),
+        ("empty", "has no files in it"),
+        ("text", "is no zip file; give it the suffix"),
         ("cut", "is no whole zip file: its directory is not to be found; fetch it again"),
     ])
     func `what is no whole zip file is told, with what to do`(kind: String, words: String) throws {
