@@ -121,7 +121,7 @@ package enum ArchiveFiles {
         let beginning = try ArchiveError.wrapping { () throws(SystemError) in
             try WholeFile.beginning(of: path, 4096)
         }
-        if beginning.starts(with: Array("PK\u{3}\u{4}".utf8)) {
+        if isZip(beginning, path) {
             let zip = try ZipFile(path)
             if WACZReader.isOne(zip) { return try WACZReader(zip, keeping, limits) }
             return try FolderReader(ZipFolder(zip, limits), base: base, keeping, limits)
@@ -140,6 +140,15 @@ package enum ArchiveFiles {
             return try FolderReader(TarFile(path, limits), base: base, keeping, limits)
         }
         return WARCReader(input, keeping, limits)
+    }
+
+    /// By its first entry, the end of an empty one or the mark of a split one; else by its name, as what stands
+    /// first in the last part of a split one, or in one that unpacks itself, may be anything.
+    private static func isZip(_ beginning: [UInt8], _ path: String) -> Bool {
+        let starts = ["PK\u{3}\u{4}", "PK\u{5}\u{6}", "PK\u{7}\u{8}"]
+        if starts.contains(where: { beginning.starts(with: Array($0.utf8)) }) { return true }
+        let name = path.lowercased()
+        return !beginning.isEmpty && (name.hasSuffix(".zip") || name.hasSuffix(".wacz"))
     }
 
     /// Whether it begins as mail does, and has parts.

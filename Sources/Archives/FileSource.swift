@@ -317,7 +317,7 @@ final class ZipFolder: FileSource {
 
     init(_ zip: ZipFile, _ limits: ArchiveLimits) throws(ArchiveError) {
         (self.zip, self.limits, name) = (zip, limits, zip.path)
-        faults = zip.faults.map { ArchiveFault($0, at: zip.path) }
+        faults = zip.faults
         guard !zip.isOverlapping else {
             throw ArchiveError(.input, "\(zip.path) cannot be taken in: its entries stand in each other")
         }

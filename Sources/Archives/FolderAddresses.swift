@@ -3,13 +3,41 @@ internal import Web
 /// Which address a file of a mirror or of a site's own folder had: the reverse of what tools make of
 /// addresses. A value that knows names and nothing else.
 struct FolderAddresses {
-    /// Tools write queries into names, and leave escapes as they were; a site's own files have their names.
-    let hasQueries: Bool
-
-    /// - Parameter names: of all files.
-    init(names: some Sequence<String>) {
-        hasQueries = names.contains { Self.query(of: Self.split($0).file) != nil }
+    /// How whoever wrote the names has made them of addresses.
+    enum Manner {
+        /// A site's own files have their names.
+        case own
+        /// Queries stand behind `?`, and escapes are escapes.
+        case unix
+        /// What Windows keeps out of names is escaped, and queries stand behind `@` (wget).
+        case windows
+        /// The same, with `?` escaped too (wget2).
+        case escaped
     }
+
+    let manner: Manner
+
+    /// - Parameters:
+    ///   - names: of all files.
+    ///   - folder: the name of the folder around them that stands for their host; nil for none.
+    init(names: some Sequence<String>, in folder: String? = nil) {
+        var (isUnix, hasEscaped, hasAt) = (folder?.contains(":") ?? false, false, false)
+        for name in names {
+            let file = Self.split(name).file
+            isUnix = isUnix || file.utf8.contains { Self.notOnWindows.contains($0) }
+            hasEscaped = hasEscaped || file.range(of: "%3F") != nil
+            hasAt = hasAt || Self.at(in: file) != nil
+        }
+        let isOfWget = folder?.contains("+") ?? false
+        let hasQueries = isUnix || hasEscaped || hasAt
+        guard hasQueries || folder != nil else {
+            manner = .own
+            return
+        }
+        manner = isUnix ? .unix : hasEscaped && !isOfWget ? .escaped : .windows
+    }
+
+    private static let notOnWindows = Array("?:*|<>\"\\".utf8)
 
     // MARK: - Hosts
 
@@ -41,13 +69,26 @@ struct FolderAddresses {
     func target(of name: String, keepsIndex: Bool = false) -> String {
         var (folder, file) = Self.split(name)
         var query: Substring?
-        if hasQueries, let mark = Self.query(of: file) {
+        if let mark = mark(in: file) {
             query = Self.withoutAddedSuffix(file[mark.upperBound...])
             file = file[..<mark.lowerBound]
-        } else if hasQueries || Self.isOfProgram(file) {
+        } else {
             file = Self.withoutSuffixOfProgram(file)
         }
         if file == "index.html", !keepsIndex { file = "" }
+        return target(folder, file, query)
+    }
+
+    /// The same with nothing taken for what a tool has added; nil where that makes no other address. Who has
+    /// asked for it knows.
+    func spelledOut(_ name: String) -> String? {
+        let (folder, file) = Self.split(name)
+        guard let mark = mark(in: file) else { return nil }
+        let target = target(folder, file[..<mark.lowerBound], file[mark.upperBound...])
+        return target == self.target(of: name) ? nil : target
+    }
+
+    private func target(_ folder: Substring, _ file: Substring, _ query: Substring?) -> String {
         var target: [UInt8] = [UInt8(ascii: "/")]
         append(folder, to: &target, isQuery: false)
         append(file, to: &target, isQuery: false)
@@ -63,14 +104,24 @@ struct FolderAddresses {
         return (name[...slash], name[name.utf8.index(after: slash)...])
     }
 
-    /// What stands between a path and its query: `?`, the same escaped (wget2), or `@` in front of an equals
-    /// sign (wget for Windows), which names of pictures have too: `icon@2x.png`.
-    private static func query(of file: Substring) -> Range<Substring.Index>? {
-        if let mark = file.range(of: "?") ?? file.range(of: "%3F") { return mark }
-        guard let mark = file.range(of: "@"), file[mark.upperBound...].utf8.contains(UInt8(ascii: "=")) else {
-            return nil
+    /// What stands between a path and its query.
+    private func mark(in file: Substring) -> Range<Substring.Index>? {
+        switch manner {
+        case .own: nil
+        case .unix: file.range(of: "?") ?? file.range(of: "%3F")
+        case .windows: Self.at(in: file)
+        case .escaped: file.range(of: "%3F")
         }
-        return mark
+    }
+
+    /// In front of an equals sign or behind the suffix of a page: names of pictures have one too,
+    /// `icon@2x.png`.
+    private static func at(in file: Substring) -> Range<Substring.Index>? {
+        guard let mark = file.range(of: "@") else { return nil }
+        let isBehindSuffix = ([".html", ".htm", ".css", ".js"] + programs).contains {
+            file[..<mark.lowerBound].hasSuffix($0)
+        }
+        return isBehindSuffix || file[mark.upperBound...].utf8.contains(UInt8(ascii: "=")) ? mark : nil
     }
 
     /// With `--adjust-extension` names end with what the media type wants.
@@ -81,15 +132,13 @@ struct FolderAddresses {
 
     private static let programs = [".php", ".asp", ".aspx", ".jsp", ".cgi", ".cfm", ".do", ".pl", ".py"]
 
-    private static func isOfProgram(_ file: Substring) -> Bool { withoutSuffixOfProgram(file) != file }
-
     private static func withoutSuffixOfProgram(_ file: Substring) -> Substring {
         guard file.hasSuffix(".html") else { return file }
         let bare = file.dropLast(5)
         return programs.contains { bare.hasSuffix($0) } ? bare : file
     }
 
-    /// As it stands in an address. Slashes in queries cannot stand in names, and are escaped there.
+    /// As it stands in an address.
     private func append(_ text: Substring, to target: inout [UInt8], isQuery: Bool) {
         let bytes = Array(text.utf8)
         var at = 0
@@ -97,10 +146,10 @@ struct FolderAddresses {
             let byte = bytes[at]
             let escaped =
                 at + 2 < bytes.count
-                ? Hex.decode(String(decoding: bytes[at + 1...at + 2], as: UTF8.self)) : nil
-            if byte == UInt8(ascii: "%"), let escaped, hasQueries || bytes[at + 1] >= UInt8(ascii: "8") {
-                if isQuery, escaped == [UInt8(ascii: "/")] {
-                    target.append(UInt8(ascii: "/"))
+                ? Hex.decode(String(decoding: bytes[at + 1...at + 2], as: UTF8.self))?.first : nil
+            if byte == UInt8(ascii: "%"), let escaped, manner != .own || escaped >= 0x80 {
+                if isForNames(escaped, isQuery) {
+                    target.append(escaped)
                 } else {
                     target += bytes[at...at + 2]
                 }
@@ -114,6 +163,14 @@ struct FolderAddresses {
             }
             at += 1
         }
+    }
+
+    /// What is escaped as no name has it, and stands for itself in addresses: slashes in queries, and what
+    /// Windows does not take.
+    private func isForNames(_ byte: UInt8, _ isQuery: Bool) -> Bool {
+        if isQuery, byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") { return true }
+        guard manner == .windows || manner == .escaped else { return false }
+        return byte == UInt8(ascii: ":") || byte == UInt8(ascii: "*") || byte == UInt8(ascii: "|")
     }
 
     private static let special = Array("\"#%<>?\\^`{}".utf8)

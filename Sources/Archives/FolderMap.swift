@@ -14,7 +14,7 @@ struct FolderMap {
     }
 
     struct Entry {
-        let url: WebURL
+        var url: WebURL
         var content: Content
         var status = 200
         /// Nil where only the file tells its type.
@@ -24,6 +24,10 @@ struct FolderMap {
         var isConverted = false
         /// Where it stands in the folder.
         var name: String?
+        /// The name behind its origin, where it may have been made of another address, and nothing else tells.
+        var uncertain: String?
+        /// Another address that the name may have been made of.
+        var other: WebURL?
     }
 
     private(set) var entries: [Entry] = []
@@ -35,10 +39,21 @@ struct FolderMap {
     private(set) var leadsByFiles = false
     private(set) var cache: HTTrackCache?
     private(set) var origins: Set<String> = []
+    /// What stands in the folders beside saved pages, by the names that it had; nil for names that were several's.
+    private var besidePages: [String: Int?] = [:]
     private var byHref: [String: Int] = [:]
     private var byName: [String: Int] = [:]
 
+    func number(at href: String) -> Int? { byHref[href] }
+
     func entry(at href: String) -> Entry? { byHref[href].map { entries[$0] } }
+
+    /// The one file beside saved pages that has the name with which an address ends.
+    func entry(besidePages url: WebURL) -> Entry? {
+        guard let last = url.path.split(separator: "/").last, !besidePages.isEmpty else { return nil }
+        let name = FileName.text([UInt8](percentDecoding: Array(last.utf8).span))
+        return besidePages[name].flatMap { $0 }.map { entries[$0] }
+    }
 
     func entry(named name: String) -> Entry? { byName[name].map { entries[$0] } }
 
@@ -62,7 +77,8 @@ struct FolderMap {
             guard let url = base ?? told.flatMap({ WebURL($0.url) }) else {
                 throw Self.withoutAddress("\(source.name)/\(file.name)", isPage: true)
             }
-            add(page: file, Self.beside(named), SavedPage(url: url.key.href, date: told?.date))
+            let page = SavedPage(url: url.key.href, date: told?.date)
+            try add(page: file, Self.beside(named), page, source)
             return
         }
         if isHTTrack { takeOutOwn(&named) }
@@ -91,6 +107,10 @@ struct FolderMap {
     }
 
     private mutating func add(_ entry: Entry) {
+        var entry = entry
+        if let other = entry.other, byHref[entry.url.href] != nil, byHref[other.href] == nil {
+            (entry.url, entry.other) = (other, nil)
+        }
         if let name = entry.name { byName[name] = byName[name] ?? entries.count }
         guard byHref[entry.url.href] == nil else {
             let place = entry.name ?? "a list"
@@ -408,7 +428,9 @@ struct FolderMap {
     private mutating func read(
         _ named: [Named], below base: WebURL, _ folder: String, saysOwn source: (any FileSource)?
     ) throws(ArchiveError) {
-        let addresses = FolderAddresses(names: named.lazy.map { String($0.name.dropFirst(folder.count)) })
+        let host = folder.split(separator: "/").last.map(String.init)
+        let addresses = FolderAddresses(
+            names: named.lazy.map { String($0.name.dropFirst(folder.count)) }, in: host)
         let path = Self.folder(of: base)
         var pristine: [String: SourceFile] = [:]
         let names = Set(named.lazy.map(\.name))
@@ -418,8 +440,10 @@ struct FolderMap {
         for (file, name) in named where Self.pristine(name, among: names) == nil {
             // wget -K keeps what came, under the name that it had first.
             let kept = Self.kept(name).first { pristine[$0] != nil }
-            let target = addresses.target(of: String((kept ?? name).dropFirst(folder.count)))
-            var url = WebURL(base.origin + path + target)
+            let own = String((kept ?? name).dropFirst(folder.count))
+            var url = WebURL(base.origin + path + addresses.target(of: own))
+            let other = addresses.spelledOut(own).flatMap { WebURL(base.origin + path + $0) }
+            var saysOwn = false
             var fetched = file.modified
             if let source, SavedPage.isPage(name),
                 let own = SavedPage(try source.beginning(of: file, SavedPage.window))
@@ -429,17 +453,21 @@ struct FolderMap {
                     WebURL(own.url).flatMap { WebURL(base.scheme + $0.href.dropFirst($0.scheme.count)) }
                     ?? url
                 fetched = own.date ?? fetched
+                saysOwn = true
             }
             guard let url else {
                 faults.append(ArchiveFault("its name is no part of an address", at: file.path))
                 continue
             }
             let body = kept.flatMap { pristine[$0] } ?? file
-            add(
-                Entry(
-                    url: url.key, content: .file(body),
-                    fetched: body.modified == file.modified ? fetched : body.modified,
-                    isConverted: kept == nil, name: name))
+            var entry = Entry(
+                url: url.key, content: .file(body),
+                fetched: body.modified == file.modified ? fetched : body.modified,
+                isConverted: kept == nil, name: name)
+            if !saysOwn, url.query != nil || own.contains("%") || url.href.contains("%") || other != nil {
+                (entry.uncertain, entry.other) = ("\(url.origin)\(path)/\(own)", other?.key)
+            }
+            add(entry)
         }
     }
 
@@ -467,7 +495,7 @@ struct FolderMap {
         for (file, name) in named where SavedPage.isPage(name) && byName[name] == nil && left > 0 {
             left -= 1
             if let page = SavedPage(try source.beginning(of: file, SavedPage.window)) {
-                add(page: (file, name), beside, page)
+                try add(page: (file, name), beside, page, source)
             }
         }
         guard !entries.isEmpty else { return false }
@@ -496,19 +524,43 @@ struct FolderMap {
     }
 
     /// What it needs gets the addresses that its links, which lead into the folder beside it, make with its
-    /// own.
-    private mutating func add(page: Named, _ beside: [Substring: [Named]], _ saved: SavedPage) {
+    /// own. Pages in frames say theirs.
+    private mutating func add(
+        page: Named, _ beside: [Substring: [Named]], _ saved: SavedPage, _ source: any FileSource
+    ) throws(ArchiveError) {
         guard let url = WebURL(saved.url) else { return }
         let (own, fetched) = (page.name, saved.date ?? page.file.modified)
         start = start ?? url.href
-        add(Entry(url: url.key, content: .file(page.file), fetched: fetched, name: own))
+        add(Entry(url: url.key, content: .file(page.file), fetched: fetched, isConverted: true, name: own))
         let slash = own.lastIndex(of: "/").map { own.index(after: $0) } ?? own.startIndex
         let folders = SavedPage.folders(of: String(own[slash...])).map { own[..<slash] + $0 + "/" }
         let addresses = FolderAddresses(names: [])
         for (file, name) in folders.flatMap({ beside[$0[...]] ?? [] }) where byName[name] == nil {
             let reference = addresses.target(of: String(name[slash...]), keepsIndex: true).dropFirst()
             guard let target = WebURL("./" + reference, base: url) else { continue }
-            add(Entry(url: target.key, content: .file(file), fetched: fetched, name: name))
+            var entry = Entry(
+                url: target.key, content: .file(file), fetched: fetched, isConverted: true, name: name)
+            if SavedPage.isPage(name),
+                let told = SavedPage(try source.beginning(of: file, SavedPage.window)).flatMap({
+                    WebURL($0.url)
+                })
+            {
+                (entry.url, entry.other) = (told.key, target.key)
+            }
+            add(entry)
+            note(besidePages: name)
         }
+    }
+
+    /// Browsers tell names apart by numbers: `a.png` and `a(1).png`.
+    private mutating func note(besidePages name: String) {
+        guard let number = byName[name], let last = name.split(separator: "/").last else { return }
+        var first = String(last)
+        if let open = last.lastIndex(of: "("), let close = last[open...].firstIndex(of: ")"),
+            Int(last[last.index(after: open)..<close]) != nil
+        {
+            first = String(last[..<open] + last[last.index(after: close)...])
+        }
+        besidePages[first] = .some(besidePages[first] == nil ? number : nil)
     }
 }

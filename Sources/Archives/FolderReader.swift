@@ -13,7 +13,16 @@ final class FolderReader: ArchiveReader {
     private let scanner = LinkScanner()
     private var faults: ArraySlice<ArchiveFault>
     private var own: Int
-    private var at = 0
+    /// Of entries; those whose names may stand for other addresses come last, when links have told.
+    private var order: ArraySlice<Int>
+    /// The latter by what their addresses say, and by their names.
+    private var (uncertain, names): ([String: Int], [String: Int]) = ([:], [:])
+    /// Those to which links lead by the address that was taken for theirs.
+    private var confirmed: Set<Int> = []
+    /// The address by which links lead to one of them.
+    private var told: [Int: WebURL] = [:]
+    /// Those that have come by an address that was told.
+    private var moved: Set<Int> = []
     /// Addresses of the folder's origins to which links lead, and of which no file has the name.
     private var wanted: Set<String> = []
     private var others: ArraySlice<String>?
@@ -32,10 +41,53 @@ final class FolderReader: ArchiveReader {
         _ limits: ArchiveLimits
     ) throws(ArchiveError) {
         (self.source, self.keeping, self.limits) = (source, keeping, limits)
+        guard !source.files.isEmpty || !source.faults.isEmpty else {
+            throw ArchiveError(.input, "\(source.name) has no files in it; name what has")
+        }
         map = try FolderMap(source, base: base, isPage: isPage, limits)
         faults = map.faults[...]
         own = map.ownCount
         left = Self.readings(of: source.files, limits)
+        var (certain, last): ([Int], [Int]) = ([], [])
+        for (number, entry) in map.entries.enumerated() {
+            guard let name = entry.uncertain, entry.url.href != map.start else {
+                certain.append(number)
+                continue
+            }
+            last.append(number)
+            uncertain[Self.said(by: entry.url)] = number
+            names[name] = number
+        }
+        order = (certain + last)[...]
+    }
+
+    /// - Parameter isAsItCame: no tool has written the reference, so that it may be what a name was made of.
+    private func uncertain(_ url: WebURL, isAsItCame: Bool) -> Int? {
+        guard !uncertain.isEmpty else { return nil }
+        return uncertain[Self.said(by: url)] ?? (isAsItCame ? names[Self.loose(url)] : nil)
+    }
+
+    /// Tools lead links to files from where the page is, with every question mark escaped.
+    private static func isAsItCame(_ reference: Span<UInt8>, _ entry: FolderMap.Entry) -> Bool {
+        guard entry.isConverted, reference.count > 0, reference[0] != UInt8(ascii: "/") else { return true }
+        for place in 0..<reference.count where reference[place] == UInt8(ascii: "?") { return true }
+        return false
+    }
+
+    /// Equal for addresses that may have the same name, and none else: other escapes, but of slashes in
+    /// paths, and no percent sign that escapes nothing.
+    private static func said(by url: WebURL) -> String {
+        func decoded(_ text: String, isPath: Bool = false) -> String {
+            let parts = text.split(separator: "%", omittingEmptySubsequences: false)
+            let marked = parts.dropFirst().map { part -> Substring in
+                let escape = part.prefix(2).lowercased()
+                if isPath, escape == "2f" { return "00" + part.dropFirst(2) }
+                return Hex.decode(escape)?.count == 1 ? part : "01" + part
+            }
+            let text = ([parts.first ?? ""] + marked).joined(separator: "%")
+            return FileName.text([UInt8](percentDecoding: Array(text.utf8).span))
+        }
+        return url.origin + decoded(url.path, isPath: true) + "\0" + decoded(url.query ?? "")
     }
 
     /// Links stand for their files once more, as far as that is believed.
@@ -59,9 +111,13 @@ final class FolderReader: ArchiveReader {
             own -= 1
             return .other
         }
-        if at < map.entries.count {
-            defer { at += 1 }
-            return try item(map.entries[at], at: map.entries[at].url)
+        if let number = order.popFirst() {
+            let entry = map.entries[number]
+            guard let url = told[number], !confirmed.contains(number) else {
+                return try item(entry, at: entry.url)
+            }
+            moved.insert(number)
+            return try item(entry, at: url)
         }
         if others == nil {
             for (number, entry) in map.entries.enumerated() { loose[Self.loose(entry.url)] = number }
@@ -174,10 +230,20 @@ final class FolderReader: ArchiveReader {
             let target = WebURL(
                 utf8: reference, base: flags.contains(.ignoresBase) ? url : base,
                 queryEncoding: table.encoding)
-            let isKnown = target.map { map.entry(at: $0.key.href) != nil } ?? false
-            if entry.isConverted, map.leadsByFiles || !isKnown, !flags.contains(.isGuess),
-                let led = lead(reference, flags.contains(.ignoresBase) ? file : fileBase)
+            let known = target.flatMap { map.number(at: $0.key.href) }
+            let isKnown = known.map { !moved.contains($0) } ?? false
+            if let known, !uncertain.isEmpty { confirmed.insert(known) }
+            if !isKnown, !flags.contains(.isGuess), let target,
+                let number = uncertain(target, isAsItCame: Self.isAsItCame(reference, entry))
             {
+                told[number] = told[number] ?? target.key
+            } else if entry.isConverted, map.leadsByFiles || !isKnown, !flags.contains(.isGuess),
+                var led = lead(reference, flags.contains(.ignoresBase) ? file : fileBase, table.encoding)
+            {
+                if let number = map.number(at: led.url.href), !uncertain.isEmpty {
+                    confirmed.insert(number)
+                    if moved.contains(number), let url = told[number] { led.url = url }
+                }
                 let end = led.fragment.map { "#" + $0 } ?? ""
                 let text =
                     (led.url.origin == url.origin && table.base == nil ? led.url.target : led.url.href) + end
@@ -199,7 +265,20 @@ final class FolderReader: ArchiveReader {
     /// Stands for the folder while names are resolved; it never leaves this file.
     private static let folder = "http://folder.invalid"
 
-    /// The address of the file to which a reference leads from a place in the folder.
+    /// The address of the file to which a reference leads from a place in the folder. Tools write the bytes of
+    /// names into pages of whatever encoding, backslashes (wget) and number signs (wget2) too.
+    private func lead(
+        _ reference: Span<UInt8>, _ base: WebURL?, _ encoding: TextEncoding
+    ) -> (url: WebURL, fragment: String?)? {
+        if let found = lead(reference, base) { return found }
+        var name: [UInt8] = []
+        for byte in encoding.encode(reference) {
+            let isKept = byte < 0x80 && byte != UInt8(ascii: "\\") && byte != UInt8(ascii: "#")
+            name += isKept ? [byte] : Array("%\(Hex.encode([byte]))".utf8)
+        }
+        return name.count == reference.count ? nil : lead(name.span, base)
+    }
+
     private func lead(_ reference: Span<UInt8>, _ base: WebURL?) -> (url: WebURL, fragment: String?)? {
         guard let base, let target = WebURL(utf8: reference, base: base), target.origin == Self.folder,
             reference.count > 0, reference[0] != UInt8(ascii: "/")
@@ -236,8 +315,13 @@ final class FolderReader: ArchiveReader {
     // MARK: - Other addresses of the same
 
     /// What a web server would answer where no file has just this name: the page of a folder, the folder's
-    /// own address, a page without its suffix, or the same with other escapes.
+    /// own address, a page without its suffix, or the same with other escapes. Browsers leave links of some
+    /// kinds in what they save as they were: the name is all that tells what they lead to.
     private func other(_ url: WebURL) throws(ArchiveError) -> ArchivedItem? {
+        if let number = map.number(at: url.href) ?? uncertain(url, isAsItCame: true) {
+            let hasCome = moved.contains(number) && told[number] == url
+            return hasCome ? nil : try item(map.entries[number], at: url)
+        }
         let (path, query) = (url.path, url.query.map { "?" + $0 } ?? "")
         if let folder = map.entry(at: "\(url.origin)\(path)/"), query.isEmpty {
             var redirect = ArchivedResponse(
@@ -252,9 +336,8 @@ final class FolderReader: ArchiveReader {
         for case let href? in hrefs {
             if let entry = map.entry(at: href) { return try item(entry, at: url) }
         }
-        return try loose[Self.loose(url)].map { (number) throws(ArchiveError) in
-            try item(map.entries[number], at: url)
-        }
+        let like = loose[Self.loose(url)].map { map.entries[$0] } ?? map.entry(besidePages: url)
+        return try like.map { (entry) throws(ArchiveError) in try item(entry, at: url) }
     }
 
     /// Equal for addresses that say the same with other escapes.

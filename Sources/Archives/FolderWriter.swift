@@ -106,13 +106,14 @@ final class FolderWriter: ArchiveWriter {
             written.insert(name).inserted
         else { return false }
         try note(url, held, file: name)
-        guard body.byteCount <= BodyReading.byteLimit, let table = try table(of: body),
-            isChanged(table, body.form)
-        else {
+        let table = body.byteCount <= BodyReading.byteLimit ? try table(of: body) : nil
+        if let table, Self.wantsServer(table), wantServer.count < Self.mostMissing {
+            wantServer.append(url.href)
+        }
+        guard let table, isChanged(table, body.form) else {
             try add(name) { (put) throws(ArchiveError) in try content.eachArchived(put) }
             return true
         }
-        if Self.wantsServer(table), wantServer.count < Self.mostMissing { wantServer.append(url.href) }
         let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
         let changed = try patched(bytes, table, url, name, body.form)
         try add(name) { (put) throws(ArchiveError) in try changed.withBytes(put) }
@@ -138,11 +139,12 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
-    /// Browsers keep from files what their scripts would load as modules, workers or data.
+    /// Browsers keep from files what their scripts would load as modules, workers or data; and what scripts
+    /// load from the root of their site is not at the root of a disk.
     private static func wantsServer(_ table: LinkTable) -> Bool {
         table.occurrences.contains {
             [.module, .worker, .data].contains($0.kind) && !$0.flags.contains(.isGuess)
-        }
+        } || table.implied.contains { !$0.flags.contains(.isGuess) && $0.reference.hasPrefix("/") }
     }
 
     private func isChanged(_ table: LinkTable, _ form: String) -> Bool {

@@ -130,7 +130,10 @@ package final class Import {
     }
 
     private static func reason(_ items: [ArchivedItem]) -> String {
-        for case .fault(let fault) in items { return "\(fault.place): \(fault.reason)" }
+        for case .fault(let fault) in items {
+            let others = ", nor a WACZ, HAR, MHTML, ZIM, zip file, tar or saved page that says its address"
+            return "\(fault.place): \(fault.reason)\(fault.reason == WARCReader.isNone ? others : "")"
+        }
         return "it has no response over http or https"
     }
 

@@ -49,7 +49,10 @@ struct SavedPage: Equatable {
         let comment = comment.trimmed
         if comment.hasPrefix("saved from url=("), let end = comment.firstIndex(of: ")") {
             // Behind the length, which differs from tool to tool in what it counts.
-            self.init(address: comment[comment.index(after: end)...], date: nil)
+            // No comment has two dashes: Chromium escapes every second one.
+            let address = comment[comment.index(after: end)...].split(
+                separator: "-%2D", omittingEmptySubsequences: false)
+            self.init(address: address.joined(separator: "--")[...], date: nil)
         } else if comment.hasPrefix("Page saved with SingleFile") {
             var (url, date): (Substring?, Int64?) = (nil, nil)
             for line in comment.split(whereSeparator: \.isNewline).map(\.trimmed) {

@@ -219,7 +219,7 @@ final class WACZReader: ArchiveReader {
             throw ArchiveError(.input, "\(zip.path) cannot be taken in: its entries stand in each other")
         }
         entries = zip.entries.filter(Self.isArchive)
-        faults = zip.faults.map { ArchiveFault($0, at: zip.path) }
+        faults = zip.faults
         try readPackage()
     }
 

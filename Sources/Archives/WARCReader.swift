@@ -97,12 +97,15 @@ final class WARCReader: ArchiveReader {
                     (isArc, hasFound) = (true, true)
                     try read(head, at: place)
                 } else {
-                    lose(hasFound ? "there is no record" : "it is no WARC", at: place)
+                    lose(hasFound ? "there is no record" : Self.isNone, at: place)
                 }
                 return true
             }
         }
     }
+
+    /// Of a file that does not begin as one.
+    static let isNone = "it is no WARC"
 
     private func lose(_ reason: String, url: String? = nil, at place: String) {
         release()

@@ -23,7 +23,7 @@ struct ZipFile {
     let path: String
     private(set) var entries: [Entry] = []
     /// What is wrong with single entries.
-    private(set) var faults: [String] = []
+    private(set) var faults: [ArchiveFault] = []
 
     private static let largestDirectory: Int64 = 256 << 20
     private static let mostEntries = 1_000_000
@@ -39,11 +39,20 @@ struct ZipFile {
             }
         }
         guard let directory = try Self.directory(size, bytes) else {
-            throw ArchiveError(.input, "\(path) is no whole zip file: its directory is not to be found")
+            let beginning = try bytes(0, 4)
+            if beginning == Array("PK\u{7}\u{8}".utf8) { throw Self.split(path) }
+            let isOne = beginning.starts(with: Array("PK".utf8))
+            throw ArchiveError(
+                .input,
+                isOne
+                    ? "\(path) is no whole zip file: its directory is not to be found; fetch it again, or unpack what is there with `7z x` and import the folder"
+                    : "\(path) is no zip file; give it the suffix of what it is")
         }
+        guard directory.isAlone else { throw Self.split(path) }
         let all = try bytes(directory.start, Int(directory.byteCount))
         guard all.count == Int(directory.byteCount) else {
-            throw ArchiveError(.input, "\(path) is no whole zip file: its directory breaks off")
+            throw ArchiveError(
+                .input, "\(path) is no whole zip file: its directory breaks off; fetch it again")
         }
         var at = 0
         while at + 46 <= all.count, entries.count < Self.mostEntries {
@@ -52,20 +61,20 @@ struct ZipFile {
             let (nameCount, extraCount, commentCount) = (record.u16(28), record.u16(30), record.u16(32))
             let next = at + 46 + nameCount + extraCount + commentCount
             guard next <= all.count else { break }
-            let name = String(decoding: all[(at + 46)..<(at + 46 + nameCount)], as: UTF8.self)
+            let name = Self.name(all[(at + 46)..<(at + 46 + nameCount)], madeOn: record.u16(4) >> 8)
             var (packed, unpacked, start) = (
                 Int64(record.u32(20)), Int64(record.u32(24)), Int64(record.u32(42))
             )
             record.readLarge(at + 46 + nameCount, extraCount, &unpacked, &packed, &start)
             at = next
             guard start >= 0, packed >= 0, unpacked >= 0, start < size else {
-                faults.append("\(name): its place is not in the file")
+                tell("its place is not in the file", name)
                 continue
             }
-            let method = record.u16(10)
+            let (method, isEncrypted) = (record.u16(10), record.u16(8) & 1 != 0)
             var content: Range<Int64>?
             var extra: Range<Int64> = 0..<0
-            if method == 0 || method == 8, record.u16(8) & 1 == 0 {
+            if method == 0 || method == 8, !isEncrypted {
                 let head = try bytes(start, 30)
                 let local = LittleEndian(bytes: head, at: 0)
                 if head.count == 30, local.u32(0) == 0x0403_4B50 {
@@ -73,9 +82,14 @@ struct ZipFile {
                     if from <= size, packed <= size - from { content = from..<from + packed }
                     extra = from - Int64(local.u16(28))..<from
                 }
-                if content == nil { faults.append("\(name): its place is not in the file") }
+                if content == nil { tell("its place is not in the file", name) }
+            } else if isEncrypted {
+                tell("it is encrypted: unpack the file with its password, and import the folder", name)
             } else {
-                faults.append("\(name): it is encrypted, or compressed in a way that is not read here")
+                let way = Self.methods[method] ?? "method \(method)"
+                tell(
+                    "\(way) compresses it, which is not read here: unpack the file with `7z x`, and import the folder",
+                    name)
             }
             entries.append(
                 Entry(
@@ -83,7 +97,34 @@ struct ZipFile {
                     checksum: record.u32(16), modified: record.dosTime(12),
                     isLink: record.u16(4) >> 8 == 3 && record.u32(38) >> 28 == 0xA, extra: extra))
         }
-        if entries.count != directory.count { faults.append("its directory has other entries than it says") }
+        if entries.count != directory.count {
+            faults.append(ArchiveFault("its directory has other entries than it says", at: path))
+        }
+    }
+
+    private mutating func tell(_ reason: String, _ name: String) {
+        guard faults.count < ImportReport.mostFaults else { return }
+        faults.append(ArchiveFault(reason, at: "\(path), \(name)"))
+    }
+
+    /// Section 4.4.5.
+    private static let methods = [
+        1: "Shrink", 6: "Implode", 9: "Deflate64", 12: "bzip2", 14: "LZMA", 93: "Zstandard", 95: "XZ",
+        98: "PPMd",
+    ]
+
+    private static func split(_ path: String) -> ArchiveError {
+        ArchiveError(
+            .input,
+            "\(path) is one part of a split zip file: put them together, as zip and 7z do, and import that"
+        )
+    }
+
+    /// Some tools of Windows and MS-DOS write its backslashes, and names in whatever code page.
+    private static func name(_ bytes: ArraySlice<UInt8>, madeOn system: Int) -> String {
+        let isOfWindows = system == 0 || system == 10 || system == 11
+        guard isOfWindows, bytes.contains(UInt8(ascii: "\\")) else { return FileName.text(bytes) }
+        return FileName.text(bytes.map { $0 == UInt8(ascii: "\\") ? UInt8(ascii: "/") : $0 })
     }
 
     /// Two entries have the same bytes, as in files that are made to become many times as large.
@@ -96,7 +137,7 @@ struct ZipFile {
 
     private static func directory(
         _ size: Int64, _ bytes: (Int64, Int) throws(ArchiveError) -> [UInt8]
-    ) throws(ArchiveError) -> (start: Int64, byteCount: Int64, count: Int)? {
+    ) throws(ArchiveError) -> (start: Int64, byteCount: Int64, count: Int, isAlone: Bool)? {
         // The end may have a comment of 64 KiB behind it.
         let tailStart = max(0, size - 65_557)
         let tail = try bytes(tailStart, Int(size - tailStart))
@@ -109,6 +150,9 @@ struct ZipFile {
         }
         guard let place else { return nil }
         let end = LittleEndian(bytes: tail, at: place)
+        // Which part this is, and which one the directory begins in; all ones where another record says it.
+        let isAlone = [4, 6].allSatisfy { end.u16($0) == 0 || end.u16($0) == 0xFFFF }
+        guard isAlone else { return (0, 0, 0, false) }
         var (count, byteCount, start) = (end.u16(10), Int64(end.u32(12)), Int64(end.u32(16)))
         if place >= 20 {
             let locator = LittleEndian(bytes: tail, at: place - 20)
@@ -127,7 +171,7 @@ struct ZipFile {
         else {
             return nil
         }
-        return (start, byteCount, count)
+        return (start, byteCount, count, true)
     }
 
     /// The bytes of an entry, without its compression.

@@ -22,12 +22,40 @@ import Web
 
     @Test(arguments: [
         ("page?q=1&r=2", "/page?q=1&r=2"), ("page?q=1.html", "/page?q=1"), ("s.css?v=1.css", "/s.css?v=1"),
-        ("s.css%3Fv=1.css", "/s.css?v=1"), ("page@q=1&r=2.html", "/page?q=1&r=2"),
-        ("go?to=%2Fa%2Fb", "/go?to=/a/b"),
-        ("index.html?x=1", "/?x=1"), ("caf%C3%A9.html", "/caf%C3%A9.html"), ("i@2x.png", "/i@2x.png"),
+        ("s.css%3Fv=1.css", "/s.css?v=1"), ("go?to=https:%2F%2Fa%2Fb", "/go?to=https://a/b"),
+        ("index.html?x=1", "/?x=1"), ("caf%C3%A9.html", "/caf%C3%A9.html"), ("café.html", "/caf%C3%A9.html"),
+        ("i@2x.png", "/i@2x.png"), ("m@n=o.html", "/m@n=o.html"), ("p%2Fq.html", "/p%2Fq.html"),
+        ("100%.html", "/100%25.html"), ("c#d.html", "/c%23d.html"), ("e f.html", "/e%20f.html"),
+        ("g\\h.html", "/g%5Ch.html"), ("i:j.html", "/i:j.html"), ("lt<gt>.html", "/lt%3Cgt%3E.html"),
+        ("q?x=%25", "/q?x=%25"), ("q?r=x#y", "/q?r=x%23y"), ("q?z=a+b", "/q?z=a+b"), ("a.php.html", "/a.php"),
+        ("sub dir/index.html", "/sub%20dir/"), ("go?to=https%3A%2F%2Fa", "/go?to=https%3A//a"),
     ])
     func `a name of a mirror has the query in it`(name: String, target: String) {
         #expect(FolderAddresses(names: ["page?q=1"]).target(of: name) == target)
+    }
+
+    @Test(arguments: [
+        ("page@q=1&r=2.html", "/page?q=1&r=2"), ("t.html@a.html", "/t.html?a"), ("i@2x.png", "/i@2x.png"),
+        ("index.html@x=1.html", "/?x=1"), ("a%3Fb.html", "/a%3Fb.html"), ("i%3Aj.html", "/i:j.html"),
+        ("k%2Al.html", "/k*l.html"), ("pipe%7C.html", "/pipe|.html"), ("g%5Ch.html", "/g%5Ch.html"),
+        ("lt%3Cgt%3E.html", "/lt%3Cgt%3E.html"), ("p%2Fq.html", "/p%2Fq.html"),
+        ("go.php@to=https%3A%2F%2Fa.b%2Fc.html", "/go.php?to=https://a.b/c"), ("q@r=x#y.html", "/q?r=x%23y"),
+    ])
+    func `a name of wget's for Windows has it behind another sign, and more escapes`(
+        name: String, target: String
+    ) {
+        #expect(
+            FolderAddresses(names: ["page@q=1", "a%3Fb.html"], in: "example.com+81").target(of: name)
+                == target)
+    }
+
+    @Test(arguments: [
+        ("page%3Fq=1.html", "/page?q=1"), ("q%3Fn=a%3Ab.html", "/q?n=a:b"), ("q%3Fx=%25.html", "/q?x=%25"),
+        ("m@n=o.html", "/m@n=o.html"), ("lat%E9.html", "/lat%E9.html"), ("g%5Ch.html", "/g%5Ch.html"),
+        ("go.php%3Fto=%2Fa%2Fb", "/go.php?to=/a/b"),
+    ])
+    func `a name of wget2's for Windows has it escaped`(name: String, target: String) {
+        #expect(FolderAddresses(names: ["page%3Fq=1"], in: "example.com").target(of: name) == target)
     }
 
     @Test(
@@ -53,6 +81,10 @@ import Web
             (
                 "<html>\n<!-- Mirrored from example.com/a/ by HTTrack Website Copier/3.x [XR&CO'2014], Mon, 23 Nov 2026 05:37:23 GMT -->",
                 "http://example.com/a/", 1_795_412_243
+            ),
+            (
+                "<!-- saved from url=(0033)https://example.com/a-%2D-b-%2D?c-d -->",
+                "https://example.com/a---b--?c-d", nil
             ),
             ("<!-- saved from url=(0014)file:///a.html -->", nil, nil), ("<!-- saved from url=(", nil, nil),
             ("<!--", nil, nil),
@@ -136,6 +168,51 @@ import Web
         #expect(held.count == 6)
     }
 
+    @Test func `links as they came tell which address a name stands for`() throws {
+        try write([
+            "w/example.com/index.html":
+                "<a href=\"/index.html?x=1\">x</a><a href='t.html?a'>a</a><a href='t.html?a.html'>b</a><a href=/per%2541>c</a>"
+                + "<a href='go?to=https%3A%2F%2Fa'>g</a><a href=/g%5Ch.html>h</a>",
+            "w/example.com/index.html?x=1": "<title>1</title><a href='/?y'>y</a>",
+            "w/example.com/index.html?y": "<title>2</title>", "w/example.com/t.html?a": "<title>3</title>",
+            "w/example.com/t.html?a.html": "<title>4</title>",
+            "w/example.com/go?to=https:%2F%2Fa": "<title>5</title>",
+            "w/example.com/g\\h.html": "<title>6</title>",
+        ])
+        let report = try take("w")
+        #expect(report.refusedCount == 0, "\(report)")
+        let held = try held().mapValues { $0.prefix(16) }
+        #expect(
+            held == [
+                "https://example.com/": "<a href=\"/index.",
+                "https://example.com/index.html?x=1": "<title>1</title>",
+                "https://example.com/?y": "<title>2</title>",
+                "https://example.com/t.html?a": "<title>3</title>",
+                "https://example.com/t.html?a.html": "<title>4</title>",
+                "https://example.com/go?to=https%3A%2F%2Fa": "<title>5</title>",
+                "https://example.com/g%5Ch.html": "<title>6</title>",
+            ])
+    }
+
+    /// wget -k writes the bytes of names, whatever the page's encoding, and escapes no backslash.
+    @Test func `links by the bytes of names lead to their files`() throws {
+        try write([
+            "w/example.com/p%2Fq.html": "<title>q</title>", "w/example.com/g\\h.html": "<title>h</title>",
+            "w/example.com/café—.html": "<title>c</title>", "w/example.com/pipe|.html": "<title>p</title>",
+        ])
+        try home.write(
+            Array("<a href=p%252Fq.html>q</a><a href='g\\h.html'>h</a><a href='café—.html'>c</a>".utf8)
+                + [0xE9] + Array("<a href='pipe|.html'>p</a>".utf8), to: "w/example.com/index.html")
+        #expect(try take("w").refusedCount == 0)
+        let reader = try StoreReader(site.folder)
+        let body = try #require(try reader.response(for: "https://example.com/")?.body)
+        let page = String(decoding: try #require(try reader.content(of: body)?.load()), as: UTF8.self)
+        for link in ["/p%2Fq.html", "/g%5Ch.html", "/caf%C3%A9%E2%80%94.html", "pipe|.html"] {
+            #expect(page.contains("href=\(link)") || page.contains("href='\(link)'"), "\(link) in \(page)")
+        }
+        #expect(try held().count == 5)
+    }
+
     @Test func `what wget -K kept is what came, under its first name`() throws {
         try write([
             "w/example.com/index.html": "<a href=page.html>p</a>",
@@ -216,6 +293,46 @@ import Web
             ])
         let single = try take("s/Page.html", at: "https://other.test/x")
         #expect(single.site == "https://other.test/x" && single.responses == 3 && single.isComplete)
+    }
+
+    /// As Chromium 156 wrote it: its own base, addresses of its own in frames, and names that collided.
+    @Test func `a page that Chromium saved whole is where it was, and so are its frames`() throws {
+        try write([
+            "s/Page x.html": """
+            <!DOCTYPE html>
+            <!-- saved from url=(0036)https://example.com/news/today?a-%2Db -->
+            <html><head><meta http-equiv="Content-Type" content="text/html; charset=UTF-8"><title>Saved page é</title><!--<base href="/news/">--><base href="."><link rel="stylesheet" href="./Page x_files/main.css"><link rel="icon" href="https://example.com/favicon.ico">
+            </head><body><a href="https://example.com/news/two.html#x">two</a> <a href="https://example.com/news/#here">h</a>
+            <img src="./Page x_files/a b.png" srcset="/img/a%20b.png 1x, /img/a.png 2x"><iframe src="./Page x_files/frame.html"></iframe>
+                <img src="./Page x_files/a.png"><img src="./Page x_files/a(1).png">
+            </body></html>
+            """,
+            "s/Page x_files/frame.html": """
+            <!DOCTYPE html>
+            <!-- saved from url=(0030)https://other.test/frame.html -->
+            <html><head><link rel="stylesheet" href="./main.css"></head><body>Frame <img src="./a b.png"></body></html>
+            """,
+            "s/Page x_files/main.css": "h1{color:red}", "s/Page x_files/a b.png": "1",
+            "s/Page x_files/a.png": "2", "s/Page x_files/a(1).png": "3",
+        ])
+        let report = try take("s/Page x.html")
+        #expect(report.site == "https://example.com/news/today?a--b" && report.isComplete, "\(report)")
+        let held = try held()
+        let beside = "https://example.com/news/Page%20x_files"
+        #expect(
+            Set(held.keys) == [
+                report.site, "https://other.test/frame.html", "\(beside)/main.css", "\(beside)/a%20b.png",
+                "\(beside)/a.png", "\(beside)/a(1).png", "https://example.com/img/a%20b.png",
+            ])
+        let page = try #require(held[report.site])
+        #expect(page.contains("<iframe src=\"https://other.test/frame.html\">"), "\(page)")
+        #expect(
+            page.contains("href=\"./Page x_files/main.css\"")
+                && page.contains("src=\"./Page x_files/a b.png\""))
+        let frame = try #require(held["https://other.test/frame.html"])
+        #expect(
+            frame.contains("href=\"\(beside)/main.css\"") && frame.contains("src=\"\(beside)/a%20b.png\""),
+            "\(frame)")
     }
 
     @Test(arguments: [ArchiveForm.folder, .zip, .tar])

@@ -129,6 +129,19 @@ import Web
         #expect(throws: ArchiveError.self) { try site.export("out/", .folder) }
     }
 
+    /// The runtime of a build of webpack, as Docusaurus has it.
+    @Test func `scripts that load from the root of their site are told`() throws {
+        let runtime = Array(
+            "(()=>{var t={};r.m=t;r.u=e=>\"assets/js/\"+({7:\"page\"}[e]||e)+\".\"+{7:\"abc123\"}[e]+\".js\",r.p=\"/\"})()"
+                .utf8)
+        let site = try HeldSite([
+            .page("/", "<script src=/assets/js/runtime.js></script>"),
+            .file("/assets/js/runtime.js", "text/javascript", runtime),
+            .file("/assets/js/page.abc123.js", "text/javascript", Array("1".utf8)),
+        ])
+        #expect(try site.export("out/", .folder).wantServer == ["https://example.com/assets/js/runtime.js"])
+    }
+
     @Test func `a zip file has the same`() throws {
         let site = try Self.site()
         #expect(try site.export("out.zip", .zip).isVerified == true)

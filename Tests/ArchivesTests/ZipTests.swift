@@ -57,6 +57,59 @@ import Testing
         }
     }
 
+    /// What `zip` and `7z` have made, with everything of it replaced that says nothing.
+    @Test(arguments: [
+        (8, 1 as UInt8, "it is encrypted: unpack the file with its password, and import the folder"),
+        (
+            10, 12,
+            "bzip2 compresses it, which is not read here: unpack the file with `7z x`, and import the folder"
+        ),
+        (
+            10, 77,
+            "method 77 compresses it, which is not read here: unpack the file with `7z x`, and import the folder"
+        ),
+    ])
+    func `an entry that is not read is told, with what to do`(place: Int, value: UInt8, reason: String) throws
+    {
+        var bytes = try zip()
+        let record = try #require(bytes.indices.last { bytes[$0...].starts(with: [0x50, 0x4B, 1, 2]) })
+        bytes[record + place] = value
+        try write(bytes)
+        let file = try ZipFile(home.file("b.zip"))
+        #expect(file.faults == [ArchiveFault(reason, at: "\(home.file("b.zip")), a/packed.txt")])
+        #expect(file.entries[1].content == nil)
+        #expect(try file.bytes(file.entries[0], atMost: 100) == Array("stored".utf8))
+    }
+
+    @Test(arguments: [
+        ("split", "is one part of a split zip file: put them together"),
+        ("first", "is one part of a split zip file"),
+        ("empty", "has no files in it"),
+        ("text", "is no zip file; give it the suffix"),
+        ("cut", "is no whole zip file: its directory is not to be found; fetch it again"),
+    ])
+    func `what is no whole zip file is told, with what to do`(kind: String, words: String) throws {
+        var bytes = try zip()
+        switch kind {
+        case "split": (bytes[0], bytes[bytes.count - 18]) = (0x77, 3)
+        case "first": bytes = Array("PK\u{7}\u{8}PK\u{3}\u{4}".utf8) + bytes.prefix(60)
+        case "empty": bytes = Array("PK\u{5}\u{6}".utf8) + [UInt8](repeating: 0, count: 18)
+        case "text": bytes = Array("hello".utf8)
+        default: bytes.removeLast(30)
+        }
+        try write(bytes)
+        let error = #expect(throws: ArchiveError.self) { try ArchiveFiles.looking(at: home.file("b.zip")) }
+        #expect(error?.description.contains(words) == true, "\(String(describing: error))")
+    }
+
+    @Test func `names of a zip file made on Windows have its folders`() throws {
+        var bytes = try zip()
+        let record = try #require(bytes.indices.first { bytes[$0...].starts(with: [0x50, 0x4B, 1, 2]) })
+        (bytes[record + 5], bytes[record + 46 + 1], bytes[record + 46 + 2]) = (0, UInt8(ascii: "\\"), 0x82)
+        try write(bytes)
+        #expect(try ZipFile(home.file("b.zip")).entries[0].name == "a/%82tored.txt")
+    }
+
     @Test func `lines come out in the order of their bytes, from however many parts`() throws {
         let sorter = LineSorter(in: home.path, most: 2000)
         let lines = (0..<500).map { "line \($0 &* 7919 % 500)" }

@@ -9,6 +9,12 @@ import Web
     private let home: TemporaryFolder
     private let origin: TestOrigin
 
+    /// What names of files cannot hold everywhere, or have for something else.
+    private static let odd = [
+        "/100%25.html", "/c%23d.html", "/a%3Fb.html", "/g%5Ch.html", "/lt%3Cgt%3E.html", "/pipe%7C.html",
+        "/q?r=x%23y", "/q?n=a:b",
+    ]
+
     /// Every value stands in quotes: wget2 1.99 reads others wrongly.
     init() throws {
         home = try TemporaryFolder()
@@ -18,7 +24,8 @@ import Web
             .page(
                 "<title>Home</title><link rel=stylesheet href=\"/css/s.css?v=1\"><a href='/a/'>a</a> <a href='/a/page'>p</a> "
                     + "<a href='/a/page?q=1&amp;r=2'>q</a> <a href='docs/two.html#x'>2</a> <a href='/a%20b.html'>b</a>"
-                    + "<img src='/i.png'>"))
+                    + "<img src='/i.png'>" + Self.odd.map { "<a href='\($0)'>odd</a>" }.joined()))
+        for path in Self.odd { origin.on(path, .page("<title>\(path)</title>")) }
         origin.on("/a/", .page("<title>A</title><a href='../'>up</a>"))
         origin.on("/a/page", .page("<title>P</title><a href='/'>home</a>"))
         origin.on("/a/page?q=1&r=2", .page("<title>Q</title><a href='page'>p</a>"))
@@ -63,7 +70,8 @@ import Web
         #expect(taken.status == 0, "\(taken)")
         #expect(taken.output.hasPrefix("\(origin.url("/")), visit 1: "), "\(taken.output)")
         let held = try larder("list").output
-        for path in ["/", "/a/", "/docs/two.html", "/a%20b.html", "/css/s.css?v=1", "/i.png", "/bg.png"] {
+        let plain = ["/", "/a/", "/docs/two.html", "/a%20b.html", "/css/s.css?v=1", "/i.png", "/bg.png"]
+        for path in plain + ["/100%25.html", "/c%23d.html", "/g%5Ch.html", "/lt%3Cgt%3E.html"] {
             #expect(held.contains("\(origin.url(path))\n"), "\(tool) \(arguments): \(path) in \(held)")
         }
         let check = try larder("check", "--offline", origin.url("/"))

@@ -150,7 +150,10 @@ enum ImportCommand {
         }
         lines += told(report.doubtful, report.doubtfulCount, "doubtful, and taken")
         for signer in report.signers { lines.append("Signed by the key \(signer), and the signature holds") }
-        if report.isPublished { lines.append("To look at it: \(arguments.command("serve"))") }
+        lines.append(
+            report.isPublished
+                ? "To look at it: \(arguments.command("serve"))"
+                : "Nothing of it is kept: what the larder held is as it was")
         return lines.joined(separator: "\n")
     }
 

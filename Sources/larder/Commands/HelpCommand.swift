@@ -269,7 +269,9 @@ struct HelpTopic: Sendable {
               Folders, and zip files and tars of them (plain, .gz, .zst, .xz where liblzma is there): of larder itself (~larder.jsonl says all), of HTTrack (with hts-cache/new.zip,
               what came and its heads; else the files), of wget and wget2 (folders named as hosts; what -K kept is what
               came), pages that a browser or SingleFile saved (saved.html with saved_files/), and any other with --url, which
-              answers as a web server would have it answer. Links that were led to files are led to addresses again. Files
+              answers as a web server would have it answer. Links that were led to files are led to addresses again. What
+              names cannot hold is read as its tool writes it, for Unix or for Windows (page?q=1, page@q=1, page%3Fq=1); where
+              a name fits two addresses, links that are as they came tell which it is. Files
               have the dates that they have on the disk. Links stand for what they lead to; those out of a folder, those to
               folders, and what is no file are told and left.
 
