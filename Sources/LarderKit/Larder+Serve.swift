@@ -33,6 +33,7 @@ extension Larder {
         if port != nil {
             let work = PortalWork(larder: self, network: options.network)
             mirror.work = { work.carryOut($0, $1) }
+            mirror.exportForms = PortalWork.exportForms
         }
         if port != nil, folder.exists || options.mayBeEmpty {
             mirror.security = try options.security.map { (wanted) throws(LarderError) in

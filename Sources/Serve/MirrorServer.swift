@@ -40,13 +40,16 @@ package final class MirrorServer: Sendable {
         let seals = PageSeals()
         let (totals, health) = (ServingTotals(), StoreHealth(options.notice))
         let powers = options.work.map { work in
-            let board = JobBoard(memory: options.isReadOnly ? nil : Self.memory(folder), work)
+            let memory = options.isReadOnly ? nil : Self.memory(folder)
+            // Whoever keeps the list has the files that belong to it.
+            let board = JobBoard(memory: memory, files: memory.flatMap { _ in PortalFiles(folder) }, work)
             var circumstances = PortalGuard.Circumstances()
             circumstances.isExposed = !options.address.isLoopback
             circumstances.isReadOnly = options.isReadOnly || !folder.isWritable
             circumstances.password = { folder.portalPassword.flatMap { PasswordHash(text: $0) } }
             let bar = BarSwitch(isOn: options.hasBar) { tier.advance() }
-            return PortalPowers(gate: PortalGuard(circumstances), board: board, bar: bar)
+            return PortalPowers(
+                gate: PortalGuard(circumstances), board: board, bar: bar, exportForms: options.exportForms)
         }
         board = powers?.board
         func responder(
@@ -78,7 +81,7 @@ package final class MirrorServer: Sendable {
         do throws(ServerError) {
             server = try port.map { (port) throws(ServerError) in
                 try HTTPServer(
-                    port: port, threadCount: threadCount, address: options.address,
+                    port: port, threadCount: threadCount, address: options.address, limits: .mirror,
                     security: options.security
                 ) {
                     (port) throws(ServerError) in try responder(port, nil, traffic)
@@ -226,6 +229,8 @@ package struct MirrorOptions: Sendable {
 
     /// Carries out what people ask for on the portal; nil lets them look alone.
     package var work: JobBoard.Worker?
+    /// Forms of archives that sites can be exported into here, by their names.
+    package var exportForms = PortalOrder.exportForms
     /// Pages have a bar, until it is switched off on the portal.
     package var hasBar = false
     /// Has clients speak TLS; nil for plain http.

@@ -101,6 +101,8 @@ extension StoreFolder {
 extension StoreFolder {
     var portalFile: String { path + "/portal.json" }
     var portalLock: String { path + "/portal.lock" }
+    /// What people hand in on the portal, and what is made for them to take away.
+    package var portalFiles: String { path + "/portal" }
     private static let mostPortalBytes = 8 * 1024 * 1024
 
     /// Nil where nothing was kept, or it cannot be read.

@@ -94,7 +94,7 @@ package struct StoreFolder: Sendable, Equatable {
         let parts =
             [
                 packs, bodies, incoming, partials, quarantine, locks, journal, loginFolder, passwordFile,
-                portalFile, portalLock,
+                portalFile, portalLock, portalFiles,
             ] + databaseFiles
         for part in parts { Self.tighten(part) }
         if Self.names(in: path).allSatisfy({ parts.contains(path + "/" + $0) }) { Self.tighten(path) }

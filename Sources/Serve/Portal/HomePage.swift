@@ -35,6 +35,7 @@ struct HomePage: PortalPage {
             html.element("h2", say: .newPrefetch)
             html.prefetchForm(context)
             html.element("div", ["class": "orders"]) { $0.orderButton("update", .doUpdateAll, context) }
+            if context.hasFiles { html.next(PortalLinks.takeIn, html.words(.importTitle)) }
         }
         html.whyNot(context)
         html.element("h2", say: .openOriginal)
@@ -70,6 +71,7 @@ struct HomePage: PortalPage {
         html.element("p", ["class": "lead"], say: .homeEmpty)
         html.element("h2", say: .homeStock)
         html.prefetchForm(context)
+        if context.hasFiles, context.token != nil { html.next(PortalLinks.takeIn, html.words(.importTitle)) }
         html.element("p", say: .homeTerminal)
         html.element("pre", text: "larder prefetch https://example.com/")
         html.element("p", say: .homeAgain)

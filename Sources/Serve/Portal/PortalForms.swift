@@ -33,10 +33,17 @@ extension HTMLWriter {
     /// - Parameter fields: what it says beside what is filled in.
     mutating func order(
         _ name: String, _ context: PortalContext, style: String = "order",
-        fields: [(name: String, value: String)] = [], _ content: (inout HTMLWriter) -> Void
+        fields: [(name: String, value: String)] = [], hasFile: Bool = false,
+        _ content: (inout HTMLWriter) -> Void
     ) {
         guard let token = context.token else { return }
-        element("form", ["class": style, "method": "post", "action": PortalLinks.deeds + name]) { html in
+        element(
+            "form",
+            [
+                "class": style, "method": "post", "action": PortalLinks.deeds + name,
+                "enctype": hasFile ? "multipart/form-data" : nil,
+            ]
+        ) { html in
             html.void("input", ["type": "hidden", "name": "token", "value": token])
             html.void("input", ["type": "hidden", "name": "back", "value": context.address])
             for field in fields {

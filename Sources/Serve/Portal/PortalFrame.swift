@@ -201,6 +201,8 @@ struct PortalContext {
     var hasJobs = false
     /// Pages may have a bar.
     var hasBar = false
+    /// Archives come and go.
+    var hasFiles = false
     /// Whoever looks has said a password.
     var hasSession = false
     /// The order that led here.

@@ -18,6 +18,10 @@ package enum PortalOrder: Sendable, Equatable {
     case forecast(limit: String?)
     case collect(limit: String?)
     case settle(site: String, PlanForm)
+    /// A site into an archive, by the name of a form; as of a visit, or what is served.
+    case export(site: String, visit: Int64?, form: String)
+    /// What was handed in, by its number and its name; into a site, where it stood at an address, if that is said.
+    case takeIn(upload: String, name: String, site: String?, base: String?)
 
     package struct PortalPin: Sendable, Equatable {
         package let isSite: Bool
@@ -28,14 +32,17 @@ package enum PortalOrder: Sendable, Equatable {
     enum Lane: Sendable, CaseIterable {
         /// It asks the network, and may take hours.
         case network
-        /// It is done in the larder alone.
+        /// It is done in the larder alone, and soon.
         case larder
+        /// It reads or writes archives, which takes its time.
+        case archives
     }
 
     var lane: Lane {
         switch self {
         case .prefetch, .update, .fetch: .network
         case .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle: .larder
+        case .export, .takeIn: .archives
         }
     }
 
@@ -43,7 +50,8 @@ package enum PortalOrder: Sendable, Equatable {
     var delay: Duration {
         switch self {
         case .remove: .seconds(10)
-        case .prefetch, .update, .fetch, .check, .pin, .unpin, .drop, .rollBack, .forecast, .collect, .settle:
+        case .prefetch, .update, .fetch, .check, .pin, .unpin, .drop, .rollBack, .forecast, .collect, .settle,
+            .export, .takeIn:
             .zero
         }
     }
@@ -53,7 +61,8 @@ package enum PortalOrder: Sendable, Equatable {
         switch self {
         case .prefetch(let address, _): WebURL(address)?.href ?? address
         case .update(let site): site
-        case .rollBack(let site, _), .settle(let site, _): site
+        case .rollBack(let site, _), .settle(let site, _), .export(let site, _, _): site
+        case .takeIn(_, _, let site, _): site
         case .fetch, .check, .pin, .unpin, .drop, .remove, .forecast, .collect: nil
         }
     }
@@ -65,8 +74,9 @@ package enum PortalOrder: Sendable, Equatable {
         case .check(let site), .remove(let site), .settle(let site, _): (site, nil)
         case .pin(let pin): pin.isSite ? (pin.name, nil) : nil
         case .drop(let visit, let site), .rollBack(let site, let visit): (site, visit)
+        case .export(let site, let visit, _): (site, visit)
         // A pin outlives its site.
-        case .unpin, .prefetch, .fetch, .forecast, .collect: nil
+        case .unpin, .prefetch, .fetch, .forecast, .collect, .takeIn: nil
         }
     }
 
@@ -77,7 +87,9 @@ package enum PortalOrder: Sendable, Equatable {
     var isResumable: Bool {
         switch self {
         case .prefetch, .update: true
-        case .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle: false
+        case .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle, .export,
+            .takeIn:
+            false
         }
     }
 
@@ -96,6 +108,10 @@ package enum PortalOrder: Sendable, Equatable {
         case .forecast: Phrase(.jobForecast)
         case .collect: Phrase(.jobCollect)
         case .settle(let site, _): Phrase(.jobSettle, site)
+        case .export(let site, nil, let form): Phrase(.jobExport, site, form.uppercased())
+        case .export(let site, let visit?, let form):
+            Phrase(.jobExportVisit, site, form.uppercased(), "\(visit)")
+        case .takeIn(_, let name, _, _): Phrase(.jobImport, name)
         }
     }
 }
@@ -232,9 +248,26 @@ extension PortalOrder {
         case "forecast": self = .forecast(limit: try size())
         case "collect": self = .collect(limit: try size())
         case "settings": self = .settle(site: try text("site"), try PlanForm(form))
+        case "export":
+            let name = try text("form")
+            guard Self.exportForms.contains(name) else { throw PortalMistake(Phrase(.mistakeChoice, name)) }
+            self = .export(site: try text("site"), visit: form.number("visit"), form: name)
+        case "import":
+            let (upload, name) = (try text("upload"), try text("name"))
+            guard PortalFiles.isNumber(upload), PortalFiles.plain(name) == name else {
+                throw PortalMistake(Phrase(.mistakeForm))
+            }
+            func given(_ name: String) throws(PortalMistake) -> String? {
+                guard let text = form[name] else { return nil }
+                return try Self.address(text)
+            }
+            self = .takeIn(upload: upload, name: name, site: try given("site"), base: try given("base"))
         default: return nil
         }
     }
+
+    /// Names of an `ArchiveForm`, as a person may want them.
+    package static let exportForms = ["zip", "wacz", "warc", "har", "zim", "html"]
 
     private static func address(_ text: String) throws(PortalMistake) -> String {
         do throws(URLMistake) { return try WebURL.typed(text).href } catch {
@@ -266,6 +299,17 @@ extension PortalOrder {
         case .forecast(let size): ("forecast", limit(size))
         case .collect(let size): ("collect", limit(size))
         case .settle(let site, let plan): ("settings", [("site", site)] + plan.fields)
+        case .export(let site, let visit, let form):
+            (
+                "export",
+                [("site", site), ("form", form)] + (visit.map { [("visit", "\($0)")] } ?? [])
+            )
+        case .takeIn(let upload, let name, let site, let base):
+            (
+                "import",
+                [("upload", upload), ("name", name)] + (site.map { [("site", $0)] } ?? [])
+                    + (base.map { [("base", $0)] } ?? [])
+            )
         }
     }
 }
