@@ -18,7 +18,11 @@ extension Larder {
             plan.scope.depth = form.depth
             plan.maxPages = form.maxPages
             plan.connectionsPerHost = form.perHost
-            try StoreWriter(reader.folder).keep(settings: plan.text, ofSite: held.name)
+            let writer = try StoreWriter(reader.folder)
+            try writer.keep(settings: plan.text, ofSite: held.name)
+            if let every = form.every {
+                try writer.keep(schedule: UpdateSchedule(every), ofSite: held.name)
+            }
         }
     }
 

@@ -42,12 +42,16 @@ package final class MirrorServer: Sendable {
         let powers = options.work.map { work in
             let memory = options.isReadOnly ? nil : Self.memory(folder)
             // Whoever keeps the list has the files that belong to it.
-            let board = JobBoard(memory: memory, files: memory.flatMap { _ in PortalFiles(folder) }, work)
+            let board = JobBoard(memory: memory, files: memory.map { _ in PortalFiles(folder) }, work)
             var circumstances = PortalGuard.Circumstances()
             circumstances.isExposed = !options.address.isLoopback
             circumstances.isReadOnly = options.isReadOnly || !folder.isWritable
             circumstances.password = { folder.portalPassword.flatMap { PasswordHash(text: $0) } }
-            let bar = BarSwitch(isOn: options.hasBar) { tier.advance() }
+            let bar = BarSwitch(isOn: options.hasBar || !options.isReadOnly && folder.hasPortalBar) { isOn in
+                tier.advance()
+                // Where it cannot be kept, it holds as long as the server runs.
+                try? folder.keep(portalBar: isOn)
+            }
             return PortalPowers(
                 gate: PortalGuard(circumstances), board: board, bar: bar, exportForms: options.exportForms)
         }
@@ -117,6 +121,17 @@ package final class MirrorServer: Sendable {
             withExtendedLifetime(lock) { try? folder.keep(portalJobs: text) }
         }
     }
+
+    /// Whether the update of a site waits or runs, by itself or with all others.
+    package func isUpdating(_ site: String) -> Bool {
+        board?.jobs.contains {
+            !$0.isOver && ($0.order == .update(site: site) || $0.order == .update(site: nil))
+        }
+            ?? false
+    }
+
+    /// Has a site updated, as the portal would.
+    package func update(_ site: String) { _ = board?.take(.update(site: site)) }
 
     private static let secondsBetweenNotes: Int32 = 2
 

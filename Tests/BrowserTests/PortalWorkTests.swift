@@ -156,16 +156,33 @@ struct PortalWorkTests {
         _ = try visit.evaluate(
             """
             document.querySelector("[name=pages]").value = "7"
+            document.querySelector("[name=every]").value = "daily"
             document.querySelector("[name=exclude]").value = "*.pdf\\n/private/**"
             0
             """)
         try press("Save", visit)
         try waitUntil(visit, says: "The settings are saved")
         #expect(try visit.evaluate("document.querySelector('[name=pages]').value")?.string == "7")
+        #expect(try visit.evaluate("document.querySelector('[name=every]').value")?.string == "daily")
+        #expect(try await larder.schedules().sites.first?.schedule == .daily)
         #expect(
             try visit.evaluate("document.querySelector('[name=exclude]').value")?.string
                 == "*.pdf\n/private/**")
         #expect(origin.requests.isEmpty)
+    }
+
+    @Test func `the bar stays on when the server starts anew`() throws {
+        for (isOn, words) in [(true, "Show the bar"), (false, "Show no bar")] {
+            let service = try larder.serve(port: 0)
+            let visit = try Chromium().open(service.address + "-/bar")
+            try press(words, visit)
+            try waitUntil(visit, says: isOn ? "Pages have a bar" : "Pages are shown without")
+            service.stop()
+            let next = try larder.serve(port: 0)
+            defer { next.stop() }
+            let again = try Chromium().open(next.address + "-/bar")
+            #expect(try again.text().contains("Pages have a bar") == isOn)
+        }
     }
 
     @Test func `a removed site can be had back for some seconds`() async throws {

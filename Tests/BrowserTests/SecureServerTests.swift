@@ -89,6 +89,22 @@ struct SecureServerTests {
                 == "https://port-\(origin.port).127-0-0-1.localhost:\(service.port)/plum")
     }
 
+    @Test func `who asks by plain http is led to https`() throws {
+        let service = try serve(nil)
+        defer { service.stop() }
+        let port = Int(service.port)
+        let answer = try RawClient(port: port).get("/plum?a=b", host: "x.localhost:\(port)")
+        #expect(answer.status == 307 && answer["Location"] == "https://x.localhost:\(port)/plum?a=b")
+        for text in ["POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", "HELO a.test\r\n\r\n"] {
+            let client = try RawClient(port: port)
+            try client.send(text)
+            let answer = try client.response()
+            #expect(answer.status == 400 && answer.text.contains("ask for https"))
+        }
+        let visit = try Chromium(trusting: try larder.authority().keyDigest).open("http://localhost:\(port)/")
+        #expect(try visit.address() == "https://localhost:\(port)/")
+    }
+
     @Test func `a certificate of one's own is shown, and files that are none are named`() async throws {
         let own = try larder.authority().file
         let other = Larder(at: scratch.file("other"))

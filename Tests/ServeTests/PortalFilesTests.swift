@@ -12,7 +12,7 @@ import Testing
 
     init() throws {
         scratch = try TemporaryFolder()
-        files = try #require(PortalFiles(StoreFolder(scratch.path)))
+        files = PortalFiles(StoreFolder(scratch.path))
     }
 
     private static let day: Int64 = 86_400
@@ -33,6 +33,7 @@ import Testing
         let waits = try handIn("a.har")
         let isDone = try handIn("b.har")
         let isNobodys = try handIn("c.har")
+        let wentOn = try handIn("e.har")
         let onItsWay = try files.draft(named: "d.har")
         let place = try files.place(ofJob: 3, named: "a.zip")
         try WholeFile.replace(place, with: "zip")
@@ -43,11 +44,13 @@ import Testing
         let export = PortalOrder.export(site: "a", visit: nil, form: "zip")
         let jobs = [
             job(takeIn(waits, "a.har"), 1, .interrupted), job(takeIn(isDone, "b.har"), 2, .done),
+            job(takeIn(wentOn, "e.har"), 2, .interrupted), job(takeIn(wentOn, "e.har"), 2, .done),
             job(export, 3, .done), job(export, 4, .stopped), job(export, 5, .done, asked: -8 * Self.day),
         ]
         files.sweep({ jobs }, now: 6 * Self.day)
         #expect(files.upload(waits, named: "a.har") != nil)
         #expect(files.upload(isDone, named: "b.har") == nil)
+        #expect(files.upload(wentOn, named: "e.har") == nil)
         #expect(files.upload(isNobodys, named: "c.har") == nil)
         #expect(files.upload(onItsWay.number, named: "d.har") != nil)
         #expect(files.result(ofJob: 3) == .init(path: place, name: "a.zip", byteCount: 3))

@@ -5,6 +5,7 @@ internal import Web
 /// What the larder holds, site by site.
 struct HomePage: PortalPage {
     let sites: [SiteReport]
+    private let store: String
     let title = "Larder"
     let section = PortalSection.sites
 
@@ -17,6 +18,7 @@ struct HomePage: PortalPage {
             sites.append(report)
         }
         self.sites = sites
+        store = reader.folder.identity
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -78,6 +80,7 @@ struct HomePage: PortalPage {
     }
 
     func members(_ context: PortalContext) -> JSONMembers {
-        ["sites": sites.map { $0.members(context) }]
+        // By which a command on this machine knows whose server it is.
+        ["store": context.layout.isExposed ? nil : store, "sites": sites.map { $0.members(context) }]
     }
 }

@@ -58,7 +58,7 @@ struct Portal {
         let request = PortalRequest(target: target)
         try memory.look(at: reader)
         if request.path == PortalLinks.barFrame { return try barFrame(request, visitor, reader) }
-        if let answer = try past(String(pasted), reader) { return answer }
+        if let answer = try past(String(pasted), visitor, reader) { return answer }
         if let picture = try picture(request, reader) { return picture }
         if let file = result(request) { return file }
         let page = try page(request, reader) ?? NotFoundPage(target: target)
@@ -82,19 +82,25 @@ struct Portal {
 
     /// An original URL behind the number or the day of a visit: `@7/https://example.com/`,
     /// `@2026-11-20/https://example.com/`.
-    private func past(_ target: String, _ reader: StoreReader) throws(StoreError) -> Answer? {
-        guard target.hasPrefix("@"), let slash = target.firstIndex(of: "/") else { return nil }
+    private func past(
+        _ target: String, _ visitor: PortalVisitor, _ reader: StoreReader
+    ) throws(StoreError) -> Answer? {
+        guard target.hasPrefix("@") else { return nil }
+        func told(_ reason: Phrase) -> Answer {
+            html(NotFoundPage(target: "/" + target, reason: reason), "/" + target, visitor)
+        }
+        let slash = target.firstIndex(of: "/") ?? target.endIndex
         let word = String(target[..<slash].dropFirst())
-        guard let url = WebURL(String(target[slash...].dropFirst())), url.isHTTP else { return nil }
+        guard Int64(word) != nil || HTTPDate(iso8601: word) != nil else {
+            return told(Phrase(.pastWord, Wording.cut(word, to: 80)))
+        }
+        guard let url = WebURL(String(target[slash...].dropFirst())), url.isHTTP else {
+            return told(Phrase(.pastAddress))
+        }
         guard let visit = try visit(word, of: url, reader) else {
-            return .text(404, "The larder has no visit \"\(word)\" that has \(url.href).\n", fields: fields)
+            return told(Phrase(.pastVisit, word, url.href))
         }
-        guard let address = layout.address(of: url, in: visit) else {
-            return .text(
-                404,
-                "Earlier visits are shown where each origin has a name of its own: not where a site is at the root.\n",
-                fields: fields)
-        }
+        guard let address = layout.address(of: url, in: visit) else { return told(Phrase(.pastRoot)) }
         return .redirect(to: address, fields: fields)
     }
 

@@ -8,6 +8,8 @@ internal import Web
 /// them to take away. One server has the folder; whatever in it belongs to no job is removed. Any thread may use it.
 package final class PortalFiles: Sendable {
     private let path: String
+    /// On whose disk it is.
+    private let larder: String
     private let underway = Mutex<Set<String>>([])
     /// How much of the disk stays free, whatever is handed in.
     static let leastRoom: Int64 = 256 << 20
@@ -16,11 +18,7 @@ package final class PortalFiles: Sendable {
     /// After so many seconds what was made for somebody is removed.
     static let lifetime: Int64 = 7 * 86_400
 
-    /// Nil where there is no place for it.
-    package init?(_ folder: StoreFolder) {
-        path = folder.portalFiles
-        do throws(SystemError) { try Folder.make(path) } catch { return nil }
-    }
+    package init(_ folder: StoreFolder) { (path, larder) = (folder.portalFiles, folder.path) }
 
     // MARK: - What comes
 
@@ -68,7 +66,7 @@ package final class PortalFiles: Sendable {
     /// Whether there is room for so many bytes more.
     func hasRoom(for byteCount: Int64 = 0) -> Bool {
         var status = statvfs()
-        guard statvfs(path, &status) == 0 else { return true }
+        guard statvfs(larder, &status) == 0 else { return true }
         let room = Int64(clamping: status.f_bavail).multipliedReportingOverflow(
             by: Int64(clamping: status.f_frsize))
         return room.overflow || room.partialValue - Self.leastRoom > byteCount
@@ -121,9 +119,10 @@ package final class PortalFiles: Sendable {
         for job in jobs() {
             switch job.order {
             case .takeIn(let upload, _, _, _):
-                if !job.isOver || job.state == .ended(.interrupted) {
-                    kept.insert(Self.name(ofUpload: upload))
-                }
+                // What was cut off may be gone on with, by a later job.
+                let isWanted = !job.isOver || job.state == .ended(.interrupted)
+                let name = Self.name(ofUpload: upload)
+                if isWanted { kept.insert(name) } else { kept.remove(name) }
             case .export:
                 let isThere = job.state == .ended(.done) || job.state == .ended(.lacking)
                 if !job.isOver || isThere && now - job.asked < Self.lifetime {

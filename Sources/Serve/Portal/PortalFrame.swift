@@ -256,11 +256,14 @@ struct HTMLPage {
 struct NotFoundPage: PortalPage {
     let target: String
     let status = 404
+    /// Why; nil where there is just no such page.
+    var reason: Phrase?
     let title = "Nothing here"
     var heading: Sentence? { .nothingHereTitle }
     let section = PortalSection.none
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        if let reason { html.element("p", ["class": "notice warn", "role": "alert"], say: reason) }
         html.element("p") { html in
             html.say(.noPageAt)
             html.element("span", ["class": "url"]) { $0.address(target) }

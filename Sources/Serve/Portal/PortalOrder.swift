@@ -1,4 +1,5 @@
 internal import Reports
+internal import Store
 internal import Web
 
 /// What somebody asks for on a page of the portal. A form becomes one, and whoever keeps the larder carries
@@ -125,6 +126,8 @@ package struct PlanForm: Sendable, Equatable {
     package var depth: Int?
     package var maxPages: Int?
     package var perHost: Int?
+    /// How often it is updated by itself, `off` for never; nil where that is not said.
+    package var every: String?
     /// For one run alone: `200M`.
     package var maxBytes: String?
     package var include: [String] = []
@@ -135,6 +138,7 @@ package struct PlanForm: Sendable, Equatable {
     static let scopes = ["host", "path", "domain"]
     static let renderModes = ["auto", "never", "always"]
     static let robotsPolicies = ["obey", "ignore"]
+    package static let never = "off"
 
     /// - Throws: What cannot be used of it, to be shown.
     init(_ form: PortalRequest) throws(PortalMistake) {
@@ -161,6 +165,12 @@ package struct PlanForm: Sendable, Equatable {
             guard ByteSize(size) != nil else { throw PortalMistake(Phrase(.mistakeSize, size)) }
             maxBytes = size
         }
+        if let given = form["every"] {
+            guard given == Self.never || UpdateSchedule(given) != nil else {
+                throw PortalMistake(Phrase(.mistakeChoice, given))
+            }
+            every = UpdateSchedule(given)?.text ?? given
+        }
         include = Self.lines(form["include"])
         exclude = Self.lines(form["exclude"])
     }
@@ -180,7 +190,8 @@ package struct PlanForm: Sendable, Equatable {
         let all: [(String, String?)] = [
             ("scope", scope), ("render", render), ("robots", robots), ("depth", depth.map(String.init)),
             ("pages", maxPages.map(String.init)), ("perHost", perHost.map(String.init)),
-            ("bytes", maxBytes), ("include", include.isEmpty ? nil : include.joined(separator: "\n")),
+            ("bytes", maxBytes), ("every", every),
+            ("include", include.isEmpty ? nil : include.joined(separator: "\n")),
             ("exclude", exclude.isEmpty ? nil : exclude.joined(separator: "\n")),
         ]
         return all.compactMap { name, value in value.map { (name, $0) } }
@@ -196,6 +207,7 @@ package struct PlanForm: Sendable, Equatable {
         depth = json["depth"]?.int
         maxPages = json["maxPages"]?.int
         perHost = json["perHost"]?.int
+        every = UpdateSchedule(settings: text)?.text ?? Self.never
         include = texts("include")
         exclude = texts("exclude")
     }

@@ -32,6 +32,11 @@ package enum Sentence: String, Sendable, CaseIterable {
         formBytes
     case formBytesHint, formRobots, robotsObey, robotsIgnore, formPerHost, formPerHostHint, formInclude
     case formIncludeHint, formExclude, formExcludeHint
+    // Earlier visits by a number or a day
+    case pastWord, pastAddress, pastVisit, pastRoot
+    // By itself
+    case formEvery, formEveryHint, everyNever, everyHour, everySix, everyDay, everyWeek, everyOther,
+        nextUpdate
     // Archives
     case exportTitle, exportLead, exportForm, exportServed, exportPrivate, formZIP, formWACZ, formWARC,
         formHAR
@@ -96,6 +101,35 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .login: ("Log in", "登录")
         case .password: ("Password", "密码")
         case .doLogin: ("Log in", "登录")
+        case .pastWord:
+            (
+                "“%1” is neither the number of a visit nor a day: write it like /@7/https://example.com/ or /@2026-11-20/https://example.com/",
+                "“%1”既不是访问编号也不是日期：请写成 /@7/https://example.com/ 或 /@2026-11-20/https://example.com/"
+            )
+        case .pastAddress:
+            (
+                "Behind the visit stands no address over http or https: write it like /@7/https://example.com/",
+                "访问后面没有 http 或 https 地址：请写成 /@7/https://example.com/"
+            )
+        case .pastVisit: ("The larder has no visit “%1” that has %2.", "库中没有包含 %2 的访问“%1”。")
+        case .pastRoot:
+            (
+                "Earlier visits are shown where each origin has a name of its own: not where a site is at the root.",
+                "只有在每个来源都有自己的名称时才能展示更早的访问：站点位于根目录时不行。"
+            )
+        case .formEvery: ("Updated by itself", "自动更新")
+        case .formEveryHint:
+            (
+                "By a server that runs with --scheduled, or by larder update --due.",
+                "由以 --scheduled 运行的服务器或 larder update --due 执行。"
+            )
+        case .everyNever: ("Never", "从不")
+        case .everyHour: ("Every hour", "每小时")
+        case .everySix: ("Every six hours", "每六小时")
+        case .everyDay: ("Every day", "每天")
+        case .everyWeek: ("Every week", "每周")
+        case .everyOther: ("Every %1", "每 %1")
+        case .nextUpdate: ("Next update", "下次更新")
         case .jobExport: ("Export %1 as %2", "将 %1 导出为 %2")
         case .jobExportVisit: ("Export visit %3 of %1 as %2", "将 %1 的第 %3 次访问导出为 %2")
         case .jobImport: ("Bring in %1", "导入 %1")

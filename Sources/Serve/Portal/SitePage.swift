@@ -282,6 +282,7 @@ extension SiteReport {
             if let needs, needs.leftOut > 0 {
                 html.fact(html.words(.leftOut), Wording.grouped(needs.leftOut))
             }
+            if let next = site.next { html.fact(html.words(.nextUpdate), Wording.moment(next)) }
         }
     }
 
