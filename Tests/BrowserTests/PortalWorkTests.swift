@@ -500,10 +500,16 @@ struct PortalWorkTests {
         try wait(says: "Download 127.0.0.1.zip", at: "-/jobs")
         try go("-/jobs")
         try send("Delete the file")
+        let end = ContinuousClock.now + .seconds(30)
+        while (try? visit.text().contains("Download 127.0.0.1.zip")) != false {
+            try #require(ContinuousClock.now < end)
+        }
         try go("-/import")
         try send("Bring in")
         _ = try visit.evaluate(Self.choosing("kept.har", Self.archive))
         try send("Bring in")
+        // Who goes elsewhere before it has arrived takes it back.
+        try wait(says: "Bring in kept.har")
         try wait(says: "https://archived.test/: 1 responses", at: "-/jobs")
         try go("-/bar")
         try send("Show the bar")

@@ -69,10 +69,10 @@ struct SecureServerTests {
         try visit.settle()
         #expect(try visit.text().contains("Jam"))
         #expect(try visit.address() == "https://127.0.0.1:\(service.port)/")
-        // By plain http nobody is answered.
-        #expect(throws: (any Error).self) {
-            try RawClient(port: Int(service.port)).get("/", host: "localhost:\(service.port)")
-        }
+        // By plain http nobody is told more than where to go.
+        let plain = try RawClient(port: Int(service.port)).get("/", host: "localhost:\(service.port)")
+        #expect(plain.status == 307 && plain.body.isEmpty)
+        #expect(plain["Location"] == "https://localhost:\(service.port)/")
     }
 
     @Test func `on this machine each origin keeps its name`() throws {

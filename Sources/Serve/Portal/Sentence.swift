@@ -120,8 +120,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .formEvery: ("Updated by itself", "自动更新")
         case .formEveryHint:
             (
-                "By a server that runs with --scheduled, or by larder update --due.",
-                "由以 --scheduled 运行的服务器或 larder update --due 执行。"
+                "By a server that was told to, or by a timer: larder schedule prints one.",
+                "由设为定时更新的服务器或定时器执行：larder schedule 可生成定时器。"
             )
         case .everyNever: ("Never", "从不")
         case .everyHour: ("Every hour", "每小时")
