@@ -139,7 +139,7 @@ struct PortalWork: Sendable {
         _ site: String, _ visit: Int64?, _ name: String, _ run: JobRun
     ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
         guard let form = ArchiveForm(rawValue: name), let files = run.files else {
-            throw LarderError(.input, "\(name) is no form of archives that is written here")
+            throw LarderError(.input, "\(name) is no form of archives that is written here: choose another")
         }
         let path: String
         do throws(SystemError) {
