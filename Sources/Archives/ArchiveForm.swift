@@ -71,6 +71,9 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     /// Whether a browser makes it.
     package var isShown: Bool { self == .pdf || self == .png }
 
+    /// Whether the program of others that writes it is there; a browser is looked for when it is needed.
+    package var isWritable: Bool { self != .zim || Tool.find("zimwriterfs") != nil }
+
     /// What names of files of the form end with.
     package var suffix: String {
         switch self {

@@ -47,6 +47,7 @@
 @_exported public import struct Reports.PictureReport
 @_exported public import struct Reports.PinChange
 @_exported public import struct Reports.PinsReport
+@_exported public import struct Reports.ScheduleReport
 @_exported public import struct Reports.StatusReport
 @_exported public import struct Reports.StoreReport
 @_exported public import struct Reports.TypeFilter
@@ -59,6 +60,7 @@
 @_exported public import enum Serve.Verification
 @_exported public import enum Store.PinKind
 @_exported public import enum Store.Remedy
+@_exported public import struct Store.UpdateSchedule
 @_exported public import enum Web.CachePolicy
 @_exported public import enum Web.NofollowPolicy
 @_exported public import enum Web.RobotsPolicy

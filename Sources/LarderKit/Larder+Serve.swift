@@ -33,6 +33,7 @@ extension Larder {
         if port != nil {
             let work = PortalWork(larder: self, network: options.network)
             mirror.work = { work.carryOut($0, $1) }
+            mirror.exportForms = PortalWork.exportForms
         }
         if port != nil, folder.exists || options.mayBeEmpty {
             mirror.security = try options.security.map { (wanted) throws(LarderError) in
@@ -68,15 +69,35 @@ extension Larder {
                 "there is no larder at \(folder.name): prefetch a site into it first, or name another",
                 remedy: port == nil ? .larder : .newLarder)
         }
+        let server: MirrorServer
         do throws(ServerError) {
-            return MirrorService(
-                try MirrorServer(
-                    folder, port: port, threadCount: threads ?? Machine.coreCount, memoryLimit: memoryLimit,
-                    options: mirror, proxy: proxy),
-                mirror, loads, log)
+            server = try MirrorServer(
+                folder, port: port, threadCount: threads ?? Machine.coreCount, memoryLimit: memoryLimit,
+                options: mirror, proxy: proxy)
         } catch {
             loads?.stop()
             throw LarderError(error)
+        }
+        do throws(LarderError) {
+            return MirrorService(server, mirror, loads, log, due: try due(options, server))
+        } catch {
+            server.stop()
+            loads?.stop()
+            throw error
+        }
+    }
+
+    /// Nil where nothing is updated by itself.
+    private func due(_ options: ServeOptions, _ server: MirrorServer) throws(LarderError) -> DueUpdates? {
+        guard options.isScheduled else { return nil }
+        guard !options.isReadOnly, folder.isWritable else {
+            throw LarderError(
+                .input, "a server that changes nothing updates nothing: leave one of the two out")
+        }
+        return try DueUpdates(folder, notice: options.notice) {
+            server.isUpdating($0)
+        } update: {
+            server.update($0)
         }
     }
 
@@ -100,9 +121,14 @@ public final class MirrorService: Sendable {
     private let server: MirrorServer
     private let options: MirrorOptions
     private let loads: ServerLoads?
+    private let due: DueUpdates?
     let log: PassLog?
 
-    init(_ server: MirrorServer, _ options: MirrorOptions, _ loads: ServerLoads?, _ log: PassLog?) {
+    init(
+        _ server: MirrorServer, _ options: MirrorOptions, _ loads: ServerLoads?, _ log: PassLog?,
+        due: DueUpdates? = nil
+    ) {
+        self.due = due
         self.server = server
         self.options = options
         self.loads = loads
@@ -138,6 +164,7 @@ public final class MirrorService: Sendable {
     /// Ends what is under way, and returns when every thread is done. From any thread, and as often as one
     /// likes.
     public func stop() {
+        due?.stop()
         server.stop()
         loads?.stop()
     }
@@ -205,6 +232,8 @@ public struct ServeOptions: Sendable {
     public var hasBar = false
     /// The portal shows what is held, and changes nothing.
     public var isReadOnly = false
+    /// Updates the sites that are due, as their schedules say; the portal shows it.
+    public var isScheduled = false
     /// Speaks TLS: clients ask by https. Nil for plain http.
     public var security: ServeSecurity?
     /// Answers programs as their proxy, too.
@@ -282,15 +311,48 @@ extension Larder {
         return address
     }
 
-    /// Whether a larder serves on the port of this machine.
-    public static func answers(at port: UInt16) async -> Bool {
-        guard let url = WebURL("http://localhost:\(port)/?format=json") else { return false }
-        let interruption = Interruption()
+    /// What serves on a port of this machine.
+    public enum Served: Sendable, Equatable {
+        /// No larder.
+        case nothing
+        case this
+        /// By its path or address.
+        case other(String)
+    }
+
+    /// Whether this larder is served on the port of this machine, or another one.
+    public func served(at port: UInt16) async -> Served {
+        guard let url = WebURL("http://localhost:\(port)/?format=json") else { return .nothing }
+        let (interruption, own) = (Interruption(), folder.identity)
         return
-            (try? await onThread("larder-look") { () throws(LarderError) in
+            (try? await Self.onThread("larder-look") { () throws(LarderError) in
                 let body = try OneFetch.load(url, limit: 1 << 20, interruption: interruption)
-                return (try? JSONValue.parse(body.span))?["sites"] != nil
-            }) ?? false
+                guard let json = try? JSONValue.parse(body.span), json["sites"] != nil else {
+                    return .nothing
+                }
+                // Those that came before say nothing of it.
+                guard let store = json["store"]?.string, store != own else { return .this }
+                return .other(store)
+            }) ?? .nothing
+    }
+
+    /// Whether anything is held under a name: of a site by its name or host, of an URL, or of its origin.
+    ///
+    /// - Parameter isOrigin: what else the URL's host has counts too.
+    public func holds(_ text: String, orOfItsOrigin isOrigin: Bool = false) async throws(LarderError) -> Bool
+    {
+        try await reading("larder-look") { (reader) throws(StoreError) in
+            let names = try reader.sites().map(\.name)
+            if SiteName.place(of: text, among: names) != nil { return true }
+            guard let url = (try? WebURL.typed(text))?.key else { return false }
+            let other = url.scheme == "https" ? "http" : "https"
+            for scheme in [url.scheme, other] {
+                guard let url = WebURL(scheme + url.href.dropFirst(url.scheme.utf8.count)) else { continue }
+                if isOrigin, try reader.leastReach(ofOrigin: url.origin) != nil { return true }
+                if try reader.response(for: url.href) != nil { return true }
+            }
+            return false
+        }
     }
 }
 

@@ -33,7 +33,7 @@ extension Larder {
         try await reading("larder-visits") { (reader) throws(StoreError) in
             let held = try reader.sites()
             let wanted = if let site { [try SiteName.site(site, in: held)] } else { held }
-            return VisitsReport(wanted)
+            return VisitsReport(wanted, reader)
         }
     }
 
@@ -56,7 +56,7 @@ extension Larder {
                 // What the site has changes with each that goes.
                 try writer.drop(visit: visit, of: SiteName.site(held.name, in: reader.sites()))
             }
-            return VisitsReport(try reader.sites().filter { $0.id == held.id })
+            return VisitsReport(try reader.sites().filter { $0.id == held.id }, reader)
         }
     }
 

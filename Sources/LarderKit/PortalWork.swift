@@ -1,11 +1,10 @@
+internal import Archives
 internal import Check
 internal import Crawl
-internal import Digest
 internal import Fetch
 internal import Reports
 internal import Serve
 internal import Store
-internal import Synchronization
 internal import System
 internal import Web
 
@@ -101,6 +100,10 @@ struct PortalWork: Sendable {
         case .settle(let site, let form):
             try waiting(run) { () throws(LarderError) in try await larder.settle(site, as: form) }
             return (.done, [Phrase(.settled)])
+        case .export(let site, let visit, let form):
+            return try export(site, visit, form, run)
+        case .takeIn(let upload, let name, let site, let base):
+            return try takeIn(upload, name, site, base, run)
         }
     }
 
@@ -121,6 +124,102 @@ struct PortalWork: Sendable {
         run.onCancel { task.cancel() }
         executor.work()
         return try outcome.wait { $0 }.get()
+    }
+
+    // MARK: - Archives
+
+    /// Those that can be written here: some take programs of others.
+    static var exportForms: [String] {
+        PortalOrder.exportForms.filter { name in
+            ArchiveForm(rawValue: name)?.isWritable == true
+        }
+    }
+
+    private func export(
+        _ site: String, _ visit: Int64?, _ name: String, _ run: JobRun
+    ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
+        guard let form = ArchiveForm(rawValue: name), let files = run.files else {
+            throw LarderError(.input, "\(name) is no form of archives that is written here: choose another")
+        }
+        let path: String
+        do throws(SystemError) {
+            path = try files.place(ofJob: run.number, named: Self.fileName(of: site, visit, form))
+        } catch {
+            throw LarderError(error)
+        }
+        var options = ExportOptions()
+        (options.form, options.visit) = (form, visit)
+        options.progress = Self.reporting(run)
+        let report = try waiting(run) { [larder, options] () throws(LarderError) in
+            try await larder.export(site, to: path, options: options)
+        }
+        let size = report.files.reduce(0) { $0 + $1.byteCount }
+        var outcome = [Phrase(.exported, Wording.grouped(report.responses), Wording.bytes(size))]
+        if !report.damaged.isEmpty {
+            outcome.append(Phrase(.exportDamaged, Wording.grouped(report.damaged.count)))
+        }
+        if !report.missing.isEmpty {
+            outcome.append(Phrase(.exportMissing, Wording.grouped(report.missing.count)))
+        }
+        return (outcome.count == 1 ? .done : .lacking, outcome)
+    }
+
+    /// `example.com-visit-3.wacz`
+    private static func fileName(of site: String, _ visit: Int64?, _ form: ArchiveForm) -> String {
+        let host = (WebURL(site)?.host ?? site).utf8.prefix(80).map { byte -> UInt8 in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "."): byte
+            default: UInt8(ascii: "-")
+            }
+        }
+        let name = String(decoding: host, as: UTF8.self)
+        return name + (visit.map { "-visit-\($0)" } ?? "") + form.suffix
+    }
+
+    private func takeIn(
+        _ upload: String, _ name: String, _ site: String?, _ base: String?, _ run: JobRun
+    ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
+        guard let path = run.files?.upload(upload, named: name) else {
+            return (.failed, [Phrase(.mistakeLost)])
+        }
+        let report: ImportReport
+        do throws(LarderError) {
+            report = try waiting(run) { [larder] () throws(LarderError) in
+                let report = try await larder.takeIn(
+                    [path], into: site, at: base, progress: Self.reporting(run))
+                if report.isPublished { _ = try await larder.index(report.site) }
+                return report
+            }
+        } catch {
+            // It is known by the name that it was handed in with.
+            guard error.kind != .interrupted else { throw error }
+            return (.failed, [Phrase(.quoted, error.description.replacing(path, with: name))])
+        }
+        var outcome = [
+            Phrase(
+                .imported, report.site, Wording.grouped(report.responses), Wording.grouped(report.pages),
+                Wording.bytes(report.byteCount))
+        ]
+        if report.refusedCount > 0 {
+            outcome.append(Phrase(.importRefused, Wording.grouped(report.refusedCount)))
+            outcome += report.refused.prefix(10).map { fault in
+                let words = (fault.url.map { "\($0): " } ?? "") + fault.reason
+                return Phrase(.quoted, words.replacing(path, with: name))
+            }
+        }
+        if report.hasGrownTooMuch { outcome.append(Phrase(.importGrown)) }
+        return (report.isComplete ? .done : .lacking, outcome)
+    }
+
+    private static func reporting(_ run: JobRun) -> @Sendable (WorkProgress) -> Void {
+        let start = SystemClock.seconds()
+        return { progress in
+            var figures = JobFigures()
+            figures.responses = progress.done
+            figures.byteCount = Int(progress.byteCount)
+            figures.seconds = Int(SystemClock.seconds() - start)
+            run.report(figures)
+        }
     }
 
     private func options(_ form: PlanForm, _ run: JobRun) throws(LarderError) -> PrefetchOptions {
@@ -189,70 +288,6 @@ struct PortalWork: Sendable {
     }
 }
 
-extension Larder {
-    /// Keeps how a site is prefetched from its next update on.
-    func settle(_ site: String, as form: PlanForm) async throws(LarderError) {
-        try await reading("larder-settle") { (reader) throws(StoreError) in
-            let held = try SiteName.site(site, in: reader.sites())
-            var plan = SitePlan(text: held.settings)
-            form.apply(to: &plan)
-            plan.scope.include = form.include
-            plan.scope.exclude = form.exclude
-            plan.scope.depth = form.depth
-            plan.maxPages = form.maxPages
-            plan.connectionsPerHost = form.perHost
-            try StoreWriter(reader.folder).keep(settings: plan.text, ofSite: held.name)
-        }
-    }
-
-    /// Sets the password by which other machines get at the portal of a server that listens beyond loopback.
-    /// What is kept of it is a scrypt, in a file of the larder's that nobody else may read.
-    ///
-    /// ```swift
-    /// try larder.setPortalPassword("correct horse battery staple")
-    /// ```
-    ///
-    /// - Throws: `LarderError` of kind `.input` for one of fewer than eight characters, `.machine` where it
-    ///   cannot be kept.
-    public func setPortalPassword(_ password: String) throws(LarderError) {
-        guard password.unicodeScalars.count >= 8, password.utf8.count <= 1024 else {
-            throw LarderError(.input, "the password is too short: use eight characters or more")
-        }
-        guard let hash = PasswordHash(password) else {
-            throw LarderError(
-                .machine, "there is no memory to hash the password: end other programs, then try again")
-        }
-        try storing { () throws(StoreError) in try folder.keep(portalPassword: hash.text) }
-    }
-
-    /// Takes the password away: other machines do not get at the portal any more.
-    ///
-    /// - Returns: Whether there was one.
-    /// - Throws: `LarderError` of kind `.machine` where it cannot be removed.
-    @discardableResult
-    public func forgetPortalPassword() throws(LarderError) -> Bool {
-        try storing { () throws(StoreError) in try folder.forgetPortalPassword() }
-    }
-}
-
-extension PlanForm {
-    /// What it says, over what is there.
-    fileprivate func apply(to plan: inout SitePlan) {
-        if let extent = scope.flatMap(SiteExtent.init) { plan.scope.extent = extent }
-        if let depth { plan.scope.depth = depth }
-        if let maxPages { plan.maxPages = maxPages }
-        if let perHost { plan.connectionsPerHost = perHost }
-        if let robots = robots.flatMap(RobotsPolicy.init) { plan.robots = robots }
-        if let mode = render.flatMap(RenderMode.init) {
-            var settings = plan.render ?? RenderSettings()
-            settings.mode = mode
-            plan.render = settings
-        }
-        if !include.isEmpty { plan.scope.include = include }
-        if !exclude.isEmpty { plan.scope.exclude = exclude }
-    }
-}
-
 extension JobFigures {
     fileprivate init(_ progress: PrefetchProgress) {
         self.init()
@@ -274,31 +309,4 @@ extension JobFigures {
     }
 
     private static let mostHosts = 10
-}
-
-/// Runs the jobs of one task on the thread that waits for it.
-///
-/// Whoever enqueues a job holds no reference, and may still be about it when the job has run and its task has
-/// ended: none is ever let go, and each is used again.
-private final class WaitingExecutor: TaskExecutor {
-    private enum Turn: Sendable {
-        case job(UnownedJob)
-        case done
-    }
-
-    private let turns = Inbox<Turn>()
-    private static let idle = Mutex<[WaitingExecutor]>([])
-
-    static func take() -> WaitingExecutor { idle.withLock { $0.popLast() } ?? WaitingExecutor() }
-
-    func giveBack() { Self.idle.withLock { $0.append(self) } }
-
-    func enqueue(_ job: consuming ExecutorJob) { turns.put(.job(UnownedJob(job))) }
-
-    /// Returns when the task has said that it is done.
-    func work() {
-        while case .job(let job)? = turns.next() { job.runSynchronously(on: asUnownedTaskExecutor()) }
-    }
-
-    func finish() { turns.put(.done) }
 }

@@ -1,4 +1,4 @@
-package import Store
+public import Store
 package import Web
 
 /// What a larder holds.
@@ -24,6 +24,10 @@ public struct StatusReport: Sendable, Equatable {
         public let published: Int64?
         /// What servers loaded, which is served on top of it; nil when they loaded nothing since.
         public let overlay: Int64?
+        /// How often it is updated by itself; nil for never.
+        public let schedule: UpdateSchedule?
+        /// When that is due, in seconds since 1970; 0 for at once.
+        public let next: Int64?
     }
 
     public struct Visit: Sendable, Equatable {
@@ -44,7 +48,9 @@ public struct StatusReport: Sendable, Equatable {
     package init(_ reader: StoreReader, path: String) throws(StoreError) {
         let summary = try reader.summary()
         self.path = path
-        sites = try reader.sites().map(Site.init)
+        let sites = try reader.sites()
+        let attempts = NoteBook.attempts(reader.folder, for: sites)
+        self.sites = sites.map { Site($0, attempts[$0.name]) }
         responses = summary.responses
         pages = summary.pages
         requisites = summary.requisites
@@ -61,8 +67,9 @@ public struct StatusReport: Sendable, Equatable {
 public struct VisitsReport: Sendable, Equatable {
     public let sites: [StatusReport.Site]
 
-    package init(_ sites: [Site]) {
-        self.sites = sites.map(StatusReport.Site.init)
+    package init(_ sites: [Site], _ reader: StoreReader) {
+        let attempts = NoteBook.attempts(reader.folder, for: sites)
+        self.sites = sites.map { StatusReport.Site($0, attempts[$0.name]) }
     }
 
     /// The report for programs.
@@ -70,7 +77,10 @@ public struct VisitsReport: Sendable, Equatable {
 }
 
 extension StatusReport.Site {
-    package init(_ site: Site) {
+    /// - Parameter attempt: the last update that was begun by itself.
+    package init(_ site: Site, _ attempt: UpdateAttempt?) {
+        schedule = site.schedule
+        next = site.nextUpdate(after: attempt)
         name = site.name
         start = site.start
         visits = site.visits.map(StatusReport.Visit.init)
@@ -123,7 +133,10 @@ extension StatusReport.Site: JSONObject {
 
     /// All but the visits.
     package var nameMembers: JSONMembers {
-        ["name": name, "start": start, "published": published, "overlay": overlay]
+        [
+            "name": name, "start": start, "published": published, "overlay": overlay,
+            "schedule": schedule?.text, "next": next,
+        ]
     }
 }
 
@@ -153,7 +166,8 @@ package struct SiteReport: Sendable {
         _ site: Site, tally: VisitTally, needs: SiteNeeds?, _ reader: StoreReader
     ) throws(StoreError) {
         id = site.id
-        self.site = StatusReport.Site(site)
+        self.site = StatusReport.Site(
+            site, NoteBook.attempts(reader.folder, for: [site])[site.name])
         shown = Self.shownVisit(of: site).map(StatusReport.Visit.init)
         self.tally = tally
         self.needs = needs

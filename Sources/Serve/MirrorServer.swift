@@ -40,13 +40,20 @@ package final class MirrorServer: Sendable {
         let seals = PageSeals()
         let (totals, health) = (ServingTotals(), StoreHealth(options.notice))
         let powers = options.work.map { work in
-            let board = JobBoard(memory: options.isReadOnly ? nil : Self.memory(folder), work)
+            let memory = options.isReadOnly ? nil : Self.memory(folder)
+            // Whoever keeps the list has the files that belong to it.
+            let board = JobBoard(memory: memory, files: memory.map { _ in PortalFiles(folder) }, work)
             var circumstances = PortalGuard.Circumstances()
             circumstances.isExposed = !options.address.isLoopback
             circumstances.isReadOnly = options.isReadOnly || !folder.isWritable
             circumstances.password = { folder.portalPassword.flatMap { PasswordHash(text: $0) } }
-            let bar = BarSwitch(isOn: options.hasBar) { tier.advance() }
-            return PortalPowers(gate: PortalGuard(circumstances), board: board, bar: bar)
+            let bar = BarSwitch(isOn: options.hasBar || !options.isReadOnly && folder.hasPortalBar) { isOn in
+                tier.advance()
+                // Where it cannot be kept, it holds as long as the server runs.
+                try? folder.keep(portalBar: isOn)
+            }
+            return PortalPowers(
+                gate: PortalGuard(circumstances), board: board, bar: bar, exportForms: options.exportForms)
         }
         board = powers?.board
         func responder(
@@ -78,7 +85,7 @@ package final class MirrorServer: Sendable {
         do throws(ServerError) {
             server = try port.map { (port) throws(ServerError) in
                 try HTTPServer(
-                    port: port, threadCount: threadCount, address: options.address,
+                    port: port, threadCount: threadCount, address: options.address, limits: .mirror,
                     security: options.security
                 ) {
                     (port) throws(ServerError) in try responder(port, nil, traffic)
@@ -114,6 +121,17 @@ package final class MirrorServer: Sendable {
             withExtendedLifetime(lock) { try? folder.keep(portalJobs: text) }
         }
     }
+
+    /// Whether the update of a site waits or runs, by itself or with all others.
+    package func isUpdating(_ site: String) -> Bool {
+        board?.jobs.contains {
+            !$0.isOver && ($0.order == .update(site: site) || $0.order == .update(site: nil))
+        }
+            ?? false
+    }
+
+    /// Has a site updated, as the portal would.
+    package func update(_ site: String) { _ = board?.take(.update(site: site)) }
 
     private static let secondsBetweenNotes: Int32 = 2
 
@@ -226,6 +244,8 @@ package struct MirrorOptions: Sendable {
 
     /// Carries out what people ask for on the portal; nil lets them look alone.
     package var work: JobBoard.Worker?
+    /// Forms of archives that sites can be exported into here, by their names.
+    package var exportForms = PortalOrder.exportForms
     /// Pages have a bar, until it is switched off on the portal.
     package var hasBar = false
     /// Has clients speak TLS; nil for plain http.

@@ -101,7 +101,20 @@ extension StoreFolder {
 extension StoreFolder {
     var portalFile: String { path + "/portal.json" }
     var portalLock: String { path + "/portal.lock" }
+    /// What people hand in on the portal, and what is made for them to take away.
+    package var portalFiles: String { path + "/portal" }
     private static let mostPortalBytes = 8 * 1024 * 1024
+
+    var portalBar: String { path + "/portal.bar" }
+
+    /// Whether the bar on pages was switched on last.
+    package var hasPortalBar: Bool { access(portalBar, F_OK) == 0 }
+
+    package func keep(portalBar isOn: Bool) throws(StoreError) {
+        try StoreError.wrapping { () throws(SystemError) in
+            if isOn { try WholeFile.replace(portalBar, with: "") } else { Folder.remove(portalBar) }
+        }
+    }
 
     /// Nil where nothing was kept, or it cannot be read.
     package var portalJobs: [UInt8]? { try? WholeFile.read(portalFile, atMost: Self.mostPortalBytes) }

@@ -57,7 +57,7 @@ package final class NoteBook {
             """
             PRAGMA synchronous = OFF;
             CREATE TABLE IF NOT EXISTS served (url INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
-            \(missTable)\(verdictTable)\(damageTable)
+            \(missTable)\(verdictTable)\(damageTable)\(attemptTable)
             """, doing: "set up")
         try addLaterColumns(connection)
         return connection
@@ -79,7 +79,7 @@ package final class NoteBook {
     }
 
     /// All that `body` changes or, when it throws, nothing. Readers of the store hear nothing of it.
-    private func changing(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+    func changing(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         for attempt in 1... {
             do throws(StoreError) {
                 try connection.begin()

@@ -42,6 +42,9 @@ package struct StoreFolder: Sendable, Equatable {
     /// What the database has, once more.
     var journal: String { path + "/journal" }
 
+    /// The same however it is named here: links, and folders relative to another one.
+    package var identity: String { server?.shown ?? Folder.resolved(path) }
+
     /// What hinders looking is told by whoever opens it.
     package var exists: Bool {
         guard let server else { return access(database, F_OK) == 0 }
@@ -94,7 +97,7 @@ package struct StoreFolder: Sendable, Equatable {
         let parts =
             [
                 packs, bodies, incoming, partials, quarantine, locks, journal, loginFolder, passwordFile,
-                portalFile, portalLock,
+                portalFile, portalLock, portalFiles, portalBar,
             ] + databaseFiles
         for part in parts { Self.tighten(part) }
         if Self.names(in: path).allSatisfy({ parts.contains(path + "/" + $0) }) { Self.tighten(path) }

@@ -354,13 +354,27 @@ extension StoreWriter {
 
     /// How the site is prefetched and served from now on, as the caller writes and reads it.
     package func keep(settings: String, of visit: OpenVisit) throws(StoreError) {
-        try run("UPDATE site SET settings = ? WHERE id = ?", .text(settings), .integer(visit.site))
-        try noteState()
+        try replaceSettings(where: "id = ?", .integer(visit.site)) { held in
+            UpdateSchedule.settings(settings, with: UpdateSchedule(settings: held))
+        }
     }
 
     /// The same once the visit is over.
     package func keep(settings: String, ofSite name: String) throws(StoreError) {
-        try run("UPDATE site SET settings = ? WHERE name = ?", .text(settings), .text(name))
+        try replaceSettings(where: "name = ?", .text(name)) { held in
+            UpdateSchedule.settings(settings, with: UpdateSchedule(settings: held))
+        }
+    }
+
+    /// No run has a say in how often a site is updated: that may have been changed while it ran.
+    func replaceSettings(
+        where condition: String, _ value: SQLValue, by settings: (_ held: String) -> String
+    ) throws(StoreError) {
+        try transaction { () throws(StoreError) in
+            var held = ""
+            try eachRow("SELECT settings FROM site WHERE \(condition)", value) { held = $0.text(0) }
+            try run("UPDATE site SET settings = ? WHERE \(condition)", .text(settings(held)), value)
+        }
         try noteState()
     }
 

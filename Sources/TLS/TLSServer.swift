@@ -112,6 +112,8 @@ package final class TLSSession {
     /// Keeps the context's callbacks alive.
     private let server: TLSServer
     private var hasEnded = false
+    /// The client has said something.
+    package private(set) var hasHeard = false
 
     fileprivate init(
         _ context: OpaquePointer, _ descriptor: Int32, _ host: String, _ server: TLSServer
@@ -146,6 +148,7 @@ package final class TLSSession {
 
     /// Puts in what the socket brought.
     package func take(_ bytes: UnsafeBufferPointer<UInt8>) {
+        hasHeard = true
         // A memory inbox grows as it must.
         BIO_write(inbox, bytes.baseAddress, Int32(bytes.count))
     }

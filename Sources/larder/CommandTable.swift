@@ -56,7 +56,7 @@ struct CommandEntry: Sendable {
         CommandEntry(
             name: "update", operands: "[SITE...]", operandCount: 0...1000,
             summary: "fetch what has changed of the sites that are held",
-            examples: ["larder update", "larder update example.com"],
+            examples: ["larder update", "larder update example.com", "larder update --due"],
             options: Option.update, run: UpdateCommand.run),
         CommandEntry(
             name: "work", operands: "[URL...]", operandCount: 0...1000,
@@ -537,10 +537,25 @@ struct CommandEntry: Sendable {
                 """
             ], run: OpenCommand.run),
         CommandEntry(
-            name: "schedule", operands: "[SITE...]", operandCount: 0...1000,
-            summary: "print a timer of systemd and a line of cron for larder update",
-            examples: ["larder schedule", "larder schedule example.com --hour 6"],
-            options: [.store, .hour], run: ScheduleCommand.run),
+            name: "schedule", operands: "[SITE...] [EVERY]", operandCount: 0...1000,
+            summary: "say how often sites are updated by themselves, and what is due",
+            examples: [
+                "larder schedule example.com daily", "larder schedule example.com every 6h",
+                "larder schedule example.com off", "larder schedule", "larder schedule example.com --hour 6",
+            ],
+            options: [.store, .hour, .json, .quiet],
+            notes: [
+                """
+                EVERY is hourly, daily, weekly, a time such as 6h or 3d, or off; it stays with the site. What is due is
+                updated by larder update --due, and by larder serve --scheduled. The times vary a little, so that not
+                everybody asks at once; what failed is tried again after ten minutes, then twice as late each time, and what
+                was due while the machine slept is done once.
+                """,
+                """
+                Without EVERY it prints a timer of systemd and a line of cron: for larder update --due every hour where any
+                site has a schedule, else for larder update once a day.
+                """,
+            ], run: ScheduleCommand.run),
         CommandEntry(
             name: "completions", operands: "SHELL", operandCount: 1...1,
             summary: "print what bash, zsh or fish needs to complete larder's lines",

@@ -104,6 +104,12 @@ struct Option: Sendable, Equatable {
     static let dryRun = Option(
         name: "--dry-run", value: nil, help: "list what would go, and take nothing", standard: nil,
         place: .commandLine)
+    static let due = Option(
+        name: "--due", value: nil, help: "only sites that are due, as larder schedule says", standard: nil,
+        place: .commandLine)
+    static let scheduled = Option(
+        name: "--scheduled", value: nil, help: "update the sites that are due, as larder schedule says",
+        standard: nil)
     static let hour = Option(
         name: "--hour", value: "N", help: "the hour of the day, from 0 to 23", standard: "4")
     static let help = Option(
@@ -145,7 +151,7 @@ extension Option {
         + networkOptions + identityOptions
     /// How a site is prefetched is known from the last time.
     static let update: [Option] =
-        [.store, .json, .quiet, .verbose, .progress, .strict]
+        [.store, .due, .json, .quiet, .verbose, .progress, .strict]
         + (mannerOptions + renderOptions).map {
             asBefore.contains($0) ? $0.otherwise("as the last time") : $0
         }
@@ -475,7 +481,7 @@ extension Option {
             .policy,
             .rule.in(.general), .patience, .preloaded, .every, .base, .format,
             .requisites, .verify, .memory, .maxSize, .compress.in(.general), .noShim, .allowNetwork,
-            .showPrivate, .readOnly, .bar, .openBrowser,
+            .showPrivate, .readOnly, .scheduled, .bar, .openBrowser,
             .quiet,
         ] + networkOptions + identityOptions
 }

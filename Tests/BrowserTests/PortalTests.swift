@@ -46,7 +46,8 @@ struct PortalTests {
             "-/sites/1/search?q=%3Cscript",
             "-/search?q=long",
             "-/scripts", "-/page?url=\(origin.url("/"))", "-/page?url=\(origin.url("/none"))", "nothing",
-            "-/jobs", "-/room", "-/sites/1/titles", "-/sites/1/settings",
+            "-/jobs", "-/room", "-/sites/1/titles", "-/sites/1/settings", "-/sites/1/export",
+            "-/import",
         ]
     }
 

@@ -156,16 +156,33 @@ struct PortalWorkTests {
         _ = try visit.evaluate(
             """
             document.querySelector("[name=pages]").value = "7"
+            document.querySelector("[name=every]").value = "daily"
             document.querySelector("[name=exclude]").value = "*.pdf\\n/private/**"
             0
             """)
         try press("Save", visit)
         try waitUntil(visit, says: "The settings are saved")
         #expect(try visit.evaluate("document.querySelector('[name=pages]').value")?.string == "7")
+        #expect(try visit.evaluate("document.querySelector('[name=every]').value")?.string == "daily")
+        #expect(try await larder.schedules().sites.first?.schedule == .daily)
         #expect(
             try visit.evaluate("document.querySelector('[name=exclude]').value")?.string
                 == "*.pdf\n/private/**")
         #expect(origin.requests.isEmpty)
+    }
+
+    @Test func `the bar stays on when the server starts anew`() throws {
+        for (isOn, words) in [(true, "Show the bar"), (false, "Show no bar")] {
+            let service = try larder.serve(port: 0)
+            let visit = try Chromium().open(service.address + "-/bar")
+            try press(words, visit)
+            try waitUntil(visit, says: isOn ? "Pages have a bar" : "Pages are shown without")
+            service.stop()
+            let next = try larder.serve(port: 0)
+            defer { next.stop() }
+            let again = try Chromium().open(next.address + "-/bar")
+            #expect(try again.text().contains("Pages have a bar") == isOn)
+        }
     }
 
     @Test func `a removed site can be had back for some seconds`() async throws {
@@ -177,6 +194,85 @@ struct PortalWorkTests {
         try press("Undo", visit)
         try waitUntil(visit, says: "Undone")
         #expect(try await larder.visits().sites.count == 1)
+    }
+
+    /// Chooses a file as a person does; larger ones are led to the disk while they come.
+    private static func choosing(_ name: String, _ text: String, padded byteCount: Int = 0) -> String {
+        """
+        (() => {
+          const chosen = new DataTransfer()
+          const text = \(literal(text)).replace("PADDING", "x".repeat(\(byteCount)))
+          chosen.items.add(new File([text], "\(name)"))
+          document.querySelector("[type=file]").files = chosen.files
+        })()
+        """
+    }
+
+    /// An archive with one page.
+    private static let archive = """
+        {"log": {"version": "1.2", "creator": {"name": "PADDING"}, "entries": [{"startedDateTime": "2026-11-01T10:00:00Z",
+        "time": 1, "cache": {}, "timings": {},
+        "request": {"method": "GET", "url": "https://archived.test/", "httpVersion": "HTTP/1.1", "headers": []},
+        "response": {"status": 200, "statusText": "OK", "httpVersion": "HTTP/1.1",
+        "headers": [{"name": "Content-Type", "value": "text/html"}],
+        "content": {"size": 44, "mimeType": "text/html", "text": "<!DOCTYPE html><title>Kept</title><p>kept"}}}]}}
+        """
+
+    @Test(arguments: [0, 3_000_000])
+    func `an archive is handed in, small or large, and its page shown`(byteCount: Int) async throws {
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let visit = try Chromium().open(service.address + "-/import")
+        _ = try visit.evaluate(Self.choosing("old pages.har", Self.archive, padded: byteCount))
+        try press("Bring in", visit)
+        try waitUntil(visit, "document.querySelector('.list .badge')?.innerText === 'Done'")
+        #expect(try visit.text().contains("https://archived.test/: 1 responses, 1 of them pages"))
+        let copy = try #require(service.address(of: "https://archived.test/"))
+        try visit.navigate(to: copy)
+        #expect(try visit.text().contains("kept"))
+        #expect(try Self.files(of: larder).isEmpty)
+
+        try visit.navigate(to: service.address + "-/import")
+        _ = try visit.evaluate(Self.choosing("nonsense.bin", "nonsense PADDING", padded: byteCount))
+        try press("Bring in", visit)
+        try waitUntil(visit, "document.querySelector('.list .badge')?.innerText === 'Failed'")
+        #expect(try visit.text().contains("nonsense.bin"))
+        #expect(try !visit.text().contains("upload-"))
+        #expect(try Self.files(of: larder).isEmpty)
+    }
+
+    private static func files(of larder: Larder) throws -> [String] {
+        (Folder.names(in: larder.path + "/portal") ?? []).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test func `a site is exported, its file taken away, and deleted`() async throws {
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let visit = try Chromium().open(service.address + "-/sites/1/export")
+        _ = try visit.evaluate(
+            "document.querySelector('[name=form]').value = 'har'; document.querySelector('[name=visit]').value = '2'; 0"
+        )
+        try press("Export", visit)
+        try waitUntil(visit, "document.querySelector('.list .badge')?.innerText === 'Done'")
+        let taken = try visit.evaluate(
+            """
+            (async () => {
+              const link = document.querySelector(".list a.button")
+              const reply = await fetch(link.href), har = JSON.parse(await reply.text())
+              return [reply.headers.get("Content-Disposition"),
+                har.log.entries.map(e => new URL(e.request.url).pathname).sort().join()]
+            })()
+            """)?.array?.compactMap(\.string)
+        #expect(taken?.first?.hasPrefix("attachment; filename=\"127.0.0.1-visit-2.har\"") == true)
+        #expect(taken?.last?.hasPrefix("/,/pear,/plum") == true, "\(taken ?? [])")
+        for rule in [PortalTests.poorContrast, PortalTests.structuralFaults] {
+            #expect(try visit.evaluate(rule)?.array?.compactMap(\.string) == [])
+        }
+        #expect(try Self.files(of: larder) == ["job-1"])
+        try press("Delete the file", visit)
+        try waitUntil(visit, "!document.querySelector('.list li')")
+        #expect(try Self.files(of: larder).isEmpty)
+        #expect(origin.requests.isEmpty)
     }
 
     @Test func `a missing address is fetched, a site checked, and a collection foreseen`() async throws {
@@ -229,12 +325,22 @@ struct PortalWorkTests {
                         source.onopen = () => done("open")
                       }))
                       const form = new URLSearchParams({ site: "\(origin.url("/"))", token: "x" })
-                      for (const deed of ["remove", "update", "pin", "collect"]) {
+                      for (const deed of ["remove", "update", "pin", "collect", "export"]) {
                         await tell(deed, async () => {
                           const reply = await fetch(portal + "-/do/" + deed, { method: "POST", mode: "no-cors", body: form })
                           return reply.type === "opaque" ? "refused" : "read"
                         })
                       }
+                      for (const size of [10, 3000000]) {
+                        const form = new FormData()
+                        form.append("token", "x")
+                        form.append("file", new File(["x".repeat(size)], "a.har"))
+                        await tell("import", async () => {
+                          const reply = await fetch(portal + "-/do/import", { method: "POST", mode: "no-cors", body: form })
+                          return reply.type === "opaque" ? "refused" : "read"
+                        })
+                      }
+                      await tell("file", async () => (await fetch(portal + "-/files/1/127.0.0.1.zip")).text())
                       await tell("frame", () => new Promise((done) => {
                         const frame = document.createElement("iframe")
                         frame.src = portal
@@ -283,7 +389,9 @@ struct PortalWorkTests {
         let browser = try Chromium(viewport: .init(width: width, height: 800), prefersDark: isDark)
         // A page that may ask its own server for others.
         let visit = try browser.open(service.address + "-/search")
-        for target in ["", "-/sites/1", "-/room", "-/jobs", "-/sites/1/settings"] {
+        for target in [
+            "", "-/sites/1", "-/room", "-/jobs", "-/sites/1/settings", "-/sites/1/export", "-/import",
+        ] {
             let page =
                 try visit.evaluate(
                     """
@@ -387,6 +495,22 @@ struct PortalWorkTests {
         try go("-/page?url=\(origin.url("/alone"))")
         try send("Fetch now")
         try wait(says: "The server answered 200", at: "-/jobs")
+        try go("-/sites/1/export")
+        try send("Export")
+        try wait(says: "Download 127.0.0.1.zip", at: "-/jobs")
+        try go("-/jobs")
+        try send("Delete the file")
+        let end = ContinuousClock.now + .seconds(30)
+        while (try? visit.text().contains("Download 127.0.0.1.zip")) != false {
+            try #require(ContinuousClock.now < end)
+        }
+        try go("-/import")
+        try send("Bring in")
+        _ = try visit.evaluate(Self.choosing("kept.har", Self.archive))
+        try send("Bring in")
+        // Who goes elsewhere before it has arrived takes it back.
+        try wait(says: "Bring in kept.har")
+        try wait(says: "https://archived.test/: 1 responses", at: "-/jobs")
         try go("-/bar")
         try send("Show the bar")
         try wait(says: "Pages have a bar")
@@ -397,7 +521,7 @@ struct PortalWorkTests {
         try wait(says: "Begins in a few seconds")
         try send("Undo")
         try wait(says: "Undone")
-        #expect(try await larder.visits().sites.count == 2)
+        #expect(try await larder.visits().sites.count == 3)
         try go("-/jobs")
     }
 

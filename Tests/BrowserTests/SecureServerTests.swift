@@ -69,10 +69,10 @@ struct SecureServerTests {
         try visit.settle()
         #expect(try visit.text().contains("Jam"))
         #expect(try visit.address() == "https://127.0.0.1:\(service.port)/")
-        // By plain http nobody is answered.
-        #expect(throws: (any Error).self) {
-            try RawClient(port: Int(service.port)).get("/", host: "localhost:\(service.port)")
-        }
+        // By plain http nobody is told more than where to go.
+        let plain = try RawClient(port: Int(service.port)).get("/", host: "localhost:\(service.port)")
+        #expect(plain.status == 307 && plain.body.isEmpty)
+        #expect(plain["Location"] == "https://localhost:\(service.port)/")
     }
 
     @Test func `on this machine each origin keeps its name`() throws {
@@ -87,6 +87,22 @@ struct SecureServerTests {
         #expect(
             try visit.evaluate("document.links[0].href")?.string
                 == "https://port-\(origin.port).127-0-0-1.localhost:\(service.port)/plum")
+    }
+
+    @Test func `who asks by plain http is led to https`() throws {
+        let service = try serve(nil)
+        defer { service.stop() }
+        let port = Int(service.port)
+        let answer = try RawClient(port: port).get("/plum?a=b", host: "x.localhost:\(port)")
+        #expect(answer.status == 307 && answer["Location"] == "https://x.localhost:\(port)/plum?a=b")
+        for text in ["POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", "HELO a.test\r\n\r\n"] {
+            let client = try RawClient(port: port)
+            try client.send(text)
+            let answer = try client.response()
+            #expect(answer.status == 400 && answer.text.contains("ask for https"))
+        }
+        let visit = try Chromium(trusting: try larder.authority().keyDigest).open("http://localhost:\(port)/")
+        #expect(try visit.address() == "https://localhost:\(port)/")
     }
 
     @Test func `a certificate of one's own is shown, and files that are none are named`() async throws {

@@ -61,6 +61,17 @@ import Testing
         }
     }
 
+    @Test func `a timer has what is due updated`() throws {
+        let service = try #require(try Self.unit("larder-update@.service")["Service"])
+        let words = try #require(service["ExecStart"]?.first).split(separator: " ").map(String.init)
+        #expect(words.first == "/usr/bin/larder" && words.contains("--due"))
+        try Self.expectUnderstood(Array(words.dropFirst()))
+        #expect(service["Type"] == ["oneshot"] && service["DynamicUser"] == ["yes"])
+        let timer = try Self.unit("larder-update@.timer")
+        #expect(Set(timer.keys) == ["Unit", "Timer", "Install"])
+        #expect(timer["Timer"]?["OnCalendar"] == ["*:0/10"] && timer["Timer"]?["Persistent"] == ["true"])
+    }
+
     /// What programs read such files with, where it is there.
     private static let reader = """
         import sys, yaml

@@ -1,4 +1,6 @@
 import Glibc
+import LarderKit
+import Store
 import TestOrigin
 import Testing
 
@@ -60,6 +62,97 @@ import Testing
         let script = try home.write("set -- \(line)\nshift\nprintf '%s\\n' \"$@\"\n", to: "words.sh")
         let ending = try Command([], home: home, shell: "exec sh '\(script)'").wait()
         return ending.output.split(separator: "\n").map(String.init)
+    }
+
+    /// A site that was complete long ago.
+    private func stock(_ origin: TestOrigin) throws {
+        let writer = try StoreWriter(StoreFolder(home.file("larder")))
+        let visit = try writer.begin(site: origin.url("/"), start: [origin.url("/")], now: 1_700_000_000)
+        try writer.end(visit, .publish(now: 1_700_000_100))
+    }
+
+    private func larder(_ arguments: String...) throws -> Command.Ending {
+        try Command(arguments + ["--store", home.file("larder")], home: home).wait()
+    }
+
+    @Test func `what is due is updated once, and what fails is tried again later`() throws {
+        let origin = try TestOrigin()
+        defer { origin.stop() }
+        origin.on("/", .page("<title>Home</title>"))
+        try stock(origin)
+        let nothing = try larder("update", "--due")
+        #expect(nothing.status == 0 && nothing.output == "Nothing is due\n", "\(nothing)")
+        let set = try larder("schedule", origin.url("/"), "every", "6h")
+        #expect(set.status == 0, "\(set)")
+        #expect(set.output.hasPrefix("\(origin.url("/")): 6h, next 1"), "\(set)")
+        #expect(try larder("status").output.contains("updated 6h, next "))
+        let first = try larder("update", "--due")
+        #expect(first.status == 0 && first.output.contains("1 page"), "\(first)")
+        #expect(try larder("update", "--due").output == "Nothing is due\n")
+        let list = try larder("schedule")
+        #expect(list.output.hasPrefix("# \(origin.url("/")): 6h, next "), "\(list)")
+        #expect(list.output.contains("OnCalendar=*-*-* *:") && list.output.contains("update --due --store"))
+        let json = try larder("schedule", "--json").output
+        #expect(json.contains("\"schedule\": \"6h\"") && json.contains("\"failures\": 0"), "\(json)")
+
+        #expect(try larder("schedule", origin.url("/"), "off").output.contains("not updated by itself"))
+        #expect(try larder("update", "--due").output == "Nothing is due\n")
+    }
+
+    @Test func `a site that fails keeps no other one waiting`() throws {
+        let (gone, origin) = (try TestOrigin(), try TestOrigin())
+        defer {
+            gone.stop()
+            origin.stop()
+        }
+        gone.otherwise { _ in .failure(404) }
+        origin.on("/", .page("<title>Home</title>"))
+        for origin in [gone, origin] {
+            try stock(origin)
+            #expect(try larder("schedule", origin.url("/"), "daily").status == 0)
+        }
+        let ending = try larder("update", "--due")
+        #expect(ending.status == 3 && ending.output.contains("\(origin.url("/")): 1 page"), "\(ending)")
+        let json = try larder("schedule", "--json").output
+        #expect(json.contains("\"failures\": 1") && json.contains("\"failures\": 0"), "\(json)")
+        #expect(try larder("update", "--due").output == "Nothing is due\n")
+    }
+
+    @Test(arguments: [
+        (["daily"], "name the site"), (["every", "6h"], "name the site"),
+        (["https://none.test/", "daily"], "does not hold it"),
+        (["https://none.test/", "off"], "does not hold it"),
+        (["https://none.test/", "9m"], "neither a site nor how often"),
+        (["https://none.test/", "every", "fortnight"], "neither a site nor how often"),
+    ])
+    func `what cannot be scheduled is told`(words: [String], expected: String) throws {
+        let origin = try TestOrigin()
+        defer { origin.stop() }
+        try stock(origin)
+        let ending = try Command(["schedule"] + words + ["--store", home.file("larder")], home: home).wait()
+        #expect(ending.status == 2 && ending.errors.contains(expected), "\(ending)")
+    }
+
+    @Test func `a server that was told to updates what is due`() async throws {
+        let origin = try TestOrigin()
+        defer { origin.stop() }
+        origin.on("/", .page("<title>Fresh</title>"))
+        try stock(origin)
+        let larder = Larder(at: home.file("larder"))
+        try await larder.schedule(origin.url("/"), .daily)
+        var options = ServeOptions()
+        options.isScheduled = true
+        let service = try larder.serve(port: 0, options: options)
+        defer { service.stop() }
+        let end = ContinuousClock.now + .seconds(60)
+        while try await larder.visits().sites.first?.visits.last?.responses != 1 {
+            try #require(ContinuousClock.now < end)
+            sched_yield()
+        }
+        let next = try await larder.schedules().sites.first?.next ?? 0
+        #expect(next > 1_700_000_000 + 2 * 86_400)
+        options.isReadOnly = true
+        #expect(throws: LarderError.self) { try larder.serve(port: 0, options: options) }
     }
 
     @Test func `a larder in the current folder is named whole`() throws {

@@ -37,6 +37,9 @@ import Testing
         print(service.address, service.address(of: origin.url("/")) ?? "")
         service.stop()
 
+        try await larder.schedule(origin.url("/"), .daily)
+        for due in try await larder.updateDue() { print(due.site) }
+
         try larder.setPortalPassword("correct horse battery staple")
         var options = ServeOptions()
         options.address = "*"

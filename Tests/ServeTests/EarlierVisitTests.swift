@@ -43,7 +43,8 @@ import Web
         ("@2026-11-20/https://cdn.test/a.js", "http://visit-2-cdn-test.localhost:PORT/a.js"),
         ("@3/https://example.test/", nil), ("@1969-12-31/https://example.test/", nil),
         ("@x/https://example.test/", nil),
-        ("@2026-11-20/https://nowhere.test/", nil), ("@1/ftp://example.test/", nil),
+        ("@2026-11-20/https://nowhere.test/", nil), ("@1/ftp://example.test/", nil), ("@bad-date/", nil),
+        ("@", nil), ("@1", nil), ("@%3Cscript%3E/https://example.test/", nil),
     ])
     func `an address behind a visit's number or day leads to its copy in that visit`(
         target: String, expected: String?
@@ -52,6 +53,8 @@ import Web
         let answer = try get("/" + target, "localhost")
         #expect(answer.status == (expected == nil ? 404 : 302))
         #expect(answer["Location"] == expected?.replacing("PORT", with: "\(server.port)"))
+        // What is not there is told on a page like all others.
+        #expect(expected != nil || answer.text.contains("role=\"alert\"") && answer.text.contains("<h1>"))
     }
 
     @Test func `what is shown there is what was held then, and its links stay there`() throws {

@@ -22,6 +22,12 @@ import Web
             .unpin(.init(isSite: false, name: "https://a.test/x")), .drop(visit: 3, site: "https://a.test/"),
             .rollBack(site: "https://a.test/", visit: 2), .forecast(limit: nil), .collect(limit: "2G"),
             .settle(site: "https://a.test/", settings),
+            .export(site: "https://a.test/", visit: nil, form: "wacz"),
+            .export(site: "https://a.test/", visit: 7, form: "zip"),
+            .takeIn(upload: String(repeating: "0a", count: 16), name: "a b.har", site: nil, base: nil),
+            .takeIn(
+                upload: String(repeating: "9f", count: 16), name: "a.zip", site: "https://a.test/",
+                base: "https://a.test/docs/"),
         ]
     }()
 

@@ -7,6 +7,8 @@ import Web
 @testable import Serve
 
 @Suite struct PortalOrderTests {
+    private static let number = String(repeating: "0f", count: 16)
+
     private func order(_ name: String, _ form: String) throws -> PortalOrder? {
         try PortalOrder(name, PortalRequest(path: "/", form: Array(form.utf8)))
     }
@@ -42,7 +44,11 @@ import Web
         ("collect", "limit=-1"), ("pin", ""), ("settings", "site=a&perHost=65"),
         ("prefetch", "url=nope"), ("prefetch", "url=--help"), ("prefetch", "url=-x.test"),
         ("prefetch", "url=ftp://x"), ("prefetch", "url=ftp://x.test/"), ("prefetch", "url=a b"),
-        ("prefetch", "url=https://"), ("fetch", "url=nope"), ("pin", "url=nope"),
+        ("prefetch", "url=https://"), ("fetch", "url=nope"), ("pin", "url=nope"), ("export", "site=a"),
+        ("export", "site=a&form=exe"), ("export", "form=zip"), ("import", "name=a.zip"),
+        ("import", "upload=../../etc&name=passwd"), ("import", "upload=\(number)&name=../passwd"),
+        ("import", "upload=\(number)&name=.hidden"), ("import", "upload=\(number)&name=a.zip&site=nope"),
+        ("import", "upload=\(number)&name=a.zip&base=file:///etc/"),
     ])
     func `what cannot be used is told`(name: String, form: String) {
         #expect(throws: PortalMistake.self) { try order(name, form) }
@@ -77,6 +83,8 @@ import Web
     @Test(arguments: [
         ("update", "site=https://other.test/", "does not hold a site “https://other.test/”"),
         ("check", "site=x", "does not hold a site “x”"), ("pin", "site=x", "does not hold a site"),
+        ("export", "site=x&form=zip", "does not hold a site"),
+        ("export", "site=https://example.test/&form=zip&visit=9", "has no visit 9"),
         ("remove", "site=x", "does not hold a site"), ("settings", "site=x", "does not hold a site"),
         ("drop", "site=x&visit=1", "does not hold a site"),
         ("drop", "site=https://example.test/&visit=9", "has no visit 9"),

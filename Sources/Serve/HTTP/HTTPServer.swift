@@ -130,6 +130,13 @@ package struct ServerLimits: Sendable {
         return limits
     }()
 
+    /// A mirror's portal takes archives, which are led to the disk while they come.
+    package static let mirror: ServerLimits = {
+        var limits = ServerLimits()
+        limits.passedByteCount = 1 << 50
+        return limits
+    }()
+
     // MARK: What it sends
 
     package var headByteCount = 64 * 1024

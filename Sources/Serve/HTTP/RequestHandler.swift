@@ -42,8 +42,31 @@ final class RequestHandler {
         guard let session = client.session else {
             return take(more: bytes, of: client) && mayBeginTunnel(client)
         }
+        if !session.hasHeard, client.tunnel == nil, let first = bytes.first, (0x41...0x5a).contains(first) {
+            tellOfTLS(client, bytes)
+            return false
+        }
         session.take(bytes)
         return readOn(client, session)
+    }
+
+    /// Whoever speaks plain http here is told where to go: no record of TLS begins with a letter.
+    private func tellOfTLS(_ client: ClientConnection, _ bytes: UnsafeBufferPointer<UInt8>) {
+        let words = "This port speaks TLS: ask for https in the place of http.\n"
+        var answer = Answer.text(
+            400, words, fields: [("Cache-Control", "no-store"), ("Connection", "close")])
+        if case .head(let head) = RequestHead.parse(bytes, limits: limits), head.method != .other {
+            let request = Request(head: head, bytes: bytes)
+            if let url = WebURL("https://\(request.authority)"), !url.hasCredentials {
+                answer = .redirect(
+                    to: url.origin + request.targetText,
+                    fields: [("Cache-Control", "no-store"), ("Connection", "close")], keepsMethod: true)
+            }
+        }
+        _ = answer.bytes.withUnsafeBytes {
+            send(client.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
+        }
+        shutdown(client.descriptor, Int32(SHUT_WR))
     }
 
     /// Answers what is complete of what was kept. False when the connection is of no more use.

@@ -112,6 +112,15 @@ final class Exchange {
         return answer.map { Reply(answer: $0) }
     }
 
+    /// Nil for a long body that nobody here takes.
+    func pass(_ upload: LongUpload) throws(StoreError) -> Reply? {
+        guard !isTransparent, case .portal = try place() else { return nil }
+        let head = request.head
+        return responder.portal.pass(
+            upload, to: request.targetText, method: request.method, type: fields["Content-Type"],
+            isChunked: head.body == .chunked, byteCount: Int64(head.bodyCount), from: visitor)
+    }
+
     /// What is held, or ready.
     private func answer() throws(StoreError) -> Answer {
         // First: when it cannot be read, what was read before is not so any more.

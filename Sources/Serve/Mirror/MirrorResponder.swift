@@ -101,6 +101,11 @@ final class MirrorResponder: Responder {
         return try? CacheExchange(Exchange(request, self, proxied: url), by: loading)?.passage
     }
 
+    /// An archive that somebody hands in on the portal.
+    func pass(_ upload: LongUpload, of request: Request) -> Reply? {
+        do throws(StoreError) { return try Exchange(request, self).pass(upload) } catch { return nil }
+    }
+
     func preflight(_ request: Request) -> Reply? {
         let exchange = Exchange(request, self)
         do throws(StoreError) {

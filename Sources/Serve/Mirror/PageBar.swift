@@ -7,10 +7,10 @@ internal import Web
 /// use it.
 package final class BarSwitch: Sendable {
     private let flag: Atomic<Bool>
-    /// What was made ready before is not so any more.
-    private let changed: @Sendable () -> Void
+    /// What was made ready before is not so any more, and the next run of the server begins with it.
+    private let changed: @Sendable (_ isOn: Bool) -> Void
 
-    package init(isOn: Bool = false, changed: @escaping @Sendable () -> Void = {}) {
+    package init(isOn: Bool = false, changed: @escaping @Sendable (_ isOn: Bool) -> Void = { _ in }) {
         flag = Atomic(isOn)
         self.changed = changed
     }
@@ -19,7 +19,7 @@ package final class BarSwitch: Sendable {
 
     func turn(on isOn: Bool) {
         guard flag.exchange(isOn, ordering: .acquiringAndReleasing) != isOn else { return }
-        changed()
+        changed(isOn)
     }
 }
 

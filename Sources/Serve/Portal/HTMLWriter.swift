@@ -167,6 +167,16 @@ struct PortalLinks {
     static let bar = "/-/bar"
     static let barFrame = "/-/bar/frame"
 
+    /// A form by which archives are handed in, and below it what jobs made.
+    static let takeIn = "/-/import"
+    static let files = "/-/files/"
+
+    static func file(of job: Int, named name: String) -> String {
+        "\(files)\(job)/\(PortalLinks.escaped(name))"
+    }
+
+    func export(of site: Int64) -> String { "\(self.site(site))/export" }
+
     static func bar(of url: String, visit: Int64?) -> String {
         address(barFrame, [("url", url), ("visit", visit.map { "\($0)" })])
     }
@@ -231,6 +241,13 @@ struct PortalLinks {
             append(value, to: &bytes)
             separator = UInt8(ascii: "&")
         }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// As a part of a path.
+    static func escaped(_ name: String) -> String {
+        var bytes: [UInt8] = []
+        append(name, to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
     }
 

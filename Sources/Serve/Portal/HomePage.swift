@@ -5,6 +5,7 @@ internal import Web
 /// What the larder holds, site by site.
 struct HomePage: PortalPage {
     let sites: [SiteReport]
+    private let store: String
     let title = "Larder"
     let section = PortalSection.sites
 
@@ -17,6 +18,7 @@ struct HomePage: PortalPage {
             sites.append(report)
         }
         self.sites = sites
+        store = reader.folder.identity
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -35,6 +37,7 @@ struct HomePage: PortalPage {
             html.element("h2", say: .newPrefetch)
             html.prefetchForm(context)
             html.element("div", ["class": "orders"]) { $0.orderButton("update", .doUpdateAll, context) }
+            if context.hasFiles { html.next(PortalLinks.takeIn, html.words(.importTitle)) }
         }
         html.whyNot(context)
         html.element("h2", say: .openOriginal)
@@ -70,12 +73,14 @@ struct HomePage: PortalPage {
         html.element("p", ["class": "lead"], say: .homeEmpty)
         html.element("h2", say: .homeStock)
         html.prefetchForm(context)
+        if context.hasFiles, context.token != nil { html.next(PortalLinks.takeIn, html.words(.importTitle)) }
         html.element("p", say: .homeTerminal)
         html.element("pre", text: "larder prefetch https://example.com/")
         html.element("p", say: .homeAgain)
     }
 
     func members(_ context: PortalContext) -> JSONMembers {
-        ["sites": sites.map { $0.members(context) }]
+        // By which a command on this machine knows whose server it is.
+        ["store": context.layout.isExposed ? nil : store, "sites": sites.map { $0.members(context) }]
     }
 }

@@ -27,17 +27,21 @@ package final class JobBoard: Sendable {
     private let state: Monitor<State>
     private let worker: Worker
     private let memory: JobMemory?
+    /// Where archives come and go; nil where another server has that.
+    let files: PortalFiles?
 
     static let mostWatchers = 500
 
     /// - Parameter memory: what is to be listed after the server's end too; nil forgets it then.
-    package init(memory: JobMemory? = nil, _ worker: @escaping Worker) {
+    package init(memory: JobMemory? = nil, files: PortalFiles? = nil, _ worker: @escaping Worker) {
         self.worker = worker
+        self.files = files
         self.memory = memory
         var state = State()
         state.queue = JobQueue(memory?.kept.map(KeptJobs.jobs) ?? [])
         state.keptTurn = state.queue.turn
         self.state = Monitor(state)
+        sweep()
     }
 
     var jobs: [PortalJob] { state.change { $0.queue.jobs } }
@@ -72,8 +76,17 @@ package final class JobBoard: Sendable {
         return take(job.order)
     }
 
+    /// It is listed no more, with whatever it made.
+    func forget(_ number: Int) {
+        state.change { $0.queue.forget(number) }
+        sweep()
+    }
+
+    private func sweep() { files?.sweep({ jobs }, now: SystemClock.secondsSinceEpoch()) }
+
     /// Those whose jobs are over.
     private func tell() {
+        sweep()
         let told = state.change { state in
             let (queue, waiters) = (state.queue, state.waiters)
             state.waiters = waiters.filter { queue[$0.number]?.isOver == false }
@@ -87,6 +100,7 @@ package final class JobBoard: Sendable {
         do throws(SystemError) {
             state.threads.append(try NamedThread.start("larder-jobs") { [self] in work(.network) })
             state.threads.append(try NamedThread.start("larder-deeds") { [self] in work(.larder) })
+            state.threads.append(try NamedThread.start("larder-archives") { [self] in work(.archives) })
             if memory != nil {
                 state.threads.append(try NamedThread.start("larder-kept") { [self] in keepOn() })
             }
@@ -121,7 +135,7 @@ package final class JobBoard: Sendable {
                 guard let job = state.queue.begin(lane, now: Self.now) else {
                     return state.queue.nextTime(lane) == time ? nil : .again
                 }
-                let run = JobRun { [self] figures in
+                let run = JobRun(job.number, files: files) { [self] figures in
                     self.state.change { $0.queue.note(figures, of: job.number) }
                 }
                 state.runs[job.number] = run
@@ -281,7 +295,15 @@ package final class JobRun: Sendable {
     /// Tells how far it is; from any thread.
     package let report: @Sendable (JobFigures) -> Void
 
-    package init(report: @escaping @Sendable (JobFigures) -> Void) { self.report = report }
+    /// Of the job.
+    package let number: Int
+    package let files: PortalFiles?
+
+    package init(
+        _ number: Int, files: PortalFiles? = nil, report: @escaping @Sendable (JobFigures) -> Void
+    ) {
+        (self.number, self.files, self.report) = (number, files, report)
+    }
 
     package var isCancelled: Bool { state.withLock(\.isCancelled) }
 

@@ -5,9 +5,13 @@ internal import Web
 struct JobsPage: PortalPage {
     let jobs: [PortalJob]
     let section = PortalSection.jobs
+    private let files: PortalFiles?
     private let now: Int64
 
-    init(_ jobs: [PortalJob], now: Int64) { (self.jobs, self.now) = (jobs, now) }
+    /// - Parameter files: where what jobs made is to be had.
+    init(_ jobs: [PortalJob], files: PortalFiles? = nil, now: Int64) {
+        (self.jobs, self.files, self.now) = (jobs, files, now)
+    }
 
     var title: String { "Work" }
     var heading: Sentence? { .work }
@@ -35,6 +39,7 @@ struct JobsPage: PortalPage {
         html.element("h2", say: .newPrefetch)
         html.prefetchForm(context)
         html.orderButton("update", .doUpdateAll, context)
+        if context.hasFiles { html.next(PortalLinks.takeIn, html.words(.importTitle)) }
     }
 
     private func write(_ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext) {
@@ -67,13 +72,43 @@ struct JobsPage: PortalPage {
             }
         }
         html.element("span", ["class": "soft"]) { $0.time(job.asked, now: now) }
+        if let result = result(of: job) {
+            html.element("div", ["class": "orders"]) { html in
+                html.link(
+                    PortalLinks.file(of: job.number, named: result.name), ["class": "button", "download": ""]
+                ) {
+                    html in
+                    html.say(.doDownload)
+                    html.text(" ")
+                    html.foreign(Wording.cut(result.name, to: 120))
+                    html.text(" (\(Wording.bytes(result.byteCount)))")
+                }
+                html.orderButton(
+                    "forget", .doForget, about: result.name, context, fields: [("job", "\(job.number)")],
+                    warns: true)
+            }
+        }
         if job.maybeGoesOn {
             html.orderButton("goon", .doGoOn, about: title, context, fields: [("job", "\(job.number)")])
         }
     }
 
+    /// What a job made for somebody to take away.
+    private func result(of job: PortalJob) -> PortalFiles.Result? {
+        guard case .export = job.order, job.isOver else { return nil }
+        return files?.result(ofJob: job.number)
+    }
+
     func members(_ context: PortalContext) -> JSONMembers {
-        ["jobs": jobs.map { $0.members(in: context.language) }]
+        [
+            "jobs": jobs.map { job -> JSONMembers in
+                let file = result(of: job)
+                return job.members(in: context.language) + [
+                    "file": file.map { PortalLinks.file(of: job.number, named: $0.name) },
+                    "bytes": file?.byteCount,
+                ]
+            }
+        ]
     }
 }
 
@@ -108,6 +143,13 @@ extension JobFigures {
             html.element("div") { html in
                 html.element("dt", say: sentence)
                 html.element("dd", ["data-figure": name], text: value)
+            }
+        }
+        if let responses {
+            return html.element("dl", ["class": "facts"]) { html in
+                fact(.responses, "responses", Wording.grouped(responses), &html)
+                fact(.figureSize, "size", Wording.bytes(byteCount), &html)
+                fact(.figureElapsed, "elapsed", Self.clock(seconds), &html)
             }
         }
         html.element("dl", ["class": "facts"]) { html in

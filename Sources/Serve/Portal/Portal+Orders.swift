@@ -8,6 +8,8 @@ package struct PortalPowers: Sendable {
     let gate: PortalGuard
     let board: JobBoard
     var bar = BarSwitch()
+    /// Of `PortalOrder.exportForms`, those that can be written here.
+    var exportForms = PortalOrder.exportForms
 }
 
 extension Portal {
@@ -21,6 +23,12 @@ extension Portal {
         slot: () -> ReplySlot
     ) throws(StoreError) -> Answer? {
         guard let powers else { return refusal(403, Phrase(.refusedReadOnly), visitor) }
+        if target == PortalLinks.deeds + "import", let type,
+            let upload = Self.upload(type, powers, visitor)
+        {
+            let isWanted = upload.take(body)
+            return uploaded(visitor, powers, isLast: false)(upload, isWanted || upload.outcome != nil)
+        }
         guard let type, type.lowercased().hasPrefix("application/x-www-form-urlencoded") else {
             return refusal(415, Phrase(.refusedOrigin), visitor)
         }
@@ -83,6 +91,10 @@ extension Portal {
                 throw PortalMistake(Phrase(.mistakeEmpty))
             }
             return seeOther(PortalLinks.jobs)
+        case "forget":
+            guard let number = form.number("job") else { throw PortalMistake(Phrase(.mistakeEmpty)) }
+            board.forget(Int(clamping: number))
+            return seeOther(PortalLinks.jobs)
         default: return nil
         }
     }
@@ -110,6 +122,78 @@ extension Portal {
         }
         number.set(taken)
         return nil
+    }
+
+    // MARK: - Archives that are handed in
+
+    /// Nil for a body that is no form with a file, or where none is taken.
+    private static func upload(
+        _ type: String, _ powers: PortalPowers, _ visitor: PortalVisitor
+    ) -> PortalUpload? {
+        guard let files = powers.board.files else { return nil }
+        return PortalUpload(type: type, files) { token in
+            powers.gate.refusal(of: visitor, token: token, now: SystemClock.seconds()).map { Phrase($0) }
+        }
+    }
+
+    /// Takes a client over whose archive is too long for the memory. Nil for whatever else is long.
+    func pass(
+        _ long: LongUpload, to target: String, method: String, type: String?, isChunked: Bool,
+        byteCount: Int64, from visitor: PortalVisitor
+    ) -> Reply? {
+        guard method == "POST", target == PortalLinks.deeds + "import", let powers, let type,
+            let files = powers.board.files, MultipartReader(type: type) != nil
+        else { return nil }
+        // Before the token there is what else tells strangers.
+        switch powers.gate.standing(of: visitor, now: SystemClock.seconds()) {
+        case .owner: break
+        case .reader(let reason): return Reply(answer: refusal(403, Phrase(reason), visitor))
+        case .stranger, .nobody: return Reply(answer: refusal(403, Phrase(.refusedLogin), visitor))
+        }
+        if let reason = visitor.foreignness { return Reply(answer: refusal(403, Phrase(reason), visitor)) }
+        guard !isChunked else { return Reply(answer: refusal(411, Phrase(.mistakeForm), visitor)) }
+        guard files.uploadCount < PortalFiles.mostUploads else {
+            return Reply(answer: refusal(503, Phrase(.mistakeMany), visitor))
+        }
+        guard files.hasRoom(for: byteCount) else {
+            return Reply(answer: refusal(507, Phrase(.mistakeRoom), visitor))
+        }
+        let answer = uploaded(visitor, powers, isLast: true)
+        var reply = Reply(answer: refusal(500, Phrase(.mistakeForm), visitor))
+        reply.takeover = UploadThread.takeover(long) {
+            Self.upload(type, powers, visitor)
+        } answer: {
+            answer($0, $1)
+        }
+        return reply
+    }
+
+    /// Has what was handed in taken in, and answers; made ahead, since the portal belongs to the server's thread.
+    ///
+    /// - Parameter isLast: of what the client is told on its connection.
+    private func uploaded(
+        _ visitor: PortalVisitor, _ powers: PortalPowers, isLast: Bool
+    ) -> @Sendable (PortalUpload, _ isWhole: Bool) -> Answer {
+        let frame = context("/", visitor)
+        let (fields, pageFields) = (self.fields, pageFields(script: nil))
+        return { upload, isWhole in
+            let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()).text
+            let own = isLast ? [("Date", now), ("Connection", "close")] : []
+            func refused(_ status: Int, _ reason: Phrase) -> Answer {
+                Answer(
+                    status: status,
+                    fields: [("Content-Type", "text/html; charset=utf-8")] + own + pageFields,
+                    body: PortalFrame.html(RefusalPage(status: status, reason: reason), frame))
+            }
+            switch upload.end(isWhole: isWhole) {
+            case .refused(let status, let reason): return refused(status, reason)
+            case .order(let order):
+                let number = powers.board.take(order)
+                upload.letGo(isWanted: number != nil)
+                guard number != nil else { return refused(503, Phrase(.mistakeMany)) }
+                return Self.seeOther(PortalLinks.jobs, fields + own)
+            }
+        }
     }
 
     // MARK: - The password
@@ -248,7 +332,7 @@ extension PortalOrder {
     fileprivate var isQuick: Bool {
         switch self {
         case .pin, .unpin, .drop, .rollBack, .settle: true
-        case .prefetch, .update, .fetch, .check, .remove, .forecast, .collect: false
+        case .prefetch, .update, .fetch, .check, .remove, .forecast, .collect, .export, .takeIn: false
         }
     }
 }

@@ -58,8 +58,9 @@ struct Portal {
         let request = PortalRequest(target: target)
         try memory.look(at: reader)
         if request.path == PortalLinks.barFrame { return try barFrame(request, visitor, reader) }
-        if let answer = try past(String(pasted), reader) { return answer }
+        if let answer = try past(String(pasted), visitor, reader) { return answer }
         if let picture = try picture(request, reader) { return picture }
+        if let file = result(request) { return file }
         let page = try page(request, reader) ?? NotFoundPage(target: target)
         let isJSON = request["format"] == "json" || Self.asksForJSON(visitor.accept)
         return isJSON ? json(page, target, visitor) : html(page, target, visitor)
@@ -81,19 +82,25 @@ struct Portal {
 
     /// An original URL behind the number or the day of a visit: `@7/https://example.com/`,
     /// `@2026-11-20/https://example.com/`.
-    private func past(_ target: String, _ reader: StoreReader) throws(StoreError) -> Answer? {
-        guard target.hasPrefix("@"), let slash = target.firstIndex(of: "/") else { return nil }
+    private func past(
+        _ target: String, _ visitor: PortalVisitor, _ reader: StoreReader
+    ) throws(StoreError) -> Answer? {
+        guard target.hasPrefix("@") else { return nil }
+        func told(_ reason: Phrase) -> Answer {
+            html(NotFoundPage(target: "/" + target, reason: reason), "/" + target, visitor)
+        }
+        let slash = target.firstIndex(of: "/") ?? target.endIndex
         let word = String(target[..<slash].dropFirst())
-        guard let url = WebURL(String(target[slash...].dropFirst())), url.isHTTP else { return nil }
+        guard Int64(word) != nil || HTTPDate(iso8601: word) != nil else {
+            return told(Phrase(.pastWord, Wording.cut(word, to: 80)))
+        }
+        guard let url = WebURL(String(target[slash...].dropFirst())), url.isHTTP else {
+            return told(Phrase(.pastAddress))
+        }
         guard let visit = try visit(word, of: url, reader) else {
-            return .text(404, "The larder has no visit \"\(word)\" that has \(url.href).\n", fields: fields)
+            return told(Phrase(.pastVisit, word, url.href))
         }
-        guard let address = layout.address(of: url, in: visit) else {
-            return .text(
-                404,
-                "Earlier visits are shown where each origin has a name of its own: not where a site is at the root.\n",
-                fields: fields)
-        }
+        guard let address = layout.address(of: url, in: visit) else { return told(Phrase(.pastRoot)) }
         return .redirect(to: address, fields: fields)
     }
 
@@ -131,7 +138,9 @@ struct Portal {
         case PortalLinks.room:
             return try RoomPage(reader, memory)
         case PortalLinks.jobs:
-            return powers.map { JobsPage($0.board.jobs, now: now()) }
+            return powers.map { JobsPage($0.board.jobs, files: $0.board.files, now: now()) }
+        case PortalLinks.takeIn:
+            return powers?.board.files == nil ? nil : ImportPage(try memory.sites(reader))
         case PortalLinks.bar:
             return powers.flatMap { layout.isExposed ? nil : BarPage(isOn: $0.bar.isOn) }
         case PortalLinks.traffic:
@@ -166,6 +175,8 @@ struct Portal {
             return try TitlesPage(site, after: request["after"], reader)
         case "settings":
             return SettingsPage(site)
+        case "export":
+            return powers.flatMap { $0.board.files == nil ? nil : ExportPage(site, forms: $0.exportForms) }
         case "search":
             return try SearchPage(request["q"] ?? "", in: site, from: place, reader, memory)
         case "missing":
@@ -233,6 +244,31 @@ struct Portal {
             body: bytes)
     }
 
+    /// An archive that a job made, to be kept by whoever asks; nil where none is asked for, or none is there.
+    private func result(_ request: PortalRequest) -> Answer? {
+        guard request.path.hasPrefix(PortalLinks.files) else { return nil }
+        let number = request.path.dropFirst(PortalLinks.files.utf8.count).prefix { $0 != "/" }
+        guard let job = Int(number), let file = powers?.board.files?.result(ofJob: job),
+            PortalLinks.file(of: job, named: file.name) == request.path
+        else { return nil }
+        // RFC 6266: programs that know no other take the plain name.
+        let plain = String(
+            decoding: file.name.utf8.map {
+                (0x20..<0x7f).contains($0) && $0 != 0x22 && $0 != 0x5c ? $0 : 0x5f
+            },
+            as: UTF8.self)
+        return Answer(
+            status: 200,
+            fields: [
+                ("Content-Type", "application/octet-stream"), ("Cache-Control", "no-store"),
+                (
+                    "Content-Disposition",
+                    "attachment; filename=\"\(plain)\"; filename*=UTF-8''\(PortalLinks.escaped(file.name))"
+                ),
+            ] + fields,
+            file: Answer.FileBody(path: file.path, byteCount: Int(file.byteCount)))
+    }
+
     /// These pages need nothing but their style, and nobody but themselves gets at them.
     var fields: [(name: String, value: String)] { fields(hasScript: false) }
 
@@ -263,6 +299,7 @@ struct Portal {
         context.language = visitor.language
         guard let powers else { return context }
         context.hasBar = !layout.isExposed
+        context.hasFiles = powers.board.files != nil
         switch powers.gate.standing(of: visitor, now: SystemClock.seconds()) {
         case .owner(let token):
             context.token = token

@@ -33,10 +33,17 @@ extension HTMLWriter {
     /// - Parameter fields: what it says beside what is filled in.
     mutating func order(
         _ name: String, _ context: PortalContext, style: String = "order",
-        fields: [(name: String, value: String)] = [], _ content: (inout HTMLWriter) -> Void
+        fields: [(name: String, value: String)] = [], hasFile: Bool = false,
+        _ content: (inout HTMLWriter) -> Void
     ) {
         guard let token = context.token else { return }
-        element("form", ["class": style, "method": "post", "action": PortalLinks.deeds + name]) { html in
+        element(
+            "form",
+            [
+                "class": style, "method": "post", "action": PortalLinks.deeds + name,
+                "enctype": hasFile ? "multipart/form-data" : nil,
+            ]
+        ) { html in
             html.void("input", ["type": "hidden", "name": "token", "value": token])
             html.void("input", ["type": "hidden", "name": "back", "value": context.address])
             for field in fields {
@@ -142,12 +149,39 @@ extension PlanForm {
                 html.choice(
                     "robots", .formRobots, [("obey", .robotsObey), ("ignore", .robotsIgnore)],
                     chosen: robots ?? "obey")
+                writeSchedule(to: &html)
                 html.field(
                     "perHost", .formPerHost, type: "number", value: perHost.map(String.init) ?? "",
                     hint: .formPerHostHint)
                 html.lines("include", .formInclude, include, hint: .formIncludeHint)
                 html.lines("exclude", .formExclude, exclude, hint: .formExcludeHint)
             }
+        }
+    }
+}
+
+extension PlanForm {
+    private func writeSchedule(to html: inout HTMLWriter) {
+        var choices: [(value: String, words: Phrase)] = [
+            (Self.never, Phrase(.everyNever)), ("hourly", Phrase(.everyHour)), ("6h", Phrase(.everySix)),
+            ("daily", Phrase(.everyDay)), ("weekly", Phrase(.everyWeek)),
+        ]
+        // Said by the command.
+        if let every, !choices.contains(where: { $0.value == every }) {
+            choices.append((every, Phrase(.everyOther, every)))
+        }
+        html.element("div", ["class": "field"]) { html in
+            html.element("label", ["for": "f-every"], say: .formEvery)
+            html.element("select", ["id": "f-every", "name": "every", "aria-describedby": "f-every-hint"]) {
+                html in
+                for choice in choices {
+                    html.element(
+                        "option",
+                        ["value": choice.value, "selected": choice.value == every ?? Self.never ? "" : nil],
+                        say: choice.words)
+                }
+            }
+            html.element("small", ["id": "f-every-hint"], say: .formEveryHint)
         }
     }
 }

@@ -201,6 +201,8 @@ struct PortalContext {
     var hasJobs = false
     /// Pages may have a bar.
     var hasBar = false
+    /// Archives come and go.
+    var hasFiles = false
     /// Whoever looks has said a password.
     var hasSession = false
     /// The order that led here.
@@ -254,11 +256,14 @@ struct HTMLPage {
 struct NotFoundPage: PortalPage {
     let target: String
     let status = 404
+    /// Why; nil where there is just no such page.
+    var reason: Phrase?
     let title = "Nothing here"
     var heading: Sentence? { .nothingHereTitle }
     let section = PortalSection.none
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        if let reason { html.element("p", ["class": "notice warn", "role": "alert"], say: reason) }
         html.element("p") { html in
             html.say(.noPageAt)
             html.element("span", ["class": "url"]) { $0.address(target) }

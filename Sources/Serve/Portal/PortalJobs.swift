@@ -64,6 +64,8 @@ package struct JobFigures: Sendable, Equatable {
     package var secondsLeft: Int?
     package var hosts: [Host] = []
     package var hostCount = 0
+    /// Of work at an archive: how many responses it has by now. There are no pages then.
+    package var responses: Int?
 
     package struct Host: Sendable, Equatable {
         package let name: String
@@ -189,6 +191,14 @@ struct JobQueue {
         return isToCancel
     }
 
+    /// It is listed no more, with whatever it made.
+    mutating func forget(_ number: Int) {
+        guard self[number]?.isOver == true else { return }
+        jobs.removeAll { $0.number == number }
+        version += 1
+        turn += 1
+    }
+
     private mutating func change(_ number: Int, _ body: (inout PortalJob) -> Void) {
         guard let place = jobs.lastIndex(where: { $0.number == number }) else { return }
         let before = jobs[place]
@@ -238,7 +248,7 @@ extension JobFigures: JSONObject {
             "queuedFiles": Wording.grouped(queuedFiles), "failed": Wording.grouped(failed),
             "size": Wording.bytes(Int64(byteCount)), "speed": Wording.bytes(Int64(bytesPerSecond)) + "/s",
             "elapsed": Self.clock(seconds), "left": secondsLeft.map(Self.clock) ?? "–",
-            "hosts": hosts, "hostCount": hostCount,
+            "hosts": hosts, "hostCount": hostCount, "responses": responses.map(Wording.grouped),
         ]
     }
 

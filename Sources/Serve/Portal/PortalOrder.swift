@@ -1,4 +1,5 @@
 internal import Reports
+internal import Store
 internal import Web
 
 /// What somebody asks for on a page of the portal. A form becomes one, and whoever keeps the larder carries
@@ -18,6 +19,10 @@ package enum PortalOrder: Sendable, Equatable {
     case forecast(limit: String?)
     case collect(limit: String?)
     case settle(site: String, PlanForm)
+    /// A site into an archive, by the name of a form; as of a visit, or what is served.
+    case export(site: String, visit: Int64?, form: String)
+    /// What was handed in, by its number and its name; into a site, where it stood at an address, if that is said.
+    case takeIn(upload: String, name: String, site: String?, base: String?)
 
     package struct PortalPin: Sendable, Equatable {
         package let isSite: Bool
@@ -28,14 +33,17 @@ package enum PortalOrder: Sendable, Equatable {
     enum Lane: Sendable, CaseIterable {
         /// It asks the network, and may take hours.
         case network
-        /// It is done in the larder alone.
+        /// It is done in the larder alone, and soon.
         case larder
+        /// It reads or writes archives, which takes its time.
+        case archives
     }
 
     var lane: Lane {
         switch self {
         case .prefetch, .update, .fetch: .network
         case .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle: .larder
+        case .export, .takeIn: .archives
         }
     }
 
@@ -43,7 +51,8 @@ package enum PortalOrder: Sendable, Equatable {
     var delay: Duration {
         switch self {
         case .remove: .seconds(10)
-        case .prefetch, .update, .fetch, .check, .pin, .unpin, .drop, .rollBack, .forecast, .collect, .settle:
+        case .prefetch, .update, .fetch, .check, .pin, .unpin, .drop, .rollBack, .forecast, .collect, .settle,
+            .export, .takeIn:
             .zero
         }
     }
@@ -53,7 +62,8 @@ package enum PortalOrder: Sendable, Equatable {
         switch self {
         case .prefetch(let address, _): WebURL(address)?.href ?? address
         case .update(let site): site
-        case .rollBack(let site, _), .settle(let site, _): site
+        case .rollBack(let site, _), .settle(let site, _), .export(let site, _, _): site
+        case .takeIn(_, _, let site, _): site
         case .fetch, .check, .pin, .unpin, .drop, .remove, .forecast, .collect: nil
         }
     }
@@ -65,8 +75,9 @@ package enum PortalOrder: Sendable, Equatable {
         case .check(let site), .remove(let site), .settle(let site, _): (site, nil)
         case .pin(let pin): pin.isSite ? (pin.name, nil) : nil
         case .drop(let visit, let site), .rollBack(let site, let visit): (site, visit)
+        case .export(let site, let visit, _): (site, visit)
         // A pin outlives its site.
-        case .unpin, .prefetch, .fetch, .forecast, .collect: nil
+        case .unpin, .prefetch, .fetch, .forecast, .collect, .takeIn: nil
         }
     }
 
@@ -77,7 +88,9 @@ package enum PortalOrder: Sendable, Equatable {
     var isResumable: Bool {
         switch self {
         case .prefetch, .update: true
-        case .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle: false
+        case .fetch, .check, .pin, .unpin, .drop, .rollBack, .remove, .forecast, .collect, .settle, .export,
+            .takeIn:
+            false
         }
     }
 
@@ -96,6 +109,10 @@ package enum PortalOrder: Sendable, Equatable {
         case .forecast: Phrase(.jobForecast)
         case .collect: Phrase(.jobCollect)
         case .settle(let site, _): Phrase(.jobSettle, site)
+        case .export(let site, nil, let form): Phrase(.jobExport, site, form.uppercased())
+        case .export(let site, let visit?, let form):
+            Phrase(.jobExportVisit, site, form.uppercased(), "\(visit)")
+        case .takeIn(_, let name, _, _): Phrase(.jobImport, name)
         }
     }
 }
@@ -109,6 +126,8 @@ package struct PlanForm: Sendable, Equatable {
     package var depth: Int?
     package var maxPages: Int?
     package var perHost: Int?
+    /// How often it is updated by itself, `off` for never; nil where that is not said.
+    package var every: String?
     /// For one run alone: `200M`.
     package var maxBytes: String?
     package var include: [String] = []
@@ -119,6 +138,7 @@ package struct PlanForm: Sendable, Equatable {
     static let scopes = ["host", "path", "domain"]
     static let renderModes = ["auto", "never", "always"]
     static let robotsPolicies = ["obey", "ignore"]
+    package static let never = "off"
 
     /// - Throws: What cannot be used of it, to be shown.
     init(_ form: PortalRequest) throws(PortalMistake) {
@@ -145,6 +165,12 @@ package struct PlanForm: Sendable, Equatable {
             guard ByteSize(size) != nil else { throw PortalMistake(Phrase(.mistakeSize, size)) }
             maxBytes = size
         }
+        if let given = form["every"] {
+            guard given == Self.never || UpdateSchedule(given) != nil else {
+                throw PortalMistake(Phrase(.mistakeChoice, given))
+            }
+            every = UpdateSchedule(given)?.text ?? given
+        }
         include = Self.lines(form["include"])
         exclude = Self.lines(form["exclude"])
     }
@@ -164,7 +190,8 @@ package struct PlanForm: Sendable, Equatable {
         let all: [(String, String?)] = [
             ("scope", scope), ("render", render), ("robots", robots), ("depth", depth.map(String.init)),
             ("pages", maxPages.map(String.init)), ("perHost", perHost.map(String.init)),
-            ("bytes", maxBytes), ("include", include.isEmpty ? nil : include.joined(separator: "\n")),
+            ("bytes", maxBytes), ("every", every),
+            ("include", include.isEmpty ? nil : include.joined(separator: "\n")),
             ("exclude", exclude.isEmpty ? nil : exclude.joined(separator: "\n")),
         ]
         return all.compactMap { name, value in value.map { (name, $0) } }
@@ -180,6 +207,7 @@ package struct PlanForm: Sendable, Equatable {
         depth = json["depth"]?.int
         maxPages = json["maxPages"]?.int
         perHost = json["perHost"]?.int
+        every = UpdateSchedule(settings: text)?.text ?? Self.never
         include = texts("include")
         exclude = texts("exclude")
     }
@@ -232,9 +260,26 @@ extension PortalOrder {
         case "forecast": self = .forecast(limit: try size())
         case "collect": self = .collect(limit: try size())
         case "settings": self = .settle(site: try text("site"), try PlanForm(form))
+        case "export":
+            let name = try text("form")
+            guard Self.exportForms.contains(name) else { throw PortalMistake(Phrase(.mistakeChoice, name)) }
+            self = .export(site: try text("site"), visit: form.number("visit"), form: name)
+        case "import":
+            let (upload, name) = (try text("upload"), try text("name"))
+            guard PortalFiles.isNumber(upload), PortalFiles.plain(name) == name else {
+                throw PortalMistake(Phrase(.mistakeForm))
+            }
+            func given(_ name: String) throws(PortalMistake) -> String? {
+                guard let text = form[name] else { return nil }
+                return try Self.address(text)
+            }
+            self = .takeIn(upload: upload, name: name, site: try given("site"), base: try given("base"))
         default: return nil
         }
     }
+
+    /// Names of an `ArchiveForm`, as a person may want them.
+    package static let exportForms = ["zip", "wacz", "warc", "har", "zim", "html"]
 
     private static func address(_ text: String) throws(PortalMistake) -> String {
         do throws(URLMistake) { return try WebURL.typed(text).href } catch {
@@ -266,6 +311,17 @@ extension PortalOrder {
         case .forecast(let size): ("forecast", limit(size))
         case .collect(let size): ("collect", limit(size))
         case .settle(let site, let plan): ("settings", [("site", site)] + plan.fields)
+        case .export(let site, let visit, let form):
+            (
+                "export",
+                [("site", site), ("form", form)] + (visit.map { [("visit", "\($0)")] } ?? [])
+            )
+        case .takeIn(let upload, let name, let site, let base):
+            (
+                "import",
+                [("upload", upload), ("name", name)] + (site.map { [("site", $0)] } ?? [])
+                    + (base.map { [("base", $0)] } ?? [])
+            )
         }
     }
 }

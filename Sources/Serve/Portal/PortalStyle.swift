@@ -100,6 +100,9 @@ enum PortalStyle {
         .order input:not([type=hidden]), .order select, .order textarea { font: inherit; width: 100%; min-height: 2.75rem;
           padding: .4rem .75rem; border: 1px solid var(--edge); border-radius: .5rem; background: var(--card);
           color: var(--ink); }
+        .order input[type=file] { padding: .55rem .75rem; }
+        .list .orders { margin: .4rem 0; align-items: start; }
+        .list .button { overflow-wrap: anywhere; }
         .order details { margin: 0 0 .8rem; }
         .order summary { cursor: pointer; color: var(--accent); padding: .5rem 0; }
         .notice { background: var(--tint); border-left: 4px solid var(--accent); padding: .6rem .9rem; max-width: none;

@@ -9,20 +9,22 @@ package enum Sentence: String, Sendable, CaseIterable {
     // What is wrong with a form
     case mistakeWord, mistakeScheme, mistakeCredentials, mistakeSite, mistakeVisit
     case mistakeEmpty, mistakeAddress, mistakeNumber, mistakeChoice, mistakeSize, mistakeMany
+    case mistakeForm, mistakeNoFile, mistakeRoom, mistakeLost
     // Orders
     case jobPrefetch, jobUpdateAll, jobUpdate, jobFetch, jobCheck, jobPin, jobUnpin, jobDrop, jobRollBack
-    case jobRemove, jobForecast, jobCollect, jobSettle
+    case jobRemove, jobForecast, jobCollect, jobSettle, jobExport, jobExportVisit, jobImport
     case workNow, workNone, workOver, newPrefetch
     case stateWaiting, statePlanned, stateRunning, stateStopping, stateDone, stateLacking, stateStopped
     case stateUndone, stateFailed, stateInterrupted
     case doPrefetch, doUpdateAll, doUpdate, doFetch, doCheck, doPin, doUnpin, doDrop, doServe, doRemove
-    case doForecast, doCollect, doSettle, doStop, doUndo, doGoOn
+    case doForecast, doCollect, doSettle, doStop, doUndo, doGoOn, doExport, doImport, doDownload, doForget
     // Figures
     case figurePages, figureQueuedPages, figureFiles, figureQueuedFiles, figureFailed, figureSize, figureSpeed
     case figureElapsed, figureLeft, host, hosts, hostRunning, hostQueued, hostRate, hostPause
     // What came of it
     case ended, endedPages, endedMissing, endedNotPublished, endedInterrupted, endedSkipped, endedLimit
     case checkClean, checkFailed, checkItem, pinned, pinnedBefore, unpinned, dropped, nowServed, removed
+    case exported, exportDamaged, exportMissing, imported, importRefused, importGrown
     case loaded, collected, wouldCollect, wouldDrop, wouldEvict, settled, quoted, lost
     // The form of a prefetch
     case formAddress, formAddressHint, formMore, formScope, scopeHost, scopePath, scopeDomain, formRender
@@ -30,6 +32,16 @@ package enum Sentence: String, Sendable, CaseIterable {
         formBytes
     case formBytesHint, formRobots, robotsObey, robotsIgnore, formPerHost, formPerHostHint, formInclude
     case formIncludeHint, formExclude, formExcludeHint
+    // Earlier visits by a number or a day
+    case pastWord, pastAddress, pastVisit, pastRoot
+    // By itself
+    case formEvery, formEveryHint, everyNever, everyHour, everySix, everyDay, everyWeek, everyOther,
+        nextUpdate
+    // Archives
+    case exportTitle, exportLead, exportForm, exportServed, exportPrivate, formZIP, formWACZ, formWARC,
+        formHAR
+    case formZIM, formHTML, importTitle, importLead, importFile, importSite, importSiteHint, importBase
+    case importBaseHint
     // The home page, and a site
     case homeLead, oneSite, manySites, searchHeld, openOriginal, openBehind, doOpen, lookInside, homeEmpty
     case homeStock, homeTerminal, homeAgain, searchSite, openCopy, whatIsMissing, byTitle, settings
@@ -89,6 +101,105 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .login: ("Log in", "登录")
         case .password: ("Password", "密码")
         case .doLogin: ("Log in", "登录")
+        case .pastWord:
+            (
+                "“%1” is neither the number of a visit nor a day: write it like /@7/https://example.com/ or /@2026-11-20/https://example.com/",
+                "“%1”既不是访问编号也不是日期：请写成 /@7/https://example.com/ 或 /@2026-11-20/https://example.com/"
+            )
+        case .pastAddress:
+            (
+                "Behind the visit stands no address over http or https: write it like /@7/https://example.com/",
+                "访问后面没有 http 或 https 地址：请写成 /@7/https://example.com/"
+            )
+        case .pastVisit: ("The larder has no visit “%1” that has %2.", "库中没有包含 %2 的访问“%1”。")
+        case .pastRoot:
+            (
+                "Earlier visits are shown where each origin has a name of its own: not where a site is at the root.",
+                "只有在每个来源都有自己的名称时才能展示更早的访问：站点位于根目录时不行。"
+            )
+        case .formEvery: ("Updated by itself", "自动更新")
+        case .formEveryHint:
+            (
+                "By a server that was told to, or by a timer: larder schedule prints one.",
+                "由设为定时更新的服务器或定时器执行：larder schedule 可生成定时器。"
+            )
+        case .everyNever: ("Never", "从不")
+        case .everyHour: ("Every hour", "每小时")
+        case .everySix: ("Every six hours", "每六小时")
+        case .everyDay: ("Every day", "每天")
+        case .everyWeek: ("Every week", "每周")
+        case .everyOther: ("Every %1", "每 %1")
+        case .nextUpdate: ("Next update", "下次更新")
+        case .jobExport: ("Export %1 as %2", "将 %1 导出为 %2")
+        case .jobExportVisit: ("Export visit %3 of %1 as %2", "将 %1 的第 %3 次访问导出为 %2")
+        case .jobImport: ("Bring in %1", "导入 %1")
+        case .mistakeForm:
+            (
+                "The form did not arrive whole, or is none of the portal's. Open the page again, then send it once more.",
+                "表单未完整送达，或不是门户的表单。请重新打开页面后再次提交。"
+            )
+        case .mistakeNoFile: ("No file was chosen, or it is empty: choose one.", "未选择文件，或文件为空：请选择一个文件。")
+        case .mistakeRoom:
+            (
+                "The disk has no room for it: free some, or use a larder on another disk.",
+                "磁盘空间不足：请释放空间，或使用其他磁盘上的库。"
+            )
+        case .mistakeLost:
+            ("The file is not there any more: hand it in again.", "文件已不存在：请重新提交。")
+        case .doExport: ("Export", "导出")
+        case .doImport: ("Bring in", "导入")
+        case .doDownload: ("Download", "下载")
+        case .doForget: ("Delete the file", "删除文件")
+        case .exported: ("%1 responses, %2 in the file.", "%1 个响应，文件大小 %2。")
+        case .exportDamaged:
+            ("%1 bodies are damaged and left out: fetch them again.", "%1 个内容已损坏并被略去：请重新获取。")
+        case .exportMissing: ("%1 of what the page needs are not held.", "页面所需的 %1 项未被收录。")
+        case .imported:
+            ("%1: %2 responses, %3 of them pages, %4.", "%1：%2 个响应，其中 %3 个网页，共 %4。")
+        case .importRefused: ("%1 were refused.", "%1 项被拒绝。")
+        case .importGrown:
+            (
+                "What grows so much was most likely made to fill disks. Who knows better takes it in by the command: larder help import",
+                "如此膨胀的内容很可能是为塞满磁盘而制作的。若确定无误，请用命令导入：larder help import"
+            )
+        case .exportTitle: ("Export", "导出")
+        case .exportLead:
+            (
+                "The site as it is held, in one file to keep or to pass on. The work goes on by itself; the file can be downloaded there for seven days.",
+                "将所收录的站点存为一个文件，以便保存或转交。任务会自行进行；文件可在任务页下载，保留七天。"
+            )
+        case .exportForm: ("Form", "格式")
+        case .exportServed: ("What is served now", "当前提供的内容")
+        case .exportPrivate:
+            (
+                "What was fetched with a login stays out, and so do cookies.",
+                "登录后获取的内容和 Cookie 不会被导出。"
+            )
+        case .formZIP: ("ZIP: files that a browser opens", "ZIP：浏览器可直接打开的文件")
+        case .formWACZ: ("WACZ: for ReplayWeb.page and archives", "WACZ：用于 ReplayWeb.page 和存档")
+        case .formWARC: ("WARC: for archives", "WARC：用于存档")
+        case .formHAR: ("HAR: for developer tools", "HAR：用于开发者工具")
+        case .formZIM: ("ZIM: for Kiwix", "ZIM：用于 Kiwix")
+        case .formHTML: ("HTML: the first page alone, in one file", "HTML：仅首页，单个文件")
+        case .importTitle: ("Bring in an archive", "导入存档")
+        case .importLead:
+            (
+                "A file that another program saved becomes a visit of a site here: WARC, WACZ, HAR, ZIM, MHTML, a saved page, or a folder in a ZIP or TAR.",
+                "其他程序保存的文件将成为此处某站点的一次访问：WARC、WACZ、HAR、ZIM、MHTML、保存的网页，或 ZIP、TAR 中的文件夹。"
+            )
+        case .importFile: ("File", "文件")
+        case .importSite: ("Site", "站点")
+        case .importSiteHint:
+            (
+                "That gets the visit, by its address. Empty: the first page in the file.",
+                "接收此次访问的站点地址。留空则取文件中的第一个网页。"
+            )
+        case .importBase: ("Where it stood", "原来的地址")
+        case .importBaseHint:
+            (
+                "Of folders and saved pages that do not say so themselves: https://example.com/docs/",
+                "文件夹或保存的网页未注明来源时填写：https://example.com/docs/"
+            )
         case .barName: ("Larder: about this copy", "Larder：关于此副本")
         case .barHide: ("Hide the bar until the next page", "隐藏此栏，直到下一页")
         case .barFrom: ("As of ", "截至 ")

@@ -67,6 +67,9 @@ struct SitePage: PortalPage {
             html.link(context.links.titles(of: site.id), ["class": "button quiet"], say: .byTitle)
             if context.token != nil {
                 html.link(context.links.settings(of: site.id), ["class": "button quiet"], say: .settings)
+                if context.hasFiles {
+                    html.link(context.links.export(of: site.id), ["class": "button quiet"], say: .exportTitle)
+                }
             }
         }
     }
@@ -279,6 +282,7 @@ extension SiteReport {
             if let needs, needs.leftOut > 0 {
                 html.fact(html.words(.leftOut), Wording.grouped(needs.leftOut))
             }
+            if let next = site.next { html.fact(html.words(.nextUpdate), Wording.moment(next)) }
         }
     }
 

@@ -94,7 +94,8 @@ struct SettingsPage: PortalPage {
         [
             "site": site.name, "scope": plan.scope, "render": plan.render, "robots": plan.robots,
             "depth": plan.depth, "maxPages": plan.maxPages, "perHost": plan.perHost,
-            "include": plan.include, "exclude": plan.exclude,
+            "schedule": plan.every == PlanForm.never ? nil : plan.every, "include": plan.include,
+            "exclude": plan.exclude,
         ]
     }
 }

@@ -58,7 +58,7 @@ enum Relay {
     private static func run(_ client: HandedOver, _ host: (any ByteChannel)?, _ greeting: Greeting) -> Outcome
     {
         defer { close(client.descriptor) }
-        let side = ClientSide(client)
+        let side = TakenClient(client)
         guard let host else {
             side.sendAll(Self.badGateway)
             if case .upload = greeting { side.throwAway() }
@@ -208,64 +208,6 @@ enum Relay {
                     }
                 }
                 if !moved || isBroken { return }
-            }
-        }
-    }
-
-    /// The client's socket, with or without TLS.
-    private final class ClientSide {
-        let descriptor: Int32
-        private let session: TLSSession?
-        private let piece = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 65_536)
-
-        init(_ client: HandedOver) {
-            descriptor = client.descriptor
-            session = client.session
-        }
-
-        deinit { piece.deallocate() }
-
-        func send(_ bytes: UnsafeRawBufferPointer) -> Int {
-            session?.write(bytes)
-                ?? Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-        }
-
-        func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-            guard let session else { return recv(descriptor, buffer.baseAddress, buffer.count, 0) }
-            while true {
-                switch session.read(into: buffer.assumingMemoryBound(to: UInt8.self)) {
-                case .bytes(let count): return count
-                case .ended: return 0
-                case .nothing:
-                    let count = recv(descriptor, piece.baseAddress, piece.count, 0)
-                    guard count > 0 else { return count }
-                    session.take(UnsafeBufferPointer(rebasing: piece[..<count]))
-                }
-            }
-        }
-
-        func sendAll(_ bytes: [UInt8]) {
-            _ = bytes.withUnsafeBytes(send)
-            end()
-        }
-
-        func end() {
-            session?.end()
-            shutdown(descriptor, Int32(SHUT_WR))
-        }
-
-        /// Who still sends would lose the last answer by a reset.
-        func throwAway() {
-            let limits = ServerLimits.proxy
-            let start = SystemClock.milliseconds()
-            var thrown = 0
-            while thrown < limits.lingerByteCount {
-                let left = limits.lingerTime - (SystemClock.milliseconds() - start)
-                var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-                guard left > 0, poll(&waiting, 1, Int32(left)) > 0 else { return }
-                let count = recv(descriptor, piece.baseAddress, piece.count, 0)
-                guard count > 0 || count < 0 && errno == EINTR else { return }
-                thrown += max(0, count)
             }
         }
     }

@@ -60,15 +60,20 @@ extension Terminal {
             fail(error.message)
             return .usage
         } catch let error as LarderError {
-            fail(error.description + (error.remedy.map { " with \($0.options)" } ?? ""))
-            switch error.kind {
-            case .input: return .usage
-            case .machine: return .unable
-            case .interrupted: return .interrupted
-            }
+            return failed(error)
         } catch {
             fail("\(error)")
             return .unable
+        }
+    }
+
+    /// Tells what stopped a call.
+    func failed(_ error: LarderError, _ beginning: String = "") -> ExitStatus {
+        fail(beginning + error.description + (error.remedy.map { " with \($0.options)" } ?? ""))
+        switch error.kind {
+        case .input: return .usage
+        case .machine: return .unable
+        case .interrupted: return .interrupted
         }
     }
 }

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import LarderKit
+internal import Reports
 
 /// `larder config [COMMAND]`
 enum ConfigCommand {
@@ -66,14 +67,71 @@ enum ConfigCommand {
 enum ScheduleCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let hour = try arguments.number(.hour, in: 0...23)
-            let command = CommandLine.shown(
-                ["update"] + arguments.operands
-                    + (arguments.text(.store).map { ["--store", whole($0)] } ?? []),
-                program: CommandLine.ownPath)
-            terminal.say(text(hour: hour, command))
+            let (sites, wanted) = split(arguments.operands)
+            guard let wanted else {
+                // A name of a site has a dot or a scheme.
+                if let last = sites.last, last != "localhost",
+                    !last.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: ":") })
+                {
+                    throw UsageError(
+                        "\"\(last)\" is neither a site nor how often: write hourly, daily, weekly, off, or a time from 10m on, such as 6h"
+                    )
+                }
+                return try await show(sites, arguments, terminal)
+            }
+            guard !sites.isEmpty else {
+                throw UsageError("name the site: larder schedule SITE \(wanted)")
+            }
+            let schedule = UpdateSchedule(wanted)
+            let larder = try arguments.larder
+            for site in sites {
+                let known = try await larder.schedule(site, schedule)
+                terminal.say(line(of: known))
+            }
+            if schedule != nil { terminal.note("To have it done: larder schedule prints a timer for that") }
             return .done
         }
+    }
+
+    /// The sites, and how often they are wanted: the last word, or `every` and the last one.
+    private static func split(_ operands: [String]) -> (sites: [String], wanted: String?) {
+        guard let last = operands.last, last == off || UpdateSchedule(last) != nil else {
+            return (operands, nil)
+        }
+        let rest = operands.dropLast()
+        return rest.last == "every" ? (Array(rest.dropLast()), last) : (Array(rest), last)
+    }
+
+    private static let off = "off"
+
+    private static func line(of site: ScheduleReport.Site) -> String {
+        guard let schedule = site.schedule, let next = site.next else {
+            return "\(site.name): not updated by itself"
+        }
+        let failures =
+            site.failures > 0 ? ", \(Wording.count(site.failures, "attempt")) without an end so far" : ""
+        return
+            "\(site.name): \(schedule.text), next \(next == 0 ? "at once" : Wording.moment(next))\(failures)"
+    }
+
+    /// What is due when, and who could see to it.
+    private static func show(
+        _ sites: [String], _ arguments: Arguments, _ terminal: Terminal
+    ) async throws -> ExitStatus {
+        let hour = try arguments.number(.hour, in: 0...23)
+        if arguments.has(.json) {
+            terminal.say(try await arguments.larder.schedules(sites).json)
+            return .done
+        }
+        // A timer may be for a larder that is not there yet, or not to be had now.
+        let known = (try? await arguments.larder.schedules(sites))?.sites.filter { $0.schedule != nil } ?? []
+        let command = CommandLine.shown(
+            ["update"] + (known.isEmpty ? [] : [Option.due.name]) + sites
+                + (arguments.text(.store).map { ["--store", whole($0)] } ?? []),
+            program: CommandLine.ownPath)
+        let list = known.map { "# \(line(of: $0))\n" }.joined()
+        terminal.say((list.isEmpty ? "" : list + "\n") + text(hour: known.isEmpty ? hour : nil, command))
+        return .done
     }
 
     /// A job starts in a folder of its own.
@@ -93,9 +151,14 @@ enum ScheduleCommand {
     }
 
     /// Some minutes past the hour, so that not everybody asks at once; the same for the same command.
-    private static func text(hour: Int, _ command: String) -> String {
+    ///
+    /// - Parameter hour: nil for each.
+    private static func text(hour: Int?, _ command: String) -> String {
         let minute = command.utf8.reduce(7) { ($0 &* 31 &+ Int($1)) & 0xFFFF } % 60
-        let time = "\(hour < 10 ? "0" : "")\(hour):\(minute < 10 ? "0" : "")\(minute)"
+        let time =
+            (hour.map { $0 < 10 ? "0\($0)" : "\($0)" } ?? "*") + ":"
+            + (minute < 10 ? "0\(minute)" : "\(minute)")
+        let line = hour.map { "\(minute) \($0)" } ?? "\(minute) *"
         return """
             # As a timer of systemd: ~/.config/systemd/user/larder-update.service
             [Unit]
@@ -107,7 +170,7 @@ enum ScheduleCommand {
 
             # ~/.config/systemd/user/larder-update.timer
             [Unit]
-            Description=Every day at \(time)
+            Description=\(hour == nil ? "Every hour" : "Every day at \(time)")
 
             [Timer]
             OnCalendar=*-*-* \(time):00
@@ -120,7 +183,7 @@ enum ScheduleCommand {
             # then: systemctl --user enable --now larder-update.timer
 
             # Or as a line of crontab -e:
-            \(minute) \(hour) * * * \(command.replacing("%", with: "\\%")) --quiet
+            \(line) * * * \(command.replacing("%", with: "\\%")) --quiet
             """
     }
 }

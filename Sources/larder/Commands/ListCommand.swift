@@ -135,6 +135,10 @@ enum StatusCommand {
         guard let published = site.published else {
             return "none complete yet; to go on: \(arguments.command("prefetch", site.start))"
         }
-        return "visit \(published) is served"
+        let next = site.next.map { next in
+            ", updated \(site.schedule?.text ?? ""), next "
+                + (next == 0 ? "at once" : Wording.moment(next))
+        }
+        return "visit \(published) is served" + (next ?? "")
     }
 }

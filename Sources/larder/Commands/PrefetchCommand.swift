@@ -142,18 +142,30 @@ enum UpdateCommand {
             let watch = try Watch(arguments, terminal)
             let options = try PrefetchCommand.options(arguments, watch)
             let larder = try arguments.larder
-            let reports = try await watch.during(again: arguments.again) {
-                try await larder.update(arguments.operands, options: options)
+            let (sites, isDue) = (arguments.operands, arguments.has(.due))
+            let updates = try await watch.during(again: arguments.again) {
+                isDue
+                    ? try await larder.updateDue(sites, options: options)
+                    : try await larder.update(sites, options: options).map {
+                        Larder.DueUpdate(site: $0.site, result: .success($0))
+                    }
+            }
+            let reports = updates.compactMap { try? $0.result.get() }
+            let failed = updates.reduce(ExitStatus.done) { status, update in
+                guard case .failure(let error) = update.result else { return status }
+                return PrefetchCommand.worse(status, terminal.failed(error, "\(update.site): "))
             }
             if arguments.has(.json) {
                 terminal.say("[" + reports.map(\.json).joined(separator: ",") + "]")
+            } else if reports.isEmpty, isDue {
+                if failed == .done { terminal.say("Nothing is due") }
             } else if reports.isEmpty {
                 terminal.say("The larder holds no site; stock one with: larder prefetch URL")
             } else {
                 terminal.report(
                     reports.map { PrefetchSummary.text(of: $0, arguments) }.joined(separator: "\n"))
             }
-            let status = reports.reduce(ExitStatus.done) {
+            let status = reports.reduce(failed) {
                 PrefetchCommand.worse(
                     $0, PrefetchCommand.status(of: $1, isStrict: arguments.has(.strict), terminal))
             }

@@ -24,6 +24,13 @@ enum ServeCommand {
                 terminal.say(
                     "It holds nothing yet: open that address to stock it, or prefetch a site into it")
             }
+            if let root = options.root, options.policy == .offline,
+                (try? await larder.holds(root, orOfItsOrigin: true)) == false
+            {
+                terminal.fail(
+                    "nothing is held of \(root) yet: it is shown as soon as it is; to stock it: "
+                        + arguments.command("prefetch", [root]))
+            }
             if arguments.has(.openBrowser) { OpenCommand.show(service.address, terminal) }
             let preloading = try preloading(arguments, larder, terminal)
             await stop.requested()
@@ -49,6 +56,7 @@ enum ServeCommand {
         options.hasBar = arguments.has(.bar)
         options.security = try security(arguments)
         options.isReadOnly = arguments.has(.readOnly)
+        options.isScheduled = arguments.has(.scheduled)
         options.network = try network(arguments)
         options.mayBeEmpty = arguments.has(.preloaded) || arguments.has(.openBrowser)
         if let port = try arguments.numberIfGiven(.proxyPort, in: 0...65_535) {
@@ -139,16 +147,26 @@ enum OpenCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let port = UInt16(try arguments.number(.port, in: 1...65535))
-            if arguments.has(.stop) { return try stop(port, arguments, terminal) }
+            if arguments.has(.stop) { return try await stop(port, arguments, terminal) }
             let larder = try arguments.larder
             let address = try await larder.address(of: arguments.operands.first, at: port)
-            let isRunning = await Larder.answers(at: port)
-            if !isRunning, let failure = start(larder, port) {
+            if let name = arguments.operands.first, try await !larder.holds(name) {
+                terminal.fail(
+                    "the larder does not hold \(name); to stock it: \(arguments.command("prefetch", [name]))")
+                return .incomplete
+            }
+            let served = await larder.served(at: port)
+            if case .other(let store) = served {
+                terminal.fail(
+                    "port \(port) serves another larder, \(store): name a free one with \(Option.port.name)")
+                return .unable
+            }
+            if served == .nothing, let failure = start(larder, port) {
                 terminal.fail(failure)
                 return .unable
             }
             show(address, terminal)
-            if !isRunning {
+            if served == .nothing {
                 terminal.say("The server goes on in the background; to stop it: \(stopCommand(arguments))")
             }
             return .done
@@ -168,9 +186,15 @@ enum OpenCommand {
 
     private static func stop(
         _ port: UInt16, _ arguments: Arguments, _ terminal: Terminal
-    ) throws(UsageError) -> ExitStatus {
+    ) async throws -> ExitStatus {
         guard arguments.operands.isEmpty else {
             throw UsageError("--stop stops the server, whatever it shows; see: larder help open")
+        }
+        if case .other(let store) = await (try arguments.larder).served(at: port) {
+            terminal.fail(
+                "port \(port) serves another larder; to stop that: "
+                    + CommandLine.shown(["open", "--stop", "--port", "\(port)", "--store", store]))
+            return .unable
         }
         guard ServerMark.stopServer(port: port) else {
             terminal.fail(
@@ -182,7 +206,9 @@ enum OpenCommand {
     }
 
     private static func stopCommand(_ arguments: Arguments) -> String {
-        CommandLine.shown(["open", "--stop"] + (arguments.given(.port).map { ["--port", $0] } ?? []))
+        CommandLine.shown(
+            ["open", "--stop"] + (arguments.given(.port).map { ["--port", $0] } ?? [])
+                + (arguments.given(.store).map { ["--store", Larder(at: $0).shownPath] } ?? []))
     }
 
     /// The desktop knows the browser; `$BROWSER` says otherwise.

@@ -1,0 +1,75 @@
+internal import Check
+internal import Crawl
+internal import Digest
+internal import Reports
+internal import Serve
+internal import Store
+internal import Web
+
+extension Larder {
+    /// Keeps how a site is prefetched from its next update on.
+    func settle(_ site: String, as form: PlanForm) async throws(LarderError) {
+        try await reading("larder-settle") { (reader) throws(StoreError) in
+            let held = try SiteName.site(site, in: reader.sites())
+            var plan = SitePlan(text: held.settings)
+            form.apply(to: &plan)
+            plan.scope.include = form.include
+            plan.scope.exclude = form.exclude
+            plan.scope.depth = form.depth
+            plan.maxPages = form.maxPages
+            plan.connectionsPerHost = form.perHost
+            let writer = try StoreWriter(reader.folder)
+            try writer.keep(settings: plan.text, ofSite: held.name)
+            if let every = form.every {
+                try writer.keep(schedule: UpdateSchedule(every), ofSite: held.name)
+            }
+        }
+    }
+
+    /// Sets the password by which other machines get at the portal of a server that listens beyond loopback.
+    /// What is kept of it is a scrypt, in a file of the larder's that nobody else may read.
+    ///
+    /// ```swift
+    /// try larder.setPortalPassword("correct horse battery staple")
+    /// ```
+    ///
+    /// - Throws: `LarderError` of kind `.input` for one of fewer than eight characters, `.machine` where it
+    ///   cannot be kept.
+    public func setPortalPassword(_ password: String) throws(LarderError) {
+        guard password.unicodeScalars.count >= 8, password.utf8.count <= 1024 else {
+            throw LarderError(.input, "the password is too short: use eight characters or more")
+        }
+        guard let hash = PasswordHash(password) else {
+            throw LarderError(
+                .machine, "there is no memory to hash the password: end other programs, then try again")
+        }
+        try storing { () throws(StoreError) in try folder.keep(portalPassword: hash.text) }
+    }
+
+    /// Takes the password away: other machines do not get at the portal any more.
+    ///
+    /// - Returns: Whether there was one.
+    /// - Throws: `LarderError` of kind `.machine` where it cannot be removed.
+    @discardableResult
+    public func forgetPortalPassword() throws(LarderError) -> Bool {
+        try storing { () throws(StoreError) in try folder.forgetPortalPassword() }
+    }
+}
+
+extension PlanForm {
+    /// What it says, over what is there.
+    func apply(to plan: inout SitePlan) {
+        if let extent = scope.flatMap(SiteExtent.init) { plan.scope.extent = extent }
+        if let depth { plan.scope.depth = depth }
+        if let maxPages { plan.maxPages = maxPages }
+        if let perHost { plan.connectionsPerHost = perHost }
+        if let robots = robots.flatMap(RobotsPolicy.init) { plan.robots = robots }
+        if let mode = render.flatMap(RenderMode.init) {
+            var settings = plan.render ?? RenderSettings()
+            settings.mode = mode
+            plan.render = settings
+        }
+        if !include.isEmpty { plan.scope.include = include }
+        if !exclude.isEmpty { plan.scope.exclude = exclude }
+    }
+}

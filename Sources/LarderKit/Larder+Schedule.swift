@@ -1,0 +1,165 @@
+public import Check
+internal import Crawl
+public import Reports
+public import Store
+internal import Synchronization
+internal import System
+
+extension Larder {
+    /// Says how often a site is updated by itself, which `updateDue` and a server do that was told to. It stays with
+    /// the site, whatever prefetches it.
+    ///
+    /// ```swift
+    /// try await larder.schedule("https://example.com/", .daily)
+    /// ```
+    ///
+    /// - Parameter schedule: nil for never.
+    /// - Returns: When it is due from now on.
+    /// - Throws: `LarderError` of kind `.input` when the larder holds no such site, `.machine` when it cannot be
+    ///   written to.
+    @discardableResult
+    public func schedule(
+        _ site: String, _ schedule: UpdateSchedule?
+    ) async throws(LarderError) -> ScheduleReport.Site {
+        let name = try await reading("larder-schedule") { (reader) throws(StoreError) in
+            let held = try SiteName.site(site, in: reader.sites())
+            try StoreWriter(reader.folder).keep(schedule: schedule, ofSite: held.name)
+            return held.name
+        }
+        let report = try await schedules([name])
+        guard let known = report.sites.first else {
+            throw LarderError(.input, "\(name) is gone meanwhile: see larder status")
+        }
+        return known
+    }
+
+    /// Which sites are updated by themselves, and when.
+    ///
+    /// - Parameter names: of sites; empty for all of them.
+    /// - Throws: `LarderError` of kind `.input` when the larder holds no such site, `.machine` when there is no
+    ///   larder, or it cannot be read.
+    public func schedules(_ names: [String] = []) async throws(LarderError) -> ScheduleReport {
+        try await reading("larder-schedule") { (reader) throws(StoreError) in
+            try Self.schedules(names, reader)
+        }
+    }
+
+    static func schedules(
+        _ names: [String] = [], _ reader: StoreReader
+    ) throws(StoreError) -> ScheduleReport {
+        let held = try reader.sites()
+        var wanted: [Site] = []
+        for name in names { wanted.append(try SiteName.site(name, in: held)) }
+        let sites = names.isEmpty ? held : wanted
+        return ScheduleReport(sites, NoteBook.attempts(reader.folder, for: sites))
+    }
+
+    /// What became of a site that was due.
+    public struct DueUpdate: Sendable {
+        public let site: String
+        public let result: Result<PrefetchReport, LarderError>
+
+        public init(site: String, result: Result<PrefetchReport, LarderError>) {
+            (self.site, self.result) = (site, result)
+        }
+    }
+
+    /// Updates the sites that are due, one after the other. Of several machines that do so with one larder, each
+    /// takes others. A site that fails keeps no other one waiting.
+    ///
+    /// - Parameters:
+    ///   - names: of sites; empty for all of them.
+    ///   - options: as for `update`.
+    /// - Throws: `LarderError` of kind `.input` when the larder holds no such site, `.machine` when there is no
+    ///   larder, or it cannot be read.
+    public func updateDue(
+        _ names: [String] = [], options: PrefetchOptions = PrefetchOptions()
+    ) async throws(LarderError) -> [DueUpdate] {
+        var updates: [DueUpdate] = []
+        for site in try await schedules(names).due(at: SystemClock.secondsSinceEpoch()) {
+            guard !Task.isCancelled else { break }
+            let folder = folder
+            let isOurs = try await Self.onThread("larder-schedule") { () throws(LarderError) in
+                try storing { () throws(StoreError) in try Self.begin(site.name, folder) }
+            }
+            guard isOurs else { continue }
+            do throws(LarderError) {
+                for report in try await update([site.name], options: options) {
+                    updates.append(DueUpdate(site: site.name, result: .success(report)))
+                    if report.isInterrupted { return updates }
+                }
+            } catch {
+                updates.append(DueUpdate(site: site.name, result: .failure(error)))
+                if error.kind == .interrupted { return updates }
+            }
+        }
+        return updates
+    }
+
+    /// Notes that the update of a site begins. False where it is not due any more: somebody else has begun one.
+    static func begin(_ name: String, _ folder: StoreFolder) throws(StoreError) -> Bool {
+        let (reader, book) = (try StoreReader(folder), try NoteBook(folder))
+        let now = SystemClock.secondsSinceEpoch()
+        let known = try book.attempts()[name]
+        guard let site = try reader.sites().first(where: { $0.name == name }),
+            let next = site.nextUpdate(after: known), next <= now
+        else { return false }
+        let count = Int64(site.failures(known)) + 1
+        return try book.begin(UpdateAttempt(at: now, count: count), of: name, after: known)
+    }
+}
+
+/// Has a server update what is due, as long as it runs.
+final class DueUpdates: Sendable {
+    private let isStopped = Monitor(false)
+    private let thread = Mutex<NamedThread?>(nil)
+
+    /// How often is looked: a machine that slept is found out so late.
+    private static let interval = Duration.seconds(20)
+
+    /// - Parameters:
+    ///   - isBusy: whether it is asked for already.
+    ///   - update: has it done.
+    init(
+        _ folder: StoreFolder, notice: @escaping @Sendable (String) -> Void,
+        isBusy: @escaping @Sendable (_ site: String) -> Bool,
+        update: @escaping @Sendable (_ site: String) -> Void
+    ) throws(LarderError) {
+        do throws(SystemError) {
+            let isStopped = isStopped
+            let started = try NamedThread.start("larder-due") {
+                var failure: String?
+                repeat {
+                    let found = Self.look(folder, isBusy, update)
+                    if let found, found != failure { notice("what is due is not updated: \(found)") }
+                    failure = found
+                } while isStopped.wait(atMost: Self.interval, { $0 ? true : nil }) == nil
+            }
+            thread.withLock { $0 = started }
+        } catch {
+            throw LarderError(error)
+        }
+    }
+
+    /// Why it could not be looked; nil where all is well.
+    private static func look(
+        _ folder: StoreFolder, _ isBusy: (String) -> Bool, _ update: (String) -> Void
+    ) -> String? {
+        do throws(StoreError) {
+            // A larder may be made yet.
+            guard folder.exists else { return nil }
+            let report = try Larder.schedules([], StoreReader(folder))
+            for site in report.due(at: SystemClock.secondsSinceEpoch()) where !isBusy(site.name) {
+                if try Larder.begin(site.name, folder) { update(site.name) }
+            }
+            return nil
+        } catch {
+            return error.description
+        }
+    }
+
+    func stop() {
+        isStopped.change { $0 = true }
+        thread.withLock { $0.take() }?.join()
+    }
+}

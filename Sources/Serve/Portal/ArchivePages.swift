@@ -1,0 +1,99 @@
+internal import Reports
+internal import Store
+internal import Web
+
+/// A site into an archive, to be taken away.
+struct ExportPage: PortalPage {
+    let site: Site
+    /// Those that can be written here.
+    let forms: [String]
+    let title: String
+    let section = PortalSection.sites
+
+    init(_ site: Site, forms: [String]) {
+        (self.site, self.forms) = (site, forms)
+        title = site.name
+    }
+
+    func trail(_ context: PortalContext) -> [(text: String, address: String)] {
+        [(context.words(.sites), context.links.home), (site.name, context.links.site(site.id))]
+    }
+
+    private var visits: [Visit] {
+        site.visits.filter { $0.finished != nil && $0.base == nil }.suffix(PortalLimits.lines).reversed()
+    }
+
+    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("h2", say: .exportTitle)
+        html.element("p", ["class": "lead"], say: .exportLead)
+        html.whyNot(context)
+        html.order("export", context, style: "order sheetlike", fields: [("site", site.name)]) { html in
+            html.element("div", ["class": "fields"]) { html in
+                html.element("div", ["class": "field wide"]) { html in
+                    html.element("label", ["for": "f-form"], say: .exportForm)
+                    html.element("select", ["id": "f-form", "name": "form"]) { html in
+                        for form in forms {
+                            html.element("option", ["value": form], say: Self.sentence(of: form))
+                        }
+                    }
+                }
+                writeVisits(to: &html)
+            }
+            html.element("button", ["type": "submit"], say: .doExport)
+        }
+        html.element("p", ["class": "soft"], say: .exportPrivate)
+    }
+
+    private func writeVisits(to html: inout HTMLWriter) {
+        html.element("div", ["class": "field wide"]) { html in
+            html.element("label", ["for": "f-visit"], say: .visit)
+            html.element("select", ["id": "f-visit", "name": "visit"]) { html in
+                html.element("option", ["value": ""], say: .exportServed)
+                for visit in visits {
+                    let time = HTTPDate(secondsSinceEpoch: visit.started).iso8601
+                    html.element(
+                        "option", ["value": "\(visit.id)"],
+                        text: html.words(.visitNumber, "\(visit.id)") + " – " + time)
+                }
+            }
+        }
+    }
+
+    private static func sentence(of form: String) -> Sentence {
+        switch form {
+        case "wacz": .formWACZ
+        case "warc": .formWARC
+        case "har": .formHAR
+        case "zim": .formZIM
+        case "html": .formHTML
+        default: .formZIP
+        }
+    }
+
+    func members(_ context: PortalContext) -> JSONMembers {
+        ["site": site.name, "forms": forms, "visits": visits.map { Int($0.id) }]
+    }
+}
+
+/// An archive of somebody else's into the larder.
+struct ImportPage: PortalPage {
+    let sites: [Site]
+    let title = "Bring in an archive"
+    var heading: Sentence? { .importTitle }
+    let section = PortalSection.jobs
+
+    init(_ sites: [Site]) { self.sites = sites }
+
+    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p", ["class": "lead"], say: .importLead)
+        html.whyNot(context)
+        html.order("import", context, style: "order sheetlike", hasFile: true) { html in
+            html.field(PortalUpload.fileField, .importFile, type: "file", isRequired: true, isWide: true)
+            html.field("site", .importSite, hint: .importSiteHint, isWide: true, mode: "url")
+            html.field("base", .importBase, hint: .importBaseHint, isWide: true, mode: "url")
+            html.element("button", ["type": "submit"], say: .doImport)
+        }
+    }
+
+    func members(_ context: PortalContext) -> JSONMembers { ["sites": sites.map(\.name)] }
+}

@@ -1,0 +1,213 @@
+internal import Glibc
+internal import Web
+
+/// Takes a form with files apart while it comes (`multipart/form-data`, RFC 7578). A value: it is given bytes, and
+/// holds no more of them than a delimiter and the head of a part.
+struct MultipartReader {
+    enum Event: Equatable {
+        case field(name: String, value: String)
+        /// Its bytes follow.
+        case file(name: String, fileName: String)
+        case bytes([UInt8])
+        /// Of the file.
+        case end
+    }
+
+    private enum Step {
+        case before, delimiter, head
+        case field(name: String, [UInt8])
+        case file
+        case done
+    }
+
+    private var step = Step.before
+    private var pending = Array("\r\n".utf8)
+    private let delimiter: [UInt8]
+    private var partCount = 0
+    /// What came is no such form.
+    private(set) var isBroken = false
+
+    static let mostParts = 32
+    private static let longestHead = 8192
+
+    /// - Parameter type: of the body; nil for another one than such a form.
+    init?(type: String) {
+        let parts = type.utf8.split(separator: UInt8(ascii: ";")).map {
+            String(decoding: $0, as: UTF8.self).trimmingBlanks
+        }
+        guard let first = parts.first, HTTPGrammar.matches(first, "multipart/form-data") else { return nil }
+        let name = "boundary="
+        guard let field = parts.dropFirst().first(where: { $0.lowercased().hasPrefix(name) }) else {
+            return nil
+        }
+        var boundary = field.dropFirst(name.utf8.count)
+        if boundary.hasPrefix("\""), boundary.hasSuffix("\""), boundary.utf8.count > 1 {
+            boundary = boundary.dropFirst().dropLast()
+        }
+        // RFC 2046, section 5.1.1.
+        guard (1...70).contains(boundary.utf8.count), boundary.utf8.allSatisfy({ (0x20..<0x7f).contains($0) })
+        else { return nil }
+        delimiter = Array("\r\n--\(boundary)".utf8)
+    }
+
+    /// The last delimiter has come.
+    var isDone: Bool { if case .done = step { true } else { false } }
+
+    /// What the bytes bring.
+    mutating func take(_ bytes: [UInt8]) -> [Event] {
+        guard !isBroken else { return [] }
+        pending += bytes
+        var events: [Event] = []
+        while !isBroken, advance(&events) {}
+        return events
+    }
+
+    /// False when more has to come.
+    private mutating func advance(_ events: inout [Event]) -> Bool {
+        switch step {
+        case .done:
+            pending = []
+            return false
+        case .delimiter:
+            guard pending.count >= 2 else { return false }
+            if pending.starts(with: [dash, dash]) {
+                step = .done
+            } else if pending.starts(with: [cr, lf]), partCount < Self.mostParts {
+                partCount += 1
+                step = .head
+            } else {
+                isBroken = true
+            }
+            pending.removeFirst(2)
+            return true
+        case .head: return takeHead(&events)
+        case .before, .field, .file:
+            guard let place = place(of: delimiter) else {
+                let count = max(0, pending.count - delimiter.count + 1)
+                pass(count, &events)
+                return false
+            }
+            pass(place, &events)
+            pending.removeFirst(delimiter.count)
+            switch step {
+            case .field(let name, let value):
+                events.append(.field(name: name, value: String(decoding: value, as: UTF8.self)))
+            case .file: events.append(.end)
+            case .before, .delimiter, .head, .done: break
+            }
+            step = .delimiter
+            return true
+        }
+    }
+
+    private mutating func takeHead(_ events: inout [Event]) -> Bool {
+        guard let end = place(of: Array("\r\n\r\n".utf8)) else {
+            isBroken = pending.count > Self.longestHead
+            return false
+        }
+        guard end <= Self.longestHead, let (name, fileName) = Self.disposition(pending[..<end]) else {
+            isBroken = true
+            return false
+        }
+        pending.removeFirst(end + 4)
+        if let fileName {
+            step = .file
+            events.append(.file(name: name, fileName: fileName))
+        } else {
+            step = .field(name: name, [])
+        }
+        return true
+    }
+
+    /// Hands on so many bytes of the part.
+    private mutating func pass(_ count: Int, _ events: inout [Event]) {
+        guard count > 0 else { return }
+        switch step {
+        case .field(let name, var value):
+            // Longer than any field: nothing of it could be used.
+            value += pending.prefix(min(count, max(0, PortalRequest.longestField - value.count)))
+            step = .field(name: name, value)
+        case .file: events.append(.bytes(Array(pending[..<count])))
+        case .before, .delimiter, .head, .done: break
+        }
+        pending.removeFirst(count)
+    }
+
+    private func place(of needle: [UInt8]) -> Int? {
+        pending.withUnsafeBytes { hay in
+            needle.withUnsafeBytes { needle in
+                guard let start = hay.baseAddress, let small = needle.baseAddress else { return nil }
+                var position = 0
+                while position + needle.count <= hay.count {
+                    let left = hay.count - needle.count + 1 - position
+                    guard let found = memchr(start + position, Int32(needle[0]), left) else { return nil }
+                    position = UnsafeRawPointer(found) - start
+                    if memcmp(start + position, small, needle.count) == 0 { return position }
+                    position += 1
+                }
+                return nil
+            }
+        }
+    }
+
+    /// What `Content-Disposition` says of a part; nil where it is no part of a form.
+    private static func disposition(_ head: ArraySlice<UInt8>) -> (name: String, fileName: String?)? {
+        for line in head.split(separator: lf) {
+            let line = line.last == cr ? line.dropLast() : line
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
+                HTTPGrammar.matches(String(decoding: line[..<colon], as: UTF8.self), "content-disposition")
+            else { continue }
+            let fields = Self.parameters(line[line.index(after: colon)...])
+            guard fields.kind == "form-data", let name = fields.values["name"] else { return nil }
+            return (name, fields.values["filename"])
+        }
+        return nil
+    }
+
+    /// Browsers write quotes and line ends in names by percent, and everything else as it is; other programs put
+    /// a backslash in front.
+    private static func parameters(_ text: ArraySlice<UInt8>) -> (kind: String, values: [String: String]) {
+        var rest = text.drop { $0 == 0x20 || $0 == 0x09 }
+        let kind = String(decoding: rest.prefix { $0 != semicolon && $0 != 0x20 }, as: UTF8.self).lowercased()
+        var values: [String: String] = [:]
+        while let start = rest.firstIndex(of: semicolon) {
+            rest = rest[start...].dropFirst().drop { $0 == 0x20 || $0 == 0x09 }
+            guard let equals = rest.firstIndex(of: UInt8(ascii: "=")) else { break }
+            let name = String(decoding: rest[..<equals], as: UTF8.self).lowercased()
+            rest = rest[equals...].dropFirst()
+            var value: [UInt8] = []
+            if rest.first == quote {
+                rest = rest.dropFirst()
+                while let byte = rest.popFirst(), byte != quote {
+                    if byte == backslash, let next = rest.first, next == quote || next == backslash {
+                        value.append(next)
+                        rest = rest.dropFirst()
+                    } else {
+                        value.append(byte)
+                    }
+                }
+            } else {
+                value = Array(rest.prefix { $0 != semicolon && $0 != 0x20 })
+            }
+            if values[name] == nil { values[name] = String(decoding: value, as: UTF8.self) }
+        }
+        return (kind, values)
+    }
+
+    private static let cr = UInt8(ascii: "\r")
+    private static let lf = UInt8(ascii: "\n")
+    private static let semicolon = UInt8(ascii: ";")
+    private static let quote = UInt8(ascii: "\"")
+    private static let backslash = UInt8(ascii: "\\")
+    private var cr: UInt8 { Self.cr }
+    private var lf: UInt8 { Self.lf }
+    private var dash: UInt8 { UInt8(ascii: "-") }
+}
+
+extension String {
+    fileprivate var trimmingBlanks: String {
+        let bytes = utf8.drop { $0 == 0x20 || $0 == 0x09 }
+        let end = bytes.lastIndex { $0 != 0x20 && $0 != 0x09 }.map(bytes.index(after:)) ?? bytes.startIndex
+        return String(decoding: bytes[..<end], as: UTF8.self)
+    }
+}

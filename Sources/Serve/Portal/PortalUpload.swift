@@ -1,0 +1,181 @@
+internal import Glibc
+internal import System
+internal import Web
+
+/// A file that somebody hands in by a form: it goes to the disk while it comes, once its form has shown the token,
+/// which stands before it. It belongs to one thread.
+final class PortalUpload {
+    /// What became of it.
+    enum Outcome: Equatable {
+        case order(PortalOrder)
+        case refused(Int, Phrase)
+    }
+
+    private var reader: MultipartReader
+    private let files: PortalFiles
+    private let refusal: (_ token: String?) -> Phrase?
+    private var fields: [(name: String, value: String)] = []
+    private var draft: PortalFiles.Draft?
+    /// The file was chosen, and has begun.
+    private var name: String?
+    private var isInFile = false
+    private var byteCount: Int64 = 0
+    private var unlookedCount = 0
+    private(set) var outcome: Outcome?
+
+    /// How much is written before the room is looked at again.
+    private static let lookedAfter = 16 << 20
+    static let fileField = "file"
+
+    /// - Parameters:
+    ///   - type: of the body; nil is given back for another one than a form with files.
+    ///   - refusal: why whoever has the token may hand in nothing; nil where he may.
+    init?(type: String, _ files: PortalFiles, refusal: @escaping (_ token: String?) -> Phrase?) {
+        guard let reader = MultipartReader(type: type) else { return nil }
+        (self.reader, self.files, self.refusal) = (reader, files, refusal)
+    }
+
+    /// What was said about where to go on.
+    var back: String? { fields.first { $0.name == "back" }?.value }
+
+    /// False when nothing more is wanted.
+    func take(_ bytes: [UInt8]) -> Bool {
+        guard outcome == nil else { return false }
+        for event in reader.take(bytes) where outcome == nil { take(event) }
+        if reader.isBroken { refuse(400, Phrase(.mistakeForm)) }
+        return outcome == nil
+    }
+
+    private func take(_ event: MultipartReader.Event) {
+        switch event {
+        case .field(let name, let value): fields.append((name, value))
+        case .file(let name, let fileName):
+            if let reason = refusal(form["token"]) { return refuse(403, reason) }
+            guard name == Self.fileField, self.name == nil, !fileName.isEmpty else { return }
+            guard files.hasRoom() else { return refuse(507, Phrase(.mistakeRoom)) }
+            do throws(SystemError) {
+                let draft = try files.draft(named: fileName)
+                self.name = draft.name
+                self.draft = consume draft
+                isInFile = true
+            } catch {
+                refuse(507, Phrase(.quoted, error.description))
+            }
+        case .bytes(let bytes): write(bytes)
+        case .end: isInFile = false
+        }
+    }
+
+    private func write(_ bytes: [UInt8]) {
+        guard isInFile else { return }
+        do throws(SystemError) { try draft?.write(bytes) } catch {
+            return refuse(507, Phrase(.quoted, error.description))
+        }
+        byteCount += Int64(bytes.count)
+        unlookedCount += bytes.count
+        guard unlookedCount >= Self.lookedAfter else { return }
+        unlookedCount = 0
+        if !files.hasRoom() { refuse(507, Phrase(.mistakeRoom)) }
+    }
+
+    /// The body is whole, or its client has gone.
+    func end(isWhole: Bool) -> Outcome {
+        if outcome == nil { outcome = concluded(isWhole) }
+        guard let outcome else { return .refused(400, Phrase(.mistakeForm)) }
+        if case .refused = outcome { letGo(isWanted: false) }
+        return outcome
+    }
+
+    /// A job has the file from here on, or nobody.
+    func letGo(isWanted: Bool) {
+        draft?.settle(isWanted: isWanted)
+        draft = nil
+    }
+
+    private func concluded(_ isWhole: Bool) -> Outcome {
+        if let reason = refusal(form["token"]) { return .refused(403, reason) }
+        guard isWhole, reader.isDone else { return .refused(400, Phrase(.mistakeForm)) }
+        guard let name, byteCount > 0, let number = draft?.number else {
+            return .refused(400, Phrase(.mistakeNoFile))
+        }
+        let own = fields.filter { $0.name != "upload" && $0.name != "name" }
+        let all = own + [("upload", number), ("name", name)]
+        do throws(PortalMistake) {
+            let order = try PortalOrder("import", PortalRequest(path: "/", fields: all))
+            return order.map(Outcome.order) ?? .refused(400, Phrase(.mistakeForm))
+        } catch {
+            return .refused(400, error.phrase)
+        }
+    }
+
+    private func refuse(_ status: Int, _ reason: Phrase) { outcome = .refused(status, reason) }
+
+    private var form: PortalRequest { PortalRequest(path: "/", fields: fields) }
+}
+
+/// Takes the body of an upload that is too long for the memory, on a thread of its own, and answers its client.
+enum UploadThread {
+    /// A client that says nothing for so long has gone.
+    private static let patience: Int32 = 60_000
+    /// And so long it may take until it has shown the token, in milliseconds.
+    private static let tokenTime: Int64 = 30_000
+
+    /// - Parameters:
+    ///   - make: made on the thread that uses it.
+    ///   - answer: once, with what became of it.
+    static func takeover(
+        _ long: LongUpload, make: @escaping @Sendable () -> PortalUpload?,
+        answer: @escaping @Sendable (PortalUpload, _ isWhole: Bool) -> Answer
+    ) -> Takeover {
+        { client in
+            do throws(SystemError) {
+                try NamedThread.start("larder-upload") {
+                    defer { close(client.descriptor) }
+                    guard let upload = make() else { return }
+                    let side = TakenClient(client)
+                    let isWhole = run(side, client.received, long.reader, upload)
+                    let bytes = answer(upload, isWhole).bytes
+                    side.sendAll(bytes)
+                    if !isWhole { side.throwAway() }
+                }
+            } catch {
+                close(client.descriptor)
+            }
+        }
+    }
+
+    /// Whether the whole body has come, and was wanted.
+    private static func run(
+        _ side: TakenClient, _ received: [UInt8], _ reader: BodyReader, _ upload: PortalUpload
+    ) -> Bool {
+        var reader = reader
+        var piece = received
+        let start = SystemClock.milliseconds()
+        while true {
+            var (position, body): (Int, [UInt8]) = (0, [])
+            let progress = piece.withUnsafeBufferPointer { reader.read($0, from: &position, into: &body) }
+            guard upload.take(body) else { return false }
+            switch progress {
+            case .complete: return true
+            case .refused: return false
+            case .incomplete: break
+            }
+            guard upload.hasFile || SystemClock.milliseconds() - start < tokenTime else { return false }
+            var count = 0
+            piece = [UInt8](unsafeUninitializedCapacity: 256 * 1024) { buffer, filled in
+                count = side.receive(into: UnsafeMutableRawBufferPointer(buffer))
+                filled = max(0, count)
+            }
+            if count == 0 { return false }
+            guard count < 0 else { continue }
+            guard errno == EAGAIN || errno == EINTR else { return false }
+            var waiting = pollfd(fd: side.descriptor, events: Int16(POLLIN), revents: 0)
+            let ready = poll(&waiting, 1, patience)
+            guard ready > 0 || ready < 0 && errno == EINTR else { return false }
+        }
+    }
+}
+
+extension PortalUpload {
+    fileprivate var hasFile: Bool { name != nil }
+}

@@ -1,0 +1,221 @@
+internal import Web
+
+/// How often a site is updated by itself. It is kept with the site, and no run of it changes that.
+public struct UpdateSchedule: Sendable, Equatable {
+    public let seconds: Int64
+
+    public static let hourly = UpdateSchedule(seconds: 3600)
+    public static let daily = UpdateSchedule(seconds: 86_400)
+    public static let weekly = UpdateSchedule(seconds: 7 * 86_400)
+
+    private init(seconds: Int64) { self.seconds = seconds }
+
+    /// What nobody asks more often than.
+    package static let range: ClosedRange<Int64> = 600...366 * 86_400
+
+    /// `hourly`, `daily`, `weekly`, or a time such as `6h`, with `every` in front or without. Nil for what is
+    /// neither, for less than ten minutes, and for more than a year.
+    public init?(_ text: String) {
+        let words = text.utf8.split(separator: 0x20).map { String(decoding: $0, as: UTF8.self).lowercased() }
+        switch words.first == "every" ? Array(words.dropFirst()) : words {
+        case ["hourly"], ["hour"]: self = .hourly
+        case ["daily"], ["day"]: self = .daily
+        case ["weekly"], ["week"]: self = .weekly
+        case let words where words.count == 1:
+            guard let last = words[0].utf8.last, let unit = Self.units.first(where: { $0.letter == last }),
+                words[0].utf8.first.map({ (0x31...0x39).contains($0) }) == true,
+                let number = Int64(words[0].dropLast()), number <= Self.range.upperBound,
+                Self.range.contains(number * unit.seconds)
+            else { return nil }
+            seconds = number * unit.seconds
+        default: return nil
+        }
+    }
+
+    private static let units: [(letter: UInt8, seconds: Int64)] = [
+        (UInt8(ascii: "w"), 7 * 86_400), (UInt8(ascii: "d"), 86_400), (UInt8(ascii: "h"), 3600),
+        (UInt8(ascii: "m"), 60), (UInt8(ascii: "s"), 1),
+    ]
+
+    /// As it is written, so that it is read again: `daily`, `6h`.
+    public var text: String {
+        switch self {
+        case .hourly: return "hourly"
+        case .daily: return "daily"
+        case .weekly: return "weekly"
+        default:
+            let unit = Self.units.first { seconds % $0.seconds == 0 } ?? (UInt8(ascii: "s"), 1)
+            return "\(seconds / unit.seconds)\(Character(UnicodeScalar(unit.letter)))"
+        }
+    }
+
+    // MARK: - In the settings of a site
+
+    /// Nil for a site that is not updated by itself.
+    package init?(settings: String) {
+        guard let json = try? JSONValue.parse(settings.utf8.span), let text = json["schedule"]?.string,
+            let schedule = UpdateSchedule(text)
+        else { return nil }
+        self = schedule
+    }
+
+    /// The settings with the schedule among them, in place of any other.
+    ///
+    /// - Parameter settings: as whoever runs writes them; those of a schedule go.
+    package static func settings(_ settings: String, with schedule: UpdateSchedule?) -> String {
+        let text = settings.isEmpty ? "{}" : settings
+        guard let members = (try? JSONValue.parse(text.utf8.span))?.members else { return settings }
+        let bytes = Array(text.utf8)
+        // What is not a schedule stays as it stands there.
+        var parts = members.filter { $0.key != "schedule" }.map {
+            String(decoding: bytes[$0.keyOffset..<$0.value.range.upperBound], as: UTF8.self)
+        }
+        guard schedule != nil || parts.count < members.count else { return settings }
+        if let schedule { parts.append("\"schedule\":\"\(schedule.text)\"") }
+        return "{\(parts.joined(separator: ","))}"
+    }
+
+    // MARK: - When
+
+    /// When a site is due, in seconds since 1970. Some time about the interval, another for each site and each
+    /// time, and the same for whoever reckons: not everybody asks at once. After an update that did not come to its
+    /// end sooner than that, and each time twice as late.
+    ///
+    /// - Parameters:
+    ///   - ended: when the last complete visit began and ended.
+    ///   - attempt: the last that was begun by itself.
+    package func next(
+        of site: String, since ended: (began: Int64, ended: Int64)?, _ attempt: UpdateAttempt?
+    ) -> Int64 {
+        if let attempt, ended.map({ $0.ended < attempt.at }) ?? true {
+            let wait = min(seconds, Self.firstWait << Int64(min(max(attempt.count - 1, 0), 20)))
+            return attempt.at + wait + Self.jitter(site, attempt.at, wait / 10)
+        }
+        guard let ended else { return 0 }
+        return ended.began + seconds + Self.jitter(site, ended.began, min(seconds / 20, 900))
+    }
+
+    private static let firstWait: Int64 = 600
+
+    /// From minus the most to the most (FNV-1a).
+    private static func jitter(_ site: String, _ time: Int64, _ most: Int64) -> Int64 {
+        guard most > 0 else { return 0 }
+        let hash = "\(site) \(time)".utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
+            ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+        }
+        return Int64(hash % UInt64(2 * most + 1)) - most
+    }
+}
+
+/// An update that was begun by itself.
+package struct UpdateAttempt: Sendable, Equatable {
+    /// In seconds since 1970.
+    package let at: Int64
+    /// How many there were since one came to its end, with this one.
+    package let count: Int64
+
+    package init(at: Int64, count: Int64) { (self.at, self.count) = (at, count) }
+}
+
+extension Site {
+    package var schedule: UpdateSchedule? { UpdateSchedule(settings: settings) }
+
+    /// When it is to be updated; nil where nobody asked for that.
+    package func nextUpdate(after attempt: UpdateAttempt?) -> Int64? {
+        schedule?.next(of: name, since: lastComplete, attempt)
+    }
+
+    private var lastComplete: (began: Int64, ended: Int64)? {
+        visits.last { $0.finished != nil && $0.base == nil }.flatMap { visit in
+            visit.finished.map { (visit.started, $0) }
+        }
+    }
+
+    /// How many updates in a row did not come to their end.
+    package func failures(_ attempt: UpdateAttempt?) -> Int {
+        guard let attempt, lastComplete.map({ $0.ended < attempt.at }) ?? true else { return 0 }
+        return Int(clamping: attempt.count)
+    }
+}
+
+extension StoreWriter {
+    /// How often a site is updated by itself from now on; nil for never.
+    package func keep(schedule: UpdateSchedule?, ofSite name: String) throws(StoreError) {
+        try replaceSettings(where: "name = ?", .text(name)) {
+            UpdateSchedule.settings($0, with: schedule)
+        }
+    }
+}
+
+// MARK: - Attempts
+
+/// What was begun by itself, so that of several servers one does it.
+extension NoteBook {
+    static let attemptTable = """
+        CREATE TABLE IF NOT EXISTS attempt (site TEXT PRIMARY KEY, at INTEGER NOT NULL, count INTEGER NOT NULL) STRICT,
+            WITHOUT ROWID;
+
+        """
+
+    private static let servedAttemptTable = """
+        CREATE TABLE IF NOT EXISTS attempt (site text COLLATE "C" PRIMARY KEY, at bigint NOT NULL, count bigint NOT NULL);
+        """
+    private static let making: Int64 = 0x4000_0000_0000_0200
+
+    /// Of each site the last, as far as it can be told.
+    package static func attempts(_ folder: StoreFolder, for sites: [Site]) -> [String: UpdateAttempt] {
+        // Few larders have schedules, and whoever may only read does without the notes.
+        guard sites.contains(where: { $0.schedule != nil }) else { return [:] }
+        do throws(StoreError) { return try ifAny(folder)?.attempts() ?? [:] } catch { return [:] }
+    }
+
+    package func attempts() throws(StoreError) -> [String: UpdateAttempt] {
+        guard try hasAttempts else { return [:] }
+        var attempts: [String: UpdateAttempt] = [:]
+        try connection.prepare("SELECT site, at, count FROM attempt").each {
+            attempts[$0.text(0)] = UpdateAttempt(at: $0.integer(1), count: $0.integer(2))
+        }
+        return attempts
+    }
+
+    private var hasAttempts: Bool {
+        get throws(StoreError) {
+            guard connection.isServed else { return true }
+            return try connection.prepare("SELECT (to_regclass('attempt') IS NOT NULL)::int").first {
+                $0.integer(0) != 0
+            } ?? false
+        }
+    }
+
+    /// Notes that an update begins. False where somebody else has begun one since.
+    ///
+    /// - Parameter known: the last one that whoever asks knows of.
+    package func begin(
+        _ attempt: UpdateAttempt, of site: String, after known: UpdateAttempt?
+    ) throws(StoreError) -> Bool {
+        if connection.isServed, try !hasAttempts {
+            // Two that make a table at once fail in PostgreSQL, whatever is said of its being there.
+            try connection.transaction { () throws(StoreError) in
+                _ = try connection.prepare("SELECT pg_advisory_xact_lock(?)").first(.integer(Self.making)) {
+                    _ in
+                    true
+                }
+                try connection.execute(Self.servedAttemptTable, doing: "set up")
+            }
+        }
+        let add = try connection.prepare(
+            """
+            INSERT INTO attempt (site, at, count) VALUES (?, ?, ?)
+            ON CONFLICT (site) DO UPDATE SET at = excluded.at, count = excluded.count WHERE attempt.at = ?
+            RETURNING at
+            """)
+        var isBegun = false
+        try changing { () throws(StoreError) in
+            isBegun =
+                try add.first(
+                    .text(site), .integer(attempt.at), .integer(attempt.count), .integer(known?.at ?? -1)
+                ) { _ in true } ?? false
+        }
+        return isBegun
+    }
+}

@@ -1,0 +1,86 @@
+import Glibc
+import Store
+import System
+import TestOrigin
+import Testing
+
+@testable import Serve
+
+@Suite struct PortalFilesTests {
+    private let scratch: TemporaryFolder
+    private let files: PortalFiles
+
+    init() throws {
+        scratch = try TemporaryFolder()
+        files = PortalFiles(StoreFolder(scratch.path))
+    }
+
+    private static let day: Int64 = 86_400
+
+    private func job(_ order: PortalOrder, _ number: Int, _ end: JobEnd, asked: Int64 = 0) -> PortalJob {
+        PortalJob(number: number, order: order, end: end, outcome: [], asked: asked)
+    }
+
+    private func handIn(_ name: String) throws -> String {
+        let draft = try files.draft(named: name)
+        try draft.write(Array("jam".utf8))
+        draft.settle(isWanted: true)
+        return draft.number
+    }
+
+    @Test func `what was handed in stays until it is taken in, and what was made until it is too old`() throws
+    {
+        let waits = try handIn("a.har")
+        let isDone = try handIn("b.har")
+        let isNobodys = try handIn("c.har")
+        let wentOn = try handIn("e.har")
+        let onItsWay = try files.draft(named: "d.har")
+        let place = try files.place(ofJob: 3, named: "a.zip")
+        try WholeFile.replace(place, with: "zip")
+        for number in [4, 5, 6] { _ = try files.place(ofJob: number, named: "b.zip") }
+        func takeIn(_ upload: String, _ name: String) -> PortalOrder {
+            .takeIn(upload: upload, name: name, site: nil, base: nil)
+        }
+        let export = PortalOrder.export(site: "a", visit: nil, form: "zip")
+        let jobs = [
+            job(takeIn(waits, "a.har"), 1, .interrupted), job(takeIn(isDone, "b.har"), 2, .done),
+            job(takeIn(wentOn, "e.har"), 2, .interrupted), job(takeIn(wentOn, "e.har"), 2, .done),
+            job(export, 3, .done), job(export, 4, .stopped), job(export, 5, .done, asked: -8 * Self.day),
+        ]
+        files.sweep({ jobs }, now: 6 * Self.day)
+        #expect(files.upload(waits, named: "a.har") != nil)
+        #expect(files.upload(isDone, named: "b.har") == nil)
+        #expect(files.upload(wentOn, named: "e.har") == nil)
+        #expect(files.upload(isNobodys, named: "c.har") == nil)
+        #expect(files.upload(onItsWay.number, named: "d.har") != nil)
+        #expect(files.result(ofJob: 3) == .init(path: place, name: "a.zip", byteCount: 3))
+        #expect((4...6).allSatisfy { files.result(ofJob: $0) == nil })
+        onItsWay.settle(isWanted: false)
+        #expect(files.upload(onItsWay.number, named: "d.har") == nil)
+        #expect(files.uploadCount == 0)
+        files.sweep({ [] }, now: 0)
+        #expect(Folder.names(in: StoreFolder(scratch.path).portalFiles) == [])
+    }
+
+    @Test(
+        arguments: [
+            ("a.har", "a.har"), ("/etc/passwd", "passwd"), ("C:\\x\\a.zip", "a.zip"), ("..", nil),
+            ("../..", nil),
+            (".htaccess", "htaccess"), ("-rf", "rf"), ("", nil), ("/", nil), ("a\u{0}\nb", "ab"),
+            ("果酱.zip", "果酱.zip"),
+            (
+                String(repeating: "x", count: 300) + ".warc.gz",
+                String(repeating: "x", count: 112) + ".warc.gz"
+            ),
+        ] as [(String, String?)])
+    func `a name is that of a file here`(given: String, name: String?) {
+        #expect(PortalFiles.plain(given) == name)
+    }
+
+    @Test func `what is asked for by a number that is none is not there`() throws {
+        let number = try handIn("a.har")
+        #expect(files.upload(number, named: "../a.har") == nil)
+        #expect(files.upload("../upload-\(number)", named: "a.har") == nil)
+        #expect(files.upload(number, named: "b.har") == nil)
+    }
+}
