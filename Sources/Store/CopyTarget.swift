@@ -30,7 +30,7 @@ final class CopyTarget {
         let connection = try folder.connect(.readWrite)
         let locks = folder.server == nil ? consume own : try StoreLocks(folder, of: connection)
         try locks.whileAlone(.settingUp) { () throws(StoreError) in
-            if let server = folder.server { return try ServerSchema.prepare(connection, server.quotedSchema) }
+            if folder.server != nil { return try ServerSchema.prepare(connection, folder) }
             if folder.hasRemains, try Schema.isEmpty(connection) {
                 throw folder.lostDatabase("it is empty or new, and bodies of a larder are beside it")
             }
@@ -43,7 +43,7 @@ final class CopyTarget {
         self.connection = connection
         self.locks = locks
         origin = CopyMark(of: source)
-        pieces = connection.isServed ? try ServerBodies(folder, connection) : nil
+        pieces = connection.isServed ? try ServerBodies(folder, connection, isWriting: true) : nil
         files = BodyFiles(folder)
     }
 
@@ -207,6 +207,7 @@ final class CopyTarget {
 
     func add(_ bodies: [CopiedBody]) throws(StoreError) {
         guard !bodies.isEmpty else { return }
+        let bodies = try brought(bodies)
         try open()
         for body in bodies { openByteCount += body.links.count + (body.bytes?.count ?? 0) + 200 }
         guard connection.isServed else {
@@ -214,7 +215,7 @@ final class CopyTarget {
             return
         }
         for body in bodies {
-            guard let file = body.file else { continue }
+            guard let file = body.file, pieces?.outer == nil else { continue }
             try replacePieces(of: body.body)
             try pieces?.put(file, body.body.sha256)
             openByteCount += body.body.byteCount
@@ -237,6 +238,23 @@ final class CopyTarget {
                 .integers(list.map { Int64($0.byteCount) }), .texts(list.map(\.title)),
                 .blobs(list.map(\.md5)), .blobs(bodies.map(\.links)), .blobs(bodies.map(\.bytes)),
             ], doing: "copy to")
+    }
+
+    /// What is left to be put into rows, where others are elsewhere: these come there first.
+    private func brought(_ bodies: [CopiedBody]) throws(StoreError) -> [CopiedBody] {
+        guard let outer = pieces?.outer else { return bodies }
+        var bodies = bodies
+        var leaving: [(body: StoredBody, content: BodyContent)] = []
+        for place in bodies.indices {
+            let body = bodies[place]
+            guard let content = body.file ?? body.bytes.map(BodyContent.bytes),
+                outer.takes(content, byteCount: body.body.byteCount)
+            else { continue }
+            leaving.append((body.body, content))
+            bodies[place].bytes = nil
+        }
+        try outer.bring(leaving)
+        return bodies
     }
 
     /// Those of an earlier run that are not all there go first.
@@ -295,22 +313,8 @@ final class CopyTarget {
     /// The path of a file with the same bytes, which is the store's to move.
     private func ownCopy(of content: BodyContent) throws(StoreError) -> String {
         guard case .file(let path) = content else { return "" }
-        let draft = try BodyFiles.write([], in: folder)
-        do throws(StoreError) {
-            try StoreError.wrapping { () throws(SystemError) in
-                let source = try File(path, O_RDONLY)
-                let file = try File(draft, O_WRONLY)
-                while case let count = sendfile(file.descriptor, source.descriptor, nil, 1 << 30), count != 0
-                {
-                    guard count > 0 else { throw SystemError(errno, doing: "write to", draft) }
-                }
-            }
-        } catch {
-            unlink(draft)
-            throw error
-        }
         openByteCount += content.byteCount ?? 0
-        return draft
+        return try BodyFiles.copy(path, in: folder.incoming)
     }
 
     private func appendingPack() throws(StoreError) -> PackWriter {

@@ -14,8 +14,8 @@ enum ServerSchema {
 
     /// Makes the tables where there are none, or checks that this larder knows them. One at a time: the
     /// caller sees to it.
-    static func prepare(_ connection: Connection, _ schema: String) throws(StoreError) {
-        if try !isThere(connection) {
+    static func prepare(_ connection: Connection, _ folder: StoreFolder) throws(StoreError) {
+        if try !isThere(connection), let schema = folder.server?.quotedSchema {
             // A user may have been given a schema, and not the right to make one.
             let isMade = try connection.prepare("SELECT to_regnamespace(?) IS NOT NULL")
                 .first(.text(schema)) { $0.integer(0) != 0 }
@@ -25,6 +25,7 @@ enum ServerSchema {
                 for step in ServerMigration.steps { try connection.execute(step.sql, doing: "set up") }
                 try connection.execute(
                     "INSERT INTO larder (name, value) VALUES ('version', \(version))", doing: "set up")
+                try OuterBodies.begin(folder, connection)
             }
         }
         try check(connection)

@@ -16,7 +16,7 @@ final class ServerSession {
     private var streams: [Stream] = []
     private var isListening = false
     /// The server has ended it, or is not there.
-    private var isCut = false
+    private(set) var isCut = false
     private var changes: Int64 = 0
     /// In an open transaction nothing can be done anew.
     private var isInTransaction: Bool { depth > 0 }

@@ -152,6 +152,14 @@ package enum Limits {
     static let leastFramed = 2 * 1024
     /// Larger ones that a PostgreSQL keeps are there in pieces of this size.
     static let serverPiece = 2 * 1024 * 1024
+    /// Bodies up to here stay in rows where larger ones are in a folder or a bucket, unless the address says
+    /// otherwise: a request to a bucket takes as long as reading so much, and on the web nine bytes of ten are in
+    /// larger ones.
+    static let rowBody = 64 * 1024
+    /// What no row names and came there lately may be about to be named.
+    static let secondsOfStrays: Int64 = 60 * 60
+    /// Files there that no writer has ended by then are nobody's.
+    static let secondsOfDrafts: Int64 = 24 * 60 * 60
     /// So many bytes of copies of them are kept at most.
     static let serverCopies: Int64 = 4 * 1024 * 1024 * 1024
     /// A pack of this size is not appended to any more.

@@ -10,6 +10,8 @@ package struct StoreFolder: Sendable, Equatable {
     package let server: ServerAddress?
     /// Bodies are made small by zstd before they are kept. Whoever reads need not know.
     package var compresses = false
+    /// Nil where nobody here opens buckets.
+    package var buckets: BucketOpener?
 
     /// - Parameter place: the path of a folder, or `postgres://...`.
     package init(_ place: String) {

@@ -52,7 +52,7 @@ package final class StoreReader {
             try connection.execute("PRAGMA cache_size = -\(Limits.readerCacheKiB)", doing: "open")
         }
         readers = ReadersLock(folder)
-        pieces = folder.server == nil ? nil : try ServerBodies(folder, connection)
+        pieces = folder.server == nil ? nil : try ServerBodies(folder, connection, isWriting: false)
         findVisible = try connection.prepare(
             """
             SELECT \(StoredResponse.columns) FROM url
@@ -258,8 +258,10 @@ package final class StoreReader {
             case .file(let path):
                 return .file(path: path)
             case .pieces:
-                return try pieces?.copy(body.sha256, byteCount: body.byteCount, isFresh: isFresh)
-                    .map { .file(path: $0) }
+                let copy = try pieces?.copy(body.sha256, byteCount: body.byteCount, isFresh: isFresh)
+                guard let file = copy.map(BodyContent.file) else { return nil }
+                // What is a file is large, wherever it is kept.
+                return body.byteCount > Limits.packedBody ? file : .bytes(try file.load())
             case nil:
                 return nil
             }
@@ -270,7 +272,7 @@ package final class StoreReader {
         case database([UInt8])
         case pack(PackPlace)
         case file(String)
-        /// Of a PostgreSQL.
+        /// Of a PostgreSQL, or of where its larger bodies are.
         case pieces
     }
 
@@ -347,6 +349,9 @@ package final class StoreReader {
     }
 
     var isServed: Bool { connection.isServed }
+
+    /// Of a PostgreSQL's larder, where larger bodies are elsewhere.
+    var outerBodies: OuterBodies? { pieces?.outer }
 
     /// How far a standby is behind its primary, in seconds; nil where it is none.
     package func secondsBehind() throws(StoreError) -> Double? {
