@@ -523,6 +523,16 @@ extension ServerFrontier {
             ?? (false, false, 0)
     }
 
+    /// Since when workers share it.
+    package func age(of visit: Int64) throws(StoreError) -> Duration {
+        try connection.prepare(
+            """
+            SELECT CAST(extract(epoch FROM clock_timestamp() - started) * 1000 AS bigint) FROM work_visit
+            WHERE visit = ?
+            """
+        ).first(.integer(visit)) { .milliseconds($0.integer(0)) } ?? .zero
+    }
+
     /// So many pages more may the worker ask for, of those that the visit may.
     package func takePages(_ count: Int, for worker: Int64, of visit: Int64) throws(StoreError) -> Int {
         let granted = try connection.prepare(

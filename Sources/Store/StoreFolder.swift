@@ -12,6 +12,8 @@ package struct StoreFolder: Sendable, Equatable {
     package var compresses = false
     /// Nil where nobody here opens buckets.
     package var buckets: BucketOpener?
+    /// Who hears of it when the PostgreSQL is away; nil where nobody waits long for it.
+    package var watch: ServerWatch?
 
     /// - Parameter place: the path of a folder, or `postgres://...`.
     package init(_ place: String) {
@@ -64,7 +66,7 @@ package struct StoreFolder: Sendable, Equatable {
     func connect(
         _ access: Connection.Access, patience: Int = Limits.busyMilliseconds
     ) throws(StoreError) -> Connection {
-        if let server { return try Connection(server, access: access, patience: patience) }
+        if let server { return try Connection(server, access: access, patience: patience, watch) }
         return try Connection(database, access: access, modeOf: access == .readWrite ? locks : nil)
     }
 

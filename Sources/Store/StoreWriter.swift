@@ -63,7 +63,7 @@ package final class StoreWriter {
         self.locks = locks
         guard try !Migration.isNeeded(connection) else {
             throw StoreError(
-                .busy, doing: "bring up to date", path: folder.path,
+                .busy, doing: "bring up to date", path: folder.name,
                 detail: "an earlier larder is writing to it")
         }
         self.folder = folder
@@ -386,7 +386,7 @@ package final class StoreWriter {
 
     /// Changes what other writers may be about to refer to: nobody else writes meanwhile.
     func alone(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
-        try refuse(named: folder.path, if: !openSites.isEmpty)
+        try refuse(named: folder.name, if: !openSites.isEmpty)
         urls.forget()
         bodies.letGo()
         try locks.alone(doing: doing, body)
@@ -395,7 +395,7 @@ package final class StoreWriter {
     /// The same where those who write let go when they are asked to. `isBeside` says meanwhile that there are
     /// such.
     func aloneForAWhile(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
-        try refuse(named: folder.path, if: !openSites.isEmpty)
+        try refuse(named: folder.name, if: !openSites.isEmpty)
         urls.forget()
         bodies.letGo()
         try locks.aloneForAWhile(doing: doing) { isBeside throws(StoreError) in
