@@ -25,7 +25,8 @@ final class BucketDepot: BodyDepot {
     /// Sent in one request; larger ones go in parts.
     private static let wholeByteCount = 16 * 1024 * 1024
     private static let running = 12
-    private static let attempts = 7
+    /// How often what may pass is asked for: for about five seconds.
+    var attempts = 7
 
     /// Bodies are put into and taken from buckets by what the environment says: `AWS_ACCESS_KEY_ID`,
     /// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, and, where the address does not, `AWS_REGION` and
@@ -43,7 +44,7 @@ final class BucketDepot: BodyDepot {
         guard case .bucket(let bucket, let prefix) = place.kind else {
             throw StoreError(.request, doing: "open", path: place.text, detail: "it is no bucket")
         }
-        guard let id = variable("AWS_ACCESS_KEY_ID"), let secret = variable("AWS_SECRET_ACCESS_KEY") else {
+        guard let id = variable("AWS_ACCESS_KEY_ID"), let secret = variable("AWS_SECRET_ACCESS_KEY"), !id.isEmpty else {
             throw StoreError(
                 .denied, doing: "open", path: place.text, detail: "no key to it is known",
                 advice: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment")
@@ -245,8 +246,8 @@ final class BucketDepot: BodyDepot {
             }
             open = open.filter { answers[$0].map(mayPass) ?? true }
             guard !open.isEmpty else { break }
-            if let failure, !failure.mayPass || attempt == Self.attempts { throw away(failure, doing: doing) }
-            guard attempt < Self.attempts else { break }
+            if let failure, !failure.mayPass || attempt == attempts { throw away(failure, doing: doing) }
+            guard attempt < attempts else { break }
             // Those who were told to slow down are not to come again together.
             usleep(UInt32.random(in: 25_000...50_000) << UInt32(attempt))
         }

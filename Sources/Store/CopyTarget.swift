@@ -24,24 +24,15 @@ final class CopyTarget {
     private var packWriter: PackWriter?
 
     init(_ folder: StoreFolder, of source: StoreFolder) throws(StoreError) {
-        try folder.create()
-        let own = try StoreLocks(folder)
-        own.tightenOnce()
-        let connection = try folder.connect(.readWrite)
-        let locks = folder.server == nil ? consume own : try StoreLocks(folder, of: connection)
-        try locks.whileAlone(.settingUp) { () throws(StoreError) in
-            if folder.server != nil { return try ServerSchema.prepare(connection, folder) }
-            if folder.hasRemains, try Schema.isEmpty(connection) {
-                throw folder.lostDatabase("it is empty or new, and bodies of a larder are beside it")
-            }
-            try Schema.prepare(connection)
+        let opened = try OpenedStore(folder)
+        connection = opened.connection
+        locks = opened.locks
+        if !connection.isServed {
             guard try Schema.checkOurs(connection) == Schema.version else { throw Self.isTaken(folder) }
             // What a row names comes after it.
             try connection.execute("PRAGMA foreign_keys = OFF", doing: "copy to")
         }
         self.folder = folder
-        self.connection = connection
-        self.locks = locks
         origin = CopyMark(of: source)
         pieces = connection.isServed ? try ServerBodies(folder, connection, isWriting: true) : nil
         files = BodyFiles(folder)
@@ -109,9 +100,7 @@ final class CopyTarget {
         try files.settle()
         if let packWriter {
             try packWriter.settle()
-            try statement(
-                "INSERT INTO pack (number, size) VALUES (?, ?) ON CONFLICT (number) DO UPDATE SET size = excluded.size"
-            ).run(.integer(packWriter.pack.number), .integer(packWriter.end))
+            try packWriter.note(by: try statement(PackWriter.noting))
         }
         try connection.commit()
         isOpen = false
@@ -291,7 +280,7 @@ final class CopyTarget {
 
     /// Nil for what is to be a file here too.
     private func frame(of file: BodyContent, _ row: StoredBody) throws(StoreError) -> [UInt8]? {
-        guard folder.compresses, row.byteCount <= Limits.framedBody, !row.form.hasPrefix("opaque"),
+        guard folder.compresses, StoredBody.mayBeFrame(form: row.form, byteCount: row.byteCount),
             let frame = ZstdFrame.packed(try file.load()), frame.count <= Limits.packedBody
         else { return nil }
         return frame
@@ -301,8 +290,8 @@ final class CopyTarget {
     private func placed(_ bytes: [UInt8], row: StoredBody) throws(StoreError) -> PackPlace? {
         // What is larger than what a pack takes as it is was a frame where it came from.
         let isLarge = bytes.count > Limits.packedBody
-        let isSmall = folder.compresses && bytes.count >= Limits.leastFramed
-        let frame = isSmall || isLarge ? ZstdFrame.packed(bytes) : nil
+        let mayBeFrame = folder.compresses && StoredBody.mayBeFrame(form: row.form, byteCount: bytes.count)
+        let frame = mayBeFrame || isLarge ? ZstdFrame.packed(bytes) : nil
         if isLarge, frame?.count ?? .max > Limits.packedBody {
             try files.add(try BodyFiles.write(bytes, in: folder), sha256: Hex.encode(row.sha256))
             return nil
@@ -319,10 +308,7 @@ final class CopyTarget {
 
     private func appendingPack() throws(StoreError) -> PackWriter {
         if let packWriter { return packWriter }
-        let find = try statement("SELECT size FROM pack WHERE number = ?")
-        let writer = try PackWriter(folder) { pack throws(StoreError) in
-            try find.first(.integer(pack.number)) { $0.integer(0) }
-        }
+        let writer = try PackWriter(folder, connection)
         packWriter = writer
         return writer
     }

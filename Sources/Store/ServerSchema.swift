@@ -178,7 +178,7 @@ enum ServerSchema {
         CREATE VIEW larder_body AS
             SELECT encode(body.sha256, 'hex') AS sha256, encode(body.md5, 'hex') AS md5, body.size, body.form,
                 body.title, coalesce(body.frame, body.size) AS room,
-                CASE WHEN content.bytes IS NULL THEN 'pieces' ELSE 'row' END AS place,
+                CASE WHEN content.bytes IS NULL THEN 'elsewhere' ELSE 'row' END AS place,
                 (SELECT count(*) FROM response WHERE response.body = body.id) AS responses
             FROM body JOIN content ON content.body = body.id;
         CREATE VIEW larder_link AS

@@ -1,6 +1,30 @@
 internal import Digest
 internal import Glibc
 
+/// A store that somebody is about to write to: there, with its tables.
+struct OpenedStore: ~Copyable {
+    let connection: Connection
+    let locks: StoreLocks
+
+    init(_ folder: StoreFolder) throws(StoreError) {
+        try folder.create()
+        let own = try StoreLocks(folder)
+        own.tightenOnce()
+        let connection = try folder.connect(.readWrite)
+        let locks = folder.server == nil ? consume own : try StoreLocks(folder, of: connection)
+        // SQLite does not wait for its turn to change how a database keeps its log.
+        try locks.whileAlone(.settingUp) { () throws(StoreError) in
+            if folder.server != nil { return try ServerSchema.prepare(connection, folder) }
+            if folder.hasRemains, try Schema.isEmpty(connection) {
+                throw folder.lostDatabase("it is empty or new, and bodies of a larder are beside it")
+            }
+            try Schema.prepare(connection)
+        }
+        self.connection = connection
+        self.locks = locks
+    }
+}
+
 /// The one connection that writes. It belongs to one thread; `WriteQueue` gives it one.
 package final class StoreWriter {
     package let folder: StoreFolder
@@ -40,19 +64,9 @@ package final class StoreWriter {
 
     /// Opens the store, and creates it when there is none.
     package init(_ folder: StoreFolder) throws(StoreError) {
-        try folder.create()
-        let own = try StoreLocks(folder)
-        own.tightenOnce()
-        let connection = try folder.connect(.readWrite)
-        let locks = folder.server == nil ? consume own : try StoreLocks(folder, of: connection)
-        // SQLite does not wait for its turn to change how a database keeps its log.
-        try locks.whileAlone(.settingUp) { () throws(StoreError) in
-            if folder.server != nil { return try ServerSchema.prepare(connection, folder) }
-            if folder.hasRemains, try Schema.isEmpty(connection) {
-                throw folder.lostDatabase("it is empty or new, and bodies of a larder are beside it")
-            }
-            try Schema.prepare(connection)
-        }
+        let opened = try OpenedStore(folder)
+        let connection = opened.connection
+        let locks = opened.locks
         try CopyMark.refuse(folder, connection)
         self.connection = connection
         try locks.join { () throws(StoreError) in

@@ -116,7 +116,14 @@ package struct DepotBody: Sendable {
     package let content: BodyContent
     package let byteCount: Int
     /// Nil where nobody knows it.
-    package var sha256: [UInt8]?
+    package let sha256: [UInt8]?
+
+    package init(name: String, content: BodyContent, byteCount: Int, sha256: [UInt8]? = nil) {
+        self.name = name
+        self.content = content
+        self.byteCount = byteCount
+        self.sha256 = sha256
+    }
 }
 
 package struct DepotEntry: Sendable, Equatable {
@@ -526,15 +533,6 @@ struct KeptBodies: Sendable {
         name: "bodies in a shared folder or a bucket",
         sql: """
             CREATE TABLE keeping (name text PRIMARY KEY, value text COLLATE "C" NOT NULL);
-            CREATE OR REPLACE VIEW larder_body AS
-                SELECT encode(body.sha256, 'hex') AS sha256, encode(body.md5, 'hex') AS md5, body.size, body.form,
-                    body.title, coalesce(body.frame, body.size) AS room,
-                    CASE WHEN content.bytes IS NOT NULL THEN 'row'
-                        WHEN EXISTS (SELECT 1 FROM keeping WHERE name = 'bodies') THEN 'outside'
-                        ELSE 'pieces' END AS place,
-                    (SELECT count(*) FROM response WHERE response.body = body.id) AS responses
-                FROM body JOIN content ON content.body = body.id;
-
             """)
 
     init(place: String, mark: String) {

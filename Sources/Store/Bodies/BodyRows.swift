@@ -51,9 +51,7 @@ struct BodyRows {
         notePack =
             isServed
             ? moveBody
-            : try connection.prepare(
-                "INSERT INTO pack (number, size) VALUES (?, ?) ON CONFLICT (number) DO UPDATE SET size = excluded.size"
-            )
+            : try connection.prepare(PackWriter.noting)
     }
 
     /// The row that the body has, or gets.
@@ -186,10 +184,7 @@ struct BodyRows {
 
     private mutating func appendingPack() throws(StoreError) -> PackWriter {
         if let packWriter { return packWriter }
-        let find = try connection.prepare("SELECT size FROM pack WHERE number = ?")
-        let writer = try PackWriter(folder) { pack throws(StoreError) in
-            try find.first(.integer(pack.number)) { $0.integer(0) }
-        }
+        let writer = try PackWriter(folder, connection)
         packWriter = writer
         return writer
     }
@@ -216,7 +211,7 @@ struct BodyRows {
         try files.settle()
         guard let packWriter else { return }
         try packWriter.settle()
-        try notePack.run(.integer(packWriter.pack.number), .integer(packWriter.end))
+        try packWriter.note(by: notePack)
     }
 
     mutating func committed() {
