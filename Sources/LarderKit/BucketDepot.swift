@@ -44,17 +44,21 @@ final class BucketDepot: BodyDepot {
         guard case .bucket(let bucket, let prefix) = place.kind else {
             throw StoreError(.request, doing: "open", path: place.text, detail: "it is no bucket")
         }
-        guard let id = variable("AWS_ACCESS_KEY_ID"), let secret = variable("AWS_SECRET_ACCESS_KEY"), !id.isEmpty else {
+        guard let id = variable("AWS_ACCESS_KEY_ID"), let secret = variable("AWS_SECRET_ACCESS_KEY"),
+            !id.isEmpty
+        else {
             throw StoreError(
                 .denied, doing: "open", path: place.text, detail: "no key to it is known",
                 advice: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment")
         }
         let endpoint = place.endpoint ?? variable("AWS_ENDPOINT_URL_S3") ?? variable("AWS_ENDPOINT_URL")
         let region = place.region ?? variable("AWS_REGION") ?? variable("AWS_DEFAULT_REGION") ?? "us-east-1"
-        guard let url = WebURL(endpoint ?? "https://s3.\(region).amazonaws.com"), url.isHTTP, !url.hasCredentials
+        guard let url = WebURL(endpoint ?? "https://s3.\(region).amazonaws.com"), url.isHTTP,
+            !url.hasCredentials
         else {
             throw StoreError(
-                .request, doing: "open", path: place.text, detail: "the endpoint of it is no http or https URL",
+                .request, doing: "open", path: place.text,
+                detail: "the endpoint of it is no http or https URL",
                 advice: "write it like https://minio.example.com:9000, without a user's name")
         }
         name = place.text
@@ -144,7 +148,8 @@ final class BucketDepot: BodyDepot {
                     try file.read(from: from, byteCount: size)
                 }
                 guard let bytes = part.body, !bytes.isEmpty else {
-                    throw StoreError(.failed, doing: "read", path: path, detail: "it became shorter meanwhile")
+                    throw StoreError(
+                        .failed, doing: "read", path: path, detail: "it became shorter meanwhile")
                 }
                 start += bytes.count
                 calls.append(part)
@@ -201,7 +206,8 @@ final class BucketDepot: BodyDepot {
             let now = answer.fields.date("Date")?.secondsSinceEpoch ?? SystemClock.secondsSinceEpoch()
             var entries: [DepotEntry] = []
             for object in list.all("Contents") {
-                guard let key = object["Key"], key.hasPrefix(prefix), let size = object["Size"].flatMap(Int.init),
+                guard let key = object["Key"], key.hasPrefix(prefix),
+                    let size = object["Size"].flatMap(Int.init),
                     let date = object["LastModified"].flatMap({ HTTPDate(iso8601: $0) })
                 else { continue }
                 after = String(key.dropFirst(prefix.count))
@@ -213,7 +219,8 @@ final class BucketDepot: BodyDepot {
     }
 
     func remove(_ names: [String]) throws(StoreError) {
-        for answer in try answers(to: names.map { call("DELETE", $0) }, doing: "remove from") where answer.status != 404 {
+        for answer in try answers(to: names.map { call("DELETE", $0) }, doing: "remove from")
+        where answer.status != 404 {
             try check(answer, doing: "remove from")
         }
     }
@@ -256,7 +263,9 @@ final class BucketDepot: BodyDepot {
 
     /// Whether it may go another time; what a wrong clock signed goes by the server's.
     private func mayPass(_ answer: S3Answer) -> Bool {
-        if answer.status >= 500 || answer.status == 429 { return answer.status != 501 && answer.status != 507 }
+        if answer.status >= 500 || answer.status == 429 {
+            return answer.status != 501 && answer.status != 507
+        }
         guard answer.status == 403, S3Words(answer.body)["Code"] == "RequestTimeTooSkewed",
             let date = answer.fields.date("Date")?.secondsSinceEpoch
         else { return false }
@@ -292,7 +301,8 @@ final class BucketDepot: BodyDepot {
     private func request(_ call: S3Call, number: UInt32) -> FetchRequest {
         let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch() + clockOffset)
         var request = FetchRequest(
-            number: number, url: origin.url(of: call), fields: S3Signature.fields(of: call, to: origin, keys, now: now))
+            number: number, url: origin.url(of: call),
+            fields: S3Signature.fields(of: call, to: origin, keys, now: now))
         request.method = call.method
         request.body = call.body
         request.keepsCoding = true
@@ -310,7 +320,8 @@ final class BucketDepot: BodyDepot {
         let region = answer.fields["x-amz-bucket-region"] ?? words["Region"]
         if let region, region != origin.region, !(500..<600).contains(answer.status) {
             throw StoreError(
-                .request, doing: doing, path: name, detail: "the bucket is in the region \(region), and not in \(origin.region)",
+                .request, doing: doing, path: name,
+                detail: "the bucket is in the region \(region), and not in \(origin.region)",
                 advice: "say s3-region=\(region) behind the address, or set AWS_REGION")
         }
         throw error(answer.status, code, words["Message"], doing: doing)
@@ -321,12 +332,20 @@ final class BucketDepot: BodyDepot {
         let detail = said.isEmpty ? "the server answered \(status)" : "\(said) (\(status))"
         let (reason, advice): (StoreError.Reason, String) =
             switch (code, status) {
-            case ("NoSuchBucket", _): (.missing, "make the bucket, or name another one; the server is \(origin.name)")
+            case ("NoSuchBucket", _):
+                (.missing, "make the bucket, or name another one; the server is \(origin.name)")
             case ("RequestTimeTooSkewed", _): (.failed, "set the clock of this machine")
-            case ("InvalidAccessKeyId", _), ("SignatureDoesNotMatch", _), ("InvalidToken", _), ("ExpiredToken", _):
-                (.denied, "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, and the region \(origin.region)")
+            case ("InvalidAccessKeyId", _), ("SignatureDoesNotMatch", _), ("InvalidToken", _),
+                ("ExpiredToken", _):
+                (
+                    .denied,
+                    "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, and the region \(origin.region)"
+                )
             case (_, 401), (_, 403):
-                (.denied, "have this key allowed s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket there")
+                (
+                    .denied,
+                    "have this key allowed s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket there"
+                )
             case ("QuotaExceeded", _), ("XMinioStorageFull", _), (_, 507):
                 (.full, "free some space in the bucket, then run the same command again")
             case (_, 429), (_, 500...):
@@ -477,7 +496,8 @@ enum S3Signature {
         if let token = keys.token { signed.append(("x-amz-security-token", token)) }
         signed.sort { $0.0 < $1.0 }
         let authorization = authorization(
-            method: call.method, path: origin.path(of: call.key), query: call.query, signed: signed, body: body,
+            method: call.method, path: origin.path(of: call.key), query: call.query, signed: signed,
+            body: body,
             keys, time: time, region: origin.region, service: "s3")
         var fields = call.fields
         for (name, value) in signed where name != "host" && name != "range" { fields.set(name, value) }
@@ -501,9 +521,12 @@ enum S3Signature {
         let scope = "\(day)/\(region)/\(service)/aws4_request"
         let digest = DigestStream.digest(.sha256, of: canonical.utf8.span).hex
         var key = Array("AWS4\(keys.secret)".utf8)
-        for word in [day, region, service, "aws4_request"] { key = DigestStream.hmac(key, word.utf8.span).bytes }
+        for word in [day, region, service, "aws4_request"] {
+            key = DigestStream.hmac(key, word.utf8.span).bytes
+        }
         let signature = DigestStream.hmac(key, "AWS4-HMAC-SHA256\n\(time)\n\(scope)\n\(digest)".utf8.span).hex
-        return "AWS4-HMAC-SHA256 Credential=\(keys.id)/\(scope), SignedHeaders=\(names), Signature=\(signature)"
+        return
+            "AWS4-HMAC-SHA256 Credential=\(keys.id)/\(scope), SignedHeaders=\(names), Signature=\(signature)"
     }
 
     /// As Amazon has it: all but letters, digits and four signs.
@@ -511,7 +534,8 @@ enum S3Signature {
         var encoded = ""
         for byte in text.utf8 {
             switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "."),
+                UInt8(ascii: "_"),
                 UInt8(ascii: "~"):
                 encoded.unicodeScalars.append(Unicode.Scalar(byte))
             default: encoded += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)

@@ -82,7 +82,8 @@ extension Larder {
 
     /// The same, and what came is made to be found.
     private func indexing(
-        _ options: PrefetchOptions, _ body: @escaping @Sendable (SiteRun) throws(LarderError) -> PrefetchReport
+        _ options: PrefetchOptions,
+        _ body: @escaping @Sendable (SiteRun) throws(LarderError) -> PrefetchReport
     ) async throws(LarderError) -> PrefetchReport {
         let (interruption, isWanted) = (Interruption(), options.indexes)
         let folder = options.watching(folder, interruption)

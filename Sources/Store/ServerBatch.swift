@@ -109,7 +109,9 @@ final class ServerBatch {
             .blobs(new.map { $0.md5?.bytes }), .blobs(new.map(\.links)),
             .blobs(
                 new.map { body in
-                    guard case .bytes(let bytes) = body.content, outer?.takes(body) != true else { return nil }
+                    guard case .bytes(let bytes) = body.content, outer?.takes(body) != true else {
+                        return nil
+                    }
                     return bytes
                 }),
         ]

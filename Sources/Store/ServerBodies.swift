@@ -99,7 +99,8 @@ struct ServerBodies {
     /// What was made last stays. Somebody who reads from one of the others has it open.
     private func forgetOldCopies(but path: String) {
         // To look is as much work as there are copies.
-        guard Int.random(in: 0..<64) == 0 || StoreFolder.byteCount(of: path) > Int64(Limits.serverPiece) else { return }
+        guard Int.random(in: 0..<64) == 0 || StoreFolder.byteCount(of: path) > Int64(Limits.serverPiece)
+        else { return }
         guard folder.copiesByteCount > Limits.serverCopies else { return }
         var copies: [(path: String, made: Int, byteCount: Int64)] = []
         for name in folder.bodyFileNames {

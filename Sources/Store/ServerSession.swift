@@ -54,7 +54,8 @@ final class ServerSession {
         self.isReader = isReader
         let words = isReader ? address.words : address.writerWords
         // Nobody waits for one that was never there.
-        handle = try Self.whileAway(watch?.hasConnected ?? false ? patience : 0, watch) { () throws(StoreError) in
+        handle = try Self.whileAway(watch?.hasConnected ?? false ? patience : 0, watch) {
+            () throws(StoreError) in
             try Self.connect(words, address, library)
         }
         try setUp()
@@ -176,6 +177,7 @@ final class ServerSession {
         var failure: StoreError?
         var rowCount = 0
         try whileThere { () throws(StoreError) in
+            failure = nil
             try send(sql, values)
             _ = library.setSingleRows(handle)
             let stream = Stream()

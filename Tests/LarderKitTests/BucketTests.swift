@@ -39,25 +39,30 @@ struct BucketTests {
     // MARK: Signatures
 
     /// The examples of Amazon's "Signature Calculations for the Authorization Header".
-    @Test(arguments: [
-        (
-            "GET", "/test.txt", "", [("range", "bytes=0-9")], empty,
-            "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
-        ),
-        (
-            "PUT", "/test%24file.text", "",
-            [("date", "Fri, 24 May 2013 00:00:00 GMT"), ("x-amz-storage-class", "REDUCED_REDUNDANCY")],
-            "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072",
-            "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"
-        ),
-        ("GET", "/", "lifecycle=", [], empty, "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"),
-        (
-            "GET", "/", "max-keys=2&prefix=J", [], empty,
-            "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"
-        ),
-    ] as [(String, String, String, [(String, String)], String, String)])
+    @Test(
+        arguments: [
+            (
+                "GET", "/test.txt", "", [("range", "bytes=0-9")], empty,
+                "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
+            ),
+            (
+                "PUT", "/test%24file.text", "",
+                [("date", "Fri, 24 May 2013 00:00:00 GMT"), ("x-amz-storage-class", "REDUCED_REDUNDANCY")],
+                "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072",
+                "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"
+            ),
+            (
+                "GET", "/", "lifecycle=", [], empty,
+                "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"
+            ),
+            (
+                "GET", "/", "max-keys=2&prefix=J", [], empty,
+                "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"
+            ),
+        ] as [(String, String, String, [(String, String)], String, String)])
     func `requests are signed as Amazon's examples are`(
-        method: String, path: String, query: String, fields: [(String, String)], body: String, signature: String
+        method: String, path: String, query: String, fields: [(String, String)], body: String,
+        signature: String
     ) {
         let signed =
             fields + [
@@ -68,7 +73,9 @@ struct BucketTests {
             method: method, path: path, query: query, signed: signed.sorted { $0.0 < $1.0 }, body: body,
             S3Keys(id: "AKIAIOSFODNN7EXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
             time: "20130524T000000Z", region: "us-east-1", service: "s3")
-        #expect(text.hasPrefix("AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request, "))
+        #expect(
+            text.hasPrefix(
+                "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request, "))
         #expect(text.hasSuffix("Signature=\(signature)"), "\(text)")
     }
 
@@ -87,7 +94,8 @@ struct BucketTests {
         #expect(
             try signature(range, "http://127.0.0.1:9000")
                 == "7c21249ece014d31dbe4afcc95457712400e23853c6dfa286c98aac26c0f3458")
-        var part = S3Call(method: "PUT", key: "pre/ab/abcd", words: ["uploadId": "a/b+c=", "partNumber": "2"])
+        var part = S3Call(
+            method: "PUT", key: "pre/ab/abcd", words: ["uploadId": "a/b+c=", "partNumber": "2"])
         part.body = Array("hello".utf8)
         #expect(part.query == "partNumber=2&uploadId=a%2Fb%2Bc%3D")
         #expect(
@@ -146,7 +154,8 @@ struct BucketTests {
         setenv("AWS_ACCESS_KEY_ID", server.keyID, 1)
         setenv("AWS_SECRET_ACCESS_KEY", server.secretKey, 1)
         let place =
-            try TestPostgreSQL.running.get().place(scratch.file("store"), bodies: "s3://\(server.bucket)/sites")
+            try TestPostgreSQL.running.get().place(
+                scratch.file("store"), bodies: "s3://\(server.bucket)/sites")
             + "&s3-endpoint=\(server.endpoint)"
         let origin = try TestOrigin()
         let words = String(repeating: "<p>words of a page</p>", count: 6000)
@@ -180,7 +189,9 @@ struct BucketTests {
 
     // MARK: Servers that refuse
 
-    private static func error(_ status: Int, _ code: String, _ fields: [(String, String)] = []) -> OriginAnswer {
+    private static func error(_ status: Int, _ code: String, _ fields: [(String, String)] = [])
+        -> OriginAnswer
+    {
         OriginAnswer(
             status: status, fields: fields,
             text: "<Error><Code>\(code)</Code><Message>It says \(code) &amp; more</Message></Error>")
@@ -210,15 +221,19 @@ struct BucketTests {
         #expect(dates.count == 2 && dates[1] >= later.iso8601.filter { $0 != "-" && $0 != ":" })
     }
 
-    @Test(arguments: [
-        (403, "AccessDenied", [], StoreError.Reason.denied, "have this key allowed s3:GetObject"),
-        (403, "InvalidAccessKeyId", [], .denied, "check AWS_ACCESS_KEY_ID"),
-        (404, "NoSuchBucket", [], .missing, "make the bucket"),
-        (507, "XMinioStorageFull", [], .full, "free some space in the bucket"),
-        (503, "SlowDown", [], .unreachable, "is well, then run the same command again"),
-        (301, "PermanentRedirect", [("x-amz-bucket-region", "eu-north-1")], .request, "s3-region=eu-north-1"),
-        (400, "Nonsense", [], .failed, "is an S3 endpoint"),
-    ] as [(Int, String, [(String, String)], StoreError.Reason, String)])
+    @Test(
+        arguments: [
+            (403, "AccessDenied", [], StoreError.Reason.denied, "have this key allowed s3:GetObject"),
+            (403, "InvalidAccessKeyId", [], .denied, "check AWS_ACCESS_KEY_ID"),
+            (404, "NoSuchBucket", [], .missing, "make the bucket"),
+            (507, "XMinioStorageFull", [], .full, "free some space in the bucket"),
+            (503, "SlowDown", [], .unreachable, "is well, then run the same command again"),
+            (
+                301, "PermanentRedirect", [("x-amz-bucket-region", "eu-north-1")], .request,
+                "s3-region=eu-north-1"
+            ),
+            (400, "Nonsense", [], .failed, "is an S3 endpoint"),
+        ] as [(Int, String, [(String, String)], StoreError.Reason, String)])
     func `a refusal is told with what to do`(
         status: Int, code: String, fields: [(String, String)], reason: StoreError.Reason, advice: String
     ) throws {

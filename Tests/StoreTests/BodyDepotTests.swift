@@ -52,13 +52,19 @@ struct BodyDepotTests {
     private static let large = bytes(Limits.packedBody * 2 + 5)
 
     private func stock(_ site: String = "s") throws {
-        let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: site, start: [site], now: 1)
-        try writer.add(
+        try add(
             [
                 page("http://\(site)/small", Self.small), page("http://\(site)/middle", Self.middle),
-                page("http://\(site)/large", Self.large), page("http://\(site)/again", Self.large, form: "text;utf-8"),
-            ], to: visit)
+                page("http://\(site)/large", Self.large),
+                page("http://\(site)/again", Self.large, form: "text;utf-8"),
+            ], to: site)
+    }
+
+    /// A visit more of a site; nobody writes afterwards.
+    private func add(_ pages: [NewResponse], to site: String) throws {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: site, start: [site], now: 1)
+        try writer.add(pages, to: visit)
         try writer.end(visit, .publish(now: 2))
     }
 
@@ -138,7 +144,8 @@ struct BodyDepotTests {
         }
         let own = server.place(scratch.file("store"))
         guard !own.contains("bodies=") else { return }
-        #expect(refusal(own).contains("its bodies are in \(depot); say so behind its address: &bodies=\(depot)"))
+        #expect(
+            refusal(own).contains("its bodies are in \(depot); say so behind its address: &bodies=\(depot)"))
         let other = server.place(scratch.file("store"), bodies: scratch.file("other"))
         #expect(refusal(other).contains("no larder has its bodies there, and this one has them in \(depot)"))
         #expect(!Folder.isThere(scratch.file("other")))
@@ -149,23 +156,25 @@ struct BodyDepotTests {
         // A larder whose PostgreSQL has its bodies, and one that would share them with another.
         let plain = server.place(scratch.file("plain"))
         _ = try StoreWriter(StoreFolder(plain))
-        #expect(refusal(plain + "&bodies=\(depot)").contains("the PostgreSQL has its bodies, and not \(depot)"))
-        #expect(refusal(server.place(scratch.file("third")) + "&bodies=\(depot)").contains("another larder has its bodies"))
+        #expect(
+            refusal(plain + "&bodies=\(depot)").contains("the PostgreSQL has its bodies, and not \(depot)"))
+        #expect(
+            refusal(server.place(scratch.file("third")) + "&bodies=\(depot)").contains(
+                "another larder has its bodies"))
         #expect(try StoreReader(folder).inspect().isSound)
     }
 
     @Test func `a collection removes what goes with it, and leaves young strays alone`() throws {
         try stock()
-        let keep = try StoreWriter(folder)
-        let visit = try keep.begin(site: "kept", start: ["kept"], now: 1)
-        try keep.add([page("http://kept/", Self.middle)], to: visit)
-        try keep.end(visit, .publish(now: 2))
+        try add([page("http://kept/", Self.middle)], to: "kept")
         func stray(_ seed: Int, age: Int) throws -> String {
             let bytes = Self.bytes(100, seed)
             let path = depot + "/" + Self.name(bytes)
             try StoreFolder.makeFolders(String(path.prefix(path.utf8.count - 65)))
             try WholeFile.write(String(decoding: bytes.map { $0 & 127 }, as: UTF8.self), to: path)
-            var times = [timeval(tv_sec: time(nil) - age, tv_usec: 0), timeval(tv_sec: time(nil) - age, tv_usec: 0)]
+            var times = [
+                timeval(tv_sec: time(nil) - age, tv_usec: 0), timeval(tv_sec: time(nil) - age, tv_usec: 0),
+            ]
             #expect(utimes(path, &times) == 0)
             return Self.name(bytes)
         }
@@ -193,19 +202,13 @@ struct BodyDepotTests {
         #expect(Set(findings.damaged.map(\.fault)) == ["its bytes are gone", "its bytes have changed"])
         #expect(findings.damaged.count == 3)
         // A good copy that comes is kept, without a repair.
-        let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 3)
-        try writer.add([page("http://s/middle", Self.middle)], to: visit)
-        try writer.end(visit, .publish(now: 4))
+        try add([page("http://s/middle", Self.middle)], to: "s")
         #expect(try content("http://s/middle")?.load() == Self.middle)
         try StoreWriter(folder).repair(try StoreReader(folder).inspect())
         #expect(files == [Self.name(Self.middle)])
         #expect(try StoreReader(folder).inspect().isSound)
         #expect(scratch.names(in: "store/quarantine").count == 1)
-        let mended = try StoreWriter(folder)
-        let next = try mended.begin(site: "s", start: ["s"], now: 5)
-        try mended.add([page("http://s/large", Self.large)], to: next)
-        try mended.end(next, .publish(now: 6))
+        try add([page("http://s/large", Self.large)], to: "s")
         #expect(try content("http://s/large")?.load() == Self.large)
     }
 
@@ -256,8 +259,10 @@ struct BodyDepotTests {
     }
 
     @Test(arguments: [
-        ("bodies=here", "neither the whole path of a folder nor s3://"), ("bodies=s3://", "is not s3://BUCKET/PREFIX"),
-        ("bodies=s3://b/../c", "is not s3://BUCKET/PREFIX"), ("bodies=s3://b//c", "is not s3://BUCKET/PREFIX"),
+        ("bodies=here", "neither the whole path of a folder nor s3://"),
+        ("bodies=s3://", "is not s3://BUCKET/PREFIX"),
+        ("bodies=s3://b/../c", "is not s3://BUCKET/PREFIX"),
+        ("bodies=s3://b//c", "is not s3://BUCKET/PREFIX"),
         ("bodies=/x&bodies-over=few", "is no number of bytes"), ("s3-region=eu", "which is not there"),
         ("bodies=s3://b&s3-region=e%0Au", "is no name of a region"),
         ("bodies=s3://b&s3-endpoint=minio:9000", "is not written like https://"),

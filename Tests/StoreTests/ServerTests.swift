@@ -100,7 +100,8 @@ struct ServerTests {
         #expect(try reader.dataVersion() != version)
     }
 
-    @Test func `one that is away is told once and waited for, and nobody waits after an interruption`() throws {
+    @Test func `one that is away is told once and waited for, and nobody waits after an interruption`() throws
+    {
         let place = try TestPostgreSQL.running.get().place(scratch.file("store"))
         let sockets = try #require(
             place.split(separator: "host=").last?.split(separator: "&").first.map(String.init))
@@ -273,7 +274,8 @@ struct ServerTests {
     {
         _ = try StoreWriter(folder)
         let connection = try folder.connect(.readWrite)
-        try connection.execute("DROP TABLE served, miss, verdict, damage, keeping; UPDATE larder SET value = 1")
+        try connection.execute(
+            "DROP TABLE served, miss, verdict, damage, keeping; UPDATE larder SET value = 1")
         let error = #expect(throws: StoreError.self) { try StoreReader(folder) }
         #expect(error?.description.contains("larder store migrate") == true)
         #expect(try folder.condition().needsMigration)

@@ -4,7 +4,9 @@ import Glibc
 /// when the process does that had it started, however that ends.
 package struct TestBucket: Sendable {
     /// The one of this process, started when it is first asked for.
-    package static let running: Result<TestBucket, TestError> = Result { () throws(TestError) in try TestBucket() }
+    package static let running: Result<TestBucket, TestError> = Result { () throws(TestError) in
+        try TestBucket()
+    }
 
     /// Whether there is one to be started: `scripts/test` sees to it, or `pip install 'moto[server,s3]'` and the name of
     /// that Python in LARDER_TEST_MOTO.
@@ -25,7 +27,8 @@ package struct TestBucket: Sendable {
     private init() throws(TestError) {
         guard let python = Self.python() else { throw TestError("starting moto: it is not installed") }
         let process = try ChildProcess(
-            python, ["-c", Self.script, "\(getpid())"], environment: ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent"],
+            python, ["-c", Self.script, "\(getpid())"],
+            environment: ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent"],
             errors: .file("/dev/null"))
         let words = process.read(until: "ready\n").split(separator: " ").map(String.init)
         guard words.count == 4 else { throw TestError("starting moto: \(words)") }

@@ -51,12 +51,14 @@ package struct TestPostgreSQL: Sendable {
         Self.hasBodiesInFolder ? place(path, bodies: folder.path + "/bodies", over: 0) : ownPlace(path)
     }
 
-    private static let hasBodiesInFolder = getenv("LARDER_TEST_BODIES").map { String(cString: $0) } == "folder"
+    private static let hasBodiesInFolder =
+        getenv("LARDER_TEST_BODIES").map { String(cString: $0) } == "folder"
 
     /// The same with bodies below that folder.
     package func place(_ path: String, bodies: String, over least: Int? = nil) -> String {
         let own = ownPlace(path)
-        let name = own.split(separator: "&").first { $0.hasPrefix("schema=") }?.dropFirst("schema=".count) ?? ""
+        let name =
+            own.split(separator: "&").first { $0.hasPrefix("schema=") }?.dropFirst("schema=".count) ?? ""
         return own + "&bodies=\(bodies)/\(name)" + (least.map { "&bodies-over=\($0)" } ?? "")
     }
 

@@ -181,7 +181,8 @@ struct BodyFiles {
             try StoreError.wrapping { () throws(SystemError) in
                 let source = try File(path, O_RDONLY)
                 let file = try File(draft, O_WRONLY)
-                while case let count = sendfile(file.descriptor, source.descriptor, nil, 1 << 30), count != 0 {
+                while case let count = sendfile(file.descriptor, source.descriptor, nil, 1 << 30), count != 0
+                {
                     guard count > 0 else { throw SystemError(errno, doing: "write to", draft) }
                 }
             }

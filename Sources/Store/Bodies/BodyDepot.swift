@@ -32,7 +32,8 @@ package struct DepotPlace: Sendable, Hashable {
     init?(words: [String: String]) throws(Mistake) {
         guard let text = words["bodies"] else {
             if let word = Self.words.first(where: { words[$0] != nil }) {
-                throw Mistake(text: "\(word)= says how bodies are kept that bodies= names, which is not there")
+                throw Mistake(
+                    text: "\(word)= says how bodies are kept that bodies= names, which is not there")
             }
             return nil
         }
@@ -55,7 +56,10 @@ package struct DepotPlace: Sendable, Hashable {
             throw Mistake(text: "s3-endpoint= is not written like https://minio.example.com:9000")
         }
         if let endpoint, endpoint.contains("@") {
-            throw Mistake(text: "s3-endpoint= has a user's name: keys belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+            throw Mistake(
+                text:
+                    "s3-endpoint= has a user's name: keys belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            )
         }
     }
 
@@ -77,8 +81,12 @@ package struct DepotPlace: Sendable, Hashable {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         let isEnded = parts.count > 1 && parts.last == ""
         let names = isEnded ? parts.dropLast() : parts[...]
-        for name in names where name.isEmpty || name == "." || name == ".." || !name.utf8.allSatisfy(isPlain) {
-            throw Mistake(text: "bodies=s3://\(text) is not s3://BUCKET/PREFIX of letters, digits, \"-\", \".\" and \"_\"")
+        for name in names where name.isEmpty || name == "." || name == ".." || !name.utf8.allSatisfy(isPlain)
+        {
+            throw Mistake(
+                text:
+                    "bodies=s3://\(text) is not s3://BUCKET/PREFIX of letters, digits, \"-\", \".\" and \"_\""
+            )
         }
         let prefix = names.dropFirst().map { $0 + "/" }.joined()
         return .bucket(name: String(names.first ?? ""), prefix: prefix)
@@ -182,7 +190,9 @@ final class FolderDepot: BodyDepot {
             if stat(path + "/" + name, &status) == 0 {
                 counts.append(Int(clamping: status.st_size))
             } else {
-                guard errno == ENOENT else { throw StoreError(errno, doing: "look at", path: path + "/" + name) }
+                guard errno == ENOENT else {
+                    throw StoreError(errno, doing: "look at", path: path + "/" + name)
+                }
                 counts.append(nil)
             }
         }
@@ -309,13 +319,17 @@ final class OuterBodies {
             guard let kept else { return nil }
             throw StoreError(
                 .request, doing: "open", path: folder.name, detail: "its bodies are in \(kept.place)",
-                advice: "say so behind its address: \(server.shown.contains("?") ? "&" : "?")bodies=\(kept.place)")
+                advice:
+                    "say so behind its address: \(server.shown.contains("?") ? "&" : "?")bodies=\(kept.place)"
+            )
         }
         guard let kept else {
             throw StoreError(
                 .request, doing: "open", path: folder.name,
                 detail: "the PostgreSQL has its bodies, and not \(place.text)",
-                advice: "leave bodies= out of the address, or copy it with larder store copy to a schema of which the address says so")
+                advice:
+                    "leave bodies= out of the address, or copy it with larder store copy to a schema of which the address says so"
+            )
         }
         self.place = place
         depot = try Self.open(place, folder)
@@ -357,7 +371,8 @@ final class OuterBodies {
         try depot.create()
         if try depot.byteCounts([markName])[0] != nil {
             throw StoreError(
-                .request, doing: "keep bodies in", path: place.text, detail: "another larder has its bodies there",
+                .request, doing: "keep bodies in", path: place.text,
+                detail: "another larder has its bodies there",
                 advice: "name another folder or prefix; where that larder is no more, empty this one")
         }
         let mark = String(UInt64.random(in: .min ... .max), radix: 16)
@@ -371,7 +386,9 @@ final class OuterBodies {
         let found = try depot.read(markName(), from: 0, byteCount: 64)
         guard let found else {
             throw StoreError(
-                .unusable, doing: "open", path: place.text, detail: "no larder has its bodies there, and this one \(known == place.text ? "had" : "has them in \(known)")",
+                .unusable, doing: "open", path: place.text,
+                detail:
+                    "no larder has its bodies there, and this one \(known == place.text ? "had" : "has them in \(known)")",
                 advice: place.isBucket
                     ? "name the bucket and the prefix as they were, and its s3-endpoint"
                     : "see that the folder is mounted, and name it behind bodies= as this machine has it")
@@ -400,7 +417,8 @@ final class OuterBodies {
 
     /// The digest that a name stands for; nil where it is no body's.
     private static func sha256(_ name: String) -> [UInt8]? {
-        guard let digest = Digest(.sha256, hex: String(name.dropFirst(3))), Self.name(digest.bytes) == name else {
+        guard let digest = Digest(.sha256, hex: String(name.dropFirst(3))), Self.name(digest.bytes) == name
+        else {
             return nil
         }
         return digest.bytes
@@ -450,7 +468,9 @@ final class OuterBodies {
         var held: Set<Int> = []
         if !known.isEmpty {
             let counts = try depot.byteCounts(known.map { bodies[$0].name })
-            for (place, count) in zip(known, counts) where count == bodies[place].byteCount { held.insert(place) }
+            for (place, count) in zip(known, counts) where count == bodies[place].byteCount {
+                held.insert(place)
+            }
         }
         let new = bodies.indices.filter { !held.contains($0) }.map { bodies[$0] }
         if !new.isEmpty { try depot.put(new) }

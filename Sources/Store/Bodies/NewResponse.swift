@@ -90,7 +90,8 @@ package struct NewBody: Sendable {
         of content: BodyContent, byteCount: Int, form: String, in folder: StoreFolder
     ) throws(StoreError) -> [UInt8]? {
         guard folder.compresses, folder.server == nil,
-            StoredBody.mayBeFrame(form: form, byteCount: byteCount), let frame = ZstdFrame.packed(try content.load()),
+            StoredBody.mayBeFrame(form: form, byteCount: byteCount),
+            let frame = ZstdFrame.packed(try content.load()),
             frame.count <= Limits.packedBody
         else { return nil }
         return frame
