@@ -18,6 +18,7 @@ struct BodyDepotTests {
         scratch = try TemporaryFolder()
         shared = scratch.file("shared")
         folder = StoreFolder(try TestPostgreSQL.running.get().place(scratch.file("store"), bodies: shared))
+        try folder.create()
     }
 
     private var depot: String {

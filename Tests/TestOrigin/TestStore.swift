@@ -6,6 +6,10 @@ package enum TestStore {
     /// Whether tests of stores run on a PostgreSQL.
     package static let isServed = getenv("LARDER_TEST_STORE").map { String(cString: $0) } == "postgres"
 
+    /// Whether larders on a PostgreSQL have all their bodies in a folder.
+    package static let hasBodiesInFolder =
+        getenv("LARDER_TEST_BODIES").map { String(cString: $0) } == "folder"
+
     /// What stands behind `--store` for the larder of that folder.
     package static func place(_ folder: String) throws(TestError) -> String {
         guard isServed else { return folder }
@@ -48,11 +52,8 @@ package struct TestPostgreSQL: Sendable {
     /// The larder that has its own things in that folder: always the same. Where `LARDER_TEST_BODIES` is `folder`,
     /// all bodies of it are in a folder that machines share.
     package func place(_ path: String) -> String {
-        Self.hasBodiesInFolder ? place(path, bodies: folder.path + "/bodies", over: 0) : ownPlace(path)
+        TestStore.hasBodiesInFolder ? place(path, bodies: folder.path + "/bodies", over: 0) : ownPlace(path)
     }
-
-    private static let hasBodiesInFolder =
-        getenv("LARDER_TEST_BODIES").map { String(cString: $0) } == "folder"
 
     /// The same with bodies below that folder.
     package func place(_ path: String, bodies: String, over least: Int? = nil) -> String {

@@ -281,10 +281,15 @@ final class FolderDepot: BodyDepot {
         return names.map { String(decoding: $0, as: UTF8.self) }.sorted()
     }
 
-    /// By the clock of the machine that has the disk.
+    /// By the clock of the machine that has the disk; of this one where nothing may be written there.
     private func time() throws(StoreError) -> Int64 {
-        try StoreFolder.makeFolders(incoming)
-        let probe = try BodyFiles.write([], in: incoming)
+        let probe: String
+        do throws(StoreError) {
+            try StoreFolder.makeFolders(incoming)
+            probe = try BodyFiles.write([], in: incoming)
+        } catch  where error.reason == .denied {
+            return SystemClock.secondsSinceEpoch()
+        }
         defer { unlink(probe) }
         var status = stat()
         guard stat(probe, &status) == 0 else { throw StoreError(errno, doing: "look at", path: probe) }
@@ -383,7 +388,7 @@ final class OuterBodies {
 
     /// Fails where the depot is not the larder's.
     private func check(_ known: String) throws(StoreError) {
-        let found = try depot.read(markName(), from: 0, byteCount: 64)
+        let found = try depot.read(Self.markName, from: 0, byteCount: 64)
         guard let found else {
             throw StoreError(
                 .unusable, doing: "open", path: place.text,
@@ -399,8 +404,6 @@ final class OuterBodies {
                 advice: "this one has them in \(known): name that behind bodies=")
         }
     }
-
-    private func markName() -> String { Self.markName }
 
     /// A folder that is not mounted any more has nothing either.
     private func checkPresence() throws(StoreError) {
@@ -492,12 +495,12 @@ final class OuterBodies {
     // MARK: Reading
 
     /// Nil where there is none.
-    func byteCount(_ sha256: [UInt8]) throws(StoreError) -> Int? {
-        guard let count = try depot.byteCounts([Self.name(sha256)])[0] else {
-            try checkPresence()
-            return nil
-        }
-        return count
+    func byteCount(_ sha256: [UInt8]) throws(StoreError) -> Int? { try byteCounts([sha256])[0] }
+
+    func byteCounts(_ digests: [[UInt8]]) throws(StoreError) -> [Int?] {
+        let counts = try depot.byteCounts(digests.map(Self.name))
+        if counts.contains(nil) { try checkPresence() }
+        return counts
     }
 
     func file(_ sha256: [UInt8], in folder: String) throws(StoreError) -> DepotFile? {
