@@ -18,7 +18,6 @@ struct BodyDepotTests {
         scratch = try TemporaryFolder()
         shared = scratch.file("shared")
         folder = StoreFolder(try TestPostgreSQL.running.get().place(scratch.file("store"), bodies: shared))
-        try folder.create()
     }
 
     private var depot: String {
@@ -62,10 +61,11 @@ struct BodyDepotTests {
     }
 
     /// A visit more of a site; nobody writes afterwards.
-    private func add(_ pages: [NewResponse], to site: String) throws {
+    private func add(_ pages: @autoclosure () throws -> [NewResponse], to site: String) throws {
+        // Whoever opens it alone clears what is on its way.
         let writer = try StoreWriter(folder)
         let visit = try writer.begin(site: site, start: [site], now: 1)
-        try writer.add(pages, to: visit)
+        try writer.add(try pages(), to: visit)
         try writer.end(visit, .publish(now: 2))
     }
 
