@@ -21,6 +21,8 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
     public let remedy: Remedy?
     /// No server gave what was asked for: this machine is as it should be.
     package var isOfServer = false
+    /// The PostgreSQL that keeps the larder does not answer.
+    package private(set) var away: StoreError?
 
     package init(_ kind: Kind, _ description: String, remedy: Remedy? = nil) {
         self.kind = kind
@@ -38,6 +40,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
     /// What was asked for is not there, which is the asker's to mend; all else is the machine's.
     package init(_ error: StoreError) {
         self.init(error.reason == .request ? .input : .machine, error.description, remedy: error.remedy)
+        if error.reason == .unreachable { away = error }
     }
 
     package init(_ error: FetchFailure) {
@@ -51,6 +54,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
             self.init(.input, mistake.description)
         case .store(let error):
             self.init(.machine, "\(error.problem)\(Self.told(kept)); \(error.advice)", remedy: error.remedy)
+            if error.reason == .unreachable { away = error }
         case .fetch:
             self.init(.machine, error.description + Self.told(kept))
         }

@@ -1,7 +1,7 @@
 public import Crawl
 public import Fetch
 package import Store
-internal import System
+package import System
 public import Web
 
 /// How to prefetch.
@@ -37,8 +37,18 @@ public struct PrefetchOptions: Sendable {
     public var progress: (@Sendable (PrefetchProgress) -> Void)?
     /// Told of every request that ended, on the same thread.
     public var fetched: (@Sendable (PrefetchedURL) -> Void)?
+    /// Told what hinders the run for the time being, in a line for people, on any thread: that the PostgreSQL does
+    /// not answer, and that it does again.
+    public var notice: (@Sendable (String) -> Void)?
 
     public init() {}
+
+    /// As `folder`, whose PostgreSQL is waited for until the interruption.
+    package func watching(_ folder: StoreFolder, _ interruption: Interruption) -> StoreFolder {
+        var folder = folder
+        folder.watch = ServerWatch(interruption, tell: notice ?? { _ in })
+        return folder
+    }
 }
 
 /// Makes whoever renders pages of a site that is prefetched as the options and the plan say.

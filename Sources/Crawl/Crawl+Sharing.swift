@@ -284,6 +284,8 @@ extension Crawl {
     }
 
     func noteAnswer(to name: String, of url: WebURL, failure: FetchFailure) {
+        // Another machine may know the name.
+        guard failure.kind != .unknownHost else { return }
         desk?.courier.note(
             ServerFrontier.Answer(
                 origin: url.origin, href: name, status: 0, location: nil, reach: 0,

@@ -94,6 +94,9 @@ extension Frontier.KnownOutcome {
         case .failed(let failure):
             switch failure {
             case .status(let status): "status\t\(status)"
+            // Another machine may know names that this one does not.
+            case .fetch(let failure) where failure.kind == .unknownHost: nil
+            case .outwaited(let failure) where failure.kind == .unknownHost: nil
             case .fetch(let failure): "fetch\t\(failure.kind.rawValue)\t\(failure.detail)"
             case .outwaited(let failure): "outwaited\t\(failure.kind.rawValue)\t\(failure.detail)"
             case .redirects: "redirects"

@@ -27,6 +27,7 @@ package struct SharedCrawl: Sendable {
 
     /// Joins the visit of the site that is shared, or begins one. Blocks until that is over.
     package func run() throws(CrawlError) -> Ending {
+        let began = ContinuousClock.now
         var report: CrawlReport?
         var lostLeases = 0
         while true {
@@ -81,6 +82,7 @@ package struct SharedCrawl: Sendable {
                 try leave(worker, visit, frontier)
             }
             guard var report else { throw .store(Self.gone(plan)) }
+            report.elapsed = .now - began
             report.isPublished = try storing { () throws(StoreError) in
                 try frontier.persisting { (frontier) throws(StoreError) in
                     try frontier.isPublished(visit: visit)
@@ -157,6 +159,9 @@ package struct SharedCrawl: Sendable {
             return nil
         }
         courier.close()
+        report.elapsed = try storing { () throws(StoreError) in
+            try frontier.persisting { (frontier) throws(StoreError) in try frontier.age(of: visit) }
+        }
         try storing { () throws(StoreError) in
             try frontier.persisting { (frontier) throws(StoreError) in
                 if report.isInterrupted {

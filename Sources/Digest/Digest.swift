@@ -134,6 +134,22 @@ package struct DigestStream: ~Copyable {
         return stream.finish()
     }
 
+    /// HMAC-SHA256 (RFC 2104): nobody makes it who does not have the key.
+    package static func hmac(_ key: [UInt8], _ message: Span<UInt8>) -> Digest {
+        // A span of what nobody holds is more than the compiler takes.
+        let short = key.count > 64 ? digest(.sha256, of: key.span).bytes : key
+        let padded = short + Array(repeating: 0, count: 64 - short.count)
+        let (inside, outside) = (padded.map { $0 ^ 0x36 }, padded.map { $0 ^ 0x5C })
+        var inner = DigestStream(.sha256)
+        inner.update(inside.span)
+        inner.update(message)
+        let digest = inner.finish()
+        var outer = DigestStream(.sha256)
+        outer.update(outside.span)
+        outer.update(digest.bytes.span)
+        return outer.finish()
+    }
+
     private static func method(of algorithm: DigestAlgorithm) -> OpaquePointer? {
         switch algorithm {
         case .md5: Methods.md5

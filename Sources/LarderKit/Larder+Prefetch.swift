@@ -18,7 +18,7 @@ extension Larder {
     ) async throws(LarderError) -> PrefetchReport {
         let (first, start) = try WebURL.starts(urls)
         let options = options.rendering(by: folder.path)
-        return try await indexing(options.indexes) { (run) throws(LarderError) in
+        return try await indexing(options) { (run) throws(LarderError) in
             try run.prefetch(first, start: start, options: options)
         }
     }
@@ -37,7 +37,7 @@ extension Larder {
         manifest: String, base: String? = nil, options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
         let options = options.rendering(by: folder.path)
-        return try await indexing(options.indexes) { (run) throws(LarderError) in
+        return try await indexing(options) { (run) throws(LarderError) in
             try run.prefetch(
                 ManifestPlan(place: ManifestPlan.fullPlace(manifest), base: base), options: options)
         }
@@ -60,7 +60,7 @@ extension Larder {
         var reports: [PrefetchReport] = []
         for site in held {
             guard WebURL(site.name) != nil || !site.start.isEmpty else { continue }
-            let report = try await indexing(options.indexes) { (run) throws(LarderError) in
+            let report = try await indexing(options) { (run) throws(LarderError) in
                 try run.update(site, options: options)
             }
             reports.append(report)
@@ -82,9 +82,11 @@ extension Larder {
 
     /// The same, and what came is made to be found.
     private func indexing(
-        _ isWanted: Bool, _ body: @escaping @Sendable (SiteRun) throws(LarderError) -> PrefetchReport
+        _ options: PrefetchOptions,
+        _ body: @escaping @Sendable (SiteRun) throws(LarderError) -> PrefetchReport
     ) async throws(LarderError) -> PrefetchReport {
-        let (folder, interruption) = (folder, Interruption())
+        let (interruption, isWanted) = (Interruption(), options.indexes)
+        let folder = options.watching(folder, interruption)
         return try await Self.onThread("larder-crawl", onCancel: interruption.request) {
             () throws(LarderError) -> PrefetchReport in
             var report = try body(SiteRun(folder, interruption))

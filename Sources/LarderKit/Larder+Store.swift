@@ -40,7 +40,7 @@ extension Larder {
         to place: String, verify: Bool = false, progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> CopyReport {
         let from = folder
-        var target = StoreFolder(place)
+        var target = Self.folder(at: place)
         target.compresses = compresses
         let to = target
         return try await Self.onThread("larder-copy") { () throws(LarderError) in

@@ -20,7 +20,8 @@ extension Larder {
     ///   - urls: where the site starts; empty to join whatever visits are shared, one after the other.
     ///   - options: how the site is prefetched, for the visit that this begins; network and progress for those that
     ///     it joins.
-    ///   - stays: waits for further visits to be shared, until the task is cancelled.
+    ///   - stays: waits for further visits to be shared, and for a PostgreSQL that is away, until the task is
+    ///     cancelled.
     /// - Returns: A report for each visit that it worked on; the last worker's is of all of the visit.
     /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, or where the larder is in a folder;
     ///   `.machine` when the PostgreSQL cannot be reached.
@@ -36,48 +37,50 @@ extension Larder {
         }
         var options = options.rendering(by: folder.path)
         options.isShared = true
+        let (own, interruption) = (options, Interruption())
+        let folder = own.watching(folder, interruption)
+        let named = urls.isEmpty ? nil : try WebURL.starts(urls)
         var reports: [PrefetchReport] = []
-        if !urls.isEmpty {
-            let (first, start) = try WebURL.starts(urls)
-            let (folder, interruption, own) = (folder, Interruption(), options)
-            reports.append(
-                try await Self.onThread("larder-crawl", onCancel: interruption.request) {
+        var (isDone, isAway) = (false, false)
+        while !isDone, !Task.isCancelled, !(reports.last?.isInterrupted ?? false) {
+            let start = reports.isEmpty ? named : nil
+            do throws(LarderError) {
+                let report = try await Self.onThread("larder-crawl", onCancel: interruption.request) {
                     () throws(LarderError) in
-                    try Self.worked(folder, interruption, own.indexes) { (run) throws(LarderError) in
-                        try run.prefetch(first, start: start, options: own)
-                    }
-                })
-        }
-        while urls.isEmpty || stays, !Task.isCancelled, !(reports.last?.isInterrupted ?? false) {
-            let (folder, interruption, own) = (folder, Interruption(), options)
-            let report = try await Self.onThread("larder-crawl", onCancel: interruption.request) {
-                () throws(LarderError) -> PrefetchReport? in
-                guard let site = try SiteRun(folder, interruption).nextShared() else {
-                    return nil
+                    try Self.worked(folder, interruption, own, start)
                 }
-                return try Self.worked(folder, interruption, own.indexes) { (run) throws(LarderError) in
-                    try run.update(site, options: own)
-                }
+                isAway = false
+                if let report { reports.append(report) }
+                isDone = !stays && (report == nil || named != nil)
+                if report != nil { continue }
+            } catch {
+                guard let away = error.away else { throw error }
+                guard stays || Task.isCancelled else { throw error }
+                isAway = true
+                folder.watch?.isAway(away)
             }
-            if let report {
-                reports.append(report)
-            } else if !stays {
-                break
-            } else {
-                // A task that was cancelled does not sleep.
-                try? await Task.sleep(for: .seconds(1))
-            }
+            // A task that was cancelled does not sleep.
+            if !isDone { try? await Task.sleep(for: .seconds(1)) }
         }
+        if isAway, reports.isEmpty { throw .interrupted }
         return reports
     }
 
-    /// What came is made to be found on the machine of whoever ended the visit.
+    /// One visit: of the site that is named, else the next one that is shared, if there is one. What came is made to
+    /// be found on the machine of whoever ended the visit.
     private static func worked(
-        _ folder: StoreFolder, _ interruption: Interruption, _ indexes: Bool,
-        _ body: (SiteRun) throws(LarderError) -> PrefetchReport
-    ) throws(LarderError) -> PrefetchReport {
-        var report = try body(SiteRun(folder, interruption))
-        if indexes, report.work?.isLast == true { report.index(folder, interruption) }
+        _ folder: StoreFolder, _ interruption: Interruption, _ options: PrefetchOptions,
+        _ named: (first: WebURL, all: [WebURL])?
+    ) throws(LarderError) -> PrefetchReport? {
+        let run = try SiteRun(folder, interruption)
+        var report: PrefetchReport
+        if let named {
+            report = try run.prefetch(named.first, start: named.all, options: options)
+        } else {
+            guard let site = try run.nextShared() else { return nil }
+            report = try SiteRun(folder, interruption).update(site, options: options)
+        }
+        if options.indexes, report.work?.isLast == true { report.index(folder, interruption) }
         return report
     }
 }

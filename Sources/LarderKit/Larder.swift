@@ -47,7 +47,7 @@ public struct Larder: Sendable {
     public static func printable(_ text: String) -> String { text.withVisibleControls }
 
     var folder: StoreFolder {
-        var folder = StoreFolder(path)
+        var folder = Self.folder(at: path)
         folder.compresses = compresses
         return folder
     }

@@ -37,6 +37,7 @@ extension StoreWriter {
                 try removeOrphans()
                 result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
                 if let limit { try collect(downTo: contentLimit(limit), &result, progress) }
+                if !isRehearsing { try bodies.outer?.removeStrays() }
                 result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
             }
             result.shrinkFailure = shrink() ?? result.shrinkFailure
@@ -317,6 +318,15 @@ extension StoreWriter {
     /// Removes bodies that no response has, with what is known of them. The caller is alone, in a
     /// transaction.
     func removeOrphanRows() throws(StoreError) {
+        if bodies.outer != nil {
+            try eachRow(
+                """
+                SELECT DISTINCT sha256 FROM body JOIN content ON content.body = body.id
+                WHERE content.bytes IS NULL AND NOT EXISTS (
+                    SELECT 1 FROM response WHERE response.body = body.id)
+                """
+            ) { orphanDigests.append($0.blob(0)) }
+        }
         try run(
             """
             DELETE FROM link WHERE NOT EXISTS (
@@ -335,7 +345,9 @@ extension StoreWriter {
             try run(
                 "DELETE FROM piece WHERE NOT EXISTS (SELECT 1 FROM body WHERE body.sha256 = piece.sha256)")
         }
+        defer { orphanDigests = [] }
         if isRehearsing { return }
+        try bodies.outer?.remove(orphanDigests)
         var known: Set<String> = []
         try eachRow(
             """

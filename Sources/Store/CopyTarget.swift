@@ -24,26 +24,17 @@ final class CopyTarget {
     private var packWriter: PackWriter?
 
     init(_ folder: StoreFolder, of source: StoreFolder) throws(StoreError) {
-        try folder.create()
-        let own = try StoreLocks(folder)
-        own.tightenOnce()
-        let connection = try folder.connect(.readWrite)
-        let locks = folder.server == nil ? consume own : try StoreLocks(folder, of: connection)
-        try locks.whileAlone(.settingUp) { () throws(StoreError) in
-            if let server = folder.server { return try ServerSchema.prepare(connection, server.quotedSchema) }
-            if folder.hasRemains, try Schema.isEmpty(connection) {
-                throw folder.lostDatabase("it is empty or new, and bodies of a larder are beside it")
-            }
-            try Schema.prepare(connection)
+        let opened = try OpenedStore(folder)
+        connection = opened.connection
+        locks = opened.locks
+        if !connection.isServed {
             guard try Schema.checkOurs(connection) == Schema.version else { throw Self.isTaken(folder) }
             // What a row names comes after it.
             try connection.execute("PRAGMA foreign_keys = OFF", doing: "copy to")
         }
         self.folder = folder
-        self.connection = connection
-        self.locks = locks
         origin = CopyMark(of: source)
-        pieces = connection.isServed ? try ServerBodies(folder, connection) : nil
+        pieces = connection.isServed ? try ServerBodies(folder, connection, isWriting: true) : nil
         files = BodyFiles(folder)
     }
 
@@ -109,9 +100,7 @@ final class CopyTarget {
         try files.settle()
         if let packWriter {
             try packWriter.settle()
-            try statement(
-                "INSERT INTO pack (number, size) VALUES (?, ?) ON CONFLICT (number) DO UPDATE SET size = excluded.size"
-            ).run(.integer(packWriter.pack.number), .integer(packWriter.end))
+            try packWriter.note(by: try statement(PackWriter.noting))
         }
         try connection.commit()
         isOpen = false
@@ -207,6 +196,7 @@ final class CopyTarget {
 
     func add(_ bodies: [CopiedBody]) throws(StoreError) {
         guard !bodies.isEmpty else { return }
+        let bodies = try brought(bodies)
         try open()
         for body in bodies { openByteCount += body.links.count + (body.bytes?.count ?? 0) + 200 }
         guard connection.isServed else {
@@ -214,7 +204,7 @@ final class CopyTarget {
             return
         }
         for body in bodies {
-            guard let file = body.file else { continue }
+            guard let file = body.file, pieces?.outer == nil else { continue }
             try replacePieces(of: body.body)
             try pieces?.put(file, body.body.sha256)
             openByteCount += body.body.byteCount
@@ -237,6 +227,23 @@ final class CopyTarget {
                 .integers(list.map { Int64($0.byteCount) }), .texts(list.map(\.title)),
                 .blobs(list.map(\.md5)), .blobs(bodies.map(\.links)), .blobs(bodies.map(\.bytes)),
             ], doing: "copy to")
+    }
+
+    /// What is left to be put into rows, where others are elsewhere: these come there first.
+    private func brought(_ bodies: [CopiedBody]) throws(StoreError) -> [CopiedBody] {
+        guard let outer = pieces?.outer else { return bodies }
+        var bodies = bodies
+        var leaving: [(body: StoredBody, content: BodyContent)] = []
+        for place in bodies.indices {
+            let body = bodies[place]
+            guard let content = body.file ?? body.bytes.map(BodyContent.bytes),
+                outer.takes(content, byteCount: body.body.byteCount)
+            else { continue }
+            leaving.append((body.body, content))
+            bodies[place].bytes = nil
+        }
+        try outer.bring(leaving)
+        return bodies
     }
 
     /// Those of an earlier run that are not all there go first.
@@ -273,7 +280,7 @@ final class CopyTarget {
 
     /// Nil for what is to be a file here too.
     private func frame(of file: BodyContent, _ row: StoredBody) throws(StoreError) -> [UInt8]? {
-        guard folder.compresses, row.byteCount <= Limits.framedBody, !row.form.hasPrefix("opaque"),
+        guard folder.compresses, StoredBody.mayBeFrame(form: row.form, byteCount: row.byteCount),
             let frame = ZstdFrame.packed(try file.load()), frame.count <= Limits.packedBody
         else { return nil }
         return frame
@@ -283,8 +290,8 @@ final class CopyTarget {
     private func placed(_ bytes: [UInt8], row: StoredBody) throws(StoreError) -> PackPlace? {
         // What is larger than what a pack takes as it is was a frame where it came from.
         let isLarge = bytes.count > Limits.packedBody
-        let isSmall = folder.compresses && bytes.count >= Limits.leastFramed
-        let frame = isSmall || isLarge ? ZstdFrame.packed(bytes) : nil
+        let mayBeFrame = folder.compresses && StoredBody.mayBeFrame(form: row.form, byteCount: bytes.count)
+        let frame = mayBeFrame || isLarge ? ZstdFrame.packed(bytes) : nil
         if isLarge, frame?.count ?? .max > Limits.packedBody {
             try files.add(try BodyFiles.write(bytes, in: folder), sha256: Hex.encode(row.sha256))
             return nil
@@ -295,30 +302,13 @@ final class CopyTarget {
     /// The path of a file with the same bytes, which is the store's to move.
     private func ownCopy(of content: BodyContent) throws(StoreError) -> String {
         guard case .file(let path) = content else { return "" }
-        let draft = try BodyFiles.write([], in: folder)
-        do throws(StoreError) {
-            try StoreError.wrapping { () throws(SystemError) in
-                let source = try File(path, O_RDONLY)
-                let file = try File(draft, O_WRONLY)
-                while case let count = sendfile(file.descriptor, source.descriptor, nil, 1 << 30), count != 0
-                {
-                    guard count > 0 else { throw SystemError(errno, doing: "write to", draft) }
-                }
-            }
-        } catch {
-            unlink(draft)
-            throw error
-        }
         openByteCount += content.byteCount ?? 0
-        return draft
+        return try BodyFiles.copy(path, in: folder.incoming)
     }
 
     private func appendingPack() throws(StoreError) -> PackWriter {
         if let packWriter { return packWriter }
-        let find = try statement("SELECT size FROM pack WHERE number = ?")
-        let writer = try PackWriter(folder) { pack throws(StoreError) in
-            try find.first(.integer(pack.number)) { $0.integer(0) }
-        }
+        let writer = try PackWriter(folder, connection)
         packWriter = writer
         return writer
     }

@@ -60,10 +60,12 @@ final class Connection {
     ///
     /// - Parameter patience: how long that may take, in milliseconds.
     init(
-        _ address: ServerAddress, access: Access, patience: Int = Limits.busyMilliseconds
+        _ address: ServerAddress, access: Access, patience: Int = Limits.busyMilliseconds,
+        _ watch: ServerWatch? = nil
     ) throws(StoreError) {
         path = address.shown
-        driver = .server(try ServerSession(address, isReader: access != .readWrite, patience: patience))
+        driver = .server(
+            try ServerSession(address, isReader: access != .readWrite, patience: patience, watch))
     }
 
     /// Where the PostgreSQL is; nil for a file.

@@ -60,6 +60,7 @@ extension StoreReader {
         findings.orphanFiles =
             folder.bodyFileNames.filter { !known.contains($0) }.sorted()
             + folder.packList.filter { !packs.contains($0.number) }.map(\.name)
+            + (try outerBodies?.strays() ?? [])
         return findings
     }
 
@@ -120,6 +121,7 @@ extension StoreWriter {
             }
             if !isServed { try execute("PRAGMA synchronous = NORMAL", doing: "repair") }
             try removeOrphanFiles()
+            try bodies.outer?.removeStrays()
             _ = try thinPacks(wasteAllowed: .infinity)
             try renewJournal()
         }

@@ -123,7 +123,7 @@ package struct ShownResponse: Sendable {
     package let status: Int
     package let body: StoredBody?
     /// As many bytes as the body has; none of them was read.
-    package let isThere: Bool
+    package fileprivate(set) var isThere: Bool
 }
 
 extension StoreReader {
@@ -150,6 +150,9 @@ extension StoreReader {
             return shown
         }
         var packs: [Int64: Int64?] = [:]
+        /// Those that are neither in rows nor in pieces.
+        var outside: [(href: String, body: StoredBody)] = []
+        let outer = outerBodies
         let inline = "(SELECT length(bytes) FROM content WHERE content.body = body.id)"
         let stored =
             isServed
@@ -179,6 +182,8 @@ extension StoreReader {
                     isThere = place.holds(body.byteCount, ofPack: size)
                 } else if let stored = row.optionalInteger(6) {
                     isThere = stored == body.byteCount
+                } else if outer != nil {
+                    outside.append((href, body))
                 } else if let digest = Digest(.sha256, bytes: body.sha256) {
                     let file = BodyContent.file(path: folder.bodyFile(sha256: digest.hex))
                     isThere = file.byteCount == body.byteCount
@@ -186,6 +191,10 @@ extension StoreReader {
             }
             shown[href] = ShownResponse(
                 visit: row.integer(1), status: Int(row.integer(2)), body: body, isThere: isThere)
+        }
+        guard let outer, !outside.isEmpty else { return shown }
+        for (one, count) in zip(outside, try outer.byteCounts(outside.map(\.body.sha256))) {
+            shown[one.href]?.isThere = count == one.body.byteCount
         }
         return shown
     }

@@ -5,7 +5,8 @@ internal import Glibc
 /// `postgres://USER@HOST:PORT/DB?schema=larder`. Whatever else libpq knows may stand behind the question mark.
 ///
 /// What is this machine's own (bodies on their way, copies of large ones, what servers note, the index of the
-/// search, logins) is in a folder: the one that `folder=` names, else one below the user's data.
+/// search, logins) is in a folder: the one that `folder=` names, else one below the user's data. The larger bodies are
+/// where `bodies=` says.
 package struct ServerAddress: Sendable, Hashable {
     /// For libpq, and the same for a session that writes: of several servers it wants the one that may be
     /// written to, whichever may be read.
@@ -15,6 +16,10 @@ package struct ServerAddress: Sendable, Hashable {
     package let shown: String
     package let schema: String
     let folder: String
+    /// Where the larger bodies are; nil where the PostgreSQL has them.
+    package let bodies: DepotPlace?
+    /// Which larder it is, however its bodies are named.
+    let identity: String
     /// Why it is none.
     let fault: String?
 
@@ -32,6 +37,7 @@ package struct ServerAddress: Sendable, Hashable {
         var rest: [String] = []
         var shown: [String] = []
         var fault: String?
+        var bodies: [String: String] = [:]
         // Without them a machine that is gone without a word is waited for until the system gives up.
         for (name, value) in [("connect_timeout", "10"), ("tcp_user_timeout", "20000")]
         where !settings.contains(where: { $0.hasPrefix(name + "=") }) {
@@ -39,7 +45,8 @@ package struct ServerAddress: Sendable, Hashable {
         }
         for setting in settings {
             let value = Self.decoded(Array(setting.utf8.drop { $0 != UInt8(ascii: "=") }.dropFirst()))
-            switch setting.prefix(while: { $0 != "=" }) {
+            switch String(setting.prefix { $0 != "=" }) {
+            case let name where DepotPlace.words.contains(name): bodies[name] = value
             case "schema":
                 schema = value
                 shown.append(setting)
@@ -52,6 +59,12 @@ package struct ServerAddress: Sendable, Hashable {
         }
         if !Self.isName(schema) { fault = "\"\(schema)\" is no name of a schema: a-z, 0-9 and _, 48 at most" }
         if let folder, !folder.hasPrefix("/") { fault = "\"\(folder)\" is no whole path of a folder" }
+        do throws(DepotPlace.Mistake) {
+            self.bodies = try DepotPlace(words: bodies)
+        } catch {
+            self.bodies = nil
+            fault = fault ?? error.text
+        }
         self.fault = fault
         self.schema = schema
         words = place + "?" + rest.joined(separator: "&")
@@ -63,11 +76,16 @@ package struct ServerAddress: Sendable, Hashable {
             rest.filter { !$0.hasPrefix(choice) }
             + (isChosen || hasSeveral ? [choice + "read-write"] : [])
         writerWords = place + "?" + writers.joined(separator: "&")
-        self.shown =
+        func address(_ shown: [String]) -> String {
             scheme + Self.withoutPassword(place.dropFirst(scheme.count))
-            + (shown.isEmpty ? "" : "?" + shown.joined(separator: "&"))
-        let name = self.shown + " " + schema
-        self.folder = folder ?? Self.usualFolder(for: name)
+                + (shown.isEmpty ? "" : "?" + shown.joined(separator: "&"))
+        }
+        let ofBodies = settings.filter {
+            DepotPlace.words.contains(String($0.prefix { $0 != "=" })) && !$0.contains("@")
+        }
+        self.shown = address(shown + ofBodies)
+        identity = address(shown) + " " + schema
+        self.folder = folder ?? Self.usualFolder(for: identity)
     }
 
     /// The address without its password, for a command that somebody else may type too; the path of a folder as

@@ -89,7 +89,9 @@ final class ServerBatch {
 
     /// Adds those bodies that are not there, with all that belongs to them, and gives their rows. Large ones
     /// have their pieces already.
-    func add(_ bodies: [NewBody]) throws(StoreError) -> [BodyKey: Int64] {
+    ///
+    /// - Parameter outer: has those that it takes already.
+    func add(_ bodies: [NewBody], but outer: OuterBodies?) throws(StoreError) -> [BodyKey: Int64] {
         var wanted: [BodyKey: NewBody] = [:]
         for body in bodies { wanted[BodyKey(sha256: body.sha256.bytes, form: body.form)] = body }
         guard !wanted.isEmpty else { return [:] }
@@ -107,7 +109,10 @@ final class ServerBatch {
             .blobs(new.map { $0.md5?.bytes }), .blobs(new.map(\.links)),
             .blobs(
                 new.map { body in
-                    if case .bytes(let bytes) = body.content { bytes } else { nil }
+                    guard case .bytes(let bytes) = body.content, outer?.takes(body) != true else {
+                        return nil
+                    }
+                    return bytes
                 }),
         ]
         try addBodies.each(values) { row in
@@ -195,7 +200,7 @@ extension StoreWriter {
             try bodies.putPieces(of: body)
             new.append(body)
         }
-        let added = try batch.add(new)
+        let added = try batch.add(new, but: bodies.outer)
         for body in new where added[ServerBatch.BodyKey(sha256: body.sha256.bytes, form: body.form)] != nil {
             bodies.noteAdded(body)
         }

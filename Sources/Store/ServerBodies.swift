@@ -2,16 +2,20 @@ internal import Digest
 internal import Glibc
 internal import System
 
-/// Large bodies that a PostgreSQL keeps: pieces in order, by their SHA-256. Whoever reads one gets a copy in the
-/// folder that is this machine's own, which is made once, and goes when there are many.
+/// The bodies of a PostgreSQL's larder that are not in rows: pieces in order, by their SHA-256, or where the address
+/// says. Whoever reads one gets a copy in the folder that is this machine's own, which is made once, and goes
+/// when there are many.
 struct ServerBodies {
+    /// Nil where they are pieces.
+    let outer: OuterBodies?
     private let folder: StoreFolder
     private let find: Statement
     private let measure: Statement
     private let add: Statement
 
-    init(_ folder: StoreFolder, _ connection: Connection) throws(StoreError) {
+    init(_ folder: StoreFolder, _ connection: Connection, isWriting: Bool) throws(StoreError) {
         self.folder = folder
+        outer = try OuterBodies(folder, connection, isWriting: isWriting)
         find = try connection.prepare("SELECT bytes FROM piece WHERE sha256 = ? AND number = ?")
         measure = try connection.prepare("SELECT sum(length(bytes)) FROM piece WHERE sha256 = ?")
         add = try connection.prepare("INSERT OR IGNORE INTO piece (sha256, number, bytes) VALUES (?, ?, ?)")
@@ -19,7 +23,8 @@ struct ServerBodies {
 
     /// Nil where there is no piece of it.
     func byteCount(_ sha256: [UInt8]) throws(StoreError) -> Int? {
-        try measure.first(.blob(sha256)) { $0.optionalInteger(0).map { Int($0) } } ?? nil
+        if let outer { return try outer.byteCount(sha256) }
+        return try measure.first(.blob(sha256)) { $0.optionalInteger(0).map { Int($0) } } ?? nil
     }
 
     /// Adds the bytes of a file, in the transaction that is open, where they are not there already.
@@ -40,14 +45,34 @@ struct ServerBodies {
         }
     }
 
-    /// The path of a copy; nil where there is no piece. Its bytes may be others than they were: the digest
-    /// tells.
+    /// The path of a copy, or of the body itself; nil where it is not there. Its bytes may be others than they were:
+    /// the digest tells.
     ///
     /// - Parameter isFresh: a copy that was made before is of no use.
     func copy(_ sha256: [UInt8], byteCount: Int, isFresh: Bool) throws(StoreError) -> String? {
         guard let digest = Digest(.sha256, bytes: sha256) else { return nil }
         let path = folder.bodyFile(sha256: digest.hex)
         if !isFresh, BodyContent.file(path: path).byteCount == byteCount { return path }
+        let draft: String
+        if let outer {
+            switch try outer.file(sha256, in: folder.incoming) {
+            case .itself(let path): return path
+            case .copy(let path): draft = path
+            case nil: return nil
+            }
+        } else {
+            guard let path = try gathered(sha256) else { return nil }
+            draft = path
+        }
+        guard rename(draft, path) == 0 else {
+            throw StoreError(errno, doing: "move a body to", path: path)
+        }
+        forgetOldCopies(but: path)
+        return path
+    }
+
+    /// A file of the pieces.
+    private func gathered(_ sha256: [UInt8]) throws(StoreError) -> String? {
         guard var piece = try piece(sha256, 0) else { return nil }
         let draft = try BodyFiles.write([], in: folder)
         do throws(StoreError) {
@@ -64,11 +89,7 @@ struct ServerBodies {
             unlink(draft)
             throw error
         }
-        guard rename(draft, path) == 0 else {
-            throw StoreError(errno, doing: "move a body to", path: path)
-        }
-        forgetOldCopies(but: path)
-        return path
+        return draft
     }
 
     private func piece(_ sha256: [UInt8], _ number: Int64) throws(StoreError) -> [UInt8]? {
@@ -77,6 +98,9 @@ struct ServerBodies {
 
     /// What was made last stays. Somebody who reads from one of the others has it open.
     private func forgetOldCopies(but path: String) {
+        // To look is as much work as there are copies.
+        guard Int.random(in: 0..<64) == 0 || StoreFolder.byteCount(of: path) > Int64(Limits.serverPiece)
+        else { return }
         guard folder.copiesByteCount > Limits.serverCopies else { return }
         var copies: [(path: String, made: Int, byteCount: Int64)] = []
         for name in folder.bodyFileNames {

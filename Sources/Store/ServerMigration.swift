@@ -12,7 +12,7 @@ enum ServerMigration {
     }
 
     /// One after the other; none is changed once a larder was released with it.
-    static let steps: [Step] = [NoteBook.serverStep]
+    static let steps: [Step] = [NoteBook.serverStep, KeptBodies.serverStep]
 
     /// So long it waits for those who use a table, and tries again afterwards: whoever comes meanwhile would
     /// wait behind it.

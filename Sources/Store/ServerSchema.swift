@@ -14,8 +14,8 @@ enum ServerSchema {
 
     /// Makes the tables where there are none, or checks that this larder knows them. One at a time: the
     /// caller sees to it.
-    static func prepare(_ connection: Connection, _ schema: String) throws(StoreError) {
-        if try !isThere(connection) {
+    static func prepare(_ connection: Connection, _ folder: StoreFolder) throws(StoreError) {
+        if try !isThere(connection), let schema = folder.server?.quotedSchema {
             // A user may have been given a schema, and not the right to make one.
             let isMade = try connection.prepare("SELECT to_regnamespace(?) IS NOT NULL")
                 .first(.text(schema)) { $0.integer(0) != 0 }
@@ -25,6 +25,7 @@ enum ServerSchema {
                 for step in ServerMigration.steps { try connection.execute(step.sql, doing: "set up") }
                 try connection.execute(
                     "INSERT INTO larder (name, value) VALUES ('version', \(version))", doing: "set up")
+                try OuterBodies.begin(folder, connection)
             }
         }
         try check(connection)
@@ -177,7 +178,7 @@ enum ServerSchema {
         CREATE VIEW larder_body AS
             SELECT encode(body.sha256, 'hex') AS sha256, encode(body.md5, 'hex') AS md5, body.size, body.form,
                 body.title, coalesce(body.frame, body.size) AS room,
-                CASE WHEN content.bytes IS NULL THEN 'pieces' ELSE 'row' END AS place,
+                CASE WHEN content.bytes IS NULL THEN 'elsewhere' ELSE 'row' END AS place,
                 (SELECT count(*) FROM response WHERE response.body = body.id) AS responses
             FROM body JOIN content ON content.body = body.id;
         CREATE VIEW larder_link AS

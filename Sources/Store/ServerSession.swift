@@ -1,5 +1,7 @@
 internal import CPQ
 internal import Glibc
+internal import Synchronization
+package import System
 
 /// One session of a PostgreSQL. It belongs to one thread at a time, as the connection does that has it.
 final class ServerSession {
@@ -16,7 +18,7 @@ final class ServerSession {
     private var streams: [Stream] = []
     private var isListening = false
     /// The server has ended it, or is not there.
-    private var isCut = false
+    private(set) var isCut = false
     private var changes: Int64 = 0
     /// In an open transaction nothing can be done anew.
     private var isInTransaction: Bool { depth > 0 }
@@ -29,11 +31,14 @@ final class ServerSession {
 
     /// How long one that reads waits for a server that has gone, in milliseconds.
     private let patience: Int
+    private let watch: ServerWatch?
 
     init(
-        _ address: ServerAddress, isReader: Bool, patience: Int = Limits.busyMilliseconds
+        _ address: ServerAddress, isReader: Bool, patience: Int = Limits.busyMilliseconds,
+        _ watch: ServerWatch? = nil
     ) throws(StoreError) {
         self.patience = patience
+        self.watch = watch
         if let fault = address.fault {
             throw StoreError(
                 .request, doing: "open", path: address.shown, detail: fault,
@@ -47,8 +52,14 @@ final class ServerSession {
         self.library = library
         self.address = address
         self.isReader = isReader
-        handle = try Self.connect(isReader ? address.words : address.writerWords, address, library)
+        let words = isReader ? address.words : address.writerWords
+        // Nobody waits for one that was never there.
+        handle = try Self.whileAway(watch?.hasConnected ?? false ? patience : 0, watch) {
+            () throws(StoreError) in
+            try Self.connect(words, address, library)
+        }
         try setUp()
+        watch?.isThere(address.shown)
     }
 
     deinit {
@@ -166,6 +177,7 @@ final class ServerSession {
         var failure: StoreError?
         var rowCount = 0
         try whileThere { () throws(StoreError) in
+            failure = nil
             try send(sql, values)
             _ = library.setSingleRows(handle)
             let stream = Stream()
@@ -322,22 +334,34 @@ final class ServerSession {
 
     /// A server that is being started anew is there again soon.
     private func reconnect() throws(StoreError) {
-        for attempt in 0... {
+        try Self.whileAway(patience, watch) { () throws(StoreError) in
+            let words = isReader ? address.words : address.writerWords
+            let new = try Self.connect(words, address, library)
+            library.finish(handle)
+            handle = new
+            isCut = false
+            names = [:]
+            seen = []
+            isListening = false
+            changes += 1
+            try setUp()
+        }
+        watch?.isThere(address.shown)
+    }
+
+    /// Tries again until the server is there, so many milliseconds, or nobody wants to wait any more.
+    private static func whileAway<Value>(
+        _ patience: Int, _ watch: ServerWatch?, _ body: () throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
+        var attempt = 0
+        while true {
             do throws(StoreError) {
-                let words = isReader ? address.words : address.writerWords
-                let new = try Self.connect(words, address, library)
-                library.finish(handle)
-                handle = new
-                isCut = false
-                names = [:]
-                seen = []
-                isListening = false
-                changes += 1
-                return try setUp()
+                return try body()
             } catch {
-                guard error.reason == .unreachable, attempt < patience / 100 else {
-                    throw error
-                }
+                guard error.reason == .unreachable else { throw error }
+                if patience > 0 { watch?.isAway(error) }
+                guard attempt < patience / 100, watch?.isStopped != true else { throw error }
+                attempt += 1
                 usleep(100_000)
             }
         }
@@ -431,6 +455,57 @@ final class ServerSession {
                 (.failed, "see the PostgreSQL's log (\(code)), then run the same command again")
             }
         return StoreError(reason, doing: doing, path: address.shown, detail: detail, advice: advice)
+    }
+}
+
+// MARK: - ServerWatch
+
+/// What the sessions of a run know together of a PostgreSQL that is away: it is told once, whichever of them finds out,
+/// and once more when it is there again. Nobody waits for it after an interruption.
+package final class ServerWatch: Sendable, Equatable {
+    private struct State {
+        var since: ContinuousClock.Instant?
+        var isTold = false
+        var hasConnected = false
+    }
+
+    private let state = Mutex(State())
+    private let interruption: Interruption
+    private let tell: @Sendable (String) -> Void
+
+    /// A restart is over by then, and nobody has to hear of it.
+    private static let patience = Duration.seconds(1)
+
+    /// - Parameter tell: is told a line for people, on any thread.
+    package init(_ interruption: Interruption, tell: @escaping @Sendable (String) -> Void) {
+        self.interruption = interruption
+        self.tell = tell
+    }
+
+    /// Where a larder is does not depend on who hears of it.
+    package static func == (left: ServerWatch, right: ServerWatch) -> Bool { true }
+
+    var isStopped: Bool { interruption.isRequested }
+
+    var hasConnected: Bool { state.withLock { $0.hasConnected } }
+
+    package func isAway(_ error: StoreError) {
+        let isNews = state.withLock { state in
+            let since = state.since ?? .now
+            state.since = since
+            guard !state.isTold, .now - since >= Self.patience else { return false }
+            state.isTold = true
+            return true
+        }
+        if isNews { tell("\(error.problem); waiting until it is there again") }
+    }
+
+    func isThere(_ name: String) {
+        let isNews = state.withLock { state in
+            defer { state = State(hasConnected: true) }
+            return state.isTold
+        }
+        if isNews { tell("\(name) is there again, and the work goes on") }
     }
 }
 

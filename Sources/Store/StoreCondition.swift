@@ -88,6 +88,15 @@ extension StoreFolder {
         ).each(.text(server.quotedSchema)) { row in
             condition.parts.append(StoreCondition.Part(name: row.text(0), byteCount: row.integer(1)))
         }
+        if condition.version == condition.newestVersion, let kept = try KeptBodies(connection) {
+            let byteCount = try connection.integer(
+                """
+                SELECT CAST(coalesce(sum(size), 0) AS bigint) FROM (
+                    SELECT DISTINCT sha256, size FROM body JOIN content ON content.body = body.id
+                    WHERE content.bytes IS NULL) AS outside
+                """)
+            condition.parts.append(StoreCondition.Part(name: kept.place, byteCount: byteCount))
+        }
         condition.parts.append(StoreCondition.Part(name: "copies in the folder", byteCount: copiesByteCount))
         condition.parts.append(
             StoreCondition.Part(name: "search.db in the folder", byteCount: searchIndexByteCount))

@@ -152,6 +152,14 @@ package enum Limits {
     static let leastFramed = 2 * 1024
     /// Larger ones that a PostgreSQL keeps are there in pieces of this size.
     static let serverPiece = 2 * 1024 * 1024
+    /// Bodies up to here stay in rows where larger ones are in a folder or a bucket, unless the address says
+    /// otherwise: of 36,093 files of documentation, 5 in 100 are larger and have 65 % of the bytes, and each costs a
+    /// request.
+    static let rowBody = 64 * 1024
+    /// What no row names and came there lately may be about to be named.
+    static let secondsOfStrays: Int64 = 60 * 60
+    /// Files there that no writer has ended by then are nobody's.
+    static let secondsOfDrafts: Int64 = 24 * 60 * 60
     /// So many bytes of copies of them are kept at most.
     static let serverCopies: Int64 = 4 * 1024 * 1024 * 1024
     /// A pack of this size is not appended to any more.

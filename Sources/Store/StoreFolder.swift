@@ -10,6 +10,10 @@ package struct StoreFolder: Sendable, Equatable {
     package let server: ServerAddress?
     /// Bodies are made small by zstd before they are kept. Whoever reads need not know.
     package var compresses = false
+    /// Nil where nobody here opens buckets.
+    package var buckets: BucketOpener?
+    /// Who hears of it when the PostgreSQL is away; nil where nobody waits long for it.
+    package var watch: ServerWatch?
 
     /// - Parameter place: the path of a folder, or `postgres://...`.
     package init(_ place: String) {
@@ -65,7 +69,7 @@ package struct StoreFolder: Sendable, Equatable {
     func connect(
         _ access: Connection.Access, patience: Int = Limits.busyMilliseconds
     ) throws(StoreError) -> Connection {
-        if let server { return try Connection(server, access: access, patience: patience) }
+        if let server { return try Connection(server, access: access, patience: patience, watch) }
         return try Connection(database, access: access, modeOf: access == .readWrite ? locks : nil)
     }
 

@@ -89,7 +89,7 @@ struct StoreLocks: ~Copyable {
     /// is at work.
     func alone(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
         guard try lockAlone() else {
-            throw StoreError(.busy, doing: doing, path: folder.path, detail: "a prefetch is running")
+            throw StoreError(.busy, doing: doing, path: folder.name, detail: "a prefetch is running")
         }
         let result = Result { () throws(StoreError) in try body() }
         _ = try lock(0, F_RDLCK)
@@ -108,11 +108,11 @@ struct StoreLocks: ~Copyable {
         }
         // Those who write look whether somebody has it, for a moment at a time.
         guard try waits(for: Task.collecting.rawValue) else {
-            throw StoreError(.busy, doing: doing, path: folder.path, detail: "another collection is running")
+            throw StoreError(.busy, doing: doing, path: folder.name, detail: "another collection is running")
         }
         let result = Result { () throws(StoreError) in
             guard try waits(for: 0) else {
-                throw StoreError(.busy, doing: doing, path: folder.path, detail: "somebody is writing to it")
+                throw StoreError(.busy, doing: doing, path: folder.name, detail: "somebody is writing to it")
             }
             try body(true)
         }

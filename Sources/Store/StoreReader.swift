@@ -52,45 +52,47 @@ package final class StoreReader {
             try connection.execute("PRAGMA cache_size = -\(Limits.readerCacheKiB)", doing: "open")
         }
         readers = ReadersLock(folder)
-        pieces = folder.server == nil ? nil : try ServerBodies(folder, connection)
+        pieces = folder.server == nil ? nil : try ServerBodies(folder, connection, isWriting: false)
+        // The address is looked up by itself, and first: a PostgreSQL that has no statistics yet would go through
+        // all that the visit has.
         findVisible = try connection.prepare(
             """
-            SELECT \(StoredResponse.columns) FROM url
-            JOIN response ON response.url = url.id
+            SELECT \(StoredResponse.columns) FROM response
+            JOIN url ON url.id = response.url
             JOIN visit ON visit.id = response.visit
             JOIN site ON site.id = visit.site
             LEFT JOIN body ON body.id = response.body
-            WHERE url.href = ? AND response.request = ?
+            WHERE response.url = (SELECT id FROM url WHERE href = ?) AND response.request = ?
                 AND \(Schema.isVisible("response"))
             ORDER BY \(StoredResponse.shownFirst)
             """)
         findOfVisit = try connection.prepare(
             """
-            SELECT \(StoredResponse.columns) FROM url
-            JOIN response ON response.url = url.id
+            SELECT \(StoredResponse.columns) FROM response
+            JOIN url ON url.id = response.url
             LEFT JOIN body ON body.id = response.body
-            WHERE url.href = ? AND response.visit = ? AND response.request = ?
+            WHERE response.url = (SELECT id FROM url WHERE href = ?) AND response.visit = ? AND response.request = ?
             ORDER BY response.fetched DESC
             """)
         findShownBy = try connection.prepare(
             """
-            SELECT \(StoredResponse.columns) FROM url
-            JOIN response ON response.url = url.id
+            SELECT \(StoredResponse.columns) FROM response
+            JOIN url ON url.id = response.url
             JOIN visit ON visit.id = response.visit
             LEFT JOIN body ON body.id = response.body
-            WHERE url.href = ?1 AND response.request = ?3
+            WHERE response.url = (SELECT id FROM url WHERE href = ?1) AND response.request = ?3
                 AND (response.visit <= coalesce((SELECT base FROM visit WHERE id = ?2), ?2) OR response.visit = ?2)
                 AND visit.site = (SELECT site FROM visit WHERE id = ?2)
             ORDER BY response.visit DESC, response.fetched DESC, response.variant DESC
             """)
         findElsewhere = try connection.prepare(
             """
-            SELECT \(StoredResponse.columns) FROM url
-            JOIN response ON response.url = url.id
+            SELECT \(StoredResponse.columns) FROM response
+            JOIN url ON url.id = response.url
             JOIN visit ON visit.id = response.visit
             JOIN site ON site.id = visit.site
             LEFT JOIN body ON body.id = response.body
-            WHERE url.href = ?1 AND response.request = ?3 AND \(Schema.isVisible("response"))
+            WHERE response.url = (SELECT id FROM url WHERE href = ?1) AND response.request = ?3 AND \(Schema.isVisible("response"))
                 AND site.id <> (SELECT site FROM visit WHERE id = ?2)
             ORDER BY \(StoredResponse.shownFirst)
             """)
@@ -265,8 +267,10 @@ package final class StoreReader {
             case .file(let path):
                 return .file(path: path)
             case .pieces:
-                return try pieces?.copy(body.sha256, byteCount: body.byteCount, isFresh: isFresh)
-                    .map { .file(path: $0) }
+                let copy = try pieces?.copy(body.sha256, byteCount: body.byteCount, isFresh: isFresh)
+                guard let file = copy.map(BodyContent.file) else { return nil }
+                // What is a file is large, wherever it is kept.
+                return body.byteCount > Limits.packedBody ? file : .bytes(try file.load())
             case nil:
                 return nil
             }
@@ -277,7 +281,7 @@ package final class StoreReader {
         case database([UInt8])
         case pack(PackPlace)
         case file(String)
-        /// Of a PostgreSQL.
+        /// Of a PostgreSQL, or of where its larger bodies are.
         case pieces
     }
 
@@ -354,6 +358,9 @@ package final class StoreReader {
     }
 
     var isServed: Bool { connection.isServed }
+
+    /// Of a PostgreSQL's larder, where larger bodies are elsewhere.
+    var outerBodies: OuterBodies? { pieces?.outer }
 
     /// How far a standby is behind its primary, in seconds; nil where it is none.
     package func secondsBehind() throws(StoreError) -> Double? {

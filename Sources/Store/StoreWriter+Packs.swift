@@ -60,7 +60,7 @@ extension StoreWriter {
         try eachRow(
             """
             SELECT pack FROM body WHERE pack IS NOT NULL GROUP BY pack
-            HAVING sum(iif(frame IS NULL AND size >= ? AND form NOT LIKE 'opaque%', size, 0)) * 16
+            HAVING sum(iif(frame IS NULL AND size >= ? AND \(StoredBody.isText), size, 0)) * 16
                 > sum(coalesce(frame, size))
             """, .integer(Int64(Limits.leastFramed))
         ) { row in
@@ -76,7 +76,7 @@ extension StoreWriter {
         try eachRow(
             """
             SELECT body.id, sha256, size FROM body JOIN content ON content.body = body.id
-            WHERE content.bytes IS NULL AND pack IS NULL AND size <= ? AND form NOT LIKE 'opaque%'
+            WHERE content.bytes IS NULL AND pack IS NULL AND size <= ? AND \(StoredBody.isText)
             """, .integer(Int64(Limits.framedBody))
         ) { bodies.append(($0.integer(0), $0.blob(1), Int($0.integer(2)))) }
         guard !bodies.isEmpty else { return }

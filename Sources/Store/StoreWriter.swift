@@ -1,6 +1,30 @@
 internal import Digest
 internal import Glibc
 
+/// A store that somebody is about to write to: there, with its tables.
+struct OpenedStore: ~Copyable {
+    let connection: Connection
+    let locks: StoreLocks
+
+    init(_ folder: StoreFolder) throws(StoreError) {
+        try folder.create()
+        let own = try StoreLocks(folder)
+        own.tightenOnce()
+        let connection = try folder.connect(.readWrite)
+        let locks = folder.server == nil ? consume own : try StoreLocks(folder, of: connection)
+        // SQLite does not wait for its turn to change how a database keeps its log.
+        try locks.whileAlone(.settingUp) { () throws(StoreError) in
+            if folder.server != nil { return try ServerSchema.prepare(connection, folder) }
+            if folder.hasRemains, try Schema.isEmpty(connection) {
+                throw folder.lostDatabase("it is empty or new, and bodies of a larder are beside it")
+            }
+            try Schema.prepare(connection)
+        }
+        self.connection = connection
+        self.locks = locks
+    }
+}
+
 /// The one connection that writes. It belongs to one thread; `WriteQueue` gives it one.
 package final class StoreWriter {
     package let folder: StoreFolder
@@ -27,6 +51,8 @@ package final class StoreWriter {
     private(set) var isRehearsing = false
     /// How much the rows take in the transaction that is open; nil when none is.
     private var openRowBytes: Int?
+    /// Of bodies whose rows have gone, and that are not in the database.
+    var orphanDigests: [[UInt8]] = []
     /// Where what servers loaded goes, as is known while the transaction is open.
     var overlays: [LoadedPlace: OpenVisit] = [:]
 
@@ -38,19 +64,9 @@ package final class StoreWriter {
 
     /// Opens the store, and creates it when there is none.
     package init(_ folder: StoreFolder) throws(StoreError) {
-        try folder.create()
-        let own = try StoreLocks(folder)
-        own.tightenOnce()
-        let connection = try folder.connect(.readWrite)
-        let locks = folder.server == nil ? consume own : try StoreLocks(folder, of: connection)
-        // SQLite does not wait for its turn to change how a database keeps its log.
-        try locks.whileAlone(.settingUp) { () throws(StoreError) in
-            if let server = folder.server { return try ServerSchema.prepare(connection, server.quotedSchema) }
-            if folder.hasRemains, try Schema.isEmpty(connection) {
-                throw folder.lostDatabase("it is empty or new, and bodies of a larder are beside it")
-            }
-            try Schema.prepare(connection)
-        }
+        let opened = try OpenedStore(folder)
+        let connection = opened.connection
+        let locks = opened.locks
         try CopyMark.refuse(folder, connection)
         self.connection = connection
         try locks.join { () throws(StoreError) in
@@ -61,7 +77,7 @@ package final class StoreWriter {
         self.locks = locks
         guard try !Migration.isNeeded(connection) else {
             throw StoreError(
-                .busy, doing: "bring up to date", path: folder.path,
+                .busy, doing: "bring up to date", path: folder.name,
                 detail: "an earlier larder is writing to it")
         }
         self.folder = folder
@@ -201,10 +217,31 @@ package final class StoreWriter {
     /// The same, in a transaction that stays open until `commit`. When it throws, all of that is lost.
     func put(_ responses: [NewResponse], links: [NewLinks], to visit: OpenVisit) throws(StoreError) {
         urls.begin(visit: visit.id)
+        try bring(responses)
         try putting { () throws(StoreError) in
             if let batch { return try put(responses, links: links, to: visit, by: batch) }
             for response in responses { try add(response, to: visit) }
             for links in links { try add(links, to: visit) }
+        }
+    }
+
+    /// Has those bodies where they are to be that are neither in rows nor in pieces. No transaction is open
+    /// meanwhile: it takes its time. Where the session was cut before one is open again, others may have taken
+    /// away what no row named.
+    private func bring(_ responses: [NewResponse]) throws(StoreError) {
+        guard let outer = bodies.outer else { return }
+        let new = responses.compactMap { if case .new(let body) = $0.body { body } else { nil } }
+        while true {
+            let missing = outer.missing(new)
+            guard !missing.isEmpty else { return }
+            try commit()
+            do throws(StoreError) {
+                try outer.bring(missing)
+                try putting { () throws(StoreError) in }
+            } catch {
+                guard recovers(from: error) else { throw error }
+                outer.forgetBrought()
+            }
         }
     }
 
@@ -270,6 +307,8 @@ package final class StoreWriter {
         switch error.reason {
         case .busy: return true
         case .unreachable:
+            // Bodies may be kept where somebody else does not answer.
+            guard session.isCut else { return false }
             // The new one may be cut too before it holds everything.
             for _ in 0..<3 {
                 do throws(StoreError) {
@@ -361,7 +400,7 @@ package final class StoreWriter {
 
     /// Changes what other writers may be about to refer to: nobody else writes meanwhile.
     func alone(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
-        try refuse(named: folder.path, if: !openSites.isEmpty)
+        try refuse(named: folder.name, if: !openSites.isEmpty)
         urls.forget()
         bodies.letGo()
         try locks.alone(doing: doing, body)
@@ -370,7 +409,7 @@ package final class StoreWriter {
     /// The same where those who write let go when they are asked to. `isBeside` says meanwhile that there are
     /// such.
     func aloneForAWhile(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
-        try refuse(named: folder.path, if: !openSites.isEmpty)
+        try refuse(named: folder.name, if: !openSites.isEmpty)
         urls.forget()
         bodies.letGo()
         try locks.aloneForAWhile(doing: doing) { isBeside throws(StoreError) in
@@ -519,6 +558,7 @@ package final class StoreWriter {
             try connection.begin()
         } catch {
             guard recovers(from: error) else { throw error }
+            bodies.outer?.forgetBrought()
             try connection.begin()
         }
     }

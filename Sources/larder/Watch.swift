@@ -26,6 +26,7 @@ final class Watch: Sendable {
 
     private let mode: Mode
     private let isVerbose: Bool
+    private let isQuiet: Bool
     private let output: Output
     private let state: Mutex<State>
     private let thread: Ticker?
@@ -42,6 +43,7 @@ final class Watch: Sendable {
         let wanted: Mode = try arguments.choice(.progress) ?? .block
         mode = terminal.isQuiet ? .none : wanted == .block && !screen.isDrawable ? .none : wanted
         isVerbose = arguments.has(.verbose) && !terminal.isQuiet
+        isQuiet = terminal.isQuiet
         output = .errors
         state = Mutex(State(screen: screen))
         thread = mode == .none && !isVerbose ? nil : Ticker(every: Self.interval)
@@ -53,6 +55,7 @@ final class Watch: Sendable {
     func watch(_ options: inout PrefetchOptions) {
         if isNeeded { options.progress = { self.show(.prefetch($0)) } }
         if isVerbose { options.fetched = { self.tell($0) } }
+        if !isQuiet { options.notice = { self.say($0) } }
     }
 
     /// What other work is to tell; nil when nobody watches.
@@ -86,6 +89,17 @@ final class Watch: Sendable {
             return state.text.utf8.count > Self.mostText
         }
         if isFull { refresh() }
+    }
+
+    /// What hinders the work for the time being.
+    private func say(_ notice: String) {
+        let text = "larder: \(Larder.printable(notice))\n"
+        guard thread != nil else {
+            writing.withLock { _ in _ = output.write(text) }
+            return
+        }
+        state.withLock { $0.text += text }
+        refresh()
     }
 
     private func stopping(_ again: String) {

@@ -107,12 +107,17 @@ struct WorkCommandTests {
     @Test func `what one began and was interrupted with others end, by whatever is shared`() throws {
         let first = try worker(0)
         #expect(origin.waitForRequests(20))
+        let begun = ContinuousClock.now
         first.signal(SIGINT)
         let ending = first.wait()
         #expect(ending.status == 130, "\(ending)")
+        let before = (ContinuousClock.now - begun) / .seconds(1)
         let next = try Command(words("work", place: place) + ["--json"], home: home).wait()
         #expect(next.status == 0, "\(next)")
         #expect(next.output.contains("\"last\": true") && next.output.contains("\"published\": true"))
+        // Its report is of the whole visit.
+        let seconds = next.output.split(separator: "\"seconds\": ").last?.prefix { $0.isNumber || $0 == "." }
+        #expect(seconds.flatMap { Double($0) } ?? 0 >= before, "\(next)")
         let none = try Command(words("work", place: place), home: home).wait()
         #expect(none.status == 0 && none.output.contains("larder work URL"), "\(none)")
     }

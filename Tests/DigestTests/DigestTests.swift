@@ -43,6 +43,26 @@ import Testing
         #expect(Digest(.md5, hex: hex) == nil)
     }
 
+    /// RFC 4231's test cases 1, 2 and 6.
+    @Test(
+        arguments: [
+            (
+                Array(repeating: 0x0B, count: 20), "Hi There",
+                "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"
+            ),
+            (
+                Array("Jefe".utf8), "what do ya want for nothing?",
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+            ),
+            (
+                Array(repeating: 0xAA, count: 131), "Test Using Larger Than Block-Size Key - Hash Key First",
+                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
+            ),
+        ] as [([UInt8], String, String)])
+    func `a message is told by a key as RFC 4231 has it`(key: [UInt8], message: String, hex: String) {
+        #expect(DigestStream.hmac(key, message.utf8.span).hex == hex)
+    }
+
     @Test func `hexadecimal is read in either case and written in lower case`() throws {
         let digest = try #require(Digest(.md5, hex: "D41D8CD98F00B204E9800998ECF8427E"))
         #expect(digest.hex == "d41d8cd98f00b204e9800998ecf8427e")

@@ -85,7 +85,9 @@ import Testing
         let reader = try StoreReader(folder)
         let gone = try #require(try reader.response(for: "/x/gone")?.body)
         let digest = try #require(Digest(.sha256, bytes: gone.sha256))
-        if TestStore.isServed {
+        if case .folder(let path)? = folder.server?.bodies?.kind {
+            #expect(unlink("\(path)/\(digest.hex.prefix(2))/\(digest.hex)") == 0)
+        } else if TestStore.isServed {
             try folder.connect(.readWrite).execute(
                 "DELETE FROM piece WHERE encode(sha256, 'hex') = '\(digest.hex)'")
         } else {

@@ -1,3 +1,4 @@
+import Glibc
 import System
 import TestOrigin
 import Testing
@@ -97,6 +98,49 @@ struct ServerTests {
             """)
         #expect(try reader.response(for: "http://a/1")?.status == 200)
         #expect(try reader.dataVersion() != version)
+    }
+
+    @Test func `one that is away is told once and waited for, and nobody waits after an interruption`() throws
+    {
+        let place = try TestPostgreSQL.running.get().place(scratch.file("store"))
+        let sockets = try #require(
+            place.split(separator: "host=").last?.split(separator: "&").first.map(String.init))
+        // Its way there can be taken away.
+        let way = scratch.file("way")
+        try #require(symlink(sockets, way) == 0)
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([page(1, "one")], to: visit)
+        try writer.end(visit, .publish(now: 2))
+        let (notices, interruption) = (Monitor<[String]>([]), Interruption())
+        var watched = StoreFolder(place.replacing(sockets, with: way))
+        watched.watch = ServerWatch(interruption) { notice in notices.change { $0.append(notice) } }
+        let reader = try StoreReader(watched)
+        let folder = folder
+        func cut() throws {
+            unlink(way)
+            try folder.connect(.readOnly).execute(
+                """
+                SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                WHERE pid <> pg_backend_pid() AND application_name = 'larder \(folder.server?.schema ?? "")'
+                """)
+        }
+        try cut()
+        let mending = try NamedThread.start("mending") {
+            _ = notices.wait(atMost: .seconds(60)) { $0.isEmpty ? nil : true }
+            symlink(sockets, way)
+        }
+        #expect(try reader.summary().responses == 1)
+        mending.join()
+        let told = notices.change { $0 }
+        #expect(told.count == 2, "\(told)")
+        #expect(told.first?.contains("; waiting until it is there again") == true, "\(told)")
+        #expect(told.last?.contains("is there again, and the work goes on") == true, "\(told)")
+        try cut()
+        interruption.request()
+        let error = #expect(throws: StoreError.self) { try reader.summary() }
+        #expect(error?.reason == .unreachable)
+        #expect(notices.change { $0.count } == 2)
     }
 
     @Test func `writers of one larder add the same bodies and addresses at a time, and each is there once`()
@@ -230,7 +274,8 @@ struct ServerTests {
     {
         _ = try StoreWriter(folder)
         let connection = try folder.connect(.readWrite)
-        try connection.execute("DROP TABLE served, miss, verdict, damage; UPDATE larder SET value = 1")
+        try connection.execute(
+            "DROP TABLE served, miss, verdict, damage, keeping; UPDATE larder SET value = 1")
         let error = #expect(throws: StoreError.self) { try StoreReader(folder) }
         #expect(error?.description.contains("larder store migrate") == true)
         #expect(try folder.condition().needsMigration)

@@ -212,7 +212,8 @@ struct StoreCopyTests {
         #expect(try copy.inspect().isSound)
     }
 
-    @Test func `what is written and read back as something else is told`() throws {
+    @Test(.disabled(if: TestStore.hasBodiesInFolder, "it is about rows"))
+    func `what is written and read back as something else is told`() throws {
         let (from, to) = try places(.toServer)
         try stock(from)
         _ = try StoreCopy.run(from: from, to: to)

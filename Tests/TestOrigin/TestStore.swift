@@ -6,6 +6,10 @@ package enum TestStore {
     /// Whether tests of stores run on a PostgreSQL.
     package static let isServed = getenv("LARDER_TEST_STORE").map { String(cString: $0) } == "postgres"
 
+    /// Whether larders on a PostgreSQL have all their bodies in a folder.
+    package static let hasBodiesInFolder =
+        getenv("LARDER_TEST_BODIES").map { String(cString: $0) } == "folder"
+
     /// What stands behind `--store` for the larder of that folder.
     package static func place(_ folder: String) throws(TestError) -> String {
         guard isServed else { return folder }
@@ -45,8 +49,21 @@ package struct TestPostgreSQL: Sendable {
         guard told.hasSuffix("ready\n") else { throw TestError("starting a PostgreSQL: \(told)") }
     }
 
-    /// The larder that has its own things in that folder: always the same.
+    /// The larder that has its own things in that folder: always the same. Where `LARDER_TEST_BODIES` is `folder`,
+    /// all bodies of it are in a folder that machines share.
     package func place(_ path: String) -> String {
+        TestStore.hasBodiesInFolder ? place(path, bodies: folder.path + "/bodies", over: 0) : ownPlace(path)
+    }
+
+    /// The same with bodies below that folder.
+    package func place(_ path: String, bodies: String, over least: Int? = nil) -> String {
+        let own = ownPlace(path)
+        let name =
+            own.split(separator: "&").first { $0.hasPrefix("schema=") }?.dropFirst("schema=".count) ?? ""
+        return own + "&bodies=\(bodies)/\(name)" + (least.map { "&bodies-over=\($0)" } ?? "")
+    }
+
+    private func ownPlace(_ path: String) -> String {
         var sum: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in path.utf8 { sum = (sum ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
         return

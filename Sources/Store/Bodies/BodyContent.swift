@@ -174,6 +174,25 @@ struct BodyFiles {
         }
     }
 
+    /// The path of a new file in that folder with the bytes of another one.
+    static func copy(_ path: String, in folder: String) throws(StoreError) -> String {
+        let draft = try write([], in: folder)
+        do throws(StoreError) {
+            try StoreError.wrapping { () throws(SystemError) in
+                let source = try File(path, O_RDONLY)
+                let file = try File(draft, O_WRONLY)
+                while case let count = sendfile(file.descriptor, source.descriptor, nil, 1 << 30), count != 0
+                {
+                    guard count > 0 else { throw SystemError(errno, doing: "write to", draft) }
+                }
+            }
+        } catch {
+            unlink(draft)
+            throw error
+        }
+        return draft
+    }
+
     /// A file, or the names in a folder, stay even after a power cut.
     static func sync(_ path: String) throws(StoreError) {
         try StoreError.wrapping { () throws(SystemError) in try WholeFile.sync(path) }

@@ -33,7 +33,7 @@ struct BodyRows {
         self.journal = journal
         files = BodyFiles(folder)
         isServed = connection.isServed
-        pieces = isServed ? try ServerBodies(folder, connection) : nil
+        pieces = isServed ? try ServerBodies(folder, connection, isWriting: true) : nil
         findBody = try connection.prepare(
             "SELECT id, pack, start, frame, md5 IS NULL FROM body WHERE sha256 = ? AND form = ?")
         addBody = try connection.prepare(
@@ -51,9 +51,7 @@ struct BodyRows {
         notePack =
             isServed
             ? moveBody
-            : try connection.prepare(
-                "INSERT INTO pack (number, size) VALUES (?, ?) ON CONFLICT (number) DO UPDATE SET size = excluded.size"
-            )
+            : try connection.prepare(PackWriter.noting)
     }
 
     /// The row that the body has, or gets.
@@ -69,16 +67,22 @@ struct BodyRows {
     /// Where it is a large one. It may be done twice.
     mutating func putPieces(of body: NewBody) throws(StoreError) {
         guard let pieces, case .file(let path) = body.content, !taken.contains(path) else { return }
-        try pieces.put(body.content, body.sha256.bytes)
         taken.append(path)
+        guard outer == nil else { return }
+        try pieces.put(body.content, body.sha256.bytes)
         openByteCount += body.byteCount
     }
 
     /// Its row has come by itself.
     mutating func noteAdded(_ body: NewBody) {
         openByteCount += body.links.count
-        if case .bytes(let bytes) = body.content { openByteCount += bytes.count }
+        if case .bytes(let bytes) = body.content, !goesOut(body) { openByteCount += bytes.count }
     }
+
+    /// Where larger bodies go that are neither in rows nor in pieces.
+    var outer: OuterBodies? { pieces?.outer }
+
+    private func goesOut(_ body: NewBody) -> Bool { outer?.takes(body) ?? false }
 
     private mutating func row(of body: NewBody, isSecondLook: Bool) throws(StoreError) -> Int64 {
         let known = try findBody.first(.blob(body.sha256.bytes), .text(body.form)) { row in
@@ -96,7 +100,9 @@ struct BodyRows {
         openByteCount += body.links.count
         var place: PackPlace?
         var inline: [UInt8]?
-        if case .bytes(let bytes) = body.content, isInline(bytes) {
+        if goesOut(body) {
+            // It is there already.
+        } else if case .bytes(let bytes) = body.content, isInline(bytes) {
             inline = bytes
         } else if let bytes = body.packedBytes {
             place = try pack(bytes, isFrame: body.frame != nil)
@@ -126,7 +132,7 @@ struct BodyRows {
     /// A body that is known, but whose bytes have been lost, cut short or changed, is kept anew: here are
     /// good ones. Each is compared once in a run.
     private mutating func mend(_ known: Known, _ body: NewBody) throws(StoreError) {
-        guard let bytes = body.packedBytes, proven.insert(known.row).inserted else { return }
+        guard let bytes = body.packedBytes, !goesOut(body), proven.insert(known.row).inserted else { return }
         if try isHeld(known, body) { return }
         if !isInline(bytes) || body.frame != nil {
             let place = try pack(bytes, isFrame: body.frame != nil)
@@ -178,10 +184,7 @@ struct BodyRows {
 
     private mutating func appendingPack() throws(StoreError) -> PackWriter {
         if let packWriter { return packWriter }
-        let find = try connection.prepare("SELECT size FROM pack WHERE number = ?")
-        let writer = try PackWriter(folder) { pack throws(StoreError) in
-            try find.first(.integer(pack.number)) { $0.integer(0) }
-        }
+        let writer = try PackWriter(folder, connection)
         packWriter = writer
         return writer
     }
@@ -208,7 +211,7 @@ struct BodyRows {
         try files.settle()
         guard let packWriter else { return }
         try packWriter.settle()
-        try notePack.run(.integer(packWriter.pack.number), .integer(packWriter.end))
+        try packWriter.note(by: notePack)
     }
 
     mutating func committed() {
@@ -222,6 +225,7 @@ struct BodyRows {
     mutating func rollBack() {
         openByteCount = 0
         proven.removeAll()
+        outer?.forgetBrought()
         taken = []
         files.forget()
         packWriter?.rollBack()
@@ -230,6 +234,7 @@ struct BodyRows {
     /// Packs may be changed by others from here on, until a body is added.
     mutating func letGo() {
         proven.removeAll()
+        outer?.forgetBrought()
         packWriter = nil
     }
 }

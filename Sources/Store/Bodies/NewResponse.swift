@@ -89,10 +89,9 @@ package struct NewBody: Sendable {
     private static func frame(
         of content: BodyContent, byteCount: Int, form: String, in folder: StoreFolder
     ) throws(StoreError) -> [UInt8]? {
-        let isLarge = byteCount > Limits.packedBody
         guard folder.compresses, folder.server == nil,
-            (Limits.leastFramed...Limits.framedBody).contains(byteCount),
-            !isLarge || !form.hasPrefix("opaque"), let frame = ZstdFrame.packed(try content.load()),
+            StoredBody.mayBeFrame(form: form, byteCount: byteCount),
+            let frame = ZstdFrame.packed(try content.load()),
             frame.count <= Limits.packedBody
         else { return nil }
         return frame

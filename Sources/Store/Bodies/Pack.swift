@@ -138,6 +138,22 @@ final class PackWriter {
         try self.init(newIn: folder)
     }
 
+    /// The same, where the database tells how much of a pack is committed.
+    convenience init(_ folder: StoreFolder, _ connection: Connection) throws(StoreError) {
+        let find = try connection.prepare("SELECT size FROM pack WHERE number = ?")
+        try self.init(folder) { pack throws(StoreError) in
+            try find.first(.integer(pack.number)) { $0.integer(0) }
+        }
+    }
+
+    /// Of the row that tells it.
+    static let noting =
+        "INSERT INTO pack (number, size) VALUES (?, ?) ON CONFLICT (number) DO UPDATE SET size = excluded.size"
+
+    func note(by statement: Statement) throws(StoreError) {
+        try statement.run(.integer(pack.number), .integer(end))
+    }
+
     /// Begins a pack.
     convenience init(newIn folder: StoreFolder) throws(StoreError) {
         try folder.createPacks()

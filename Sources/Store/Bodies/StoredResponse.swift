@@ -109,6 +109,19 @@ extension StoredBody {
 }
 
 extension StoredBody {
+    /// Whether zstd may make little of such a body: of all that is not tiny and goes into a pack, and of what is larger
+    /// where it is a text.
+    static func mayBeFrame(form: String, byteCount: Int) -> Bool {
+        (Limits.leastFramed...Limits.framedBody).contains(byteCount)
+            && (byteCount <= Limits.packedBody || !form.hasPrefix(formOfOthers))
+    }
+
+    /// The same of a row: a text.
+    static let isText = "form NOT LIKE '\(formOfOthers)%'"
+
+    /// With what the form of everything begins that is no text, such as pictures.
+    private static let formOfOthers = "opaque"
+
     /// Whether the content has the bytes that the body was kept for. Reads all of them, in constant memory.
     package func isWhole(_ content: BodyContent) throws(StoreError) -> Bool {
         let (digest, count) = try content.measure()

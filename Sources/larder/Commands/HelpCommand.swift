@@ -185,6 +185,7 @@ struct HelpTopic: Sendable {
               larder serve --store 'postgres://ann@db.example.com/larder?schema=larder&sslmode=verify-full'
               LARDER_STORE='postgres:///larder' larder status
               larder store copy ~/.local/share/larder postgres:///larder
+              larder store copy postgres:///larder 'postgres:///larder?schema=outside&bodies=s3://pages/larder&s3-region=eu-west-1'
 
             Where --store and LARDER_STORE name a folder, they may name a PostgreSQL (15 or later; libpq5 has to be
             there). Every command works alike, and what is written to one of them by any machine is what all others
@@ -205,6 +206,12 @@ struct HelpTopic: Sendable {
             folder=PATH    where this machine keeps what is its own: bodies on their way, copies of those over 1 MiB
                            (4 GB at most), the index of the search, logins, authorities. Without it, below
                            larder-servers/ in $XDG_DATA_HOME or ~/.local/share
+            bodies=PLACE   where bodies over 64 KiB are (or over bodies-over=BYTES), each once: a folder that all machines
+                           share, or s3://BUCKET/PREFIX. Said when the larder is made, and by everybody afterwards;
+                           a larder that is there goes to such a one by larder store copy
+            s3-region=, s3-endpoint=   of a bucket: us-east-1 and Amazon's, when neither these nor AWS_REGION and
+                           AWS_ENDPOINT_URL say otherwise. Its keys are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+                           AWS_SESSION_TOKEN in the environment, and in no address
 
             larder store copy takes a larder from a folder into it, and back. larder store status says who writes to it;
             when a later larder wants its tables changed, it says so, and larder store migrate does that while others go on.
@@ -217,7 +224,8 @@ struct HelpTopic: Sendable {
             right to create the schema once, and then to read and write its tables; one who only reads can serve.
             A session that is cut is begun anew, and what was not committed is done again. Copies of all of it are
             the PostgreSQL's business (pg_dump, pg_basebackup): fsck --repair removes what is damaged, and makes no
-            database anew.
+            database anew. While it is away, a prefetch and a worker say so and wait, for two minutes; larder work --stay
+            waits for as long as it takes.
             """)
     private static let archives = HelpTopic(
         name: "archives",

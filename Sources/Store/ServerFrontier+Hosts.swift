@@ -1,0 +1,173 @@
+internal import Digest
+
+extension ServerFrontier {
+    /// What a worker found for somebody.
+    package struct Found: Sendable {
+        package var origin: String
+        package var href: String
+        package var referrer: String?
+        /// As whoever works writes and reads it.
+        package var facts: Int64
+        /// That of it which makes it another discovery.
+        package var identity: Int64
+
+        package init(origin: String, href: String, referrer: String?, facts: Int64, identity: Int64) {
+            self.origin = origin
+            self.href = href
+            self.referrer = referrer
+            self.facts = facts
+            self.identity = identity
+        }
+
+        /// Known by 64 bits.
+        var key: Int64 {
+            let digest = DigestStream.digest(.sha256, of: "\(identity) \(href)".utf8.span)
+            return digest.bytes.prefix(8).reduce(0) { $0 << 8 | Int64($1) }
+        }
+    }
+
+    package struct Host: Sendable {
+        package let origin: String
+        /// Somebody else had it, and what is stored of it is gone through again.
+        package let wasLeft: Bool
+        /// What that one asked for counts no more.
+        package let countsAnew: Bool
+    }
+
+    /// Puts in what a worker found; what is known goes. False when its lease is over.
+    package func send(_ found: [Found], by worker: Int64, of visit: Int64) throws(StoreError) -> Bool {
+        guard !found.isEmpty else { return true }
+        return try transaction { () throws(StoreError) in
+            guard try holdsLease(worker) else { return false }
+            try add(found, to: visit)
+            return true
+        }
+    }
+
+    /// Until the transaction ends, nobody takes the lease away.
+    func holdsLease(_ worker: Int64) throws(StoreError) -> Bool {
+        try connection.prepare(Self.fence).first(.integer(worker)) { _ in true } ?? false
+    }
+
+    static let fence = "SELECT id FROM work_worker WHERE id = ? FOR KEY SHARE"
+
+    func add(_ found: [Found], to visit: Int64) throws(StoreError) {
+        let origins = Set(found.map(\.origin)).sorted()
+        _ = try change(
+            """
+            INSERT INTO work_host (visit, origin) SELECT ?, given FROM unnest(?) AS given ORDER BY given
+            ON CONFLICT DO NOTHING
+            """, [.integer(visit), .texts(origins)])
+        var known: Set<Int64> = []
+        var rows: [(key: Int64, found: Found)] = []
+        for one in found where known.insert(one.key).inserted { rows.append((one.key, one)) }
+        _ = try change(
+            """
+            INSERT INTO work_url (visit, key, host, href, referrer, facts)
+            SELECT ?1, given.key, work_host.id, given.address, given.referrer, given.facts
+            FROM unnest(?2, ?3, ?4, ?5, ?6) AS given(origin, key, address, referrer, facts)
+            JOIN work_host ON work_host.visit = ?1 AND work_host.origin = given.origin
+            ORDER BY given.key ON CONFLICT DO NOTHING
+            """,
+            [
+                .integer(visit), .texts(rows.map(\.found.origin)), .integers(rows.map(\.key)),
+                .texts(rows.map(\.found.href)), .texts(rows.map(\.found.referrer)),
+                .integers(rows.map(\.found.facts)),
+            ])
+    }
+
+    /// Leases up to so many hosts for which something waits.
+    package func lease(_ count: Int, for worker: Int64, of visit: Int64) throws(StoreError) -> [Host] {
+        guard count > 0 else { return [] }
+        return try transaction { () throws(StoreError) in
+            guard try holdsLease(worker) else { return [] }
+            var hosts: [Host] = []
+            var left: [Int64] = []
+            try connection.prepare(
+                """
+                WITH free AS MATERIALIZED (
+                    SELECT id, left_by FROM work_host
+                    WHERE visit = ?1 AND worker IS NULL AND next <= now() AND (left_by > 0 OR EXISTS (
+                        SELECT 1 FROM work_url WHERE work_url.visit = ?1 AND work_url.host = work_host.id AND NOT is_read))
+                    ORDER BY next, id LIMIT ?3 FOR NO KEY UPDATE SKIP LOCKED)
+                UPDATE work_host SET worker = ?2, left_by = 0 FROM free
+                WHERE work_host.visit = ?1 AND work_host.id = free.id
+                RETURNING work_host.id, work_host.origin, free.left_by
+                """
+            ).each(.integer(visit), .integer(worker), .integer(Int64(count))) { row in
+                let leftBy = row.integer(2)
+                if leftBy > 0 { left.append(row.integer(0)) }
+                hosts.append(Host(origin: row.text(1), wasLeft: leftBy > 0, countsAnew: leftBy == 1))
+            }
+            guard !hosts.isEmpty else { return [] }
+            if !left.isEmpty {
+                _ = try change(
+                    "UPDATE work_url SET is_read = false WHERE visit = ? AND host = ANY(?) AND is_read",
+                    [.integer(visit), .integers(left)])
+            }
+            _ = try change("UPDATE work_worker SET is_idle = false WHERE id = ?", [.integer(worker)])
+            return hosts
+        }
+    }
+
+    /// Hosts that the worker has asked nothing of any more; another one may after so long.
+    package func release(_ hosts: [(origin: String, pause: Duration)], by worker: Int64, of visit: Int64)
+        throws(StoreError)
+    {
+        guard !hosts.isEmpty else { return }
+        _ = try change(
+            """
+            UPDATE work_host SET worker = NULL, left_by = 2, next = now() + given.pause * interval '1 millisecond'
+            FROM unnest(?, ?) AS given(origin, pause)
+            WHERE work_host.visit = ? AND work_host.origin = given.origin AND work_host.worker = ?
+            """,
+            [
+                .texts(hosts.map(\.origin)), .integers(hosts.map { Int64($0.pause / .milliseconds(1)) }),
+                .integer(visit), .integer(worker),
+            ])
+    }
+
+    /// What others found for the hosts that the worker has, in the order in which it came.
+    package func take(atMost count: Int, for worker: Int64, of visit: Int64) throws(StoreError) -> [Found] {
+        try transaction { () throws(StoreError) in
+            guard try holdsLease(worker) else { return [] }
+            var found: [(number: Int64, found: Found)] = []
+            try connection.prepare(
+                """
+                WITH mine AS MATERIALIZED (
+                    SELECT waiting.key, work_host.origin FROM work_host
+                    CROSS JOIN LATERAL (
+                        SELECT key, number FROM work_url
+                        WHERE work_url.visit = ?1 AND work_url.host = work_host.id AND NOT is_read
+                        ORDER BY number LIMIT ?3) AS waiting
+                    WHERE work_host.visit = ?1 AND work_host.worker = ?2
+                    ORDER BY waiting.number LIMIT ?3)
+                UPDATE work_url SET is_read = true FROM mine WHERE work_url.visit = ?1 AND work_url.key = mine.key
+                RETURNING work_url.number, mine.origin, work_url.href AS address, work_url.referrer, work_url.facts
+                """
+            ).each(.integer(visit), .integer(worker), .integer(Int64(count))) { row in
+                let one = Found(
+                    origin: row.text(1), href: row.text(2), referrer: row.optionalText(3),
+                    facts: row.integer(4),
+                    identity: 0)
+                found.append((row.integer(0), one))
+            }
+            if !found.isEmpty {
+                _ = try change("UPDATE work_worker SET is_idle = false WHERE id = ?", [.integer(worker)])
+            }
+            return found.sorted { $0.number < $1.number }.map(\.found)
+        }
+    }
+
+    /// Says to all that a start leads to another host.
+    package func move(from source: String, to target: String, by worker: Int64, of visit: Int64)
+        throws(StoreError)
+    {
+        _ = try change(
+            """
+            INSERT INTO work_move (visit, source, target)
+            SELECT ?1, ?2, ?3 WHERE NOT EXISTS (
+                SELECT 1 FROM work_move WHERE visit = ?1 AND source = ?2 AND target = ?3)
+            """, [.integer(visit), .text(source), .text(target)])
+    }
+}

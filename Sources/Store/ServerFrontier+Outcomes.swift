@@ -1,0 +1,160 @@
+extension ServerFrontier {
+    /// What was asked for, and is not stored, or not to be asked for after all: so that nobody asks again.
+    package struct Outcome: Sendable {
+        package var origin: String
+        package var href: String
+        /// As whoever works writes and reads it.
+        package var text: String
+
+        package init(origin: String, href: String, text: String) {
+            self.origin = origin
+            self.href = href
+            self.text = text
+        }
+    }
+
+    /// What a host said about itself: its robots.txt, and what it cannot have.
+    package struct Answer: Sendable {
+        package var origin: String
+        package var href: String
+        package var status: Int
+        package var location: String?
+        /// From how near it came.
+        package var reach: Int
+        /// Why none came.
+        package var failure: String?
+        package var body: [UInt8]
+
+        package init(
+            origin: String, href: String, status: Int, location: String?, reach: Int, failure: String?,
+            body: [UInt8]
+        ) {
+            self.origin = origin
+            self.href = href
+            self.status = status
+            self.location = location
+            self.reach = reach
+            self.failure = failure
+            self.body = body
+        }
+    }
+
+    package func note(_ outcomes: [Outcome], _ answers: [Answer], by worker: Int64, of visit: Int64)
+        throws(StoreError)
+    {
+        guard !outcomes.isEmpty || !answers.isEmpty else { return }
+        try transaction { () throws(StoreError) in
+            guard try holdsLease(worker) else { return }
+            if !outcomes.isEmpty {
+                _ = try change(
+                    "INSERT INTO work_outcome (visit, origin, href, outcome) SELECT ?, * FROM unnest(?, ?, ?)",
+                    [
+                        .integer(visit), .texts(outcomes.map(\.origin)), .texts(outcomes.map(\.href)),
+                        .texts(outcomes.map(\.text)),
+                    ])
+            }
+            for answer in answers {
+                _ = try change(
+                    """
+                    INSERT INTO work_answer (visit, origin, href, status, location, reach, failure, body)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                    """,
+                    [
+                        .integer(visit), .text(answer.origin), .text(answer.href),
+                        .integer(Int64(answer.status)),
+                        .optional(answer.location), .integer(Int64(answer.reach)), .optional(answer.failure),
+                        .blob(answer.body),
+                    ])
+            }
+        }
+    }
+
+    /// What is known of those hosts; of all where none is named.
+    package func outcomes(of origins: [String]? = nil, in visit: Int64) throws(StoreError) -> [Outcome] {
+        var outcomes: [Outcome] = []
+        let sql = "SELECT origin, work_outcome.href AS address, outcome FROM work_outcome WHERE visit = ?1"
+        let read = { (row: Row) in
+            outcomes.append(Outcome(origin: row.text(0), href: row.text(1), text: row.text(2)))
+        }
+        if let origins {
+            try connection.prepare(sql + " AND origin = ANY(?2)").each(
+                .integer(visit), .texts(origins), read: read)
+        } else {
+            try connection.prepare(sql).each(.integer(visit), read: read)
+        }
+        return outcomes
+    }
+
+    package func answers(of origins: [String]? = nil, in visit: Int64) throws(StoreError) -> [Answer] {
+        var answers: [Answer] = []
+        let sql = """
+            SELECT origin, work_answer.href AS address, status, location, reach, failure, body
+            FROM work_answer WHERE visit = ?1
+            """
+        let read = { (row: Row) in
+            answers.append(
+                Answer(
+                    origin: row.text(0), href: row.text(1), status: Int(row.integer(2)),
+                    location: row.optionalText(3),
+                    reach: Int(row.integer(4)), failure: row.optionalText(5), body: row.blob(6)))
+        }
+        if let origins {
+            try connection.prepare(sql + " AND origin = ANY(?2)").each(
+                .integer(visit), .texts(origins), read: read)
+        } else {
+            try connection.prepare(sql).each(.integer(visit), read: read)
+        }
+        return answers
+    }
+
+    /// What a worker asked of a host, or, under an empty name, of all of them.
+    package struct Tally: Sendable, Equatable {
+        package var name: String
+        package var requests: Int
+        package var failures: Int
+        package var bytes: Int
+        package var version: String?
+
+        package init(name: String, requests: Int, failures: Int, bytes: Int, version: String?) {
+            self.name = name
+            self.requests = requests
+            self.failures = failures
+            self.bytes = bytes
+            self.version = version
+        }
+    }
+
+    /// In place of what the worker told before.
+    package func tell(_ tallies: [Tally], by worker: Int64, of visit: Int64) throws(StoreError) {
+        guard !tallies.isEmpty else { return }
+        _ = try change(
+            """
+            INSERT INTO work_tally (visit, worker, name, requests, failures, bytes, version)
+            SELECT ?1, ?2, * FROM unnest(?3, ?4, ?5, ?6, ?7)
+            ON CONFLICT (visit, worker, name) DO UPDATE SET requests = excluded.requests,
+                failures = excluded.failures, bytes = excluded.bytes, version = excluded.version
+            """,
+            [
+                .integer(visit), .integer(worker), .texts(tallies.map(\.name)),
+                .integers(tallies.map { Int64($0.requests) }), .integers(tallies.map { Int64($0.failures) }),
+                .integers(tallies.map { Int64($0.bytes) }), .texts(tallies.map(\.version)),
+            ])
+    }
+
+    /// Of all workers that there were, each host once.
+    package func tallies(of visit: Int64) throws(StoreError) -> [Tally] {
+        var tallies: [Tally] = []
+        try connection.prepare(
+            """
+            SELECT name, CAST(sum(requests) AS bigint), CAST(sum(failures) AS bigint), CAST(sum(bytes) AS bigint),
+                max(version) FROM work_tally WHERE visit = ? GROUP BY name ORDER BY name
+            """
+        ).each(.integer(visit)) { row in
+            tallies.append(
+                Tally(
+                    name: row.text(0), requests: Int(row.integer(1)), failures: Int(row.integer(2)),
+                    bytes: Int(row.integer(3)), version: row.optionalText(4)))
+        }
+        return tallies
+    }
+}

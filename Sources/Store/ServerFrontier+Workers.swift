@@ -1,0 +1,231 @@
+extension ServerFrontier {
+    /// Gives the number of a new worker, under whose name writes count as long as its lease holds.
+    package func join(_ visit: Int64, named name: String) throws(StoreError) -> Int64 {
+        try connection.prepare(
+            """
+            INSERT INTO work_worker (visit, name, until) SELECT visit, ?, now() + \(Self.interval)
+            FROM work_visit WHERE visit = ? RETURNING id
+            """
+        ).first(.text(name), .integer(visit)) { $0.integer(0) } ?? 0
+    }
+
+    private static let interval = "interval '\(lease.components.seconds) seconds'"
+
+    package struct Sign: Sendable {
+        package var isIdle = false
+        package var isHungry = true
+        /// Pages wait for what the visit may still ask for.
+        package var isStarved = false
+        /// Hosts at which it has something to do.
+        package var hosts = 0
+        /// Pages that it may still ask for.
+        package var share = 0
+        /// The last move that it knows of.
+        package var heard: Int64 = 0
+        /// What came over the network since the last sign.
+        package var bytes = 0
+
+        package init() {}
+    }
+
+    /// How it stands with the visit, as one worker sees it.
+    package struct Standing: Sendable {
+        package var workers = 1
+        /// Of the others, how many have nothing to do.
+        package var hungry = 0
+        /// Hosts at which somebody has something to do.
+        package var hosts = 0
+        /// Pages that others may still ask for.
+        package var shares = 0
+        /// Pages that nobody may ask for yet; nil without a limit.
+        package var pagesLeft: Int?
+        package var bytes = 0
+        package var finisher: Int64?
+        package var moves: [Move] = []
+        /// The visit is over.
+        package var isOver = false
+
+        package init() {}
+    }
+
+    /// A start that leads to another host: the site is there.
+    package struct Move: Sendable {
+        package var number: Int64
+        package var source: String
+        package var target: String
+    }
+
+    /// The lease is renewed; nil where others have taken its hosts. A worker is idle when nothing waits for it
+    /// either.
+    package func beat(_ worker: Int64, of visit: Int64, _ sign: Sign) throws(StoreError) -> Standing? {
+        let isThere = try connection.prepare(
+            """
+            UPDATE work_worker SET until = now() + \(Self.interval), is_hungry = ? <> 0, is_starved = ? <> 0, hosts = ?,
+                share = ?, heard = ?, is_idle = ? <> 0 AND NOT EXISTS (
+                    SELECT 1 FROM work_host JOIN work_url ON work_url.host = work_host.id AND NOT work_url.is_read
+                    WHERE work_host.visit = work_worker.visit AND work_host.worker = work_worker.id
+                        AND work_url.visit = work_worker.visit)
+            WHERE id = ? RETURNING id
+            """
+        ).first(
+            .integer(sign.isHungry ? 1 : 0), .integer(sign.isStarved ? 1 : 0), .integer(Int64(sign.hosts)),
+            .integer(Int64(sign.share)), .integer(sign.heard), .integer(sign.isIdle ? 1 : 0), .integer(worker)
+        ) { $0.integer(0) }
+        guard isThere != nil else { return nil }
+        if sign.bytes > 0 {
+            _ = try change(
+                "UPDATE work_visit SET bytes = bytes + ? WHERE visit = ?",
+                [.integer(Int64(sign.bytes)), .integer(visit)])
+        }
+        return try standing(worker, of: visit, after: sign.heard)
+    }
+
+    private func standing(
+        _ worker: Int64, of visit: Int64, after heard: Int64
+    ) throws(StoreError) -> Standing? {
+        var lastMove: Int64 = 0
+        let found = try connection.prepare(
+            """
+            SELECT (SELECT count(*) FROM work_worker WHERE visit = ?1),
+                (SELECT count(*) FROM work_worker WHERE visit = ?1 AND id <> ?2 AND is_hungry),
+                (SELECT coalesce(CAST(sum(hosts) AS bigint), 0) FROM work_worker WHERE visit = ?1),
+                (SELECT coalesce(CAST(sum(share) AS bigint), 0) FROM work_worker WHERE visit = ?1 AND id <> ?2),
+                max_pages - pages, bytes, finisher,
+                (SELECT coalesce(max(number), 0) FROM work_move WHERE visit = ?1)
+            FROM work_visit WHERE visit = ?1
+            """
+        ).first(.integer(visit), .integer(worker)) { row in
+            var standing = Standing()
+            standing.workers = max(1, Int(row.integer(0)))
+            standing.hungry = Int(row.integer(1))
+            standing.hosts = Int(row.integer(2))
+            standing.shares = Int(row.integer(3))
+            standing.pagesLeft = row.optionalInteger(4).map { Int($0) }
+            standing.bytes = Int(row.integer(5))
+            standing.finisher = row.optionalInteger(6)
+            lastMove = row.integer(7)
+            return standing
+        }
+        guard var standing = found else {
+            var standing = Standing()
+            standing.isOver = true
+            return standing
+        }
+        if lastMove > heard {
+            try connection.prepare(
+                "SELECT number, source, target FROM work_move WHERE visit = ? AND number > ? ORDER BY number"
+            ).each(.integer(visit), .integer(heard)) {
+                standing.moves.append(Move(number: $0.integer(0), source: $0.text(1), target: $0.text(2)))
+            }
+        }
+        return standing
+    }
+
+    /// Takes away the leases that nobody has renewed in time, but for those that ran while the PostgreSQL was not
+    /// there. One whose transaction is just being written is left for the next time.
+    package func endLeases(of visit: Int64) throws(StoreError) -> Int {
+        let ended = try connection.prepare(
+            """
+            WITH late AS MATERIALIZED (
+                SELECT id FROM work_worker
+                WHERE visit = ?1 AND until < now() AND pg_postmaster_start_time() < now() - \(Self.interval)
+                ORDER BY id FOR UPDATE SKIP LOCKED),
+            ended AS (DELETE FROM work_worker USING late WHERE work_worker.id = late.id
+                RETURNING work_worker.id, work_worker.granted),
+            hosts AS (UPDATE work_host SET worker = NULL, left_by = 1
+                WHERE visit = ?1 AND worker IN (SELECT id FROM ended)),
+            pages AS (UPDATE work_visit SET pages = pages - (SELECT coalesce(CAST(sum(granted) AS bigint), 0) FROM ended)
+                WHERE visit = ?1 AND EXISTS (SELECT 1 FROM ended))
+            SELECT count(*) FROM ended
+            """
+        ).first(.integer(visit)) { Int($0.integer(0)) }
+        return ended ?? 0
+    }
+
+    /// The same of one, however long the PostgreSQL has been there.
+    func end(leaseOf worker: Int64, in visit: Int64) throws(StoreError) { try leave(worker, of: visit) }
+
+    /// The worker goes, and others have its hosts at once. What it wrote is committed.
+    package func leave(_ worker: Int64, of visit: Int64) throws(StoreError) {
+        _ = try connection.prepare(
+            """
+            WITH ended AS (DELETE FROM work_worker WHERE id = ?2 RETURNING id, granted),
+            hosts AS (UPDATE work_host SET worker = NULL, left_by = 1
+                WHERE visit = ?1 AND worker IN (SELECT id FROM ended)),
+            pages AS (UPDATE work_visit SET pages = pages - (SELECT coalesce(CAST(sum(granted) AS bigint), 0) FROM ended)
+                WHERE visit = ?1 AND EXISTS (SELECT 1 FROM ended))
+            SELECT count(*) FROM ended
+            """
+        ).first(.integer(visit), .integer(worker)) { $0.integer(0) }
+    }
+
+    /// True for the one worker that ends the visit: nobody has anything left, and no other who lives has it.
+    package func finishes(_ worker: Int64, _ visit: Int64) throws(StoreError) -> Bool {
+        let finisher = try connection.prepare(
+            """
+            UPDATE work_visit SET finisher = ?2
+            WHERE visit = ?1 AND EXISTS (SELECT 1 FROM work_worker WHERE id = ?2)
+                AND (finisher IS NULL OR finisher = ?2
+                    OR NOT EXISTS (SELECT 1 FROM work_worker WHERE work_worker.id = work_visit.finisher))
+                AND NOT EXISTS (SELECT 1 FROM work_worker WHERE work_worker.visit = ?1 AND (NOT is_idle
+                    OR heard < (SELECT coalesce(max(number), 0) FROM work_move WHERE work_move.visit = ?1)))
+                AND (is_cut
+                    OR NOT EXISTS (SELECT 1 FROM work_host WHERE work_host.visit = ?1 AND left_by > 0)
+                        AND NOT EXISTS (SELECT 1 FROM work_url WHERE work_url.visit = ?1 AND NOT is_read))
+            RETURNING finisher
+            """
+        ).first(.integer(visit), .integer(worker)) { $0.integer(0) }
+        return finisher == worker
+    }
+
+    /// A limit was reached: whoever ends the visit asks for nothing more.
+    package func cut(_ visit: Int64) throws(StoreError) {
+        _ = try change(
+            "UPDATE work_visit SET is_cut = true WHERE visit = ? AND NOT is_cut", [.integer(visit)])
+    }
+
+    /// What ended it: all that was asked for, or, where there is a limit, all pages.
+    package func limits(of visit: Int64) throws(StoreError) -> (isCut: Bool, arePagesOver: Bool, bytes: Int) {
+        try connection.prepare(
+            "SELECT is_cut, coalesce(pages >= max_pages, false), bytes FROM work_visit WHERE visit = ?"
+        ).first(.integer(visit)) { ($0.integer(0) != 0, $0.integer(1) != 0, Int($0.integer(2))) }
+            ?? (false, false, 0)
+    }
+
+    /// Since when workers share it.
+    package func age(of visit: Int64) throws(StoreError) -> Duration {
+        try connection.prepare(
+            """
+            SELECT CAST(extract(epoch FROM clock_timestamp() - started) * 1000 AS bigint) FROM work_visit
+            WHERE visit = ?
+            """
+        ).first(.integer(visit)) { .milliseconds($0.integer(0)) } ?? .zero
+    }
+
+    /// So many pages more may the worker ask for, of those that the visit may.
+    package func takePages(_ count: Int, for worker: Int64, of visit: Int64) throws(StoreError) -> Int {
+        let granted = try connection.prepare(
+            """
+            WITH free AS MATERIALIZED (
+                SELECT greatest(0, least(?3, max_pages - pages)) AS pages FROM work_visit
+                WHERE visit = ?1 AND EXISTS (SELECT 1 FROM work_worker WHERE id = ?2) FOR NO KEY UPDATE),
+            taken AS (UPDATE work_visit SET pages = work_visit.pages + free.pages FROM free WHERE visit = ?1),
+            noted AS (UPDATE work_worker SET granted = granted + free.pages, share = share + free.pages FROM free
+                WHERE id = ?2)
+            SELECT pages FROM free
+            """
+        ).first(.integer(visit), .integer(worker), .integer(Int64(count))) { Int($0.integer(0)) }
+        return granted ?? 0
+    }
+
+    /// What it will not ask for, others may.
+    package func givePages(_ count: Int, by worker: Int64, of visit: Int64) throws(StoreError) {
+        _ = try connection.prepare(
+            """
+            WITH noted AS (UPDATE work_worker SET granted = granted - ?3, share = 0 WHERE id = ?2 RETURNING id),
+            given AS (UPDATE work_visit SET pages = pages - ?3 WHERE visit = ?1 AND EXISTS (SELECT 1 FROM noted))
+            SELECT count(*) FROM noted
+            """
+        ).first(.integer(visit), .integer(worker), .integer(Int64(count))) { $0.integer(0) }
+    }
+}

@@ -1,0 +1,62 @@
+import Glibc
+
+/// A server that speaks like Amazon's S3, and looks at signatures: moto, from PyPI, with a bucket and a key. It ends
+/// when the process does that had it started, however that ends.
+package struct TestBucket: Sendable {
+    /// The one of this process, started when it is first asked for.
+    package static let running: Result<TestBucket, TestError> = Result { () throws(TestError) in
+        try TestBucket()
+    }
+
+    /// Whether there is one to be started: `scripts/test` sees to it, or `pip install 'moto[server,s3]'` and the name of
+    /// that Python in LARDER_TEST_MOTO.
+    package static let isInstalled = python() != nil
+
+    package let endpoint: String
+    package let bucket = "larder"
+    package let keyID: String
+    package let secretKey: String
+
+    private static func python() -> String? {
+        let own = ChildProcess.built("").split(separator: "/", omittingEmptySubsequences: false)
+        let build = own.prefix { $0 != ".build" }.joined(separator: "/") + "/.build/moto/bin/python3"
+        let named = getenv("LARDER_TEST_MOTO").map { String(cString: $0) }
+        return ([named, build].compactMap { $0 }).first { access($0, X_OK) == 0 }
+    }
+
+    private init() throws(TestError) {
+        guard let python = Self.python() else { throw TestError("starting moto: it is not installed") }
+        let process = try ChildProcess(
+            python, ["-c", Self.script, "\(getpid())"],
+            environment: ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent"],
+            errors: .file("/dev/null"))
+        let words = process.read(until: "ready\n").split(separator: " ").map(String.init)
+        guard words.count == 4 else { throw TestError("starting moto: \(words)") }
+        endpoint = "http://127.0.0.1:\(words[0])"
+        (keyID, secretKey) = (words[1], words[2])
+    }
+
+    /// What it is asked for until there is a key is not looked at.
+    private static let script = """
+        import json, os, sys, time
+        os.environ["INITIAL_NO_AUTH_ACTION_COUNT"] = "4"
+        os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")
+        import boto3
+        from moto.server import ThreadedMotoServer
+        server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        server.start()
+        host, port = server.get_host_and_port()
+        url = f"http://127.0.0.1:{port}"
+        boto3.client("s3", endpoint_url=url).create_bucket(Bucket="larder")
+        iam = boto3.client("iam", endpoint_url=url)
+        iam.create_user(UserName="u")
+        key = iam.create_access_key(UserName="u")["AccessKey"]
+        allowed = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
+        policy = json.dumps({"Version": "2012-10-17", "Statement": allowed})
+        iam.put_user_policy(UserName="u", PolicyName="p", PolicyDocument=policy)
+        print(port, key["AccessKeyId"], key["SecretAccessKey"], "ready", flush=True)
+        while os.path.exists("/proc/" + sys.argv[1]):
+            time.sleep(0.5)
+        os._exit(0)
+        """
+}
