@@ -83,9 +83,10 @@ package final class Crawl {
             options.isShared = true
             options.limits.pages = nil
             options.limits.time = shared.millisecondsLeft.map { .milliseconds(max(1, $0)) }
-        // The workers kept to them.
-        case .rest(_, _, let memory, _):
+        // The workers kept to them. Where one was lost there are pages left, and of those no more than that.
+        case .rest(let shared, _, let memory, _):
             options.limits = CrawlLimits()
+            if memory.pageLimit == nil { options.limits.pages = shared.maxPages }
             self.memory = memory
         }
         frontier = Frontier(scope: scope, options: options)
