@@ -32,6 +32,7 @@ extension StoreWriter {
         try aloneForAWhile(doing: "collect") { () throws(StoreError) in
             // On a full disk the first room to be had is that of the log. Without it, the first change tells.
             if !isServed { _ = try? isLogEmptied() }
+            let changedBefore = everChangedRowCount
             try withoutReferences { () throws(StoreError) in
                 let bodiesBefore = try count("SELECT count(*) FROM body")
                 try removeOrphans()
@@ -41,7 +42,7 @@ extension StoreWriter {
                 result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
             }
             result.shrinkFailure = shrink() ?? result.shrinkFailure
-            try renewJournalIfThereIsRoom(&result)
+            if everChangedRowCount != changedBefore { try renewJournalIfThereIsRoom(&result) }
         }
         result.byteCountAfter = isServed ? try usedByteCount() : folder.byteCount
         return result
@@ -59,33 +60,42 @@ extension StoreWriter {
     private func collect(
         downTo limit: Int64, _ result: inout CollectionResult, _ progress: (Int64) -> Void
     ) throws(StoreError) {
-        var target = limit
+        let used = try usedByteCount()
+        let whole = isServed ? used : used + folder.journalByteCount
+        guard max(whole, folder.contentByteCount) > limit else { return }
+        // The journal, which says once more what the database does, becomes smaller as that does.
+        var target = Self.share(of: limit, used, of: whole)
         // What is used takes more than that on the disk; how much more, only the disk tells.
-        for _ in 1...3 {
+        for round in 1...4 {
             result.droppedVisits += try dropVisits(downTo: target, progress)
             result.evictedURLs += try evict(downTo: target, progress)
             result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
+            if !isServed { _ = shrink() }
             try renewJournalIfThereIsRoom(&result)
             let used = try usedByteCount()
             guard used <= target else { break }
             if isServed { return }
-            if folder.contentByteCount > limit { _ = shrink() }
             if folder.contentByteCount > limit {
                 result.shrinkFailure = try thinPacks(wasteAllowed: 0)
                 _ = shrink()
             }
-            let waste = folder.contentByteCount - limit
-            guard waste > 0 else { return }
-            target = used - waste
+            let held = folder.contentByteCount
+            guard held > limit else { return }
+            // The last time nothing is left to chance.
+            target = round < 3 ? Self.share(of: limit, used, of: held) : used - (held - limit)
         }
-        let left = try usedByteCount() - limit
+        let left = max(try usedByteCount(), isServed ? 0 : folder.contentByteCount) - limit
         if left > 0 { result.excess = left }
+    }
+
+    private static func share(of limit: Int64, _ part: Int64, of whole: Int64) -> Int64 {
+        whole > part ? Int64(Double(limit) * Double(part) / Double(whole)) : limit
     }
 
     /// What is left of a limit for all but the index of words, which becomes smaller as the rest does.
     private func contentLimit(_ limit: Int64) throws(StoreError) -> Int64 {
-        let (used, index) = (try usedByteCount(), folder.searchIndexByteCount)
-        return index > 0 ? Int64(Double(limit) * Double(used) / Double(used + index)) : limit
+        let used = try usedByteCount()
+        return Self.share(of: limit, used, of: used + folder.searchIndexByteCount)
     }
 
     /// So much of a pack may be room that no body has: moving them takes longer than it is worth.
@@ -186,7 +196,7 @@ extension StoreWriter {
                 try execute("VACUUM response, link, url, body, content, piece", doing: "shrink")
                 return nil
             }
-            if try count("PRAGMA freelist_count") > 0 { try execute("VACUUM", doing: "shrink") }
+            if try count("PRAGMA freelist_count") > 0 { try vacuum() }
             guard try !isLogEmptied() else { return nil }
             return StoreError(
                 .busy, doing: "shrink", path: folder.database, detail: "somebody is reading from it",
@@ -214,24 +224,28 @@ extension StoreWriter {
             ) { pinned.insert($0.integer(0)) }
         }
         let served = folder.hasNotes ? try NoteBook(folder).servedTimes() : [:]
-        var holdings: [Int64: EvictionPlan.Holding] = [:]
-        try eachRow("SELECT url, max(fetched), sum(length(fields) + 200) FROM response GROUP BY url") { row in
-            let url = row.integer(0)
-            holdings[url] = EvictionPlan.Holding(
-                url: url, lastUse: max(row.integer(1), served[url] ?? 0), isPinned: pinned.contains(url),
-                byteCount: Int(row.integer(2)), bodies: [])
-        }
-        var sizes: [Int64: Int] = [:]
+        var plan = EvictionPlan()
         try eachRow(
             """
-            SELECT response.url, body.id, coalesce(body.frame, body.size) + length(content.links) FROM response
-            JOIN body ON body.id = response.body JOIN content ON content.body = body.id
+            SELECT body.id, coalesce(body.frame, body.size) + length(content.links)
+            FROM body JOIN content ON content.body = body.id ORDER BY body.id
             """
-        ) { row in
-            holdings[row.integer(0)]?.bodies.insert(row.integer(1))
-            sizes[row.integer(1)] = Int(row.integer(2))
+        ) { plan.add(body: $0.integer(0), byteCount: Int($0.integer(1))) }
+        var holding: EvictionPlan.Holding?
+        try eachRow("SELECT url, fetched, length(fields) + 200, body FROM response ORDER BY url") { row in
+            let url = row.integer(0)
+            if holding?.url != url {
+                if let holding { plan.add(holding) }
+                holding = EvictionPlan.Holding(
+                    url: url, lastUse: served[url] ?? 0, isPinned: pinned.contains(url), byteCount: 0)
+            }
+            let lastUse = max(holding?.lastUse ?? 0, row.integer(1))
+            holding?.lastUse = lastUse
+            holding?.byteCount += Int(row.integer(2))
+            if let body = row.optionalInteger(3) { plan.addUse(of: body) }
         }
-        return EvictionPlan(Array(holdings.values), sizes: sizes)
+        if let holding { plan.add(holding) }
+        return plan
     }
 
     /// The URLs that a pin holds, with everything that they need, and what that needs in turn.
@@ -264,6 +278,8 @@ extension StoreWriter {
 /// Chooses what goes when a store is larger than allowed: what was not served for the longest time, and of
 /// what was never served since it was fetched, what was fetched first. Of equals the one that was found last
 /// goes first, so that the beginnings of sites stay.
+///
+/// There may be millions of them: all is in few arrays.
 struct EvictionPlan {
     /// One URL with all that is held under it.
     struct Holding {
@@ -273,41 +289,77 @@ struct EvictionPlan {
         var isPinned: Bool
         /// What it takes beside its bodies.
         var byteCount: Int
-        var bodies: Set<Int64>
+        /// Behind the last of its bodies in `uses`, where those of the one before it end first.
+        fileprivate var usesEnd: UInt32 = 0
+
+        init(url: Int64, lastUse: Int64, isPinned: Bool, byteCount: Int) {
+            self.url = url
+            self.lastUse = lastUse
+            self.isPinned = isPinned
+            self.byteCount = byteCount
+        }
     }
 
-    private let holdings: [Holding]
-    private let sizes: [Int64: Int]
+    private var holdings: [Holding] = []
+    /// Places in `bodies`, holding by holding, each once.
+    private var uses: [UInt32] = []
+    /// In the order of their numbers.
+    private var bodies: [(number: Int64, byteCount: Int)] = []
 
-    init(_ holdings: [Holding], sizes: [Int64: Int]) {
-        self.holdings = holdings
-        self.sizes = sizes
+    /// - Precondition: One with a larger number than those before, and all before the first holding.
+    mutating func add(body number: Int64, byteCount: Int) {
+        precondition(number > bodies.last?.number ?? .min && holdings.isEmpty)
+        bodies.append((number, byteCount))
+    }
+
+    /// The next holding to be added has this body.
+    mutating func addUse(of number: Int64) {
+        var places = 0..<bodies.count
+        while places.count > 1 {
+            let middle = places.lowerBound + places.count / 2
+            places =
+                bodies[middle].number <= number
+                ? middle..<places.upperBound : places.lowerBound..<middle
+        }
+        guard let place = places.first, bodies[place].number == number,
+            !uses[Int(holdings.last?.usesEnd ?? 0)...].contains(UInt32(place))
+        else { return }
+        uses.append(UInt32(place))
+    }
+
+    mutating func add(_ holding: Holding) {
+        var holding = holding
+        holding.usesEnd = UInt32(uses.count)
+        holdings.append(holding)
+    }
+
+    private func uses(of place: Int) -> ArraySlice<UInt32> {
+        uses[(place == 0 ? 0 : Int(holdings[place - 1].usesEnd))..<Int(holdings[place].usesEnd)]
     }
 
     /// What all holdings together take, each body counted once.
     var byteCount: Int64 {
-        holdings.reduce(0) { $0 + Int64($1.byteCount) } + sizes.values.reduce(0) { $0 + Int64($1) }
+        holdings.reduce(0) { $0 + Int64($1.byteCount) } + bodies.reduce(0) { $0 + Int64($1.byteCount) }
     }
 
     /// The URLs without which at least so many bytes are free; every one that is not pinned when that is not
     /// enough. A body counts only when the last URL that has it goes.
     func urls(toFree wanted: Int64) -> [Int64] {
-        var references: [Int64: Int] = [:]
-        for holding in holdings {
-            for body in holding.bodies { references[body, default: 0] += 1 }
-        }
+        var references = [UInt32](repeating: 0, count: bodies.count)
+        for place in uses { references[Int(place)] += 1 }
         var chosen: [Int64] = []
         var free: Int64 = 0
-        let order = holdings.filter { !$0.isPinned }.sorted {
-            $0.lastUse != $1.lastUse ? $0.lastUse < $1.lastUse : $0.url > $1.url
+        let order = holdings.indices.filter { !holdings[$0].isPinned }.sorted {
+            let (one, other) = (holdings[$0], holdings[$1])
+            return one.lastUse != other.lastUse ? one.lastUse < other.lastUse : one.url > other.url
         }
-        for holding in order {
+        for place in order {
             guard free < wanted else { break }
-            chosen.append(holding.url)
-            free += Int64(holding.byteCount)
-            for body in holding.bodies {
-                references[body, default: 1] -= 1
-                if references[body] == 0 { free += Int64(sizes[body] ?? 0) }
+            chosen.append(holdings[place].url)
+            free += Int64(holdings[place].byteCount)
+            for body in uses(of: place) {
+                references[Int(body)] -= 1
+                if references[Int(body)] == 0 { free += Int64(bodies[Int(body)].byteCount) }
             }
         }
         return chosen
@@ -367,13 +419,15 @@ extension StoreWriter {
     /// and references are not followed: SQLite would look through every response for each URL. Gives their
     /// numbers.
     private func removeOrphanURLs() throws(StoreError) -> [Int64] {
-        var named: Set<Int64> = []
+        var named = NumberSet()
         try eachRow("SELECT url, referrer FROM response") { row in
             named.insert(row.integer(0))
             if let referrer = row.optionalInteger(1) { named.insert(referrer) }
         }
         try eachRow("SELECT pages, requisites, guesses FROM link") { row in
-            for column in 0..<3 as Range<Int32> { named.formUnion(LinkLists.numbers(row.text(column))) }
+            for column in 0..<3 as Range<Int32> {
+                LinkLists.each(row.utf8(column)) { named.insert($0) }
+            }
         }
         var orphans: [Int64] = []
         try eachRow("SELECT id FROM url") { row in
@@ -382,5 +436,18 @@ extension StoreWriter {
         let delete = try prepare("DELETE FROM url WHERE id = ?")
         for orphan in orphans { try delete.run(.integer(orphan)) }
         return orphans
+    }
+}
+
+/// Numbers that lie close together, a bit each.
+private struct NumberSet {
+    private var words: [Int64: UInt64] = [:]
+
+    mutating func insert(_ number: Int64) {
+        words[number >> 6, default: 0] |= 1 << UInt64(number & 63)
+    }
+
+    func contains(_ number: Int64) -> Bool {
+        (words[number >> 6] ?? 0) & 1 << UInt64(number & 63) != 0
     }
 }

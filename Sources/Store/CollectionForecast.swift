@@ -81,11 +81,16 @@ extension StoreFolder {
     fileprivate func copyWithoutBytes(to copy: StoreFolder) throws(StoreError) {
         try copy.create()
         try copy.createPacks()
+        try Self.makeFolders(copy.journal)
         for (own, new) in [(database, copy.database), (notes, copy.notes)] {
             // What is still in the log is read from there by whoever opens the copy.
             for suffix in ["", "-wal"] where access(own + suffix, F_OK) == 0 {
                 try Self.copy(own + suffix, to: new + suffix)
             }
+        }
+        for file in journalFiles {
+            guard let name = file.utf8.lastIndex(of: UInt8(ascii: "/")) else { continue }
+            try Self.pretend(copy.journal + file[name...], file)
         }
         for name in bodyFileNames { try Self.pretend(copy.bodies + "/" + name, bodies + "/" + name) }
         if hasSearchIndex { try Self.pretend(copy.searchIndex, searchIndex) }

@@ -194,6 +194,22 @@ final class Connection {
         return Int(sqlite3_changes(handle))
     }
 
+    /// How many rows were changed since it was opened, by whichever statement.
+    var everChangedRowCount: Int64 {
+        guard case .file(let handle) = driver else { return 0 }
+        return sqlite3_total_changes64(handle)
+    }
+
+    /// Puts a database together in which there is room. What is made of it meanwhile is as large as what is
+    /// left, and lies in this folder; in memory, as all else that passes, it would be a gigabyte of a large one.
+    func vacuum(in folder: String) throws(StoreError) {
+        let place = folder.replacing("'", with: "''")
+        try execute("PRAGMA temp_store_directory = '\(place)'; PRAGMA temp_store = FILE;", doing: "shrink")
+        let result = Result { () throws(StoreError) in try execute("VACUUM", doing: "shrink") }
+        try execute("PRAGMA temp_store = MEMORY; PRAGMA temp_store_directory = '';", doing: "shrink")
+        try result.get()
+    }
+
     /// Of a PostgreSQL.
     fileprivate var lastChangedRowCount = 0
 

@@ -112,11 +112,16 @@ enum LinkLists {
     /// What is no number between two commas is left out.
     static func numbers(_ text: String) -> [Int64] {
         var numbers: [Int64] = []
+        each(text.utf8) { numbers.append($0) }
+        return numbers
+    }
+
+    static func each(_ text: some Sequence<UInt8>, take: (Int64) -> Void) {
         var number: Int64?
         var isNumber = false
-        for byte in text.utf8 {
+        for byte in text {
             if byte == comma {
-                if isNumber, let number { numbers.append(number) }
+                if isNumber, let number { take(number) }
                 number = nil
                 isNumber = true
             } else {
@@ -126,7 +131,6 @@ enum LinkLists {
                 number = isNumber ? sum : nil
             }
         }
-        return numbers
     }
 
     private static func append(_ number: Int64, to bytes: inout [UInt8]) {

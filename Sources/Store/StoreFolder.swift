@@ -148,8 +148,10 @@ package struct StoreFolder: Sendable, Equatable {
         if let server { return (try? Connection(server, access: .readOnly).byteCount()) ?? 0 }
         return Self.byteCount(of: database) + Self.byteCount(of: database + "-wal") + bodiesByteCount
             + packList.reduce(0) { $0 + $1.byteCountOnDisk }
-            + journalFiles.reduce(0) { $0 + Self.byteCount(of: $1) }
+            + journalByteCount
     }
+
+    var journalByteCount: Int64 { journalFiles.reduce(0) { $0 + Self.byteCount(of: $1) } }
 
     var bodiesByteCount: Int64 { server == nil ? copiesByteCount : 0 }
 

@@ -477,6 +477,10 @@ package final class StoreWriter {
         try connection.prepare(sql).run(values, doing: "write to")
     }
 
+    var everChangedRowCount: Int64 { connection.everChangedRowCount }
+
+    func vacuum() throws(StoreError) { try connection.vacuum(in: folder.incoming) }
+
     private func add(_ response: NewResponse, to visit: OpenVisit) throws(StoreError) {
         openRowBytes? += response.fields.utf8.count + 200
         let url = try urls.row(of: response.href, response.number)

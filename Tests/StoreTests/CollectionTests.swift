@@ -156,6 +156,29 @@ import Testing
         #expect(result.byteCountAfter >= limit * 8 / 10, "\(result) of \(limit)")
     }
 
+    /// What the journal says of them takes as much as they do.
+    @Test(.ofFiles, arguments: [0.75, 0.5, 0.25])
+    func `of pages that are tiny it keeps as much as the limit allows`(share: Double) throws {
+        try store.visit(
+            (0..<4000).map { try page("/\($0)", byteCount: 400, fetched: Int64($0)) })
+        let held = try held().count
+        let limit = emptySize + Int64(Double(store.folder.byteCount - emptySize) * share)
+        let result = try collect(limit)
+        #expect(result.excess == nil)
+        #expect(result.byteCountAfter <= limit)
+        #expect(result.byteCountAfter >= limit * 8 / 10, "\(result) of \(limit)")
+        #expect(Double(held - result.evictedURLs) >= Double(held) * share * 0.8)
+    }
+
+    @Test(.ofFiles) func `where nothing goes, the journal is left as it is`() throws {
+        try store.visit([page("/a"), page("/b")])
+        let names = store.scratch.names(in: "store/journal")
+        #expect(try collect(nil).removedBodies == 0)
+        #expect(store.scratch.names(in: "store/journal") == names)
+        #expect(try collect(store.folder.byteCount - 30_000).evictedURLs == 1)
+        #expect(store.scratch.names(in: "store/journal") != names)
+    }
+
     @Test func `a limit of 0 leaves nothing but pins`() throws {
         try store.visit([
             page("/a"), page("/b", byteCount: 100_000), store.response("/gone", nil, status: 404),
@@ -271,15 +294,22 @@ import Testing
 
 @Suite struct EvictionPlanTests {
     /// `url@lastUse+byteCount:bodies`, pinned with an exclamation mark behind the URL.
-    private static func holding(_ text: String) -> EvictionPlan.Holding {
-        let parts = text.split { "@+:".contains($0) }.map(String.init)
-        let bodies = parts.count > 3 ? parts[3].split(separator: ",").compactMap { Int64($0) } : []
-        return EvictionPlan.Holding(
-            url: Int64(parts[0].filter { $0 != "!" }) ?? 0, lastUse: Int64(parts[1]) ?? 0,
-            isPinned: parts[0].contains("!"), byteCount: Int(parts[2]) ?? 0, bodies: Set(bodies))
+    private static func plan(_ holdings: [String]) -> EvictionPlan {
+        var plan = EvictionPlan()
+        for (body, byteCount) in [(1, 100), (2, 200), (3, 300)] as [(Int64, Int)] {
+            plan.add(body: body, byteCount: byteCount)
+        }
+        for text in holdings {
+            let parts = text.split { "@+:".contains($0) }.map(String.init)
+            let bodies = parts.count > 3 ? parts[3].split(separator: ",").compactMap { Int64($0) } : []
+            for body in bodies { plan.addUse(of: body) }
+            plan.add(
+                EvictionPlan.Holding(
+                    url: Int64(parts[0].filter { $0 != "!" }) ?? 0, lastUse: Int64(parts[1]) ?? 0,
+                    isPinned: parts[0].contains("!"), byteCount: Int(parts[2]) ?? 0))
+        }
+        return plan
     }
-
-    private static let sizes: [Int64: Int] = [1: 100, 2: 200, 3: 300]
 
     @Test(
         arguments: [
@@ -300,7 +330,6 @@ import Testing
             (["1@1+40", "2@2+40", "3@3+40"], 80, [1, 2]), (["1@1+0:9", "2@2+1"], 1, [1, 2]),
         ] as [([String], Int64, [Int64])])
     func `it takes`(holdings: [String], wanted: Int64, expected: [Int64]) {
-        let plan = EvictionPlan(holdings.map(Self.holding), sizes: Self.sizes)
-        #expect(plan.urls(toFree: wanted) == expected)
+        #expect(Self.plan(holdings).urls(toFree: wanted) == expected)
     }
 }
