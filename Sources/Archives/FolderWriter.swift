@@ -139,11 +139,11 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
-    /// Browsers keep from files what their scripts would load as modules, workers or data; and what scripts
-    /// load from the root of their site is not at the root of a disk.
+    /// Browsers keep from files what their scripts would load as modules, workers, models or data; and what
+    /// scripts load from the root of their site is not at the root of a disk.
     private static func wantsServer(_ table: LinkTable) -> Bool {
         table.occurrences.contains {
-            [.module, .worker, .data].contains($0.kind) && !$0.flags.contains(.isGuess)
+            [.module, .worker, .data, .model].contains($0.kind) && !$0.flags.contains(.isGuess)
         } || table.implied.contains { !$0.flags.contains(.isGuess) && $0.reference.hasPrefix("/") }
     }
 

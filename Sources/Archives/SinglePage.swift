@@ -191,7 +191,7 @@ final class SinglePage {
         case .image, .icon: return isHint(occurrence, in: body) ? .none : .asIs
         case .font, .media, .track, .embed, .style, .transform, .playlist, .frame:
             return isHint(occurrence, in: body) ? .none : .content
-        case .script, .data, .worker:
+        case .script, .data, .worker, .model:
             return !keepsScripts || isHint(occurrence, in: body) ? .none : .content
         case .module: return keepsScripts ? .module : .none
         case .drawing: return occurrence.context.inner == .plain ? .drawing : .content

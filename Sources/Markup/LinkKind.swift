@@ -59,6 +59,8 @@ package enum LinkKind: UInt8, CaseIterable, Sendable {
     case enclosure = 51
     /// A document type definition or an external entity.
     case entity = 52
+    /// What a view in three dimensions shows, and what lights it: `<model-viewer>`.
+    case model = 53
 
     // Others.
     case base = 96
@@ -104,6 +106,7 @@ package enum LinkKind: UInt8, CaseIterable, Sendable {
     /// otherwise.
     private var isAlwaysCORS: Bool {
         self == .font || self == .module || self == .manifest || self == .data || self == .playlist
+            || self == .model
     }
 
     /// A short word for people.
@@ -116,7 +119,9 @@ package enum LinkKind: UInt8, CaseIterable, Sendable {
         case .sourceMap: "source map"
         case .about, .alternate, .applet, .base, .canonical, .citation, .codebase, .data, .drawing, .embed,
             .enclosure,
-            .entity, .font, .form, .frame, .icon, .image, .item, .manifest, .media, .metadata, .module, .name,
+            .entity, .font, .form, .frame, .icon, .image, .item, .manifest, .media, .metadata, .model,
+            .module,
+            .name,
             .navigation, .origin, .page, .parameter, .part, .ping, .playlist, .policy, .prefetch, .preload,
             .profile,
             .refresh, .script, .search, .sharing, .speculation, .style, .submission, .track, .transform,

@@ -129,6 +129,13 @@ import Web
         #expect(throws: ArchiveError.self) { try site.export("out/", .folder) }
     }
 
+    @Test func `a page whose scripts load a model is told`() throws {
+        let site = try HeldSite([
+            .page("/", "<model-viewer src=a.glb></model-viewer>"), .file("/a.glb", "model/gltf-binary", [1]),
+        ])
+        #expect(try site.export("out/", .folder).wantServer == ["https://example.com/"])
+    }
+
     /// The runtime of a build of webpack, as Docusaurus has it.
     @Test func `scripts that load from the root of their site are told`() throws {
         let runtime = Array(

@@ -40,6 +40,8 @@ import Web
             "http-equiv=original-content-policy content=x"
         ),
         ("<script integrity=sha256-x src=/s.js></script>", "<script data-hash=sha256-x src="),
+        ("<model-viewer src=/i.png>", "<model-viewer src=\"data:image/png;base64,AQID\">"),
+        ("<model-viewer src=/none.glb>", "<model-viewer src=about:invalid>"),
         ("<form action=/f>", "<form action=https://example.com/f>"),
         ("<img src=/big.png>", "<img src=about:invalid>"),
         ("<p style=\"background: url('/i.png')\">", "url('data:image/png;base64,AQID')"),

@@ -95,6 +95,7 @@ import Web
                 ["a"]
             ),
             ("<style>@font-face{src:url(a)}b{background:url(c)}</style>", ["a"]),
+            ("<model-viewer src=a skybox-image=b poster=c></model-viewer>", ["a", "b"]),
             // What others may draw.
             ("<p style='mask:url(a)'><p style='background:url(b)'>", ["a"]),
             (
@@ -170,6 +171,11 @@ import Web
                 ["http://a/b"]
             ),
             ("<a href=a href=b>", ["a"]),
+            (
+                "<model-viewer src=a ios-src=b environment-image=c skybox-image='d' poster=e></model-viewer>",
+                ["a", "b", "c", "d", "e"]
+            ),
+            ("<model src=a><model-viewer src=''>", []),
         ] as [(String, [String])])
     func places(_ html: String, _ references: [String]) {
         let scan = Scan(html)

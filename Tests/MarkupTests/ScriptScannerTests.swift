@@ -89,6 +89,7 @@ import Web
             Case(
                 ##"a="/i/a-1.svg";b=[`/b.woff2`,"/c"];c={d:"/d.js?v=1"};e="/e.png"+f;g+"/h.png";i=="/j.js";k("/l.js")"##,
                 "image /i/a-1.svg ?", "font /b.woff2 ?", "script /d.js?v=1 ?"),
+            Case(#"a="/m/a.glb";b="/m/a.usdz?v=1""#, "model /m/a.glb ?", "model /m/a.usdz?v=1 ?"),
             Case(##"a="//x/b.js";b="/a b.js";c="/x.html";return"/r.css""##, "style /r.css ?"),
             Case(
                 ##"self.__WB_MANIFEST=["a.js",{"url":"b.js","revision":null,"integrity":"x"},"c.css"]"##,

@@ -508,7 +508,7 @@ extension ScriptScanner {
         ("woff2", .font), ("woff", .font), ("ttf", .font), ("otf", .font), ("eot", .font), ("mp4", .media),
         ("webm", .media), ("ogv", .media), ("mp3", .media), ("ogg", .media), ("m4a", .media), ("wav", .media),
         ("flac", .media), ("vtt", .track), ("m3u8", .playlist), ("mpd", .playlist),
-        ("webmanifest", .manifest),
+        ("webmanifest", .manifest), ("glb", .model), ("gltf", .model), ("usdz", .model),
         ("json", .data), ("wasm", .data), ("html", .page), ("htm", .page),
     ]
 
