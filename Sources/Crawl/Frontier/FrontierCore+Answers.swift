@@ -54,8 +54,7 @@ extension FrontierCore {
         let loaded = result.isLeftOut ? (own: [], others: []) : loaded(result)
         // Of most pages there are none, and their links are not copied.
         if !loaded.own.isEmpty { result.links += loaded.own }
-        let links = found(result)
-        if result.isLeftOut {
+        guard let links = found(result) else {
             leaveOut(number)
             return actions
         }

@@ -5,12 +5,15 @@ internal import Web
 
 /// Links come in.
 extension FrontierCore {
-    /// All links of what was read, in one go; what the store is told of them.
-    mutating func found(_ result: ScanResult) -> NewLinks {
-        var links = NewLinks(from: target(result.number))
-        for link in result.links where !result.isLeftOut || link.role == .page {
-            add(link, by: result.number, to: &links)
+    /// All links of what was read, in one go; what the store is told of them. Of what is not kept it is told
+    /// nothing: where its links lead is news for the next who leads there.
+    mutating func found(_ result: ScanResult) -> NewLinks? {
+        guard !result.isLeftOut else {
+            for link in result.links where link.role == .page { _ = found(link, by: result.number) }
+            return nil
         }
+        var links = NewLinks(from: target(result.number))
+        for link in result.links { add(link, by: result.number, to: &links) }
         return links
     }
 

@@ -1,3 +1,5 @@
+import Store
+import TestOrigin
 import Testing
 import Web
 
@@ -37,6 +39,19 @@ import Web
         }
         #expect(drain() == ["http://a.test/b"])
         #expect(frontier.isDone)
+    }
+
+    /// The store is told an address once, and by its number from then on.
+    @Test mutating func `what only a page leads to that is not kept is news to the store afterwards`() throws
+    {
+        _ = drain()
+        var result = ScanResult(number: 0, byteCount: 0, links: [try link("http://a.test/b", .page)])
+        result.isLeftOut = true
+        #expect(frontier.apply(.scanned(result), now: .zero).isEmpty)
+        result.isLeftOut = false
+        let actions = frontier.apply(.scanned(result), now: .zero)
+        guard case .record(let links)? = actions.first else { throw TestError("nothing is recorded") }
+        #expect(links.pages.map(\.href) == ["http://a.test/b"])
     }
 
     @Test mutating func `what a page needs goes before the next page`() throws {
