@@ -44,6 +44,8 @@ package final class Crawl {
     var memory = VisitMemory()
     private let part: Part
     var lastProgress: Duration = .zero
+    /// When servers were last listened to.
+    private var lastTurn: Duration = .zero
     var meter: ProgressMeter
 
     /// Bodies that wait for a scan may fill so much memory before no further ones are asked for.
@@ -257,8 +259,13 @@ package final class Crawl {
             // With the scans backed up nothing may start, whatever is due; their results end the wait.
             let due = mayScanMore ? frontier.nextDue : nil
             let wait = min(longest, due.map { max(.zero, $0 - now) } ?? .seconds(60))
-            return try loop.turn(
-                waitingAtMost: plan.progress == nil ? wait : min(wait, Self.progressInterval))
+            let most = plan.progress == nil ? wait : min(wait, Self.progressInterval)
+            defer { lastTurn = now }
+            let results = try loop.turn(waitingAtMost: most)
+            let away = now - lastTurn - most
+            // Frontiers look at nothing but what happened: nothing is to be done about that.
+            if away > Self.longestAbsence { frontier.apply(.wasAway(away), now: now) }
+            return results
         } catch {
             throw .fetch(error)
         }
@@ -270,6 +277,9 @@ package final class Crawl {
 
     func storing<Value>(_ body: () throws(StoreError) -> Value) throws(CrawlError) -> Value {
         do throws(StoreError) {
+    /// Longer than that a store was in the way, or the machine had other things to do.
+    private static let longestAbsence = Duration.milliseconds(500)
+
             return try body()
         } catch {
             throw .store(error)

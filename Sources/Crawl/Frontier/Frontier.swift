@@ -75,6 +75,7 @@ struct Frontier: Sendable {
         case .othersReceived(let byteCount): core.others(byteCount)
         case .known(let number, let outcome): core.know(number, outcome)
         case .counted(let number): core.uncount(number)
+        case .wasAway(let time): core.wasAway(time)
         case .patienceEnded: return core.loseSilentHosts()
         case .settled: return core.settle()
         case .needed(let url, let page, let isPage, let isCORS):
@@ -171,6 +172,8 @@ extension Frontier {
         /// It was counted when it came.
         case counted(UInt32)
 
+        /// Nobody listened for so long: what hosts answered meanwhile was not heard.
+        case wasAway(Duration)
         /// Hosts that have never answered are not waited for any longer. Gives what is `lost` by that, and what
         /// is under way to be abandoned.
         case patienceEnded

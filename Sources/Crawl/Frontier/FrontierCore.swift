@@ -368,6 +368,13 @@ extension FrontierCore {
 
     private static let quietTime: Duration = .milliseconds(250)
 
+    /// Whoever was not listened to did not keep silent.
+    mutating func wasAway(_ time: Duration) {
+        for host in hosts.indices where !hosts[host].hasAnswered {
+            hosts[host].firstStart = hosts[host].firstStart.map { min($0 + time, now) }
+        }
+    }
+
     /// What was asked of silent hosts, and what waits for them, failed.
     mutating func loseSilentHosts() -> [Frontier.Action] {
         let time = options.patience.map { "\($0 / .seconds(1)) s" } ?? ""

@@ -78,6 +78,27 @@ import Web
         }
     }
 
+    /// The store was away, or the machine had other things to do: what came meanwhile is heard first.
+    @Test func `who was not listened to has not kept silent`() throws {
+        let start = try #require(WebURL("http://site.test/"))
+        var frontier = Frontier(
+            scope: try Scope(start: [start], options: ScopeOptions()),
+            options: Frontier.Options(patience: .seconds(10)))
+        frontier.start(start)
+        #expect(frontier.fetchNext(now: .zero) == 0)
+        frontier.succeeded(0)
+        let ad = FoundLink(url: try #require(WebURL("http://ad.test/a.js")), role: .requisite)
+        frontier.found(ad, by: 0)
+        #expect(frontier.fetchNext(now: .seconds(1)) == 1)
+        func isOver(_ seconds: Int) -> Bool { frontier.isOutOfPatience(now: .seconds(seconds)) }
+        #expect(isOver(12))
+        frontier.apply(.wasAway(.seconds(9)), now: .seconds(12))
+        #expect(!isOver(12) && !isOver(19) && isOver(20))
+        // Nobody is waited for from a time on that is yet to come.
+        frontier.apply(.wasAway(.seconds(100)), now: .seconds(20))
+        #expect(isOver(30))
+    }
+
     /// 33 names that nobody knows beside a site of three pages: by the time that the frontier is told.
     @Test func `names that are not found are looked up twice at most, and cost no time`() throws {
         let start = try #require(WebURL("http://site.test/"))
