@@ -156,7 +156,7 @@ package final class ServerFrontier {
                 case .unreachable:
                     do throws(StoreError) {
                         try connection.session?.renew()
-                    } catch  where error.reason == .unreachable {
+                    } catch  where error.reason == .unreachable && connection.session?.isStopped != true {
                         continue
                     }
                 case .request, .missing, .full, .denied, .unusable, .failed: throw error

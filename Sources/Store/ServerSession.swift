@@ -56,7 +56,7 @@ final class ServerSession {
         // Nobody waits for one that was never there.
         handle = try Self.whileAway(watch?.hasConnected ?? false ? patience : 0, watch) {
             () throws(StoreError) in
-            try Self.connect(words, address, library)
+            try Self.connect(words, address, library, watch)
         }
         try setUp()
         watch?.isThere(address.shown)
@@ -67,9 +67,15 @@ final class ServerSession {
     }
 
     private static func connect(
-        _ words: String, _ address: ServerAddress, _ library: PostgreSQL
+        _ words: String, _ address: ServerAddress, _ library: PostgreSQL, _ watch: ServerWatch?
     ) throws(StoreError) -> OpaquePointer {
-        guard let handle = library.connect(words) else {
+        let connected =
+            if let watch {
+                try connect(words, address, library, unlessStopped: watch)
+            } else {
+                library.connect(words)
+            }
+        guard let handle = connected else {
             throw StoreError(.failed, doing: "open", path: address.shown, detail: "no memory is left")
         }
         guard library.status(handle) == 0 else {
@@ -81,6 +87,52 @@ final class ServerSession {
         _ = library.setHearing(handle, { _, _ in }, nil)
         return handle
     }
+
+    /// A machine that is gone without a word holds libpq for as long as `connect_timeout` says, and nobody
+    /// waits for that after an interruption: the thread that asks lets go of what it may get after all.
+    private static func connect(
+        _ words: String, _ address: ServerAddress, _ library: PostgreSQL, unlessStopped watch: ServerWatch
+    ) throws(StoreError) -> OpaquePointer? {
+        let attempt = Monitor(Attempt())
+        _ = try StoreError.wrapping { () throws(SystemError) in
+            try NamedThread.start("larder-connect") {
+                let handle = library.connect(words)
+                let isWanted = attempt.change { attempt in
+                    attempt.handle = handle
+                    attempt.isOver = true
+                    return !attempt.isGivenUp
+                }
+                if !isWanted, let handle { library.finish(handle) }
+            }
+        }
+        var isStopped = false
+        while true {
+            let isOver = attempt.wait(atMost: isStopped ? graceTime : stopInterval) { $0.isOver ? true : nil }
+            if isOver == nil, !isStopped {
+                isStopped = watch.isStopped
+                continue
+            }
+            let (handle, isGivenUp) = attempt.change { attempt in
+                attempt.isGivenUp = !attempt.isOver
+                return (attempt.handle, attempt.isGivenUp)
+            }
+            guard isGivenUp else { return handle }
+            throw error("08006", "it does not answer", doing: "open", address)
+        }
+    }
+
+    private struct Attempt {
+        var handle: OpaquePointer?
+        var isOver = false
+        var isGivenUp = false
+    }
+
+    /// How often an interruption is looked for, and how long a server that is well takes at most.
+    private static let stopInterval = Duration.milliseconds(50)
+    private static let graceTime = Duration.seconds(1)
+
+    /// Nobody wants to wait any more.
+    var isStopped: Bool { watch?.isStopped ?? false }
 
     private func setUp() throws(StoreError) {
         if let encoding = library.parameter(handle, "server_encoding").map({ String(cString: $0) }),
@@ -336,7 +388,7 @@ final class ServerSession {
     private func reconnect() throws(StoreError) {
         try Self.whileAway(patience, watch) { () throws(StoreError) in
             let words = isReader ? address.words : address.writerWords
-            let new = try Self.connect(words, address, library)
+            let new = try Self.connect(words, address, library, watch)
             library.finish(handle)
             handle = new
             isCut = false

@@ -316,7 +316,7 @@ package final class StoreWriter {
                     try locks.renew()
                     return true
                 } catch {
-                    guard error.reason == .unreachable else { return false }
+                    guard error.reason == .unreachable, !session.isStopped else { return false }
                 }
             }
             return false

@@ -143,6 +143,19 @@ struct ServerTests {
         #expect(notices.change { $0.count } == 2)
     }
 
+    @Test func `nobody waits after an interruption for one that takes a connection and says nothing`() throws
+    {
+        let origin = try RawOrigin { _ in true }
+        let interruption = Interruption()
+        var silent = StoreFolder("postgres://larder@127.0.0.1:\(origin.port)/larder?connect_timeout=60")
+        silent.watch = ServerWatch(interruption) { _ in }
+        interruption.request()
+        let begun = ContinuousClock.now
+        let error = #expect(throws: StoreError.self) { try StoreReader(silent) }
+        #expect(error?.reason == .unreachable)
+        #expect(.now - begun < .seconds(30))
+    }
+
     @Test func `writers of one larder add the same bodies and addresses at a time, and each is there once`()
         throws
     {
