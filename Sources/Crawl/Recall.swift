@@ -200,15 +200,14 @@ final class Recall {
         add(lists.requisites, .requisite)
         add(lists.guesses, .guess)
         guard !unknown.isEmpty else { return links }
-        try reader.steadily { () throws(StoreError) in
-            for (number, kind) in unknown {
-                guard let href = try reader.address(of: number), let url = WebURL(href) else { continue }
-                unnumbered.append(Int(number))
-                links.new.append(
-                    FoundLink(
-                        url: url, role: kind.role, isGuess: kind == .guess,
-                        isNofollow: isNofollow && kind.role == .page))
-            }
+        let addresses = try reader.addresses(of: unknown.map(\.number))
+        for (number, kind) in unknown {
+            guard let href = addresses[number], let url = WebURL(href) else { continue }
+            unnumbered.append(Int(number))
+            links.new.append(
+                FoundLink(
+                    url: url, role: kind.role, isGuess: kind == .guess,
+                    isNofollow: isNofollow && kind.role == .page))
         }
         return links
     }

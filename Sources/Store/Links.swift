@@ -40,6 +40,22 @@ extension StoreReader {
         try findAddress.first(.integer(number)) { $0.text(0) }
     }
 
+    /// The addresses of those of the numbers that there are. A PostgreSQL is asked once for all of them: each
+    /// question takes a way there and back.
+    package func addresses(of numbers: [Int64]) throws(StoreError) -> [Int64: String] {
+        var addresses: [Int64: String] = [:]
+        if isServed {
+            try prepare("SELECT id, href FROM url WHERE id = ANY(?)").each(.integers(numbers)) {
+                addresses[$0.integer(0)] = $0.text(1)
+            }
+        } else {
+            try steadily { () throws(StoreError) in
+                for number in numbers { addresses[number] = try address(of: number) }
+            }
+        }
+        return addresses
+    }
+
     /// The addresses whose bodies link to this one, whether or not they are shown, in order.
     package func referrers(of href: String) throws(StoreError) -> [String] {
         guard let number = try number(of: href) else { return [] }
