@@ -194,7 +194,7 @@ extension Crawl {
         switch Errand(number: result.number) {
         case .entry: break
         case .sent(let errand): return sentScanned(result, of: errand)
-        case .robots, .probe, .witness: return
+        case .robots, .probe, .witness: return try answerStored(result.number)
         }
         beingScanned.remove(result.number)
         let wasHeld = result.login == .inPlace ? try isHeldFromBefore(result.number) : false

@@ -38,23 +38,26 @@ extension Crawl {
         case .failure(let failure) where failure.kind == .machine:
             throw .fetch(failure)
         case .failure(let failure):
-            noteAnswer(to: result.url.href, of: result.url, failure: failure)
+            try noteAnswer(to: result.url.href, of: result.url, failure: failure)
             try apply(.robots(host: host, .failed(failure)))
         case .response(let response):
             let location = response.fields["Location"].flatMap { WebURL($0, base: result.url) }
             let body = try storing { () throws(StoreError) in
                 try response.body.beginning(RobotsGate.mostBytes)
             }
-            noteAnswer(
-                to: result.url.href, of: result.url, response, location: location?.href,
-                reach: result.exchange?.reach ?? .publicNetwork, body)
             let actions = frontier.apply(
                 .robots(
                     host: host,
                     .answered(
                         status: response.status, location: location, body: body,
                         from: result.exchange?.reach ?? .publicNetwork)), now: now)
-            if (200..<300).contains(response.status) {
+            let isStored = (200..<300).contains(response.status)
+            if !isStored, !actions.isEmpty { try keepRobotsRedirect(result, response) }
+            try noteAnswer(
+                to: result.url.href, of: result.url, response, location: location?.href,
+                reach: result.exchange?.reach ?? .publicNetwork, body,
+                storedBy: isStored ? result.number : nil)
+            if isStored {
                 // As any file that nobody looks into for links.
                 var job = ScanJob(
                     number: result.number, url: result.url, role: .guide, referrer: nil,
@@ -68,7 +71,6 @@ extension Crawl {
             } else {
                 response.body.discard()
             }
-            if !actions.isEmpty { try keepRobotsRedirect(result, response) }
             try carryOut(actions)
         }
     }
@@ -85,11 +87,11 @@ extension Crawl {
     func probeFetched(_ result: FetchResult, of host: Int) throws(CrawlError) {
         let name = Self.probeName(result.url)
         guard let (response, text) = try looked(at: result, ContentPrint.longestText) else {
-            noteAnswer(to: name, of: result.url, failure: FetchFailure(.unreachable, ""))
+            try noteAnswer(to: name, of: result.url, failure: FetchFailure(.unreachable, ""))
             return try apply(.probed(host: host, nil))
         }
         let target = Redirect(response.status, response.fields, from: result.url)?.url
-        noteAnswer(
+        try noteAnswer(
             to: name, of: result.url, response, location: target?.href,
             reach: result.exchange?.reach ?? .publicNetwork, text)
         let answer = SoftNotFound.Answer(

@@ -10,8 +10,6 @@ struct WorkDesk {
     var standing = ServerFrontier.Standing()
     /// Hosts that somebody else had before.
     private var left: Set<String> = []
-    /// Of them, those whose pages count anew, since whoever asked for them counts no more.
-    private(set) var countsAnew: Set<String> = []
     /// Hosts that another one gets, as soon as nothing of them is under way.
     var leaving: Set<String> = []
     /// The number of the time in which there is nothing to do; nil while there is.
@@ -21,6 +19,8 @@ struct WorkDesk {
     var toldBytes = 0
     var lastPost: Duration = .zero
     var isStandingNews = false
+    /// What hosts said of themselves and is being read, to be stored, by the number of who asked.
+    var unstoredAnswers: [UInt32: ServerFrontier.Answer] = [:]
 
     init(_ courier: WorkCourier, _ shared: ServerFrontier.Shared) {
         self.courier = courier
@@ -33,10 +33,7 @@ struct WorkDesk {
     func recalls(_ origin: String) -> Bool { !shared.wasEmpty || left.contains(origin) }
 
     mutating func take(_ hosts: [ServerFrontier.Host]) {
-        for host in hosts where host.wasLeft {
-            left.insert(host.origin)
-            if host.countsAnew { countsAnew.insert(host.origin) } else { countsAnew.remove(host.origin) }
-        }
+        for host in hosts where host.wasLeft { left.insert(host.origin) }
     }
 
     /// True when it has just become quiet.
@@ -103,7 +100,7 @@ extension Crawl {
             for result in pool.takeResults() { try scanned(result) }
             for result in loop.abandon() { try keepPartial(of: result) }
             try apply(.ended)
-            try post(courier, isQuiet: false)
+            try post(courier, isQuiet: false, isEnding: true)
         } catch {
             failure = failure ?? error
         }
@@ -194,8 +191,11 @@ extension Crawl {
         self.desk?.isStandingNews = false
         guard let leaving = self.desk?.leaving, !leaving.isEmpty else { return }
         let scanned = Set(beingScanned.map { frontier.origin(of: $0) })
-        for origin in leaving where !frontier.isBusy(origin) && !scanned.contains(origin) {
+        let unstored = Set(desk.unstoredAnswers.values.map(\.origin))
+        for origin in leaving
+        where !frontier.isBusy(origin) && !scanned.contains(origin) && !unstored.contains(origin) {
             self.desk?.leaving.remove(origin)
+            try tellOutcomes(courier)
             let pause = max(.zero, (frontier.nextStart(of: origin) ?? now) - now)
             try storing { () throws(StoreError) in
                 try writes.afterCommit { courier.release([(origin, pause)]) }
@@ -203,21 +203,34 @@ extension Crawl {
         }
     }
 
+    /// What came of what was asked for. Whoever hears of it asks no more, and so what is stored of it has to
+    /// be committed before.
+    private func tellOutcomes(_ courier: WorkCourier) throws(CrawlError) {
+        let outcomes = frontier.takeOutcomes().compactMap { number -> ServerFrontier.Outcome? in
+            guard let outcome = frontier.outcome(of: number), let text = outcome.text else { return nil }
+            let url = frontier.url(number)
+            return ServerFrontier.Outcome(
+                origin: url.origin, href: url.href, text: text,
+                isPage: frontier.role(of: number) == .page && frontier.entry(number).attempts > 0
+                    && outcome.wasAskedInVain)
+        }
+        guard !outcomes.isEmpty else { return }
+        try storing { () throws(StoreError) in try writes.onceCommitted { courier.note(outcomes) } }
+    }
+
     /// Hands over what others have to know, once in a while.
-    private func post(_ courier: WorkCourier, isQuiet: Bool) throws(CrawlError) {
+    private func post(_ courier: WorkCourier, isQuiet: Bool, isEnding: Bool = false) throws(CrawlError) {
         guard let desk else { return }
-        let isStarved = frontier.isStarved
+        let isStarved = frontier.isStarved && !isEnding
         if isStarved, desk.arePagesOver { return try apply(.pagesEnded) }
         let isResting = isQuiet && !isStarved && desk.leaving.isEmpty
-        guard isResting && desk.quiet == nil || now - desk.lastPost >= Self.postInterval else { return }
+        guard isEnding || isResting && desk.quiet == nil || now - desk.lastPost >= Self.postInterval else {
+            return
+        }
         self.desk?.lastPost = now
         var out = WorkCourier.Outbox()
         out.found = frontier.takeOutgoing()
-        for number in frontier.takeOutcomes() {
-            guard let text = frontier.outcome(of: number)?.text else { continue }
-            let url = frontier.url(number)
-            out.outcomes.append(ServerFrontier.Outcome(origin: url.origin, href: url.href, text: text))
-        }
+        try tellOutcomes(courier)
         for number in frontier.takeSoftNotFound() {
             let href = frontier.url(number).href
             try storing { () throws(StoreError) in try writes.addWithoutWaiting(softNotFound: href) }
@@ -230,7 +243,7 @@ extension Crawl {
         out.sign.bytes = report.wireByteCount - desk.toldBytes
         self.desk?.toldBytes = report.wireByteCount
         out.isCut = frontier.isStopped
-        if !frontier.isStopped {
+        if !frontier.isStopped, !isEnding {
             out.wantsHosts = desk.wantedHosts(active: active, running: frontier.running)
         }
         if isStarved {
@@ -258,38 +271,58 @@ extension Crawl {
     /// Whether nobody is asked, since somebody was or nothing more is asked for.
     func isKnown(_ number: UInt32, _ url: WebURL, _ answer: Recall.Answer?) throws(CrawlError) -> Bool {
         if case .done? = answer { return false }
+        let isPage = frontier.role(of: number) == .page
         let outcome: Frontier.KnownOutcome
-        if let known = memory.outcome(of: url) {
+        if case .gone(let status)? = answer {
+            outcome = .failed(.status(status))
+        } else if let known = memory.outcome(of: url) {
             outcome = known
-        } else if let limit = memory.limit ?? (frontier.role(of: number) == .page ? memory.pageLimit : nil) {
+        } else if let limit = memory.limit {
+            outcome = .skipped(.limit(limit))
+        } else if isPage, frontier.entry(number).attempts == 1, let limit = memory.takePage() {
             outcome = .skipped(.limit(limit))
         } else {
             return false
         }
         try apply(.known(number, outcome))
+        // Whoever found it out has counted it.
+        if desk != nil { try apply(.counted(number)) }
         if case .validate(let held, _)? = answer { try fallBack(number, to: held.response) }
         return true
     }
 
     static func probeName(_ url: WebURL) -> String { "probe " + url.origin }
 
+    /// - Parameter number: of who asked, where the answer is going to be stored: as long as it is not, nobody
+    ///   is told. Whoever knows it stores nothing.
     func noteAnswer(
         to name: String, of url: WebURL, _ response: FetchedResponse, location: String?, reach: Reach,
-        _ body: [UInt8]
-    ) {
-        desk?.courier.note(
-            ServerFrontier.Answer(
-                origin: url.origin, href: name, status: response.status, location: location,
-                reach: Int(Frontier.Arrival.Facts.number(reach)), failure: nil, body: body))
+        _ body: [UInt8], storedBy number: UInt32? = nil
+    ) throws(CrawlError) {
+        let answer = ServerFrontier.Answer(
+            origin: url.origin, href: name, status: response.status, location: location,
+            reach: Int(Frontier.Arrival.Facts.number(reach)), failure: nil, body: body)
+        if let number { desk?.unstoredAnswers[number] = answer } else { try tell(answer) }
     }
 
-    func noteAnswer(to name: String, of url: WebURL, failure: FetchFailure) {
+    func noteAnswer(to name: String, of url: WebURL, failure: FetchFailure) throws(CrawlError) {
         // Another machine may know the name.
         guard failure.kind != .unknownHost else { return }
-        desk?.courier.note(
+        try tell(
             ServerFrontier.Answer(
                 origin: url.origin, href: name, status: 0, location: nil, reach: 0,
                 failure: Frontier.KnownOutcome.failed(.fetch(failure)).text, body: []))
+    }
+
+    /// What a host said of itself has been handed over to be written.
+    func answerStored(_ number: UInt32) throws(CrawlError) {
+        if let answer = desk?.unstoredAnswers.removeValue(forKey: number) { try tell(answer) }
+    }
+
+    /// Once what is stored of it is committed.
+    private func tell(_ answer: ServerFrontier.Answer) throws(CrawlError) {
+        guard let courier = desk?.courier else { return }
+        try storing { () throws(StoreError) in try writes.onceCommitted { courier.note(answer) } }
     }
 
     func robotsKnown(_ known: ServerFrontier.Answer, of host: Int) throws(CrawlError) {

@@ -59,6 +59,13 @@ package final class Crawl {
         case share(ServerFrontier.Shared, WorkCourier)
         /// What workers have left: to count what there is, ask for what is lacking, and publish.
         case rest(ServerFrontier.Shared, worker: Int64, VisitMemory, [ServerFrontier.Found])
+
+        var isShared: Bool {
+            switch self {
+            case .all: false
+            case .share, .rest: true
+            }
+        }
     }
 
     /// Opens the store, holds the site, and starts the threads. A visit that was interrupted is gone on with.
@@ -85,10 +92,9 @@ package final class Crawl {
             options.isShared = true
             options.limits.pages = nil
             options.limits.time = shared.millisecondsLeft.map { .milliseconds(max(1, $0)) }
-        // The workers kept to them. Where one was lost there are pages left, and of those no more than that.
-        case .rest(let shared, _, let memory, _):
+        // The workers kept to them. Where one was lost there may be pages left, of which the memory knows.
+        case .rest(_, _, let memory, _):
             options.limits = CrawlLimits()
-            if memory.pageLimit == nil { options.limits.pages = shared.maxPages }
             self.memory = memory
         }
         frontier = Frontier(scope: scope, options: options)
@@ -109,7 +115,7 @@ package final class Crawl {
             }
             report = CrawlReport(site: plan.site, visit: visit.id, isContinued: visit.isContinued)
             recall = try Recall(
-                plan.folder, visit: visit, policy: plan.policy, rules: plan.rules, isShared: desk != nil)
+                plan.folder, visit: visit, policy: plan.policy, rules: plan.rules, isShared: part.isShared)
             partials = try PartialShelf(plan.folder)
             let writes = try WriteQueue(writer, visit: visit)
             self.writes = writes
@@ -168,7 +174,7 @@ package final class Crawl {
         }
         report.count(
             frontier, keptFromBefore, isInterrupted: interruption.isRequested,
-            limit: memory.limit ?? memory.pageLimit)
+            limit: memory.limit ?? memory.pagesReached)
         report.traps = report.traps.isEmpty ? memory.traps : report.traps
         report.rendering.count(frontier.rendering)
         // There was nothing to ask for: what is held is what is wanted.
@@ -271,15 +277,15 @@ package final class Crawl {
         }
     }
 
+    /// Longer than that a store was in the way, or the machine had other things to do.
+    private static let longestAbsence = Duration.milliseconds(500)
+
     var mayScanMore: Bool {
         scanning < Self.mostScanning && scanningByteCount < Self.mostScanningBytes
     }
 
     func storing<Value>(_ body: () throws(StoreError) -> Value) throws(CrawlError) -> Value {
         do throws(StoreError) {
-    /// Longer than that a store was in the way, or the machine had other things to do.
-    private static let longestAbsence = Duration.milliseconds(500)
-
             return try body()
         } catch {
             throw .store(error)
@@ -374,6 +380,8 @@ extension Crawl {
             }
         case .done(let held)?:
             try recalled(number, url, held, isOfThisVisit: true)
+        // It is known.
+        case .gone?: break
         case .reuse(let held)?:
             try recalled(number, url, held, isOfThisVisit: false)
         }
@@ -429,7 +437,7 @@ extension Crawl {
         _ number: UInt32, _ url: WebURL, _ held: StoredResponse, isOfThisVisit: Bool
     ) throws(CrawlError) {
         try apply(.connected(number, from: held.flags.reach))
-        if isOfThisVisit, let desk, !desk.countsAnew.contains(url.origin) { try apply(.counted(number)) }
+        if isOfThisVisit, desk != nil { try apply(.counted(number)) }
         if let redirect = Redirect(held.status, HTTPFields(block: held.fields.utf8.span), from: url) {
             passOn(url, to: redirect.url)
             if !isOfThisVisit {

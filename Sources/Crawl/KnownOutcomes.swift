@@ -10,8 +10,10 @@ struct VisitMemory {
     private var answers: [String: [ServerFrontier.Answer]] = [:]
     /// Nothing that is not held is asked for any more.
     var limit: CrawlLimits.Reached?
-    /// No page that is not held is.
-    var pageLimit: CrawlLimits.Reached?
+    /// No page that is not held is, but for so many; nil without a limit.
+    private var pages: (left: Int, limit: Int)?
+    /// The limit of pages, where it kept one out.
+    private(set) var pagesReached: CrawlLimits.Reached?
 
     init() {}
 
@@ -20,6 +22,16 @@ struct VisitMemory {
             if let known = Frontier.KnownOutcome(text: outcome.text) { self.outcomes[outcome.href] = known }
         }
         for answer in answers { self.answers[answer.href, default: []].append(answer) }
+    }
+
+    mutating func limit(pagesLeft: Int, of limit: Int) { pages = (pagesLeft, limit) }
+
+    /// A page is asked for, which counts; gives the limit where none may be any more.
+    mutating func takePage() -> CrawlLimits.Reached? {
+        guard let (left, limit) = pages else { return nil }
+        pages?.left = max(0, left - 1)
+        if left <= 0 { pagesReached = .pages(limit) }
+        return left <= 0 ? .pages(limit) : nil
     }
 
     func outcome(of url: WebURL) -> Frontier.KnownOutcome? { outcomes[url.href] }
@@ -39,6 +51,16 @@ struct VisitMemory {
 }
 
 extension Frontier.KnownOutcome {
+    /// Somebody was asked, and nothing of the answer is stored: where the server says that there is nothing,
+    /// that is.
+    var wasAskedInVain: Bool {
+        switch self {
+        case .failed(let failure): !failure.isGone
+        case .skipped(.endless): true
+        case .skipped: false
+        }
+    }
+
     /// As the database keeps it: a word, and what belongs to it, behind tabs.
     init?(text: String) {
         let parts = text.utf8.split(separator: 0x09, maxSplits: 1, omittingEmptySubsequences: false)

@@ -13,6 +13,8 @@ final class Recall {
         case load(adding: HTTPFields, inPlaceOf: StoredResponse? = nil)
         /// This visit has it already: an earlier run of it was interrupted.
         case done(StoredResponse)
+        /// Another worker of this visit was told so.
+        case gone(status: Int)
         /// Good enough as it is, by the policy.
         case reuse(StoredResponse)
         /// The server is asked whether it still holds.
@@ -29,6 +31,7 @@ final class Recall {
     private let shelf: BundleShelf
     private let hasWholePacks: Bool
     private let visit: OpenVisit
+    private let isShared: Bool
     private let policy: CachePolicy
     private let rules: CacheRules
     /// What each number of the store's URLs is to the frontier; by the store's number.
@@ -39,6 +42,8 @@ final class Recall {
     private static let profile = CacheProfile.private
 
     /// Nil when there is nothing to recall: it is the first visit, and nobody has begun it.
+    ///
+    /// - Parameter isShared: others write to the visit.
     init?(
         _ folder: StoreFolder, visit: OpenVisit, policy: CachePolicy, rules: CacheRules,
         isShared: Bool = false
@@ -52,6 +57,7 @@ final class Recall {
         shelf = try BundleShelf(reader, folder, provesBytes: provesBytes)
         hasWholePacks = try reader.hasWholePacks()
         self.visit = visit
+        self.isShared = isShared
         self.policy = policy
         self.rules = rules
     }
@@ -73,11 +79,10 @@ final class Recall {
             }
             return held.visit == visit.id ? .done(held) : .reuse(held)
         }
-        // What was gone is asked for again: it may be there by now.
-        if visit.isContinued, let own = try reader.response(for: url.href, ofVisit: visit.id),
-            own.status < 400
-        {
-            return .done(own)
+        if visit.isContinued, let own = try reader.response(for: url.href, ofVisit: visit.id) {
+            if own.status < 400 { return .done(own) }
+            // Else what was gone is asked for again: it may be there by now.
+            if isShared { return .gone(status: own.status) }
         }
         var asking = isCORS ? origin() : nil
         let held = try reader.response(for: url.href, fields: asking.map { ["Origin": $0] })

@@ -142,7 +142,9 @@ package struct SharedCrawl: Sendable {
                                 .time(plan.limits.time ?? .zero)
                             }
                     }
-                    if limits.arePagesOver, let most = shared.maxPages { memory.pageLimit = .pages(most) }
+                    if let left = limits.pagesLeft, let most = shared.maxPages {
+                        memory.limit(pagesLeft: left, of: most)
+                    }
                     return (memory, try frontier.starts(of: visit), try frontier.tallies(of: visit))
                 }
             }

@@ -3,6 +3,33 @@ internal import Synchronization
 internal import System
 internal import Web
 
+/// Whether a worker has nothing left: its crawl said so, all that came before is committed, and it has looked
+/// at everything that came since.
+struct WorkRest: Sendable {
+    /// Which quiet the crawl is in; nil while it has something to do.
+    private var quiet: Int?
+    /// The last quiet before which all is committed.
+    private var committed = 0
+    private var delivered = 0
+    private var collected = 0
+    /// How many deliveries it had taken when it last said how it stands: of what it has collected since,
+    /// nobody knows yet whether it is something to do.
+    private var seen = 0
+
+    mutating func deliver() { delivered += 1 }
+
+    mutating func collect() { collected = delivered }
+
+    mutating func say(_ quiet: Int?) {
+        self.quiet = quiet
+        seen = collected
+    }
+
+    mutating func commit(_ quiet: Int) { committed = max(committed, quiet) }
+
+    var isIdle: Bool { quiet.map { committed >= $0 } ?? false && seen == delivered }
+}
+
 /// Carries what one worker has for the others to the database and back, and renews its lease, on a thread and by a
 /// session of its own: the crawl never waits for it.
 final class WorkCourier: Sendable {
@@ -40,16 +67,10 @@ final class WorkCourier: Sendable {
         var wantsPages = 0
         var givesPages = 0
         var isCut = false
-        /// Which quiet the crawl is in; nil while it has something to do. What was found until then is committed
-        /// when that number is.
-        var quiet: Int?
-        var committed = 0
-        /// How many deliveries it had seen by then.
-        var seen = 0
+        var rest = WorkRest()
         var isClosed = false
         // For the crawl.
         var mail = Mail()
-        var delivered = 0
         var ending: Ending?
         var failure: StoreError?
     }
@@ -101,7 +122,7 @@ final class WorkCourier: Sendable {
     /// What came since the last time, and how the work is over if it is.
     func collect() throws(StoreError) -> (mail: Mail, ending: Ending?) {
         let (mail, ending, failure) = state.change { state in
-            state.seen = state.delivered
+            state.rest.collect()
             defer { state.mail = Mail() }
             return (state.mail, state.ending, state.failure)
         }
@@ -111,20 +132,20 @@ final class WorkCourier: Sendable {
 
     struct Outbox {
         var found: [ServerFrontier.Found] = []
-        var outcomes: [ServerFrontier.Outcome] = []
         var moves: [(from: String, to: String)] = []
         var sign = ServerFrontier.Sign()
         var wantsHosts = 0
         var wantsPages = 0
         var givesPages = 0
         var isCut = false
+        /// The number of the time in which there is nothing to do; nil while there is.
         var quiet: Int?
     }
 
+    /// Of all that was collected until now.
     func send(_ outbox: Outbox) {
         state.change { state in
             state.found += outbox.found
-            state.outcomes += outbox.outcomes
             state.moves += outbox.moves
             let bytes = state.sign.bytes + outbox.sign.bytes
             state.sign = outbox.sign
@@ -133,16 +154,19 @@ final class WorkCourier: Sendable {
             state.wantsPages = outbox.wantsPages
             state.givesPages += outbox.givesPages
             state.isCut = state.isCut || outbox.isCut
-            state.quiet = outbox.quiet
+            state.rest.say(outbox.quiet)
         }
     }
+
+    /// What was found out. What belongs to it is stored: nobody asks for that again who hears of it.
+    func note(_ outcomes: [ServerFrontier.Outcome]) { state.change { $0.outcomes += outcomes } }
 
     func note(_ answer: ServerFrontier.Answer) { state.change { $0.answers.append(answer) } }
 
     func tell(_ tallies: [ServerFrontier.Tally]) { state.change { $0.tallies = tallies } }
 
     /// All that came before this quiet is stored.
-    func committed(_ quiet: Int) { state.change { $0.committed = max($0.committed, quiet) } }
+    func committed(_ quiet: Int) { state.change { $0.rest.commit(quiet) } }
 
     /// Of these hosts nothing is under way, and what came of them is stored.
     func release(_ hosts: [(origin: String, pause: Duration)]) { state.change { $0.released += hosts } }
@@ -248,10 +272,7 @@ final class WorkCourier: Sendable {
                     try frontier.takePages(out.wantsPages, for: worker, of: visit)
                 }
             }
-            // What was delivered and not seen yet is something to do.
-            let isIdle =
-                out.quiet.map { out.committed >= $0 } ?? false && out.seen == out.delivered
-                && mail.grantedPages == 0
+            let isIdle = out.rest.isIdle && mail.grantedPages == 0
             if isIdle != wasIdle || lastBeat.map({ clock.now - $0 >= WorkCourier.beatInterval }) ?? true {
                 guard isHeld, let standing = try beat(out, isIdle: isIdle) else { return end(.isFenced) }
                 if standing.isOver { return end(.isOver) }
@@ -312,7 +333,7 @@ final class WorkCourier: Sendable {
                 !mail.found.isEmpty || !mail.hosts.isEmpty || !mail.moves.isEmpty || mail.grantedPages > 0
             guard isNews || mail.standing != nil else { return }
             state.change { state in
-                if isNews { state.delivered += 1 }
+                if isNews { state.rest.deliver() }
                 state.mail.found += mail.found
                 state.mail.hosts += mail.hosts
                 state.mail.outcomes += mail.outcomes

@@ -30,8 +30,6 @@ extension ServerFrontier {
         package let origin: String
         /// Somebody else had it, and what is stored of it is gone through again.
         package let wasLeft: Bool
-        /// What that one asked for counts no more.
-        package let countsAnew: Bool
     }
 
     /// Puts in what a worker found; what is known goes. False when its lease is over.
@@ -95,9 +93,9 @@ extension ServerFrontier {
                 RETURNING work_host.id, work_host.origin, free.left_by
                 """
             ).each(.integer(visit), .integer(worker), .integer(Int64(count))) { row in
-                let leftBy = row.integer(2)
-                if leftBy > 0 { left.append(row.integer(0)) }
-                hosts.append(Host(origin: row.text(1), wasLeft: leftBy > 0, countsAnew: leftBy == 1))
+                let wasLeft = row.integer(2) > 0
+                if wasLeft { left.append(row.integer(0)) }
+                hosts.append(Host(origin: row.text(1), wasLeft: wasLeft))
             }
             guard !hosts.isEmpty else { return [] }
             if !left.isEmpty {
@@ -117,7 +115,8 @@ extension ServerFrontier {
         guard !hosts.isEmpty else { return }
         _ = try change(
             """
-            UPDATE work_host SET worker = NULL, left_by = 2, next = now() + given.pause * interval '1 millisecond'
+            UPDATE work_host
+            SET worker = NULL, left_by = 1, next = now() + given.pause * interval '1 millisecond'
             FROM unnest(?, ?) AS given(origin, pause)
             WHERE work_host.visit = ? AND work_host.origin = given.origin AND work_host.worker = ?
             """,
@@ -159,15 +158,20 @@ extension ServerFrontier {
         }
     }
 
-    /// Says to all that a start leads to another host.
+    /// Says to all that a start leads to another host. One at a time, so that whoever has heard of a number
+    /// has heard of those before it.
     package func move(from source: String, to target: String, by worker: Int64, of visit: Int64)
         throws(StoreError)
     {
-        _ = try change(
+        _ = try connection.prepare(
             """
-            INSERT INTO work_move (visit, source, target)
-            SELECT ?1, ?2, ?3 WHERE NOT EXISTS (
-                SELECT 1 FROM work_move WHERE visit = ?1 AND source = ?2 AND target = ?3)
-            """, [.integer(visit), .text(source), .text(target)])
+            WITH alone AS MATERIALIZED (SELECT visit FROM work_visit WHERE visit = ?1 FOR NO KEY UPDATE),
+            added AS (INSERT INTO work_move (visit, source, target) SELECT alone.visit, ?2, ?3 FROM alone
+                WHERE NOT EXISTS (
+                    SELECT 1 FROM work_move WHERE work_move.visit = ?1 AND source = ?2 AND target = ?3)
+                RETURNING number)
+            SELECT count(*) FROM added
+            """
+        ).first(.integer(visit), .text(source), .text(target)) { $0.integer(0) }
     }
 }

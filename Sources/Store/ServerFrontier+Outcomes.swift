@@ -5,11 +5,15 @@ extension ServerFrontier {
         package var href: String
         /// As whoever works writes and reads it.
         package var text: String
+        /// A page was asked for, of which nothing is stored: it counts among those that the visit may ask
+        /// for.
+        package var isPage: Bool
 
-        package init(origin: String, href: String, text: String) {
+        package init(origin: String, href: String, text: String, isPage: Bool = false) {
             self.origin = origin
             self.href = href
             self.text = text
+            self.isPage = isPage
         }
     }
 
@@ -52,6 +56,8 @@ extension ServerFrontier {
                         .integer(visit), .texts(outcomes.map(\.origin)), .texts(outcomes.map(\.href)),
                         .texts(outcomes.map(\.text)),
                     ])
+                let pages = outcomes.count(where: \.isPage)
+                if pages > 0 { try keep(pages: pages, by: worker) }
             }
             for answer in answers {
                 _ = try change(

@@ -124,39 +124,47 @@ extension ServerFrontier {
     /// Takes away the leases that nobody has renewed in time, but for those that ran while the PostgreSQL was not
     /// there. One whose transaction is just being written is left for the next time.
     package func endLeases(of visit: Int64) throws(StoreError) -> Int {
-        let ended = try connection.prepare(
+        let late = """
+            FROM work_worker
+            WHERE visit = ? AND until < now() AND pg_postmaster_start_time() < now() - \(Self.interval)
             """
-            WITH late AS MATERIALIZED (
-                SELECT id FROM work_worker
-                WHERE visit = ?1 AND until < now() AND pg_postmaster_start_time() < now() - \(Self.interval)
-                ORDER BY id FOR UPDATE SKIP LOCKED),
-            ended AS (DELETE FROM work_worker USING late WHERE work_worker.id = late.id
-                RETURNING work_worker.id, work_worker.granted),
-            hosts AS (UPDATE work_host SET worker = NULL, left_by = 1
-                WHERE visit = ?1 AND worker IN (SELECT id FROM ended)),
-            pages AS (UPDATE work_visit SET pages = pages - (SELECT coalesce(CAST(sum(granted) AS bigint), 0) FROM ended)
-                WHERE visit = ?1 AND EXISTS (SELECT 1 FROM ended))
-            SELECT count(*) FROM ended
-            """
-        ).first(.integer(visit)) { Int($0.integer(0)) }
-        return ended ?? 0
+        // Nearly always there is none.
+        let isAnyLate = try connection.prepare("SELECT EXISTS (SELECT 1 \(late))").first(.integer(visit)) {
+            $0.integer(0) != 0
+        }
+        guard isAnyLate == true else { return 0 }
+        return try transaction { () throws(StoreError) in
+            try end(visit, "SELECT id \(late) ORDER BY id FOR UPDATE SKIP LOCKED", .integer(visit))
+        }
     }
-
-    /// The same of one, however long the PostgreSQL has been there.
-    func end(leaseOf worker: Int64, in visit: Int64) throws(StoreError) { try leave(worker, of: visit) }
 
     /// The worker goes, and others have its hosts at once. What it wrote is committed.
     package func leave(_ worker: Int64, of visit: Int64) throws(StoreError) {
+        _ = try transaction { () throws(StoreError) in
+            try end(visit, "SELECT id FROM work_worker WHERE id = ? FOR UPDATE", .integer(worker))
+        }
+    }
+
+    /// Ends the leases that `locked` gives, in the transaction that is open. By statements of their own: what
+    /// those workers did until their rows were locked is seen by the next one alone. What they were granted
+    /// and did not ask for others may; what they asked for and kept is gone through again, and not counted
+    /// again.
+    private func end(_ visit: Int64, _ locked: String, _ value: SQLValue) throws(StoreError) -> Int {
+        var workers: [Int64] = []
+        try connection.prepare(locked).each(value) { workers.append($0.integer(0)) }
+        guard !workers.isEmpty else { return 0 }
+        _ = try change(
+            "UPDATE work_host SET worker = NULL, left_by = 1 WHERE visit = ? AND worker = ANY(?)",
+            [.integer(visit), .integers(workers)])
         _ = try connection.prepare(
             """
-            WITH ended AS (DELETE FROM work_worker WHERE id = ?2 RETURNING id, granted),
-            hosts AS (UPDATE work_host SET worker = NULL, left_by = 1
-                WHERE visit = ?1 AND worker IN (SELECT id FROM ended)),
-            pages AS (UPDATE work_visit SET pages = pages - (SELECT coalesce(CAST(sum(granted) AS bigint), 0) FROM ended)
+            WITH ended AS (DELETE FROM work_worker WHERE id = ANY(?2) RETURNING granted - kept AS unused),
+            pages AS (UPDATE work_visit SET pages = pages - (SELECT CAST(sum(unused) AS bigint) FROM ended)
                 WHERE visit = ?1 AND EXISTS (SELECT 1 FROM ended))
             SELECT count(*) FROM ended
             """
-        ).first(.integer(visit), .integer(worker)) { $0.integer(0) }
+        ).first(.integer(visit), .integers(workers)) { $0.integer(0) }
+        return workers.count
     }
 
     /// True for the one worker that ends the visit: nobody has anything left, and no other who lives has it.
@@ -184,12 +192,14 @@ extension ServerFrontier {
             "UPDATE work_visit SET is_cut = true WHERE visit = ? AND NOT is_cut", [.integer(visit)])
     }
 
-    /// What ended it: all that was asked for, or, where there is a limit, all pages.
-    package func limits(of visit: Int64) throws(StoreError) -> (isCut: Bool, arePagesOver: Bool, bytes: Int) {
-        try connection.prepare(
-            "SELECT is_cut, coalesce(pages >= max_pages, false), bytes FROM work_visit WHERE visit = ?"
-        ).first(.integer(visit)) { ($0.integer(0) != 0, $0.integer(1) != 0, Int($0.integer(2))) }
-            ?? (false, false, 0)
+    /// Whether a limit was reached, how many pages may still be asked for where their number is limited, and
+    /// how much came.
+    package func limits(of visit: Int64) throws(StoreError) -> (isCut: Bool, pagesLeft: Int?, bytes: Int) {
+        try connection.prepare("SELECT is_cut, max_pages - pages, bytes FROM work_visit WHERE visit = ?")
+            .first(
+                .integer(visit)
+            ) { ($0.integer(0) != 0, $0.optionalInteger(1).map { max(0, Int($0)) }, Int($0.integer(2))) }
+            ?? (false, nil, 0)
     }
 
     /// Since when workers share it.
@@ -206,9 +216,10 @@ extension ServerFrontier {
     package func takePages(_ count: Int, for worker: Int64, of visit: Int64) throws(StoreError) -> Int {
         let granted = try connection.prepare(
             """
-            WITH free AS MATERIALIZED (
+            WITH mine AS MATERIALIZED (SELECT id FROM work_worker WHERE id = ?2 FOR NO KEY UPDATE),
+            free AS MATERIALIZED (
                 SELECT greatest(0, least(?3, max_pages - pages)) AS pages FROM work_visit
-                WHERE visit = ?1 AND EXISTS (SELECT 1 FROM work_worker WHERE id = ?2) FOR NO KEY UPDATE),
+                WHERE visit = ?1 AND EXISTS (SELECT 1 FROM mine) FOR NO KEY UPDATE),
             taken AS (UPDATE work_visit SET pages = work_visit.pages + free.pages FROM free WHERE visit = ?1),
             noted AS (UPDATE work_worker SET granted = granted + free.pages, share = share + free.pages FROM free
                 WHERE id = ?2)
@@ -228,4 +239,15 @@ extension ServerFrontier {
             """
         ).first(.integer(visit), .integer(worker), .integer(Int64(count))) { $0.integer(0) }
     }
+
+    /// So many pages that the worker asked for are kept, or known to be lost, once the transaction that is
+    /// open is committed: whoever has their hosts next asks for none of them. Until then nobody takes the
+    /// lease away; false where it is over.
+    @discardableResult
+    func keep(pages count: Int, by worker: Int64) throws(StoreError) -> Bool {
+        try connection.prepare(Self.keeping).first(.integer(worker), .integer(Int64(count))) { _ in true }
+            ?? false
+    }
+
+    static let keeping = "UPDATE work_worker SET kept = kept + ?2 WHERE id = ?1 RETURNING id"
 }

@@ -27,11 +27,11 @@ package final class ServerFrontier {
         try connection.session?.endWhenStill(Self.stillness)
     }
 
-    /// Makes the tables where there are none yet. The larder has its own.
+    /// Makes the tables where there are none yet, or those of an earlier larder. The larder has its own.
     package func prepare() throws(StoreError) {
-        let isThere = try connection.prepare("SELECT to_regclass(?) IS NOT NULL").first(
-            .text("\(folder.server?.schema ?? "").work_visit")
-        ) { $0.integer(0) != 0 }
+        let isThere = try connection.prepare(
+            "SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(?) AND attname = 'kept')"
+        ).first(.text("\(folder.server?.schema ?? "").work_worker")) { $0.integer(0) != 0 }
         guard isThere != true else { return }
         try transaction { () throws(StoreError) in
             try holdAlone()
@@ -79,6 +79,7 @@ package final class ServerFrontier {
             granted bigint NOT NULL DEFAULT 0,
             heard bigint NOT NULL DEFAULT 0
         ) WITH (fillfactor = 50);
+        ALTER TABLE work_worker ADD COLUMN IF NOT EXISTS kept bigint NOT NULL DEFAULT 0;
         CREATE TABLE IF NOT EXISTS work_move (
             number bigint PRIMARY KEY DEFAULT nextval('work_number'),
             visit bigint NOT NULL,
@@ -105,6 +106,7 @@ package final class ServerFrontier {
             PRIMARY KEY (visit, origin)
         ) PARTITION BY LIST (visit);
         CREATE INDEX IF NOT EXISTS work_host_id ON work_host (id);
+        CREATE INDEX IF NOT EXISTS work_host_free ON work_host (next, id) WHERE worker IS NULL;
         CREATE TABLE IF NOT EXISTS work_url (
             visit bigint NOT NULL,
             key bigint NOT NULL,

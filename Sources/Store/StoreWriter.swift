@@ -44,7 +44,7 @@ package final class StoreWriter {
     /// The sites whose visits this writer has open.
     private var openSites: Set<Int64> = []
     /// In whose name a worker writes; nil where the site is held by one alone.
-    private var fence: (worker: Int64, statement: Statement)?
+    private var fence: Fence?
     /// Others write too, and have let go for the time being.
     private(set) var isBeside = false
     /// What is done is taken back in the end.
@@ -60,6 +60,16 @@ package final class StoreWriter {
     struct LoadedPlace: Hashable {
         let visit: Int64?
         let host: String
+    }
+
+    /// What is written in the name of a worker counts as long as its lease holds.
+    private struct Fence {
+        let worker: Int64
+        let check: Statement
+        /// Where the visit may ask for so many pages only: says how many are written. Nil elsewhere.
+        let keep: Statement?
+        /// In the transaction that is open.
+        var pages = 0
     }
 
     /// Opens the store, and creates it when there is none.
@@ -145,7 +155,9 @@ package final class StoreWriter {
     package func join(_ shared: ServerFrontier.Shared, as worker: Int64) throws(StoreError) -> OpenVisit {
         try locks.share(site: shared.site, named: shared.name)
         openSites.insert(shared.site)
-        fence = (worker, try connection.prepare(ServerFrontier.fence))
+        fence = Fence(
+            worker: worker, check: try connection.prepare(ServerFrontier.fence),
+            keep: shared.maxPages == nil ? nil : try connection.prepare(ServerFrontier.keeping))
         try connection.session?.endWhenStill(ServerFrontier.stillness)
         return OpenVisit(site: shared.site, id: shared.visit, isContinued: true)
     }
@@ -153,7 +165,12 @@ package final class StoreWriter {
     /// Until the transaction ends, nobody takes the lease away.
     private func checkLease() throws(StoreError) {
         guard let fence else { return }
-        let isHeld = try fence.statement.first(.integer(fence.worker)) { _ in true }
+        let isHeld =
+            if let keep = fence.keep, fence.pages > 0 {
+                try keep.first(.integer(fence.worker), .integer(Int64(fence.pages))) { _ in true }
+            } else {
+                try fence.check.first(.integer(fence.worker)) { _ in true }
+            }
         guard isHeld == nil else { return }
         throw StoreError(
             .request, doing: "write to", path: folder.name,
@@ -219,6 +236,7 @@ package final class StoreWriter {
         urls.begin(visit: visit.id)
         try bring(responses)
         try putting { () throws(StoreError) in
+            fence?.pages += responses.count { $0.isPage }
             if let batch { return try put(responses, links: links, to: visit, by: batch) }
             for response in responses { try add(response, to: visit) }
             for links in links { try add(links, to: visit) }
@@ -296,6 +314,7 @@ package final class StoreWriter {
             throw error
         }
         openRowBytes = nil
+        fence?.pages = 0
         bodies.committed()
         urls.committed()
     }
@@ -328,6 +347,7 @@ package final class StoreWriter {
         // SQLite may have rolled back by itself already; the first error is the one that tells.
         try? connection.rollBack()
         openRowBytes = nil
+        fence?.pages = 0
         overlays.removeAll()
         urls.rollBack()
         bodies.rollBack()

@@ -13,6 +13,8 @@ package final class WriteQueue: Sendable {
         var tables: [(links: [UInt8], body: StoredBody)] = []
         /// Called when all that came before is committed.
         var listeners: [@Sendable () -> Void] = []
+        /// Somebody waits for that.
+        var isAwaited = false
 
         var isEmpty: Bool {
             responses.isEmpty && links.isEmpty && missing.isEmpty && tables.isEmpty && listeners.isEmpty
@@ -78,6 +80,14 @@ package final class WriteQueue: Sendable {
     /// Has all that was added until now committed soon, and calls `body` then, on the queue's thread. It is
     /// not called where the writer has failed.
     package func afterCommit(_ body: @escaping @Sendable () -> Void) throws(StoreError) {
+        try add(0, limit: .max) { batch in
+            batch.listeners.append(body)
+            batch.isAwaited = true
+        }
+    }
+
+    /// The same for what nobody waits for: it is committed in its time.
+    package func onceCommitted(_ body: @escaping @Sendable () -> Void) throws(StoreError) {
         try add(0, limit: .max) { $0.listeners.append(body) }
     }
 
@@ -117,6 +127,7 @@ package final class WriteQueue: Sendable {
         let clock = ContinuousClock()
         var commitTime: ContinuousClock.Instant?
         var listeners: [@Sendable () -> Void] = []
+        var isAwaited = false
         /// What is put and not committed, where it may have to be put once more.
         var open: [Batch] = []
         func put(_ batch: Batch) throws(StoreError) {
@@ -138,6 +149,7 @@ package final class WriteQueue: Sendable {
             try commitRows()
             for listener in listeners { listener() }
             listeners = []
+            isAwaited = false
         }
         while true {
             // Somebody may want to be alone with the store meanwhile.
@@ -156,7 +168,8 @@ package final class WriteQueue: Sendable {
                     }
                 }
                 listeners += batch.listeners
-                guard writer.hasMuchOpen || !listeners.isEmpty || clock.now >= commitTime ?? clock.now else {
+                isAwaited = isAwaited || batch.isAwaited
+                guard writer.hasMuchOpen || isAwaited || clock.now >= commitTime ?? clock.now else {
                     // Where little comes at a time, whoever adds should not have to wake somebody for each.
                     if byteCount < Limits.queuedBytes / 16 { usleep(1000) }
                     continue

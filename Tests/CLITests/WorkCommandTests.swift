@@ -2,6 +2,8 @@ import Glibc
 import TestOrigin
 import Testing
 
+@testable import Store
+
 /// Several workers on one larder that a PostgreSQL keeps, as machines of their own.
 @Suite(.enabled(if: TestPostgreSQL.isInstalled, "PostgreSQL is not installed (apt install postgresql)"))
 struct WorkCommandTests {
@@ -102,6 +104,57 @@ struct WorkCommandTests {
         #expect(pages.count == 40)
         let last = try #require(endings.first { $0.output.contains("\"last\": true") })
         #expect(last.output.contains("the limit of 40 pages was reached"), "\(last)")
+    }
+
+    /// What it is known by that a host has no robots.txt, or a page is gone, is stored along with it.
+    @Test func `what a killed worker had found out and not stored is asked for again`() throws {
+        let alone = home.file("alone")
+        let single = try Command(
+            words("prefetch", place: alone) + [start, "--scope", "domain"], home: home
+        ).wait()
+        #expect(single.status == 0, "\(single)")
+        origin.forgetRequests()
+        let folder = StoreFolder(place)
+        _ = try StoreWriter(folder)
+        let tables = try folder.connect(.readWrite)
+        try tables.begin()
+        try tables.execute("LOCK TABLE response IN SHARE MODE")
+        let killed = try worker(0)
+        #expect(origin.waitForRequests(150))
+        killed.signal(SIGKILL)
+        _ = killed.wait()
+        try tables.rollBack()
+        try loseLeases(folder, atMost: 1)
+        let ending = try worker(1).wait()
+        #expect(ending.status == 0, "\(ending)")
+        let (held, expected) = (try list(place), try list(alone))
+        #expect(held == expected, "\(Set(held).symmetricDifference(expected))")
+    }
+
+    @Test func `a limit of pages holds where a worker's lease is lost`() throws {
+        let workers = try (0..<3).map { try worker($0, "--max-pages", "40") }
+        #expect(origin.waitForRequests(25))
+        try loseLeases(StoreFolder(place), atMost: 1)
+        let endings = workers.map { $0.wait() }
+        #expect(endings.allSatisfy { $0.status == 0 }, "\(endings)")
+        #expect(endings.count { $0.output.contains("\"lostLeases\": 1") } == 1, "\(endings)")
+        let pages = try list(place).filter { $0.contains(":\(origin.port)/p/") }
+        #expect(pages.count == 40, "\(pages)")
+        let last = try #require(endings.first { $0.output.contains("\"last\": true") })
+        #expect(last.output.contains("the limit of 40 pages was reached"), "\(last)")
+    }
+
+    /// As if nothing had been heard for long of those that have asked for most.
+    private func loseLeases(_ folder: StoreFolder, atMost count: Int) throws {
+        let connection = try folder.connect(.readWrite)
+        var leases: [(worker: Int64, visit: Int64)] = []
+        try connection.prepare(
+            "SELECT id, visit FROM work_worker ORDER BY granted - share DESC, hosts DESC LIMIT ?"
+        ).each(.integer(Int64(count))) { leases.append(($0.integer(0), $0.integer(1))) }
+        #expect(leases.count == count)
+        let frontier = try ServerFrontier(folder)
+        try frontier.prepare()
+        for lease in leases { try frontier.leave(lease.worker, of: lease.visit) }
     }
 
     @Test func `what one began and was interrupted with others end, by whatever is shared`() throws {

@@ -76,7 +76,7 @@ struct ServerFrontierTests {
         // In the middle of a transaction nobody takes its lease away.
         try writer.put([try page(2)], links: [], to: open)
         try endLease(of: late)
-        try frontier.end(leaseOf: late, in: visit)
+        try frontier.leave(late, of: visit)
         #expect(throws: StoreError.self) { try writer.commit() }
         #expect(try frontier.beat(late, of: visit, .init()) == nil)
         #expect(try !frontier.send([found("http://h0/late", of: "http://h0")], by: late, of: visit))
@@ -85,7 +85,7 @@ struct ServerFrontierTests {
 
         let next = try frontier.join(visit, named: "next")
         let hosts = try frontier.lease(8, for: next, of: visit)
-        #expect(hosts.count == 3 && hosts.allSatisfy { $0.wasLeft && $0.countsAnew })
+        #expect(hosts.count == 3 && hosts.allSatisfy(\.wasLeft))
         #expect(try frontier.take(atMost: 10, for: next, of: visit).count == 3)
         let reader = try StoreReader(folder)
         #expect(try reader.response(for: "http://h0/1", ofVisit: visit) != nil)
@@ -123,10 +123,90 @@ struct ServerFrontierTests {
         #expect(try frontier.takePages(6, for: two, of: visit) == 0)
         try frontier.givePages(2, by: one, of: visit)
         #expect(try frontier.takePages(6, for: two, of: visit) == 2)
-        // What a worker asked for whose hosts are gone through again counts anew.
+        // What a worker asked for and did not keep is asked for again.
         try frontier.leave(one, of: visit)
         #expect(try frontier.takePages(6, for: two, of: visit) == 4)
-        #expect(try frontier.limits(of: visit).arePagesOver)
+        #expect(try frontier.limits(of: visit).pagesLeft == 0)
+    }
+
+    @Test func `what a worker kept whose lease is lost counts once, and others may ask for the rest`() throws
+    {
+        let shared = try shared(maxPages: 10)
+        let visit = shared.visit
+        let (one, two) = (try frontier.join(visit, named: "one"), try frontier.join(visit, named: "two"))
+        #expect(try frontier.takePages(8, for: one, of: visit) == 8)
+        #expect(try frontier.takePages(8, for: two, of: visit) == 2)
+        let writer = try StoreWriter(folder)
+        let open = try writer.join(shared, as: one)
+        try writer.add([try page(1), try page(2)], to: open)
+        var style = try page(3)
+        style.role = 1
+        try writer.add([style], to: open)
+        try writer.put([try page(4)], links: [], to: open)
+        try frontier.note(
+            [
+                .init(origin: "http://h0", href: "http://h0/5", text: "redirects", isPage: true),
+                .init(origin: "http://h0", href: "http://h0/6", text: "redirects"),
+            ], [], by: one, of: visit)
+        #expect(try frontier.limits(of: visit).pagesLeft == 0)
+        try frontier.leave(one, of: visit)
+        #expect(throws: StoreError.self) { try writer.commit() }
+        // Two are stored, and of one it is known that it is not to be had.
+        #expect(try frontier.limits(of: visit).pagesLeft == 5)
+        #expect(try frontier.takePages(8, for: two, of: visit) == 5)
+        #expect(try frontier.takePages(8, for: one, of: visit) == 0)
+        #expect(try frontier.limits(of: visit).pagesLeft == 0)
+    }
+
+    @Test func `what whoever ends the visit asks for counts, when the next has to end it`() throws {
+        let shared = try shared(maxPages: 10)
+        let last = try frontier.join(shared.visit, named: "last")
+        let writer = try StoreWriter(folder)
+        try writer.add([try page(1), try page(2)], to: try writer.join(shared, as: last))
+        try frontier.leave(last, of: shared.visit)
+        #expect(try frontier.limits(of: shared.visit).pagesLeft == 8)
+    }
+
+    @Test func `whoever has heard of a move has heard of those before it`() throws {
+        let visit = try shared().visit
+        let one = try frontier.join(visit, named: "one")
+        let other = try ServerFrontier(folder)
+        try frontier.transaction { () throws(StoreError) in
+            try frontier.move(from: "http://a/", to: "http://b/", by: one, of: visit)
+            try other.connection.execute("SET lock_timeout = '100ms'")
+            // Else it would have a later number, and be heard of before.
+            #expect(throws: StoreError.self) {
+                try other.move(from: "http://c/", to: "http://d/", by: one, of: visit)
+            }
+        }
+        for _ in 1...2 { try other.move(from: "http://c/", to: "http://d/", by: one, of: visit) }
+        let moves = try frontier.beat(one, of: visit, .init())?.moves
+        #expect(moves?.map(\.source) == ["http://a/", "http://c/"])
+    }
+
+    @Test func `a lease ends with all that it has got until then`() throws {
+        let visit = try shared().visit
+        let late = try frontier.join(visit, named: "late")
+        try endLease(of: late)
+        let other = try ServerFrontier(folder)
+        try other.connection.transaction { () throws(StoreError) in
+            #expect(try other.lease(1, for: late, of: visit).count == 1)
+            // Whoever is in the middle of something is left for the next time.
+            #expect(try frontier.endLeases(of: visit) == 0)
+        }
+        try frontier.leave(late, of: visit)
+        let next = try frontier.join(visit, named: "next")
+        #expect(try frontier.lease(8, for: next, of: visit).map(\.wasLeft).count(where: \.self) == 1)
+    }
+
+    @Test func `tables of an earlier larder get what they lack`() throws {
+        try folder.connect(.readWrite).execute("ALTER TABLE work_worker DROP COLUMN kept")
+        try frontier.prepare()
+        let visit = try shared(maxPages: 3).visit
+        let one = try frontier.join(visit, named: "one")
+        #expect(try frontier.takePages(2, for: one, of: visit) == 2)
+        try frontier.leave(one, of: visit)
+        #expect(try frontier.limits(of: visit).pagesLeft == 3)
     }
 
     @Test func `a prefetch of its own and workers keep each other out`() throws {

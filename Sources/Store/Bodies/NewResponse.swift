@@ -45,6 +45,9 @@ package struct NewResponse: Sendable {
         self.fetched = fetched
         self.body = body
     }
+
+    /// It counts among the pages that a visit may ask for.
+    var isPage: Bool { role == 0 && request == .get }
 }
 
 /// A body for the writer, with the digest that it is kept under.

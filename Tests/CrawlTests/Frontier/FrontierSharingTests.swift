@@ -130,6 +130,44 @@ import Web
         #expect(!frontier.isStarved && frontier.isDone)
     }
 
+    @Test func `a worker is idle when all is committed, and it has looked at what came since`() {
+        var rest = WorkRest()
+        #expect(!rest.isIdle)
+        rest.say(1)
+        #expect(!rest.isIdle)
+        rest.commit(1)
+        #expect(rest.isIdle)
+        rest.deliver()
+        #expect(!rest.isIdle)
+        // It has the mail, and has not said yet whether that is something to do.
+        rest.collect()
+        #expect(!rest.isIdle)
+        rest.say(nil)
+        #expect(!rest.isIdle)
+        rest.say(2)
+        #expect(!rest.isIdle)
+        rest.commit(2)
+        #expect(rest.isIdle)
+        // What came behind what it speaks of.
+        rest.collect()
+        rest.deliver()
+        rest.say(2)
+        #expect(!rest.isIdle)
+        rest.collect()
+        rest.say(2)
+        #expect(rest.isIdle)
+    }
+
+    @Test func `no more pages are asked for at the end of a visit than are left of it`() {
+        var memory = VisitMemory()
+        #expect(memory.takePage() == nil && memory.pagesReached == nil)
+        memory.limit(pagesLeft: 2, of: 40)
+        #expect(memory.takePage() == nil && memory.takePage() == nil)
+        #expect(memory.pagesReached == nil)
+        for _ in 1...2 { #expect(memory.takePage() == .pages(40)) }
+        #expect(memory.pagesReached == .pages(40))
+    }
+
     @Test mutating func `what somebody found out is not asked for`() throws {
         try start()
         let next = fetchNext()
