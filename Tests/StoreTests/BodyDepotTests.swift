@@ -99,12 +99,16 @@ struct BodyDepotTests {
     @Test func `writers bring the same bodies at a time, and sessions are cut meanwhile`() throws {
         let bodies = (0..<24).map { Self.bytes(66_000 + $0, $0) }
         let failures = Monitor<[String]>([])
+        let begun = Monitor(0)
         let tests = self
         let threads = try (0..<3).map { thread in
             try NamedThread.start("writer-\(thread)") {
                 do {
                     let writer = try StoreWriter(tests.folder)
                     let visit = try writer.begin(site: "s\(thread)", start: ["s"], now: 1)
+                    begun.change { $0 += 1 }
+                    // Who has not begun yet has nothing to go on with.
+                    _ = begun.wait(atMost: .seconds(60)) { $0 == 3 ? true : nil }
                     let queue = try WriteQueue(writer, visit: visit)
                     for (number, body) in (thread == 0 ? bodies : bodies.reversed()).enumerated() {
                         try queue.add(tests.page("http://\(thread)/\(number)", body))
