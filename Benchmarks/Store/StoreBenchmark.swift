@@ -8,6 +8,8 @@ internal import Store
 ///     StoreBenchmark collect FOLDER SHARE    down to so many hundredths of what it takes
 ///     StoreBenchmark put FOLDER FILE         a large body into a store
 ///     StoreBenchmark get FOLDER              and out of it
+///     StoreBenchmark frontier PLACE COUNT    so many URLs into the frontier that workers share, on a
+/// PostgreSQL
 @main enum StoreBenchmark {
     static func main() {
         let words = Array(CommandLine.arguments.dropFirst())
@@ -18,6 +20,7 @@ internal import Store
             case ("collect", 3, let share?): try Collecting(StoreFolder(words[1])).run(share: share)
             case ("put", 3, _): try LargeBody(StoreFolder(words[1])).put(file: words[2])
             case ("get", 2, _): try LargeBody(StoreFolder(words[1])).get()
+            case ("frontier", 3, let count?): try FrontierGrowth(StoreFolder(words[1])).run(count: count)
             default: stop("unknown words: \(words)")
             }
         } catch {

@@ -1,0 +1,79 @@
+internal import Store
+
+/// The frontier that workers share, on a PostgreSQL, as it grows: what it takes to put addresses in, and to
+/// lease hosts and take what waits for them.
+struct FrontierGrowth {
+    private let frontier: ServerFrontier
+    private let folder: StoreFolder
+    private let hosts: Int
+
+    /// As a worker sends and takes at once.
+    private static let batchSize = 5000
+    private static let steps = 10
+    private static let leases = 12
+
+    init(_ folder: StoreFolder, hosts: Int = 20_000) throws(StoreError) {
+        self.folder = folder
+        self.hosts = hosts
+        let writer = try StoreWriter(folder)
+        frontier = try ServerFrontier(folder)
+        try frontier.prepare()
+        let visit = try writer.begin(site: "growth", start: ["growth"], now: 1)
+        _ = try frontier.share(
+            visit, named: "growth", maxPages: nil, maxBytes: nil, milliseconds: nil, starts: [])
+        try writer.end(visit, .keepOpen)
+    }
+
+    func run(count: Int) throws(StoreError) {
+        guard let visit = try frontier.shared().first?.visit else { return }
+        let sender = try frontier.join(visit, named: "sender")
+        var next = 0
+        for step in 1...Self.steps {
+            let began = Meter.cpuSeconds()
+            var (inserts, again, leases, takes): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
+            while next < count / Self.steps * step {
+                let batch = batch(from: next)
+                inserts.append(
+                    try time { () throws(StoreError) in _ = try frontier.send(batch, by: sender, of: visit) })
+                next += Self.batchSize
+            }
+            let cpu = (Meter.cpuSeconds() - began) / Double(inserts.count)
+            for place in 1...10 {
+                // What is known already, from all ages.
+                let batch = batch(from: next / 11 * place / Self.batchSize * Self.batchSize)
+                again.append(
+                    try time { () throws(StoreError) in _ = try frontier.send(batch, by: sender, of: visit) })
+            }
+            for _ in 0..<Self.leases {
+                let worker = try frontier.join(visit, named: "worker")
+                leases.append(
+                    try time { () throws(StoreError) in _ = try frontier.lease(8, for: worker, of: visit) })
+                takes.append(
+                    try time { () throws(StoreError) in
+                        _ = try frontier.take(atMost: Self.batchSize, for: worker, of: visit)
+                    })
+            }
+            Meter.print(
+                "frontier",
+                [
+                    ("urls", Double(next)), ("insert", Meter.median(inserts)), ("known", Meter.median(again)),
+                    ("lease", Meter.median(leases)), ("take", Meter.median(takes)), ("cpu", cpu),
+                ])
+        }
+    }
+
+    private func time(_ body: () throws(StoreError) -> Void) throws(StoreError) -> Double {
+        try Meter.time { () throws(StoreError) in try body() } * 1000
+    }
+
+    /// Of all hosts in turn, as pages lead to wherever.
+    private func batch(from first: Int) -> [ServerFrontier.Found] {
+        (first..<first + Self.batchSize).map { number in
+            let host = number &* 7919 % hosts
+            let origin = "https://h\(host).example.org"
+            return ServerFrontier.Found(
+                origin: origin, href: "\(origin)/section-\(number % 97)/page-\(number).html",
+                referrer: "https://h\((host + 1) % hosts).example.org/", facts: 0, identity: 0)
+        }
+    }
+}
