@@ -108,10 +108,10 @@ package struct CacheRules: Sendable {
     package var refusesNothing: Bool { inspection.acceptsAll && rules.allSatisfy { $0.refusal == nil } }
 
     private func first<Value>(
-        _ answer: KeyPath<Rule, Value?>, _ url: WebURL, _ type: @autoclosure () -> MediaType?
+        _ answer: (Rule) -> Value?, _ url: WebURL, _ type: @autoclosure () -> MediaType?
     ) -> Value? {
-        for rule in rules {
-            if let value = rule[keyPath: answer], rule.matches(url, type()) { return value }
+        for index in rules.indices {
+            if let value = answer(rules[index]), rules[index].matches(url, type()) { return value }
         }
         return nil
     }

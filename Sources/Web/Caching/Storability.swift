@@ -113,14 +113,18 @@ extension HTTPFields {
     ]
 
     /// Without the fields that end with the connection, those that `Connection` names included.
-    package var withoutConnectionFields: HTTPFields {
-        removing(Self.connectionFields.adding(listed("Connection")))
+    package var withoutConnectionFields: HTTPFields { removing(namesOfConnection) }
+
+    /// What `Connection` names is added where there is such a field: `close` and `keep-alive` name none, as a
+    /// rule.
+    private var namesOfConnection: FieldNames {
+        Self.connectionFields.adding(listed("Connection").filter(contains))
     }
 
     /// What may be stored of a response's fields: no field of the connection, and none that `no-cache` or, in
     /// a shared cache, `private` lists (RFC 9111, sections 3.1, 5.2.2.4 and 5.2.2.7).
     package func storable(in profile: CacheProfile) -> HTTPFields {
-        var names = Self.connectionFields.adding(listed("Connection"))
+        var names = namesOfConnection
         let directives = CacheDirectives.effective(of: self, for: profile).directives
         if case .fields(let listed)? = directives.noCache { names = names.adding(listed) }
         if profile.kind == .shared, case .fields(let listed)? = directives.isPrivate {
@@ -151,7 +155,7 @@ extension HTTPFields {
     /// The names that a field lists, in lower case.
     private func listed(_ name: String) -> [String] { elements(name).map { HTTPGrammar.lowercased($0.utf8) } }
 
-    func removing(_ names: FieldNames) -> HTTPFields {
+    package func removing(_ names: FieldNames) -> HTTPFields {
         guard list.contains(where: { names.contains($0.name) }) else { return self }
         return HTTPFields(list.filter { !names.contains($0.name) })
     }

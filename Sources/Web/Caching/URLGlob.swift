@@ -31,6 +31,7 @@ package struct URLGlob: Sendable, Hashable {
     }
 
     package func matches(_ url: WebURL) -> Bool {
+        if automaton.takesAll { return subject != .place || url.isHTTP }
         let target = text.utf8.contains(0x3F) ? url.target : url.path
         let authority = url.host + (url.port.map { ":\($0)" } ?? "")
         return switch subject {
@@ -58,6 +59,8 @@ struct GlobAutomaton: Sendable {
     /// Which states lie before a star, and before a star that takes slashes too: they stay, whatever comes.
     private let stars: [UInt64]
     private let wideStars: [UInt64]
+    /// Nothing is left to be looked at.
+    let takesAll: Bool
 
     private enum Part: Equatable {
         case byte(UInt8)
@@ -68,6 +71,7 @@ struct GlobAutomaton: Sendable {
     init?(_ pattern: some Collection<UInt8>) {
         guard !pattern.isEmpty, pattern.count <= Self.lengthLimit else { return nil }
         let parts = Self.parts(of: pattern)
+        takesAll = parts == [.wideStar]
         stateCount = parts.count + 1
         width = (stateCount + 63) / 64
         var advancing = [UInt64](repeating: 0, count: 256 * width)

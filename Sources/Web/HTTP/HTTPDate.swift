@@ -14,7 +14,11 @@ package struct HTTPDate: Hashable, Comparable, Sendable, CustomStringConvertible
     /// A year of two digits lies between 1970 and 2069; when `now` is given, it is instead the latest such
     /// year that is at most 50 years ahead.
     package init?(_ text: String, now: HTTPDate? = nil) {
-        self.init(utf8: Array(text.utf8), now: now)
+        if let fixed = text.utf8.withContiguousStorageIfAvailable(CivilDate.init(fixed:)), let civil = fixed {
+            self.init(civil)
+        } else {
+            self.init(utf8: Array(text.utf8), now: now)
+        }
     }
 
     init?(utf8 bytes: [UInt8], now: HTTPDate?) {
@@ -314,6 +318,36 @@ struct CivilDate {
         let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
         return era * 146_097 + dayOfEra - 719_468
     }
+
+    /// Reads what nearly all senders write, `Sun, 06 Nov 1994 08:49:37 GMT`; nil for all else, be it a date or
+    /// not.
+    init?(fixed text: UnsafeBufferPointer<UInt8>) {
+        guard text.count == 29 else { return nil }
+        func number(_ start: Int, _ count: Int) -> Int? {
+            var value = 0
+            for byte in text[start..<start + count] {
+                guard byte.isASCIIDigit else { return nil }
+                value = value * 10 + Int(byte &- 0x30)
+            }
+            return value
+        }
+        func word(_ start: Int) -> UInt32 {
+            UInt32(text[start]) << 16 | UInt32(text[start + 1]) << 8 | UInt32(text[start + 2])
+        }
+        guard text[3] == UInt8(ascii: ","), text[19] == UInt8(ascii: ":"), text[22] == UInt8(ascii: ":"),
+            text[4] == 0x20, text[7] == 0x20, text[11] == 0x20, text[16] == 0x20, text[25] == 0x20,
+            word(26) == Self.word("GMT"), Self.weekdayWords.contains(word(0)),
+            let month = Self.monthWords.firstIndex(of: word(8)),
+            let day = number(5, 2), let year = number(12, 4), let hour = number(17, 2),
+            let minute = number(20, 2), let second = number(23, 2)
+        else { return nil }
+        self.init(year: year, month: month + 1, day: day, hour: hour, minute: minute, second: second)
+        guard isValid else { return nil }
+    }
+
+    private static func word(_ name: String) -> UInt32 { name.utf8.reduce(0) { $0 << 8 | UInt32($1) } }
+    private static let weekdayWords = weekdayNames.map(word)
+    private static let monthWords = monthNames.map(word)
 
     init(year: Int, month: Int, day: Int, hour: Int = 0, minute: Int = 0, second: Int = 0) {
         self.year = year

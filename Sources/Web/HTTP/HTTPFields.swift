@@ -26,7 +26,11 @@ package struct HTTPFields: Sendable, Equatable {
     /// (RFC 9110 §5.5).
     package var withoutControls: HTTPFields {
         func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != 0x09 || byte == 0x7F }
-        guard list.contains(where: { $0.value.utf8.contains(where: isControl) }) else { return self }
+        func hasControl(_ text: String) -> Bool {
+            text.utf8.withContiguousStorageIfAvailable { $0.contains(where: isControl) }
+                ?? text.utf8.contains(where: isControl)
+        }
+        guard list.contains(where: { hasControl($0.value) }) else { return self }
         return HTTPFields(
             list.map { field in
                 Field(
@@ -73,30 +77,30 @@ package struct HTTPFields: Sendable, Equatable {
     /// field.
     package func combined(_ name: String) -> String? {
         let values = all(name)
-        return values.isEmpty ? nil : values.joined(separator: ", ")
+        return values.count > 1 ? values.joined(separator: ", ") : values.first
     }
 }
 
 /// Names of fields, told apart from others by their lengths first: that spares most of them being read.
 package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
-    private var names: Set<String>
+    /// A handful, as a rule: none of them is worth being hashed.
+    private var names: [String]
     /// A bit for each length that there is, the last one for all that are longer.
     private var lengths: UInt64 = 0
 
-    /// In lower case.
     package init(_ names: some Sequence<String>) {
-        self.names = Set(names)
+        self.names = Array(names)
         for name in self.names { lengths |= Self.bit(name) }
     }
 
     package init(arrayLiteral names: String...) { self.init(names) }
 
     package func contains(_ name: String) -> Bool {
-        lengths & Self.bit(name) != 0 && names.contains(HTTPGrammar.lowercased(name.utf8))
+        lengths & Self.bit(name) != 0 && names.contains { HTTPGrammar.matches($0, name) }
     }
 
     func adding(_ others: [String]) -> FieldNames {
-        others.isEmpty ? self : FieldNames(names.union(others))
+        others.isEmpty ? self : FieldNames(names + others)
     }
 
     private static func bit(_ name: String) -> UInt64 { 1 << min(63, UInt64(name.utf8.count)) }
@@ -127,6 +131,11 @@ extension HTTPFields {
     /// The type of the content as the Fetch standard extracts it: of several, the last one that is a type,
     /// with the character set of an earlier one of the same essence if it has none itself.
     package var contentType: MediaType? {
+        let values = all("Content-Type")
+        guard !values.isEmpty else { return nil }
+        if values.count == 1, !values[0].utf8.contains(UInt8(ascii: ",")) {
+            return MediaType(values[0]).flatMap { $0.essence == "*/*" ? nil : $0 }
+        }
         var found: MediaType?
         var charset: String?
         for element in elements("Content-Type") {
@@ -178,6 +187,7 @@ extension HTTPFields {
     /// - Parameter isReceived: it came from a server, and not out of `block`.
     package init(block: Span<UInt8>, isReceived: Bool = false) {
         self.init()
+        list.reserveCapacity(12)
         block.withUnsafeBufferPointer { bytes in
             var rest = bytes[...]
             var continues = false
@@ -199,7 +209,7 @@ extension HTTPFields {
                 guard HTTPGrammar.isToken(name) else { continue }
                 continues = true
                 let (fieldName, value) = (HTTPGrammar.text(name), HTTPGrammar.trimmed(line[(colon + 1)...]))
-                let isRead = Self.readNames.contains { HTTPGrammar.matches($0, fieldName) }
+                let isRead = Self.readNames.contains(fieldName)
                 append(
                     fieldName,
                     isRead
@@ -208,17 +218,28 @@ extension HTTPFields {
         }
     }
 
-    private static let readNames = ["Location", "Content-Location", "Content-Disposition", "Link", "Refresh"]
+    private static let readNames: FieldNames = [
+        "location", "content-location", "content-disposition", "link", "refresh",
+    ]
 
     /// The lines of a message's head, CRLF behind each, without the empty line that ends it. What would break
     /// out of its line cannot: CR, LF and NUL in a value become spaces, and a field whose name is no token is
     /// left out.
     package var block: String {
         var text = ""
+        appendBlock(to: &text)
+        return text
+    }
+
+    /// The same, behind other text.
+    package func appendBlock(to text: inout String) {
         for field in list where HTTPGrammar.isToken(field.name.utf8) {
             text += field.name
             text += ": "
-            let isBroken = field.value.utf8.contains { $0 == 0x0A || $0 == 0x0D || $0 == 0 }
+            func isBreak(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D || byte == 0 }
+            let isBroken =
+                field.value.utf8.withContiguousStorageIfAvailable { $0.contains(where: isBreak) }
+                ?? field.value.utf8.contains(where: isBreak)
             if isBroken {
                 text.unicodeScalars.append(
                     contentsOf: field.value.unicodeScalars.map {
@@ -229,6 +250,5 @@ extension HTTPFields {
             }
             text += "\r\n"
         }
-        return text
     }
 }

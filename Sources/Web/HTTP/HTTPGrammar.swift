@@ -32,14 +32,24 @@ package enum HTTPGrammar {
 
     /// Whether two texts differ at most in the case of ASCII letters.
     package static func matches(_ left: String, _ right: String) -> Bool {
-        if left == right { return true }
         let (left, right) = (left.utf8, right.utf8)
         guard left.count == right.count else { return false }
-        return zip(left, right).allSatisfy { $0 == $1 || $0.lowercasedASCII == $1.lowercasedASCII }
+        // Nearly every text stands in one piece, and is compared a few times for each message.
+        let isSame = left.withContiguousStorageIfAvailable { left in
+            right.withContiguousStorageIfAvailable { right in
+                left.indices.allSatisfy { index in
+                    left[index] == right[index]
+                        || left[index].lowercasedASCII == right[index].lowercasedASCII
+                }
+            }
+        }
+        return (isSame ?? nil)
+            ?? zip(left, right).allSatisfy { $0 == $1 || $0.lowercasedASCII == $1.lowercasedASCII }
     }
 
     /// The text of bytes that ought to be UTF-8 and else are ISO 8859-1, so that no byte of a field is lost.
     static func text(_ bytes: some Collection<UInt8>) -> String {
+        if let text = asciiText(bytes) { return text }
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         var text = ""
         text.unicodeScalars.append(contentsOf: bytes.lazy.map { Unicode.Scalar($0) })
@@ -51,6 +61,7 @@ package enum HTTPGrammar {
     ///
     /// - Parameter isReceived: no such character stands for a byte yet.
     static func reversibleText(_ bytes: some Collection<UInt8>, isReceived: Bool) -> String {
+        if let text = asciiText(bytes) { return text }
         if let text = String(validating: bytes, as: UTF8.self), !isReceived || !hasStandIn(text) {
             return text
         }
@@ -63,12 +74,37 @@ package enum HTTPGrammar {
         return text
     }
 
+    /// Nearly all that stands in fields, and the cheapest to take; nil where there are other bytes.
+    private static func asciiText(_ bytes: some Collection<UInt8>) -> String? {
+        let text = bytes.withContiguousStorageIfAvailable { bytes in
+            isASCII(bytes) ? String(decoding: bytes, as: UTF8.self) : nil
+        }
+        return text ?? nil
+    }
+
+    /// Without a way out before the end, so that many bytes are looked at together.
+    private static func isASCII(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        var all: UInt8 = 0
+        for byte in bytes { all |= byte }
+        return all < 0x80
+    }
+
     private static let standIns: UInt32 = 0xEF00
 
     /// The bytes that a field's text stands for.
     package static func bytes(of text: String) -> [UInt8] {
-        guard hasStandIn(text) else { return Array(text.utf8) }
         var bytes: [UInt8] = []
+        append(text, to: &bytes)
+        return bytes
+    }
+
+    /// Puts the bytes that a field's text stands for behind others.
+    package static func append(_ text: String, to bytes: inout [UInt8]) {
+        guard hasStandIn(text) else {
+            let isWhole: Void? = text.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
+            if isWhole == nil { bytes.append(contentsOf: text.utf8) }
+            return
+        }
         for scalar in text.unicodeScalars {
             if let byte = byte(of: scalar) {
                 bytes.append(byte)
@@ -76,7 +112,6 @@ package enum HTTPGrammar {
                 bytes += UTF8.encode(scalar) ?? .init()
             }
         }
-        return bytes
     }
 
     /// The byte that a character stands for; nil for one that stands for itself.
@@ -86,6 +121,7 @@ package enum HTTPGrammar {
 
     /// In UTF-8 they are EE BE 80 to EE BF BF.
     private static func hasStandIn(_ text: String) -> Bool {
+        if text.utf8.withContiguousStorageIfAvailable(isASCII) == true { return false }
         var last: UInt8 = 0
         return text.utf8.contains { byte in
             defer { last = byte }

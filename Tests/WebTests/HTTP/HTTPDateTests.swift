@@ -46,6 +46,22 @@ struct HTTPDateTests {
         #expect(HTTPDate(text)?.secondsSinceEpoch == seconds)
     }
 
+    /// What nearly all senders write is read in another way than all else.
+    @Test func `what is nearly the usual form is read as every other form is`() {
+        var generator = SystemRandomNumberGenerator()
+        let usual = Array("Sun, 06 Nov 1994 08:49:37 GMT".utf8)
+        let likely = Array("0123456789 ,:-GMTSunMonNovJanFeb".utf8)
+        for _ in 0..<50_000 {
+            var bytes = usual
+            for _ in 0..<Int.random(in: 0...3, using: &generator) {
+                let index = Int.random(in: 0..<bytes.count, using: &generator)
+                bytes[index] = likely.randomElement(using: &generator) ?? 0
+            }
+            let text = String(decoding: bytes, as: UTF8.self)
+            #expect(HTTPDate(text) == HTTPDate(utf8: bytes, now: nil), "\(text)")
+        }
+    }
+
     @Test func `each day of two thousand years follows the one before`() {
         var civil = CivilDate(year: 1000, month: 1, day: 1)
         var number = civil.daysSinceEpoch
