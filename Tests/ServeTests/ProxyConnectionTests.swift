@@ -46,35 +46,66 @@ import Testing
 
     private func url(_ path: String, by way: Way) -> String { way == .tunnel ? path : "http://h" + path }
 
+    /// What a client gets that has just come.
+    private func get(_ path: String, _ script: HTTPScript, by way: Way) throws -> RawResponse {
+        try client(script, by: way).get(url(path, by: way), host: "h")
+    }
+
     // MARK: - What hides
 
-    @Test(
-        arguments: [
-            "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nContent-Length: 44\r\n\r\n",
-            "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\na\r\n0\r\n\r\n",
-            "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n",
-            "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
-            "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: \u{b}chunked\r\n\r\n0\r\n\r\n",
-            "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
-            "POST /a HTTP/1.1\r\nHost: h\r\nX: y\rContent-Length: 3\r\n\r\n",
-            "POST /a HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            "POST /a HTTP/1.1\r\nHost: h\r\nHost: g\r\n\r\n",
-            "POST /a HTTP/1.1\r\nHost: h\r\n folded\r\n\r\n",
-            "CONNECT g:443 HTTP/1.1\r\nHost: g:443\r\nContent-Length: 40\r\n\r\n",
-            "CONNECT g:443 HTTP/1.1\r\nHost: g:443\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        ], Way.allCases)
+    /// In a tunnel there is no other to be had, and none in whose request something hides.
+    private static let hidingTunnels = [
+        "CONNECT g:443 HTTP/1.1\r\nHost: g:443\r\nContent-Length: 40\r\n\r\n",
+        "CONNECT g:443 HTTP/1.1\r\nHost: g:443\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ]
+
+    @Test(arguments: HostileRequests.hiding + hidingTunnels, Way.allCases)
     func `what hides a request in another ends the connection`(text: String, way: Way) throws {
         let script = try script()
         let client = try client(script, by: way)
         let text = way == .tunnel ? text : text.replacing(" /a ", with: " http://h/a ")
         try client.send(text + "GET \(url("/hidden", by: way)) HTTP/1.1\r\nHost: h\r\n\r\n")
         let answer = try client.response()
-        // In a tunnel there is no other to be had.
         #expect(answer.status == (way == .tunnel && text.hasPrefix("CONNECT") ? 501 : 400))
         #expect(answer["Connection"] == "close")
         #expect(try client.readToEnd().isEmpty)
         #expect(targets.list.withLock { $0.isEmpty })
+    }
+
+    @Test(arguments: HostileRequests.refusedHeads, Way.allCases)
+    func `a head that could be taken in two ways ends the connection`(
+        head: (text: String, status: Int), way: Way
+    ) throws {
+        // On the port they are what a proxy is for, and an URL without a path is whole.
+        guard way == .tunnel || !["CONNECT ", "GET http://a?b "].contains(where: head.text.hasPrefix) else {
+            return
+        }
+        let script = try script()
+        let client = try client(script, by: way)
+        try client.send(head.text)
+        #expect(try client.response().status == head.status)
+        #expect(try client.readToEnd().isEmpty)
+        #expect(targets.list.withLock { $0.isEmpty })
+    }
+
+    @Test(arguments: HostileRequests.ambiguousChunks, Way.allCases)
+    func `chunks that could be taken in two ways end the connection`(chunks: String, way: Way) throws {
+        let script = try script()
+        let client = try client(script, by: way)
+        let line = "POST \(url("/a", by: way)) HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+        try client.send(line + chunks)
+        #expect(try client.response().status == 400)
+        #expect(try client.readToEnd().isEmpty)
+        #expect(targets.list.withLock { $0.isEmpty })
+    }
+
+    @Test(arguments: Way.allCases)
+    func `a request that comes byte by byte is the same`(way: Way) throws {
+        let script = try script()
+        let client = try client(script, by: way)
+        let line = "POST \(url("/a", by: way)) HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+        for byte in "\(line)2\r\nab\r\n1\r\nc\r\n0\r\nX: y\r\n\r\n".utf8 { try client.send([byte]) }
+        #expect(try client.response().text == "/a")
     }
 
     @Test(arguments: Way.allCases)
@@ -107,13 +138,62 @@ import Testing
         arguments: [
             "GET / HT", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc",
             "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabc",
-        ])
-    func `a request that does not go on in a tunnel is told so`(start: String) throws {
+        ], Way.allCases)
+    func `a request that does not go on is told so`(start: String, way: Way) throws {
         let script = try script { ($0.headTime, $0.stallTime) = (100, 100) }
-        let client = try client(script, by: .tunnel)
+        let client = try client(script, by: way)
         try client.send(start)
         #expect(try client.response().status == 408)
         #expect(try client.readToEnd().isEmpty)
+    }
+
+    @Test(arguments: Way.allCases)
+    func `a head that comes too slowly is not waited for, however steadily it comes`(way: Way) throws {
+        let script = try script { $0.headTime = 200 }
+        let client = try client(script, by: way)
+        // Ends by the refusal, or because nobody reads any more.
+        try client.send("GET \(url("/", by: way)) HTTP/1.1\r\n")
+        var count = 0
+        while count < 1000, (try? client.response(within: .milliseconds(10))) == nil {
+            count += 1
+            guard (try? client.send("X: y\r\n")) != nil else { break }
+        }
+        #expect(count < 1000)
+    }
+
+    @Test(arguments: Way.allCases)
+    func `a client that does not take its answer is let go, and others are served meanwhile`(
+        way: Way
+    ) throws {
+        let script = try script { $0.stallTime = 200 }
+        let client = try client(script, by: way)
+        try client.send("GET \(url("/large", by: way)) HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(try get("/after", script, by: way).text == "/after")
+        // Once it has taken nothing for long enough, the rest does not come.
+        usleep(700_000)
+        let bytes = (try? client.readToEnd()) ?? []
+        #expect(bytes.count < ScriptedProxy.large.count)
+        #expect(try get("/large", script, by: way).body == ScriptedProxy.large)
+    }
+
+    @Test(arguments: Way.allCases)
+    func `at the limit those that ask for nothing make room, and else the newest is told to come again`(
+        way: Way
+    ) throws {
+        let script = try script {
+            ($0.connectionsPerThread, $0.crowdedIdleTime, $0.stopTime) = (3, 100, 40)
+        }
+        let clients = try (0..<3).map { _ in try client(script, by: way) }
+        for client in clients {
+            try client.send("GET \(url("/a", by: way)) HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try client.response().text == "/a")
+        }
+        let refused = try script.client()
+        #expect(try refused.response().status == 503)
+        // Those that were served first have been idle for long enough by now.
+        usleep(300_000)
+        #expect(try get("/after", script, by: way).text == "/after")
+        #expect(try clients[0].readToEnd().isEmpty)
     }
 
     /// The beginning of a client's hello, of which the rest does not come, and what is none.
@@ -143,20 +223,22 @@ import Testing
         #expect(count < 1000)
     }
 
-    @Test func `tunnels in which nothing is said are let go, and do not keep others out`() throws {
+    @Test(arguments: Way.allCases)
+    func `clients who say nothing are let go, and do not keep others out`(way: Way) throws {
         let script = try script { ($0.idleTime, $0.connectionsPerThread, $0.crowdedIdleTime) = (100, 3, 50) }
-        let silent = try (0..<3).map { _ in try client(script, by: .tunnel) }
+        let silent = try (0..<3).map { _ in try client(script, by: way) }
         for client in silent { #expect(try client.readToEnd().isEmpty) }
-        #expect(try client(script, by: .tunnel).get("/after", host: "h").text == "/after")
+        #expect(try get("/after", script, by: way).text == "/after")
     }
 
     // MARK: - Noise
 
-    @Test func `noise in a tunnel ends it, and nothing else`() throws {
+    @Test(arguments: Way.allCases)
+    func `noise ends its connection, and nothing else`(way: Way) throws {
         let script = try script { ($0.headTime, $0.stallTime, $0.idleTime) = (100, 100, 100) }
         var generator = SystemRandomNumberGenerator()
         for turn in 0..<60 {
-            let client = try client(script, by: .tunnel)
+            let client = try client(script, by: way)
             var bytes = (0..<Int.random(in: 1...4000, using: &generator)).map { _ in
                 UInt8.random(in: 0...255, using: &generator)
             }
@@ -167,7 +249,7 @@ import Testing
             client.closeWriting()
             _ = try? client.readToEnd()
         }
-        #expect(try client(script, by: .tunnel).get("/after", host: "h").text == "/after")
+        #expect(try get("/after", script, by: way).text == "/after")
     }
 }
 
@@ -183,8 +265,12 @@ private final class ScriptedProxy: Responder {
 
     var isProxy: Bool { true }
 
+    private static let largeAnswer = Answer(status: 200, fields: [], body: large)
+    static let large = [UInt8](repeating: 0x61, count: 12_000_000)
+
     func respond(to request: Request, orLater _: Later) -> Reply? {
         note(request.targetText)
+        if request.targetText == "/large" { return Reply(answer: Self.largeAnswer) }
         return Reply(answer: .text(200, request.targetText))
     }
 
