@@ -30,6 +30,7 @@ package enum ContentCoding: String, CaseIterable, Sendable {
 
     /// What a server is asked for in the stead of somebody who takes these.
     package static func shared(with codings: String) -> String {
+        if codings.isEmpty { return "identity" }
         let taken = names(codings)
         let shared = allCases.filter { $0.isKnown && taken.contains($0.rawValue) }.map(\.rawValue)
         return shared.isEmpty ? "identity" : shared.joined(separator: ", ")

@@ -78,6 +78,14 @@ package final class FetchLoop {
         return results
     }
 
+    /// The same for who waits for the descriptor and knows that nothing has come.
+    package func turnToWhatIsDue() throws(FetchFailure) -> [FetchResult] {
+        try goOn()
+        try catchUp()
+        defer { results.removeAll(keepingCapacity: true) }
+        return results
+    }
+
     /// Runs one request to its end, where none is under way. Nil when it was interrupted.
     package func result(
         of request: FetchRequest, _ interruption: Interruption
@@ -164,6 +172,10 @@ extension FetchLoop {
         try goOn()
         try sockets.turn(waitingAtMost: min(time, patience))
         takeFinished()
+        try catchUp()
+    }
+
+    private func catchUp() throws(FetchFailure) {
         // What is over may let others begin at once, each of which may be over at once; but not for ever.
         for _ in 0..<Self.mostRounds {
             guard try sockets.catchUp() else { break }

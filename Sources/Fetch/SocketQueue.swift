@@ -15,7 +15,7 @@ final class SocketQueue {
     /// When libcurl's own times are over.
     private var due: Duration?
     /// Those that libcurl does not watch any longer. Most of them have the next request at once, and so they
-    /// leave the queue only when the loop waits.
+    /// leave the queue only when something comes of them, or are out of it as they are closed.
     private var leaving: [Int32] = []
     private var events = [epoll_event](repeating: epoll_event(), count: 128)
 
@@ -59,9 +59,6 @@ final class SocketQueue {
     func turn(waitingAtMost time: Duration) throws(FetchFailure) {
         let milliseconds =
             time > .zero ? Int32(min(60_000, max(1, (time / .milliseconds(1)).rounded(.up)))) : 0
-        // One that is closed by now is out of the queue.
-        for socket in leaving { epoll_ctl(descriptor, EPOLL_CTL_DEL, socket, nil) }
-        leaving.removeAll(keepingCapacity: true)
         let count = epoll_wait(descriptor, &events, Int32(events.count), milliseconds)
         guard count >= 0 || errno == EINTR else {
             throw FetchFailure(.machine, "sockets cannot be waited for: \(SystemError.text(of: errno))")
@@ -72,6 +69,11 @@ final class SocketQueue {
             guard socket != waker else {
                 var wakings: eventfd_t = 0
                 eventfd_read(waker, &wakings)
+                continue
+            }
+            if let place = leaving.firstIndex(of: socket) {
+                leaving.remove(at: place)
+                epoll_ctl(descriptor, EPOLL_CTL_DEL, socket, nil)
                 continue
             }
             try curl_multi_socket_action(

@@ -149,7 +149,8 @@ extension Transfer {
             status = 200
         }
         // RFC 9112, section 6.3: nobody knows where such a body ends.
-        guard Set(fields.elements("Content-Length")).count < 2 else {
+        let lengths = fields.elements("Content-Length")
+        guard lengths.count < 2 || Set(lengths).count < 2 else {
             throw FetchFailure(
                 .nonsense, "the answer has two lengths: \(fields.combined("Content-Length") ?? "")")
         }

@@ -240,7 +240,11 @@ struct FieldList: ~Copyable {
         }
         // To libcurl a colon with nothing behind it means "leave this field out".
         let isEmpty = !field.value.utf8.contains { $0 != 0x20 && $0 != 0x09 }
-        try append(isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
+        var line = Array(field.name.utf8)
+        line += (isEmpty ? ";" : ": ").utf8
+        // What came as bytes goes out as bytes.
+        if !isEmpty { HTTPGrammar.append(field.value, to: &line) }
+        try append(&line)
     }
 
     /// Leaves out what libcurl would add by itself.
@@ -249,8 +253,11 @@ struct FieldList: ~Copyable {
     }
 
     mutating func append(_ line: String) throws(FetchFailure) {
-        // What came as bytes goes out as bytes.
         var bytes = HTTPGrammar.bytes(of: line)
+        try append(&bytes)
+    }
+
+    private mutating func append(_ bytes: inout [UInt8]) throws(FetchFailure) {
         bytes.append(0)
         let longer = bytes.withUnsafeBytes {
             curl_slist_append(list, $0.baseAddress?.assumingMemoryBound(to: CChar.self))

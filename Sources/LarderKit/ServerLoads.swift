@@ -34,10 +34,12 @@ final class LoadLoop: OwnLoads {
         loop.start(FetchRequest(request, number: number))
     }
 
-    func turn() { turn(waitingAtMost: .zero) }
+    func turn(isReadable: Bool) { turn(waitingAtMost: isReadable ? .zero : nil) }
 
-    func turn(waitingAtMost time: Duration) {
+    /// - Parameter time: nil for who knows that nothing has come.
+    func turn(waitingAtMost time: Duration?) {
         do throws(FetchFailure) {
+            guard let time else { return conclude(try loop.turnToWhatIsDue()) }
             conclude(try loop.turn(waitingAtMost: time))
         } catch {
             let asked = running.values

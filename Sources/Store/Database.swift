@@ -363,6 +363,13 @@ final class Statement {
         return nil
     }
 
+    /// Runs `body` while the first row stands: what it reads of a file is of the same moment.
+    func holdingFirst<Result>(_ body: (Row?) throws(StoreError) -> Result) throws(StoreError) -> Result {
+        guard let file else { return try body(nil) }
+        defer { sqlite3_reset(file) }
+        return try body(try step(file, doing: "read") ? Row(file) : nil)
+    }
+
     /// Calls `read` for each row.
     func each(_ values: SQLValue..., read: (Row) -> Void) throws(StoreError) {
         try each(values, read: read)

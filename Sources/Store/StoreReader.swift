@@ -16,6 +16,10 @@ package final class StoreReader {
     /// Nil where bodies are in files.
     private let pieces: ServerBodies?
     private var isReading = false
+    /// Nil of a PostgreSQL.
+    private let findVersion: Statement?
+    /// While something is read at once.
+    private var heldVersion: Int64?
     private let findLinks: Statement
     private let findLinkEnds: Statement
     let findManifests: Statement
@@ -53,6 +57,7 @@ package final class StoreReader {
         }
         readers = ReadersLock(folder)
         pieces = folder.server == nil ? nil : try ServerBodies(folder, connection, isWriting: false)
+        findVersion = folder.server == nil ? try connection.prepare("PRAGMA data_version") : nil
         // The address is looked up by itself, and first: a PostgreSQL that has no statistics yet would go through
         // all that the visit has.
         findVisible = try connection.prepare(
@@ -411,7 +416,19 @@ package final class StoreReader {
 
     /// Another number than before once another connection has changed the store.
     package func dataVersion() throws(StoreError) -> Int64 {
-        try connection.dataVersion()
+        if let heldVersion { return heldVersion }
+        if let version = try findVersion?.first(read: { $0.integer(0) }) { return version }
+        return try connection.dataVersion()
+    }
+
+    /// All that `body` reads, and the version, is of one moment, and a file is locked for it once.
+    package func atOnce<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+        guard let findVersion, heldVersion == nil else { return try body() }
+        return try findVersion.holdingFirst { (row) throws(StoreError) in
+            heldVersion = row?.integer(0)
+            defer { heldVersion = nil }
+            return try body()
+        }
     }
 
     package func sites() throws(StoreError) -> [Site] {

@@ -17,8 +17,13 @@ package final class SingleFlight<Key: Hashable & Sendable, Outcome: Sendable>: S
     /// count for nothing.
     package func load(_ key: Key, done: @escaping Completion, by load: (@escaping Completion) -> Void) {
         let isFirst = waiting.withLock { waiting in
-            waiting[key, default: []].append(done)
-            return waiting[key]?.count == 1
+            var isFirst = false
+            func begin() -> [Completion] {
+                isFirst = true
+                return []
+            }
+            waiting[key, default: begin()].append(done)
+            return isFirst
         }
         guard isFirst else { return }
         let once = Once()

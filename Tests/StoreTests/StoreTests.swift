@@ -227,4 +227,31 @@ import Testing
         #expect(try reader.dataVersion() != before)
         #expect(try reader.response(for: "http://a/2") != nil)
     }
+
+    @Test func `what is read at once is of one moment, and the next reading is of a later one`() throws {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([response("http://a/")], to: visit)
+        let reader = try StoreReader(folder)
+        let before = try reader.dataVersion()
+        let second = try response("http://a/2")
+        func isThere() throws(StoreError) -> Bool { try reader.response(for: "http://a/2") != nil }
+        let within = try reader.atOnce { () throws(StoreError) -> [Int64] in
+            let version = try reader.dataVersion()
+            _ = try writer.add([second], to: visit)
+            // Within, nothing else begins.
+            let deeper = try reader.atOnce(isThere)
+            return [version, try reader.dataVersion(), try isThere() ? 1 : 0, deeper ? 1 : 0]
+        }
+        #expect(within == [before, before, 0, 0])
+        #expect(try reader.response(for: "http://a/2") != nil)
+        #expect(try reader.dataVersion() != before)
+        #expect(throws: StoreError.self) {
+            try reader.atOnce { () throws(StoreError) -> Void in
+                throw StoreError(.busy, doing: "read", path: "", detail: "")
+            }
+        }
+        try writer.add([response("http://a/3")], to: visit)
+        #expect(try reader.response(for: "http://a/3") != nil)
+    }
 }

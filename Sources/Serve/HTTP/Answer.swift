@@ -121,17 +121,23 @@ final class Answer: Sendable {
     private static func head(
         status: Int, fields: [(name: String, value: String)], byteCount: Int?, extra: Int
     ) -> [UInt8] {
+        func isBreak(_ byte: UInt8) -> Bool { byte == 0x0d || byte == 0x0a || byte == 0 }
         var head: [UInt8] = []
         head.reserveCapacity(512 + extra)
-        head.append(contentsOf: "HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n".utf8)
+        head.append(
+            contentsOf: (status == 200
+                ? "HTTP/1.1 200 OK\r\n" : "HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n").utf8)
         var hasAcceptRanges = false
         for field in fields {
             if HeadLines.isSameName(field.name.utf8, "accept-ranges".utf8) { hasAcceptRanges = true }
             head.append(contentsOf: field.name.utf8)
             head.append(contentsOf: ": ".utf8)
             // A stored value cannot end the field, whatever is in it.
-            let value = HTTPGrammar.bytes(of: field.value)
-            head.append(contentsOf: value.lazy.filter { $0 != 0x0d && $0 != 0x0a && $0 != 0 })
+            let start = head.count
+            HTTPGrammar.append(field.value, to: &head)
+            if head.withUnsafeBufferPointer({ $0[start...].contains(where: isBreak) }) {
+                head.replaceSubrange(start..., with: head[start...].filter { !isBreak($0) })
+            }
             head.append(contentsOf: "\r\n".utf8)
         }
         // Of any answer with a body that can be asked for in parts: see `Selection`.

@@ -71,8 +71,8 @@ final class EventLoop {
     /// Has servers asked, and what they answered sent.
     private func ask() {
         guard let loads, hasLoads || loads.patience == .zero else { return }
+        loads.turn(isReadable: hasLoads)
         hasLoads = false
-        loads.turn()
     }
 
     /// In milliseconds.
@@ -163,12 +163,16 @@ final class EventLoop {
         }
         if flags & EPOLLIN.rawValue != 0, !client.isBlocked, client.awaited == nil {
             guard handler.receive(from: client) else { return drop(client) }
+            return settle(client)
         }
-        settle(client)
+        settle(client, isImpatient: true)
     }
 
     /// Sends what was queued, and sets what is to be waited for.
-    private func settle(_ client: ClientConnection) {
+    ///
+    /// - Parameter isImpatient: something came of a client that waits for its answer. Of most clients nothing
+    ///   does, and so they are looked for as before until then.
+    private func settle(_ client: ClientConnection, isImpatient: Bool = false) {
         if !client.queue.isEmpty, !client.isBlocked, !client.flush(now: now, limits) { return drop(client) }
         if client.isCut, client.queue.isEmpty { return drop(client) }
         if let takeover = client.takeover, client.queue.isEmpty {
@@ -183,7 +187,9 @@ final class EventLoop {
         // Who does not take answers is not read from either.
         let wanted =
             client.isBlocked ? EPOLLOUT.rawValue : client.awaited == nil ? EPOLLIN.rawValue : awaiting(client)
-        guard client.interest != wanted else { return }
+        guard client.interest != wanted,
+            isImpatient || client.awaited == nil || client.isBlocked || client.interest != EPOLLIN.rawValue
+        else { return }
         client.interest = wanted
         if larder_epoll_change(epoll, client.descriptor, wanted, client.token) != 0 { drop(client) }
     }

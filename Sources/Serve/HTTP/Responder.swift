@@ -172,6 +172,7 @@ final class ReplySlot: Sendable {
     func note(_ reply: Reply) { observer?(reply) }
 
     deinit {
+        if isGiven.load(ordering: .acquiring) { return }
         give(Reply(answer: .text(500, "There is no answer.\n")))
     }
 

@@ -27,7 +27,8 @@ struct AnswerFields {
     ///
     /// - Parameter body: nil for the answer to a HEAD.
     func asItCame(_ status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: [UInt8]?) -> Answer {
-        let sharing = Sharing(loaded: stored, url, withCredentials: false)
+        // Nobody holds back from a proxy's client what its server gives.
+        let sharing = Sharing(missing: url)
         var outgoing = fields(of: stored, base: url, source: .loaded, sharing: sharing)
         if status == 206 || status == 416, let range = stored["Content-Range"] {
             outgoing.append(("Content-Range", range))

@@ -28,6 +28,7 @@ final class BodyShelf: Sendable {
     /// The newest that was given to a request with these fields.
     func copy(of href: String, request: RequestKey, fields: HTTPFields) -> ShelvedCopy? {
         contents.withLock { contents in
+            if contents.copies.isEmpty { return nil }
             let key = Key(href: href, request: request)
             guard let index = contents.copies[key]?.lastIndex(where: { $0.copy.suits(fields) }) else {
                 return nil

@@ -11,6 +11,8 @@ struct CacheExchange {
     private let policy: CachePolicy
     private let rules: SiteRules
     private let addresses: [String]
+    /// The same, read.
+    private let urls: [WebURL]
     /// As the store names them.
     private let hrefs: [String]
     /// What a server is asked for when nothing is held.
@@ -51,9 +53,8 @@ struct CacheExchange {
         self.loading = loading
         self.policy = policy
         self.addresses = addresses
-        hrefs =
-            layout.isTransparent
-            ? [url.withoutFragment.href] : addresses.compactMap { WebURL($0)?.withoutFragment.href }
+        urls = layout.isTransparent ? [url] : addresses.compactMap { WebURL($0) }
+        hrefs = urls.map(\.withoutFragment.href)
         self.fields = fields
         self.isPublic = isPublic
         likeliest = url
@@ -115,19 +116,22 @@ struct CacheExchange {
         var (copy, shelved): (FoundCopy?, ShelvedCopy?) = (nil, nil)
         // What has just come goes out of memory when the store has it: to be looked for in this order.
         if isRead || isRecorded { shelved = arrived(key) }
-        if shelved == nil, isRead || isRecorded {
-            copy = try exchange.timing.measure("lookup") { () throws(StoreError) in
-                // Only those who take what is held, however old, are content with what stands in for it.
-                try finder.find(
-                    addresses, request: key, requestFields: fields,
-                    rules: policy == .preferCache ? rules : nil)
+        var required: Bundle?
+        try look.reader.atOnce { () throws(StoreError) in
+            if shelved == nil, isRead || isRecorded {
+                copy = try exchange.timing.measure("lookup") { () throws(StoreError) in
+                    // Only those who take what is held, however old, are content with what stands in for it.
+                    try finder.find(
+                        urls, request: key, requestFields: fields,
+                        rules: policy == .preferCache ? rules : nil)
+                }
             }
-            shelved = shelvedCopy(key)
+            required = isRead ? try exchange.responder.required(addresses, look) : nil
         }
+        if shelved == nil, isRead || isRecorded { shelved = shelvedCopy(key) }
         if let found = copy, policy != .preferCache, !found.response.suits(fields) { copy = nil }
         // What is damaged is loaded again.
         if try exchange.isDamaged(copy) { copy = nil }
-        let required = isRead ? try exchange.responder.required(addresses, look) : nil
         let bundle = try copy.flatMap { (copy) throws(StoreError) in try exchange.shown(copy, as: required) }
         if let found = copy, !found.change.isEmpty, required != nil, bundle?.isVerified != true { copy = nil }
         if shelved?.parts != nil, copy != nil || method != .get { shelved = nil }

@@ -24,13 +24,16 @@ final class ChangedURLs: Sendable {
 
         /// Something was changed there since.
         var isPast: Bool {
-            changes.state.withLock { max($0.byURL[href] ?? 0, $0.floor) > count }
+            changes.state.withLock { state in
+                // Of most sites nothing is ever changed by way of a server.
+                state.count > count && max(state.byURL[href] ?? 0, state.floor) > count
+            }
         }
     }
 
     func stage(at url: WebURL) -> Stage {
         let href = url.withoutFragment.href
-        let (count, number) = state.withLock { ($0.count, $0.byURL[href] ?? 0) }
+        let (count, number) = state.withLock { ($0.count, $0.count == 0 ? 0 : $0.byURL[href] ?? 0) }
         return Stage(changes: self, href: href, count: count, number: number)
     }
 

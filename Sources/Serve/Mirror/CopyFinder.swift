@@ -29,7 +29,14 @@ struct CopyFinder {
     func find(
         _ addresses: [String], request: RequestKey, requestFields: HTTPFields, rules: SiteRules?
     ) throws(StoreError) -> FoundCopy? {
-        let urls = addresses.compactMap { WebURL($0) }
+        try find(
+            addresses.compactMap { WebURL($0) }, request: request, requestFields: requestFields, rules: rules)
+    }
+
+    /// The same for addresses that have been read.
+    func find(
+        _ urls: [WebURL], request: RequestKey, requestFields: HTTPFields, rules: SiteRules?
+    ) throws(StoreError) -> FoundCopy? {
         for url in urls {
             guard let response = try reader.response(for: url.href, request: request, fields: requestFields)
             else {
@@ -111,6 +118,8 @@ struct SiteRules {
     /// Those of the sites that start on the URL's host; where no site does, everybody's: their pages ask for
     /// it.
     func rules(for url: WebURL) -> CacheRules {
-        own.isEmpty && all.isEmpty ? CacheRules() : CacheRules(own + (byHost[url.host] ?? all))
+        if all.isEmpty { return own.isEmpty ? CacheRules() : CacheRules(own) }
+        let others = byHost[url.host] ?? all
+        return CacheRules(own.isEmpty ? others : own + others)
     }
 }

@@ -51,11 +51,13 @@ struct LoadJob: Sendable {
 
     /// What the server is asked. Nothing in it tells of the larder's own addresses: `Asker.lead` saw to
     /// those.
-    var upstream: LoadRequest {
+    ///
+    /// - Parameter upstreamFields: those of the job.
+    func upstream(_ upstreamFields: HTTPFields) -> LoadRequest {
         var fields = upstreamFields
         let codings = layout.isTransparent ? fields["Accept-Encoding"] ?? "" : nil
         if layout.isTransparent { fields = ProxyHop.forwarded(fields, method: method) }
-        for name in Self.ownFields { fields.remove(name) }
+        fields = fields.removing(Self.ownFields)
         // A part of what is coded could not be decoded.
         if fields.contains("Range") { fields.set("Accept-Encoding", "identity") }
         // With a site at the root all origins share one name, and with it the browser's cookies: they are the
@@ -70,24 +72,35 @@ struct LoadJob: Sendable {
             stream: stream)
     }
 
-    private var upstreamFields: HTTPFields {
+    /// As they go to a server, but for what is the larder's own.
+    var upstreamFields: HTTPFields {
         request.upstreamFields(additional, keepingRange: keepsRange, keepingConditions: keepsConditions)
     }
 
-    private static let ownFields = [
-        "Host", "Larder-Policy", "Accept-Encoding", "Content-Length", "Expect",
+    private static let ownFields: FieldNames = [
+        "host", "larder-policy", "accept-encoding", "content-length", "expect",
     ]
 
     /// Those who ask for the same get the same answer. Nil for what may do something each time that it is
     /// asked.
-    var flightKey: String? {
+    ///
+    /// - Parameter upstreamFields: those of the job.
+    func flightKey(_ upstreamFields: HTTPFields) -> String? {
         guard request.method.isAnsweredByStored, body.isEmpty else { return nil }
-        let authority = (layout.authority ?? "") + layout.folder
-        return """
-            \(policy.rawValue) \(method) \(request.url.href) \(authority) \(isNear) \(mayReach.rawValue)
-            \(stage?.number ?? 0)
-            \(upstreamFields.block)
-            """
+        var key = ""
+        key.reserveCapacity(256)
+        key += policy.rawValue
+        for word in [method, request.url.href, layout.authority ?? "", layout.folder] {
+            key += " "
+            key += word
+        }
+        key += isNear ? " near " : " "
+        key += String(mayReach.rawValue)
+        key += " "
+        key += String(stage?.number ?? 0)
+        key += "\n"
+        upstreamFields.appendBlock(to: &key)
+        return key
     }
 
     /// The same, of which the whole is asked for, whatever is held.
@@ -126,11 +139,13 @@ extension LoadJob {
 
     /// Whether it is what it claims to be, and what the user wants to be kept.
     func accepts(_ response: LoadedResponse, _ bytes: [UInt8], byteCount: Int? = nil) -> Bool {
+        // Only the user's rules look into the body.
+        let isRead = !rules.refusesNothing
         let subject = ResponseInspection.Subject(
             url: request.url, status: response.status, fields: response.fields,
-            beginning: Array(bytes.prefix(4096)))
-        return ResponseInspection.refusingStandIns.accepts(subject)
-            && rules.refusal(of: subject, byteCount: byteCount ?? bytes.count) == nil
+            beginning: isRead ? Array(bytes.prefix(4096)) : [])
+        guard ResponseInspection.refusingStandIns.accepts(subject) else { return false }
+        return !isRead || rules.refusal(of: subject, byteCount: byteCount ?? bytes.count) == nil
     }
 
     func shelved(_ entry: CacheEntry, _ body: ShelvedCopy.Body, _ flags: ResponseFlags) -> ShelvedCopy {
@@ -224,7 +239,8 @@ package protocol OwnLoads: AnyObject {
     var descriptor: Int32 { get }
     var patience: Duration { get }
     func load(_ request: LoadRequest, done: @escaping @Sendable (LoadOutcome) -> Void)
-    func turn()
+    /// - Parameter isReadable: the descriptor is; else only what is due is done.
+    func turn(isReadable: Bool)
     /// Ends what is under way.
     func stop()
 }

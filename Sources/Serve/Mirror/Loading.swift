@@ -136,17 +136,18 @@ final class Loading: Sendable {
     ) {
         var job = asked
         job.stage = changes.stage(at: job.request.url)
-        guard let key = job.flightKey else { return start(job, by: loads, done: done) }
+        let (fields, shared) = (job.upstreamFields, SharedJob(job))
+        guard let key = job.flightKey(fields) else { return start(shared, fields, by: loads, done: done) }
         let lead = Lead()
-        flights.load(key) { [job] reply in
+        flights.load(key) { reply in
             if lead.isTaken { return }
-            guard let reply, reply.isShared else { return self.start(job, done: done) }
+            guard let reply, reply.isShared else { return self.start(shared, done: done) }
             done(LoadedReply(answer: reply.answer, source: reply.source))
         } by: { complete in
             lead.take()
             // What goes out as it comes waits for its client, and that is nobody else's to wait for.
             job.stream?.whenBegun { complete(nil) }
-            start(job, by: loads) { [stream = job.stream] reply in
+            start(shared, fields, by: loads) { [stream = job.stream] reply in
                 // First: who asks once more for what he has got is not one of those who waited.
                 complete(stream?.isGone == true ? nil : reply)
                 done(reply)
@@ -159,6 +160,13 @@ final class Loading: Sendable {
         load(preflight.request) { outcome in done(preflight.isPassed(by: outcome)) }
     }
 
+    /// A job as several wait for it: it has many parts, and each copy would count for all of them.
+    private final class SharedJob: Sendable {
+        let job: LoadJob
+
+        init(_ job: LoadJob) { self.job = job }
+    }
+
     /// Whether somebody's own request is the one that the server is asked.
     private final class Lead: Sendable {
         private let flag = Atomic(false)
@@ -168,30 +176,35 @@ final class Loading: Sendable {
         func take() { flag.store(true, ordering: .releasing) }
     }
 
+    /// - Parameter fields: those of the job, where somebody has them.
     private func start(
-        _ job: LoadJob, by loads: (any OwnLoads)? = nil, done: @escaping @Sendable (LoadedReply) -> Void
+        _ shared: SharedJob, _ fields: HTTPFields? = nil, by loads: (any OwnLoads)? = nil,
+        done: @escaping @Sendable (LoadedReply) -> Void
     ) {
         let conclude: @Sendable (LoadOutcome) -> Void = { outcome in
+            let (origin, now) = (shared.job.request.url.origin, self.now)
             switch outcome {
             case .response(let response):
-                self.reach.note(job.request.url.origin, answered: true, now: self.now)
-                if job.layout.isTransparent { self.reach.note(job.request.url.origin, from: response.flags) }
-            case .failure: self.reach.note(job.request.url.origin, answered: false, now: self.now)
+                self.reach.note(origin, answered: true, now: now)
+                if shared.job.layout.isTransparent { self.reach.note(origin, from: response.flags) }
+            case .failure: self.reach.note(origin, answered: false, now: now)
             }
             if case .response(let response) = outcome {
                 self.changes.note(
-                    Invalidation.targets(of: job.request, status: response.status, fields: response.fields))
+                    Invalidation.targets(
+                        of: shared.job.request, status: response.status, fields: response.fields))
             }
-            if let arrival = Arrival(job, outcome, self.profile, now: self.now),
-                let reply = self.take(arrival, of: job)
+            if let arrival = Arrival(shared.job, outcome, self.profile, now: now),
+                let reply = self.take(arrival, of: shared)
             {
                 return done(reply)
             }
             let isAdded = self.queue.put(
-                .work { keeper in self.conclude(job, outcome, keeper, done: done) })
+                .work { keeper in self.conclude(shared.job, outcome, keeper, done: done) })
             if !isAdded { done(LoadedReply(answer: .text(504, "The larder is closing.\n"), source: .missed)) }
         }
-        if let loads { loads.load(job.upstream, done: conclude) } else { load(job.upstream, conclude) }
+        let request = shared.job.upstream(fields ?? shared.job.upstreamFields)
+        if let loads { loads.load(request, done: conclude) } else { load(request, conclude) }
     }
 
     /// What is held of the URL is from before a change.
@@ -206,22 +219,22 @@ final class Loading: Sendable {
     }
 
     /// Has what came kept behind the back of its client, who gets this. Nil where that has to wait.
-    private func take(_ arrival: Arrival, of job: LoadJob) -> LoadedReply? {
+    private func take(_ arrival: Arrival, of shared: SharedJob) -> LoadedReply? {
         guard let unnumbered = arrival.copy else { return arrival.reply }
         guard let copy = arrivals.add(unnumbered) else { return nil }
-        ready.forget(job.request.url)
+        ready.forget(shared.job.request.url)
         let now = now
         let isFirst = arrivals.put { [arrivals] keeper in
-            let failure = keeper.keep(arrival, of: job, now: now)
+            let failure = keeper.keep(arrival, of: shared.job, now: now)
             return { lost in
                 arrivals.remove(copy)
-                if let why = failure ?? lost { job.isLost?("\(why)") }
+                if let why = failure ?? lost { shared.job.isLost?("\(why)") }
             }
         }
         switch isFirst {
         case true?: queue.put(.arrivals)
         case false?: break
-        case nil: job.isLost?("the larder is closing")
+        case nil: shared.job.isLost?("the larder is closing")
         }
         return arrival.reply
     }
@@ -231,7 +244,7 @@ final class Loading: Sendable {
         done: @escaping @Sendable (LoadedReply) -> Void
     ) -> Finish? {
         guard let reply = keeper.conclude(job, outcome, now: now) else {
-            start(job.unconditional, done: done)
+            start(SharedJob(job.unconditional), done: done)
             return nil
         }
         return { failure in done(failure.map { .failed(job, $0) } ?? reply) }
@@ -321,8 +334,10 @@ final class OriginReach: Sendable {
 
     func note(_ origin: String, from flags: ResponseFlags) {
         places.withLock { places in
-            guard places.count < Self.mostOrigins || places[origin] != nil else { return }
-            places[origin] = flags.farther(than: places[origin])
+            let known = places[origin]
+            guard places.count < Self.mostOrigins || known != nil else { return }
+            let farther = flags.farther(than: known)
+            if farther != known { places[origin] = farther }
         }
     }
 
@@ -332,7 +347,7 @@ final class OriginReach: Sendable {
 
     func reachability(of origin: String, now: HTTPDate) -> Reachability {
         silent.withLock { silent in
-            guard let until = silent[origin] else { return .unknown }
+            guard !silent.isEmpty, let until = silent[origin] else { return .unknown }
             if now < until { return .unreachable }
             silent[origin] = nil
             return .unknown
@@ -342,7 +357,7 @@ final class OriginReach: Sendable {
     func note(_ origin: String, answered: Bool, now: HTTPDate) {
         silent.withLock { silent in
             if answered {
-                silent[origin] = nil
+                if !silent.isEmpty { silent[origin] = nil }
             } else if silent.count < Self.mostOrigins {
                 silent[origin] = now.advanced(bySeconds: Self.pause)
             }

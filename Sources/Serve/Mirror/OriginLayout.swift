@@ -4,11 +4,13 @@ internal import Web
 /// Where the larder shows what: every origin under its own name below `localhost`, or one chosen site at the
 /// root of whatever name the larder is asked by, and the others below `/-/web/`.
 struct OriginLayout: Sendable {
+    /// What all clients see alike. Layouts are copied several times for each request, and share it.
+    private let common: Common
     let port: UInt16
     /// By which clients ask: http, or https where the server speaks TLS.
-    let scheme: String
+    var scheme: String { common.scheme }
     /// The origin at the root; nil where each has its own name.
-    let root: RootOrigin?
+    var root: RootOrigin? { common.root }
     /// How the client calls the larder, where addresses begin with that: with a site at the root, and in what
     /// is written for one client. Without it they are paths.
     var authority: String?
@@ -16,14 +18,11 @@ struct OriginLayout: Sendable {
     private(set) var page = PageSeals.Reading.none
     /// The earlier visit in which the client is; nil for what is held now.
     private(set) var visit: Int64?
-    private let seals: PageSeals
-    let names: OriginNames
-    /// What every answer carries, page or not: a worker, for one, lives by the policy of its own script's
-    /// answer.
-    private let plainFields: [(name: String, value: String)]
-    /// The same where the page has a bar.
-    private let barFields: [(name: String, value: String)]
-    var commonFields: [(name: String, value: String)] { bar == .here ? barFields : plainFields }
+    private var seals: PageSeals { common.seals }
+    var names: OriginNames { common.names }
+    var commonFields: [(name: String, value: String)] {
+        bar == .here ? common.barFields : common.plainFields
+    }
     var bar = PageBar.Presence.off
     /// Other machines come here: the larder's own pages are not for them.
     let isExposed: Bool
@@ -39,6 +38,30 @@ struct OriginLayout: Sendable {
     /// added.
     let isTransparent: Bool
 
+    private final class Common: Sendable {
+        let scheme: String
+        let root: RootOrigin?
+        let seals: PageSeals
+        let names: OriginNames
+        /// What every answer carries, page or not: a worker, for one, lives by the policy of its own script's
+        /// answer.
+        let plainFields: [(name: String, value: String)]
+        /// The same where the page has a bar.
+        let barFields: [(name: String, value: String)]
+
+        init(
+            scheme: String, root: RootOrigin?, seals: PageSeals, names: OriginNames,
+            plainFields: [(name: String, value: String)], barFields: [(name: String, value: String)]
+        ) {
+            self.scheme = scheme
+            self.root = root
+            self.seals = seals
+            self.names = names
+            self.plainFields = plainFields
+            self.barFields = barFields
+        }
+    }
+
     init(
         port: UInt16, root: RootOrigin? = nil, allowsNetwork: Bool = false, isExposed: Bool = false,
         showsPrivate: Bool = false, isTransparent: Bool = false, isSecure: Bool = false,
@@ -46,11 +69,8 @@ struct OriginLayout: Sendable {
         seals: PageSeals = PageSeals()
     ) {
         self.isTransparent = isTransparent
-        scheme = isSecure ? "https" : "http"
+        let scheme = isSecure ? "https" : "http"
         self.port = port
-        self.root = root
-        self.names = names
-        self.seals = seals
         self.allowsNetwork = allowsNetwork
         self.isExposed = isExposed
         withholdsPrivate = isExposed && !showsPrivate && !isTransparent
@@ -64,11 +84,13 @@ struct OriginLayout: Sendable {
         ]
         let name = root == nil ? "localhost" : Self.portalName
         let frames = "\(policy); frame-src \(inside) \(scheme)://\(name):\(port)\(PortalLinks.barFrame)"
-        plainFields =
+        let plainFields =
             isTransparent
             ? [] : allowsNetwork ? fields : [("Content-Security-Policy", policy)] + fields
-        barFields =
-            isTransparent || allowsNetwork ? plainFields : [("Content-Security-Policy", frames)] + fields
+        common = Common(
+            scheme: scheme, root: root, seals: seals, names: names, plainFields: plainFields,
+            barFields: isTransparent || allowsNetwork
+                ? plainFields : [("Content-Security-Policy", frames)] + fields)
     }
 
     /// What the answers of an URL carry. Beside a site at the root, which has the same origin to a browser,

@@ -32,7 +32,8 @@ package final class PassLog: Sendable {
     }
 
     package struct Counts: Sendable {
-        package fileprivate(set) var bySource: [Source: Int] = [:]
+        /// One for each source, in their order.
+        fileprivate var bySource = [Int](repeating: 0, count: Source.allCases.count)
         package fileprivate(set) var kept = 0
         package fileprivate(set) var byteCount = 0
         /// What came and could not be kept, and why at last.
@@ -41,7 +42,7 @@ package final class PassLog: Sendable {
         /// Each once, in the order in which they came; the first of them only.
         package fileprivate(set) var missed: [String] = []
 
-        package subscript(source: Source) -> Int { bySource[source] ?? 0 }
+        package subscript(source: Source) -> Int { bySource[source.index] }
     }
 
     private struct State {
@@ -112,13 +113,25 @@ package final class PassLog: Sendable {
                 Pass(
                     number: state.count, date: date, method: method, url: url, status: status, source: source,
                     byteCount: byteCount, duration: duration, isKept: isKept))
-            state.counts.bySource[source, default: 0] += 1
+            state.counts.bySource[source.index] += 1
             state.counts.byteCount += byteCount
             if isKept { state.counts.kept += 1 }
+            guard source == .missed, state.missed.count < Self.mostMissed else { return }
             let name = method == "GET" ? url : "\(method) \(url)"
-            if source == .missed, state.missed.count < Self.mostMissed, state.missed.insert(name).inserted {
-                state.counts.missed.append(name)
-            }
+            if state.missed.insert(name).inserted { state.counts.missed.append(name) }
+        }
+    }
+}
+
+extension PassLog.Source {
+    /// Among all of them.
+    fileprivate var index: Int {
+        switch self {
+        case .larder: 0
+        case .validated: 1
+        case .network: 2
+        case .missed: 3
+        case .tunnel: 4
         }
     }
 }

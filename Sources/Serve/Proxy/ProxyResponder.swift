@@ -41,8 +41,11 @@ final class ProxyResponder: Responder {
     private let mirror: MirrorResponder
     private let options: ProxyOptions
     private let port: UInt16
+    /// How its own addresses end.
+    private let ending: [UInt8]
 
     init(_ mirror: MirrorResponder, _ options: ProxyOptions, port: UInt16) {
+        ending = Array(":\(port)".utf8)
         self.mirror = mirror
         self.options = options
         self.port = port
@@ -67,7 +70,7 @@ final class ProxyResponder: Responder {
             log.note(method, origin + request.targetText, reply, since: start)
             return reply
         }
-        guard let url = request.proxied else { return Reply(answer: misdirected(request)) }
+        guard let url = request.proxied(at: origin) else { return Reply(answer: misdirected(request)) }
         if let answer = ProxyHop.answer(request) { return Reply(answer: answer) }
         if Upgrade.isAsked(for: request) {
             if request.tunnel == nil, let refusal = refusal(ofPort: url.effectivePort) {
@@ -160,7 +163,8 @@ final class ProxyResponder: Responder {
 
     /// Nil for what is another's.
     private func ownPage(for request: Request) -> Answer? {
-        guard request.head.scheme != .https, port == 80 || request.authority.hasSuffix(":\(port)"),
+        guard request.head.scheme != .https,
+            port == 80 || request.host.suffix(ending.count).elementsEqual(ending),
             let url = WebURL("http://\(request.authority)/"),
             ["localhost", "127.0.0.1", "[::1]"].contains(url.host), url.effectivePort == Int(port)
         else { return nil }
@@ -255,11 +259,12 @@ extension Request {
     }
 
     /// The URL that a proxy is asked for.
-    var proxied: WebURL? {
+    var proxied: WebURL? { proxiedOrigin.flatMap(proxied) }
+
+    /// The same for who knows its origin.
+    func proxied(at origin: String) -> WebURL? {
         let path = asksWholeServer ? "/" : String(decoding: bytes[head.target], as: UTF8.self)
-        guard let url = proxiedOrigin.flatMap({ WebURL($0 + path) }),
-            url.isHTTP, !url.hasCredentials
-        else { return nil }
+        guard let url = WebURL(origin + path), url.isHTTP, !url.hasCredentials else { return nil }
         return url
     }
 }
