@@ -96,6 +96,9 @@ let package = Package(
         program("Soak", ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak"),
         program("StoreFaults", ["Store"], path: "Tests/StoreFaults"),
         program("StoreBenchmark", ["Web", "Store"], path: "Benchmarks/Store"),
+        program(
+            "SearchBenchmark", ["Web", "Digest", "Store", "Search"], path: "Benchmarks/Search",
+            exclude: ["questions.tsv"]),
         program("BrowserBenchmark", ["System", "Browser", "TestOrigin"], path: "Benchmarks/Browser"),
         program("MarkupBenchmark", ["Web", "Markup", "CXML2"], path: "Benchmarks/Markup"),
 

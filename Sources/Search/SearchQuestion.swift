@@ -203,10 +203,20 @@ extension SearchQuestion {
         return rare.isEmpty ? wanted : rare
     }
 
-    /// An expression of FTS5; nil where it would be no other than a stricter one.
-    ///
-    /// - Parameter isNamed: Title or address have to have the words.
-    func expression(_ strictness: Strictness, inSite site: String?, isNamed: Bool = false) -> String? {
+    /// What an index knows of the words in it, so that looking for them takes no longer than people wait.
+    struct Knowledge {
+        /// The words that are looked for in place of all that begin so; nil where those are few.
+        var frequentWords: (String) throws(StoreError) -> [String]? = { _ throws(StoreError) in nil }
+        /// Whether a phrase stands in so many texts that those with others are looked for instead.
+        var isEverywhere: (String) throws(StoreError) -> Bool = { _ throws(StoreError) in false }
+    }
+
+    /// An expression of FTS5; nil where it would be no other than a stricter one, or that part has nothing
+    /// of it.
+    func expression(
+        _ strictness: Strictness, inSite site: String?, in part: SearchIndex.Part = .all,
+        _ knowledge: Knowledge = Knowledge()
+    ) throws(StoreError) -> TextExpression? {
         var clauses = counted
         switch strictness {
         case .all: break
@@ -216,35 +226,86 @@ extension SearchQuestion {
             else { return nil }
             last.isPrefix = true
             clauses[clauses.count - 1] = .any(terms.dropLast() + [last])
-        case .some: guard clauses.count > 1 else { return nil }
+        case .some:
+            guard clauses.count > 1 else { return nil }
         }
-        var expression = clauses.map(Self.text).joined(separator: strictness == .some ? " OR " : " AND ")
-        if isNamed { expression = "{title address} : (\(expression))" }
+        // What is wanted besides, and what is not, stands in other columns as well.
+        let isNamed = part == .names
+        let named = ["title", "address", nil]
+        if isNamed, !unwanted.isEmpty || !clauses.flatMap(\.terms).allSatisfy({ named.contains($0.column) }) {
+            return nil
+        }
+        let frequentWords: (String) throws(StoreError) -> [String]? =
+            isNamed ? { _ throws(StoreError) in nil } : knowledge.frequentWords
+        var pieces = try clauses.map { (clause) throws(StoreError) in
+            try Self.expression(clause, frequentWords)
+        }
+        if strictness == .some {
+            var rare: [TextExpression] = []
+            for piece in pieces {
+                var isRare = true
+                for phrase in piece.phrases where try knowledge.isEverywhere(phrase.text) { isRare = false }
+                if isRare { rare.append(piece) }
+            }
+            if !rare.isEmpty { pieces = rare }
+        }
+        var text = pieces.map(\.text).joined(separator: strictness == .some ? " OR " : " AND ")
+        var phrases = pieces.flatMap(\.phrases)
         if !unwanted.isEmpty {
-            expression = "(\(expression)) NOT (\(unwanted.map(Self.text).joined(separator: " OR ")))"
+            let others = try unwanted.map { (term) throws(StoreError) in
+                try Self.phrase(term, knowledge.frequentWords)
+            }
+            text = "(\(text)) NOT (\(others.joined(separator: " OR ")))"
+            phrases += others.map { TextExpression.Phrase($0, isSilent: true) }
         }
-        return site.map { "(\(expression)) AND \(SearchIndex.expression(ofSite: $0))" } ?? expression
+        if let site {
+            let place = SearchIndex.expression(ofSite: site)
+            text = "(\(text)) AND \(place)"
+            phrases.append(TextExpression.Phrase(place, isSilent: true))
+        }
+        return TextExpression(text, phrases)
     }
 
-    private static func text(of clause: Clause) -> String {
+    private static func expression(
+        _ clause: Clause, _ frequentWords: (String) throws(StoreError) -> [String]?
+    ) throws(StoreError) -> TextExpression {
         switch clause {
-        case .any(let terms): "(\(terms.map(text).joined(separator: " OR ")))"
+        case .any(let terms):
+            let phrases = try terms.map { (term) throws(StoreError) in try phrase(term, frequentWords) }
+            return TextExpression(
+                "(\(phrases.joined(separator: " OR ")))", phrases.map { TextExpression.Phrase($0) })
         case .near(let first, let second, let distance):
-            "NEAR(\(quoted(first)) \(quoted(second)), \(distance))"
+            let phrases = [quoted(first), quoted(second)]
+            return TextExpression(
+                "NEAR(\(phrases.joined(separator: " ")), \(distance))",
+                phrases.map { TextExpression.Phrase($0) })
         }
     }
 
-    private static func text(of term: Term) -> String {
-        let words = quoted(term) + (term.isPrefix ? " *" : "")
+    private static func phrase(
+        _ term: Term, _ frequentWords: (String) throws(StoreError) -> [String]?
+    ) throws(StoreError) -> String {
+        var words = quoted(term)
+        if term.isPrefix, let last = term.words.last {
+            if let frequent = try frequentWords(last) {
+                let others = term.words.dropLast().joined(separator: " ")
+                words = quoted(others + SearchIndex.oneOf(frequent))
+            } else {
+                words += " *"
+            }
+        }
         return term.column.map { "{\($0)} : \(words)" } ?? words
     }
 
-    /// Between quotes everything is a word.
     private static func quoted(_ term: Term) -> String {
         let isInflecting =
             !term.isQuoted && !term.isPrefix && term.words.count == 1 && term.column != "address"
-        let text = isInflecting ? SearchIndex.inflecting(term.words[0]) : term.text
-        return "\"\(text.replacing("\"", with: " ").replacing("\0", with: " "))\""
+        return quoted(isInflecting ? SearchIndex.inflecting(term.words[0]) : term.text)
+    }
+
+    /// Between quotes everything is a word.
+    private static func quoted(_ text: String) -> String {
+        "\"\(text.replacing("\"", with: " ").replacing("\0", with: " "))\""
     }
 
     /// The same question without a word, or with another in its place, as people would type it.

@@ -15,6 +15,9 @@ public struct SearchOptions: Sendable {
     public var offset = 0
 
     public init() {}
+
+    /// The index knows nothing of types and visits.
+    var isFiltering: Bool { type != nil || visit != nil }
 }
 
 /// What a search found.

@@ -6,6 +6,8 @@ internal import Web
 package final class Searcher {
     private let reader: StoreReader
     private var index: SearchIndex?
+    /// Asked now and then; where it says false, what comes of the search is of no use to anybody.
+    package var isWanted: () -> Bool = { true }
 
     package init(_ reader: StoreReader) { self.reader = reader }
 
@@ -28,67 +30,114 @@ package final class Searcher {
     {
         var report = SearchReport(question: question.text)
         guard let index = try current() else { return report }
+        index.isWanted = isWanted
         report.texts = try index.textCount()
         report.unread = try index.unreadCount()
         let site = try options.site.map { (name) throws(StoreError) in
             try SiteName.site(name, in: reader.sites())
         }
-        var found: [Candidate] = []
+        var pool = Pool(wanted: options.offset + options.limit)
         var strictness = SearchQuestion.Strictness.all
-        let wanted = options.offset + options.limit
-        for next in SearchQuestion.Strictness.allCases where found.count < (next == .some ? wanted : 1) {
+        let knowledge = SearchQuestion.Knowledge(
+            frequentWords: { word throws(StoreError) in try index.frequentWords(beginning: word) },
+            isEverywhere: { phrase throws(StoreError) in try index.isEverywhere(phrase) })
+        for next in SearchQuestion.Strictness.allCases
+        where pool.found.count < (next == .some ? pool.wanted : 1) {
             let words = SoughtWords(question, lastBegins: next == .lastBegins)
             // What is called so may be too long a text to be among the best by its words.
-            for isNamed in [false, true] {
-                guard let expression = question.expression(next, inSite: site?.name, isNamed: isNamed) else {
-                    continue
-                }
-                if found.isEmpty { strictness = next }
-                let known = Set(found.map(\.match.id))
-                found += try candidates(
-                    expression, words, isComplete: next != .some, site: site, options, besides: known, index)
+            for part in [SearchIndex.Part.all, .names] {
+                guard let expression = try question.expression(next, inSite: site?.name, in: part, knowledge)
+                else { continue }
+                if pool.found.isEmpty { strictness = next }
+                let matches = try index.best(expression, in: part, atMost: most(options))
+                try add(matches, to: &pool, words, isComplete: next != .some, site: site, options, index)
+            }
+            try pool.settle { (candidate) throws(StoreError) in
+                if let known = candidate.holding { return known }
+                return try holding(of: candidate.match, site: site, options, index)
             }
         }
         report.isRelaxed = strictness == .some
-        found.sort { $0.score > $1.score }
-        report.hasMore = found.count > wanted
+        report.hasMore = pool.found.count > pool.wanted
         let words = SoughtWords(question, lastBegins: strictness == .lastBegins)
-        for candidate in found.dropFirst(options.offset).prefix(options.limit) {
-            report.hits.append(try hit(candidate, words, index))
+        var reach = Snippet.reach
+        for candidate in pool.found.dropFirst(options.offset).prefix(options.limit) where isWanted() {
+            report.hits.append(try hit(candidate, words, &reach, index))
         }
-        if found.isEmpty || report.isRelaxed { report.proposals = try proposals(for: question, index) }
+        if pool.found.isEmpty || report.isRelaxed { report.proposals = try proposals(for: question, index) }
         return report
     }
 
-    // MARK: - Ranking
+    /// So many are ranked by more than their words.
+    private func most(_ options: SearchOptions) -> Int {
+        let most = max(Self.pool, 2 * (options.offset + options.limit))
+        return options.isFiltering ? max(Self.widePool, most) : most
+    }
+
+    /// What was found by words, with what speaks for it beside those.
+    private func add(
+        _ matches: [TextMatch], to pool: inout Pool, _ words: SoughtWords, isComplete: Bool, site: Site?,
+        _ options: SearchOptions, _ index: SearchIndex
+    ) throws(StoreError) {
+        let most = max(Self.pool, 2 * pool.wanted)
+        var count = 0
+        for match in matches where !pool.known.contains(match.id) {
+            var shown: TextHolding?
+            if options.isFiltering {
+                shown = try holding(of: match, site: site, options, index)
+                guard shown != nil else { continue }
+            }
+            guard let facts = try index.facts(of: match.id) else { continue }
+            pool.known.insert(match.id)
+            pool.open.append(
+                Candidate(
+                    match: match, facts: facts,
+                    ranking: Ranking(match.score, facts, words, isComplete: isComplete),
+                    holding: shown))
+            count += 1
+            if count >= most { break }
+        }
+    }
 
     private struct Candidate {
         let match: TextMatch
         let facts: TextFacts
-        let holding: TextHolding
-        var score: Double
+        let ranking: Ranking
+        /// Once it is known.
+        var holding: TextHolding?
+        var score = 0.0
     }
 
-    private func candidates(
-        _ expression: String, _ words: SoughtWords, isComplete: Bool, site: Site?, _ options: SearchOptions,
-        besides known: Set<Int64>, _ index: SearchIndex
-    ) throws(StoreError) -> [Candidate] {
-        var found: [Candidate] = []
-        let isFiltering = options.type != nil || options.visit != nil
-        let most = max(Self.pool, 2 * (options.offset + options.limit))
-        try index.eachMatch(of: expression, atMost: isFiltering ? max(Self.widePool, most) : most) {
-            (match) throws(StoreError) -> Bool in
-            guard !known.contains(match.id), let holding = try holding(of: match, site: site, options, index),
-                let facts = try index.facts(of: match.id)
-            else { return true }
-            let score = Ranking.score(
-                words: match.score, facts, words, address: holding.href, isPage: holding.role == 0,
-                type: holding.type,
-                isComplete: isComplete)
-            found.append(Candidate(match: match, facts: facts, holding: holding, score: score))
-            return found.count < most
+    /// What was found. Where a text is shown is looked up only for those that may be among the best.
+    private struct Pool {
+        let wanted: Int
+        var known: Set<Int64> = []
+        /// Nobody knows yet where they are shown.
+        var open: [Candidate] = []
+        /// The best first.
+        private(set) var found: [Candidate] = []
+
+        init(wanted: Int) { self.wanted = wanted }
+
+        /// Finds out the best, and one more.
+        mutating func settle(
+            _ holding: (Candidate) throws(StoreError) -> TextHolding?
+        ) throws(StoreError) {
+            open.sort { $0.ranking.most > $1.ranking.most }
+            var count = 0
+            while count < open.count, found.count <= wanted || found[wanted].score < open[count].ranking.most
+            {
+                var candidate = open[count]
+                count += 1
+                // Nobody gets it any more, or it is not of the kind that is wanted.
+                guard let shown = try holding(candidate) else { continue }
+                candidate.holding = shown
+                candidate.score = candidate.ranking.score(shown)
+                let place = found.firstIndex { $0.score < candidate.score } ?? found.count
+                found.insert(candidate, at: place)
+            }
+            open.removeFirst(count)
         }
-        return found
     }
 
     /// Where a text is shown; nil where nobody gets it any more, or it is not of the kind that is wanted.
@@ -104,10 +153,11 @@ package final class Searcher {
     }
 
     private func hit(
-        _ candidate: Candidate, _ words: SoughtWords, _ index: SearchIndex
+        _ candidate: Candidate, _ words: SoughtWords, _ reach: inout Int, _ index: SearchIndex
     ) throws(StoreError) -> SearchReport.Hit {
         let id = candidate.match.id
-        var snippet = Snippet(of: try index.body(of: id, atMost: Snippet.reach), words)
+        var snippet = Snippet(
+            of: try index.body(of: id, atMost: max(reach, Snippet.leastReach)), words, reach: &reach)
         var section: DocumentText.Section?
         if let place = snippet.place {
             section = try index.sections(of: id).last { $0.start <= place }
@@ -116,26 +166,34 @@ package final class Searcher {
         }
         let (facts, holding) = (candidate.facts, candidate.holding)
         return SearchReport.Hit(
-            url: holding.href, title: facts.title, heading: section?.title ?? "",
-            anchor: section?.anchor ?? "",
-            snippet: snippet, site: holding.site, visit: holding.visit, type: holding.type,
-            language: facts.language,
-            fetched: holding.fetched, score: candidate.score)
+            url: holding?.href ?? "", title: facts.title, heading: section?.title ?? "",
+            anchor: section?.anchor ?? "", snippet: snippet, site: holding?.site ?? "",
+            visit: holding?.visit ?? 0, type: holding?.type, language: facts.language,
+            fetched: holding?.fetched ?? 0, score: candidate.score)
     }
 
     // MARK: - Typing errors
 
     private static let mostProposals = 3
+    /// Of so many words what they may have meant is looked up: each is hundreds of others.
+    private static let mostUnknown = 2
+
+    /// A word is of letters and digits.
+    private static func quoted(_ word: String) -> String { "\"\(word)\"" }
 
     /// The question with another word in place of one that no text has.
     private func proposals(for question: SearchQuestion, _ index: SearchIndex) throws(StoreError) -> [String]
     {
         var proposals: [String] = []
+        var lookedUp = 0
         for term in question.counted.flatMap(\.terms) where !term.isPrefix {
-            for word in term.words where try index.textCount(of: word) == 0 {
+            for word in term.words
+            where lookedUp < Self.mostUnknown && proposals.count < Self.mostProposals && isWanted() {
+                guard try index.textCount(of: Self.quoted(word)) == 0 else { continue }
+                lookedUp += 1
                 var known: [(word: String, count: Int)] = []
                 for other in Slips.of(word) {
-                    let count = try index.textCount(of: other)
+                    let count = try index.textCount(of: Self.quoted(other))
                     if count > 0 { known.append((other, count)) }
                 }
                 for other in known.sorted(by: { $0.count > $1.count }).prefix(Self.mostProposals) {
@@ -144,48 +202,6 @@ package final class Searcher {
             }
         }
         return Array(proposals.prefix(Self.mostProposals))
-    }
-}
-
-/// What speaks for a text beside its words.
-enum Ranking {
-    static func score(
-        words score: Double, _ facts: TextFacts, _ words: SoughtWords, address: String, isPage: Bool,
-        type: String?,
-        isComplete: Bool
-    ) -> Double {
-        var score = score
-        let count = Double(max(words.count, 1))
-        let title = words.share(of: facts.title)
-        if title.found > 0, title.total > 0 {
-            // A title that says what was asked, and little else, is what was looked for.
-            let asked = title.found / count
-            let told = title.found / title.total
-            score *= 1 + 0.8 * asked * asked + 0.6 * asked * told
-        }
-        let name = words.share(of: lastName(of: address))
-        if name.found > 0, name.total > 0 {
-            score *= 1 + 0.4 * name.found / count * name.found / name.total
-        }
-        score *= 1 + 0.06 * facts.prior
-        score *= 1 - 0.02 * Double(min(depth(of: address), 8))
-        if !isPage { score *= 0.7 }
-        if let type, type != "text/html", type != "application/xhtml+xml" { score *= 0.6 }
-        return isComplete ? score * 1.5 : score
-    }
-
-    /// The last part of the path.
-    private static func lastName(of address: String) -> String {
-        let path = address.utf8.prefix { $0 != UInt8(ascii: "?") }
-        let name = path.split(separator: UInt8(ascii: "/")).last.map { String(Substring($0)) } ?? ""
-        for suffix in [".html", ".htm", ".xhtml"] where name.hasSuffix(suffix) {
-            return String(name.dropLast(suffix.count))
-        }
-        return name
-    }
-
-    private static func depth(of address: String) -> Int {
-        max(0, address.utf8.count { $0 == UInt8(ascii: "/") } - 3)
     }
 }
 

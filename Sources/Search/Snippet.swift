@@ -17,8 +17,12 @@ public struct Snippet: Sendable, Equatable {
 
     /// About so many bytes are shown.
     private static let length = 220
-    /// So far a text is looked through.
-    static let reach = 512 * 1024
+    /// So far the texts of one answer are looked through, all together.
+    static let reach = 2 << 20
+    /// And at least so far each of them.
+    static let leastReach = 32 << 10
+    /// Behind a piece that has all the words, so far for a better one.
+    private static let further = 8 << 10
     private static let mostHits = 2000
 
     private struct Hit {
@@ -27,16 +31,30 @@ public struct Snippet: Sendable, Equatable {
     }
 
     /// The piece with the most different words of the question, and of those the one that has them closest
-    /// together.
-    package init(of body: [UInt8], _ words: SoughtWords) {
+    /// together: of the beginning of the text, where that has one with all of them.
+    ///
+    /// - Parameter reach: Takes from it what was looked through.
+    package init(of body: [UInt8], _ words: SoughtWords, reach: inout Int) {
         var hits: [Hit] = []
+        // Of each word where it stood last.
+        var last: [Int: Int] = [:]
+        let wordCount = words.count
+        var end = body.count
         words.cutter.cut(body.span, for: .index) { word, place, isColocated in
-            if let number = words.number(of: word) {
-                if isColocated, hits.last?.place == place { return true }
-                hits.append(Hit(place: place, word: number))
+            guard place.lowerBound < end else { return false }
+            guard let number = words.number(of: word), !(isColocated && hits.last?.place == place) else {
+                return true
+            }
+            hits.append(Hit(place: place, word: number))
+            last[number] = place.lowerBound
+            if end == body.count, last.count == wordCount,
+                let first = last.values.min(), place.upperBound - first <= Self.length
+            {
+                end = min(body.count, place.upperBound + Self.further)
             }
             return hits.count < Self.mostHits
         }
+        reach -= min(end, body.count)
         let best = Self.best(hits)
         let start = best.first.map { hits[$0].place.lowerBound } ?? 0
         place = best.isEmpty ? nil : start
@@ -116,14 +134,22 @@ package final class SoughtWords {
     let cutter = WordCutter()
     private var numbers: [[UInt8]: Int] = [:]
     private var prefixes: [(bytes: [UInt8], number: Int)] = []
+    /// How many different words there are.
+    let count: Int
+    /// All of them as one word, as names of files write them; nil where there is but one.
+    private let together: [UInt8]?
+    /// Whether one of them begins with a byte: by far the most words of a text are told by that.
+    private var beginnings = [Bool](repeating: false, count: 256)
 
     package init(_ question: SearchQuestion, lastBegins: Bool) {
         var number = 0
+        var all: [UInt8] = []
         let terms = question.counted.flatMap(\.terms)
         for (index, term) in terms.enumerated() {
             let isPrefix = term.isPrefix || lastBegins && index == terms.count - 1 && term.words.count == 1
             for word in term.words {
                 let bytes = Array(word.utf8)
+                all += bytes
                 if isPrefix { prefixes.append((bytes, number)) } else { numbers[bytes] = number }
                 if !term.isQuoted, term.words.count == 1 {
                     for other in Inflections.of(bytes.span) where numbers[other] == nil {
@@ -133,30 +159,55 @@ package final class SoughtWords {
                 number += 1
             }
         }
+        count = Set(numbers.values).union(prefixes.map(\.number)).count
+        together = number > 1 ? all : nil
+        for word in Array(numbers.keys) + prefixes.map(\.bytes) {
+            if let first = word.first { beginnings[Int(first)] = true }
+        }
     }
 
-    /// How many different words there are.
-    var count: Int { Set(numbers.values).union(prefixes.map(\.number)).count }
-
     func number(of word: Span<UInt8>) -> Int? {
+        guard word.count > 0, beginnings[Int(word[0])] else { return nil }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(word.count)
         for index in word.indices { bytes.append(word[index]) }
         return numbers[bytes] ?? prefixes.first { bytes.starts(with: $0.bytes) }?.number
     }
 
-    /// How many of the words a text has, and how many words it has itself. A word that is only a part of one,
-    /// as in an identifier, counts half.
-    func share(of text: String) -> (found: Double, total: Double) {
-        var found: [Int: Double] = [:]
+    /// What a short text, such as a title, has of the words.
+    struct Share {
+        /// How many of them. A word that is only a part of one, as in an identifier, counts half.
+        var found = 0.0
+        /// How many words it has itself.
         var total = 0.0
+        /// It has all of them, one behind the other.
+        var isInOrder = false
+        /// It has nothing else.
+        var isAll = true
+    }
+
+    func share(of text: String) -> Share {
+        var found: [Int: Double] = [:]
+        var share = Share()
+        // So many of the words stand right before.
+        var run = 0
         cutter.cut(Array(text.utf8).span, for: .index) { word, _, isColocated in
-            if let number = number(of: word) {
-                found[number] = max(found[number] ?? 0, isColocated ? 0.5 : 1)
+            let number = number(of: word)
+            if !isColocated { share.total += 1 }
+            if let number { found[number] = max(found[number] ?? 0, isColocated ? 0.5 : 1) }
+            if let together, word.count == together.count,
+                together.indices.allSatisfy({ word[$0] == together[$0] })
+            {
+                for number in 0..<count { found[number] = 1 }
+                share.isInOrder = true
+            } else if !isColocated {
+                if number == nil { share.isAll = false }
+                run = number == run ? run + 1 : number == 0 ? 1 : 0
+                if run == count { share.isInOrder = true }
             }
-            if !isColocated { total += 1 }
-            return total < 200
+            return share.total < 200
         }
-        return (found.values.reduce(0, +), total)
+        share.found = found.values.reduce(0, +)
+        return share
     }
 }

@@ -176,10 +176,11 @@ final class Connection {
         return Statement(statement, of: self)
     }
 
-    /// Full-text search by the words of `SearchTokenizer`; false where this SQLite has none.
-    func addSearch() -> Bool {
-        guard case .file(let handle) = driver else { return false }
-        return SearchTokenizer.register(on: handle)
+    /// Full-text search by the words of `SearchTokenizer`, ranked by a scorer that outlives the connection;
+    /// false where this SQLite has none.
+    func addSearch(_ scorer: TextScorer) -> Bool {
+        guard case .file(let handle) = driver, let api = larder_fts5_api(handle) else { return false }
+        return SearchTokenizer.register(with: api) && scorer.register(with: api)
     }
 
     /// The first column of the first row of a query that always gives one.

@@ -1,3 +1,4 @@
+import Store
 import Testing
 
 @testable import Search
@@ -7,7 +8,7 @@ import Testing
     private static func expression(_ question: String, _ strictness: SearchQuestion.Strictness = .all) throws
         -> String?
     {
-        try SearchQuestion(question).expression(strictness, inSite: nil)?.replacing("\u{F8FF}", with: "")
+        try SearchQuestion(question).expression(strictness, inSite: nil)?.text.replacing("\u{F8FF}", with: "")
     }
 
     @Test(arguments: [
@@ -41,6 +42,39 @@ import Testing
     func `what is no question is told with what to do`(question: String) throws {
         let mistake = try #require(throws: QuestionMistake.self) { try SearchQuestion(question) }
         #expect(mistake.description.contains(": "))
+    }
+
+    @Test func `what is not wanted stands in other parts than names`() throws {
+        #expect(try SearchQuestion("jam -plum").expression(.all, inSite: nil, in: .names) == nil)
+        #expect(try SearchQuestion("text:jam").expression(.all, inSite: nil, in: .names) == nil)
+        #expect(try SearchQuestion("title:jam").expression(.all, inSite: nil, in: .names) != nil)
+    }
+
+    @Test func `for what stands in very many texts, and for what begins so, others are looked for`() throws {
+        var knowledge = SearchQuestion.Knowledge()
+        knowledge.isEverywhere = { phrase throws(StoreError) in phrase.contains("page") }
+        knowledge.frequentWords = { word throws(StoreError) in ["\(word)a", "\(word)b"] }
+        func expression(_ text: String, _ strictness: SearchQuestion.Strictness) throws -> String? {
+            try SearchQuestion(text).expression(strictness, inSite: nil, knowledge)?.text
+                .replacing("\u{F8FF}", with: "").replacing("\u{F8FE}", with: "<")
+        }
+        #expect(try expression("page jam", .all) == #"("page") AND ("jam")"#)
+        #expect(try expression("page jam", .some) == #"("jam")"#)
+        #expect(try expression("page pages", .some) == #"("page") OR ("pages")"#)
+        #expect(try expression("jam pea", .lastBegins) == #"("jam") AND ("<peaa peab")"#)
+        #expect(try expression("os.pa*", .all) == #"("os<paa pab")"#)
+    }
+
+    @Test func `each phrase of an expression is told, in its order`() throws {
+        let question = try SearchQuestion("one OR two NEAR three \"four five\" -six")
+        let expression = try #require(try question.expression(.all, inSite: "S"))
+        #expect(expression.phrases.map(\.isSilent) == [false, false, false, false, true, true])
+        var rest = expression.text[...]
+        for phrase in expression.phrases {
+            let place = try #require(rest.firstRange(of: phrase.text))
+            rest = rest[place.upperBound...]
+        }
+        #expect(!rest.contains("\""))
     }
 
     @Test func `a word is replaced as it was typed`() throws {

@@ -1,12 +1,5 @@
 package import Web
 
-/// A text that a question found.
-package struct TextMatch: Sendable, Equatable {
-    package let id: Int64
-    /// By BM25: the higher, the better.
-    package let score: Double
-}
-
 /// What is shown of a text beside its words.
 package struct TextFacts: Sendable, Equatable {
     package let title: String
@@ -19,23 +12,6 @@ package struct TextFacts: Sendable, Equatable {
 }
 
 extension SearchIndex {
-    /// Hands over the texts that an expression of FTS5 finds, the best first, until `take` says false.
-    package func eachMatch(
-        of expression: String, atMost most: Int, _ take: (TextMatch) throws(StoreError) -> Bool
-    ) throws(StoreError) {
-        let search = try prepared("SELECT rowid, rank FROM page WHERE page MATCH ? ORDER BY rank LIMIT ?")
-        let outcome = try search.first(.text(expression), .integer(Int64(most))) {
-            row -> Result<Void, StoreError>? in
-            let match = TextMatch(id: row.integer(0), score: -row.real(1))
-            do throws(StoreError) {
-                return try take(match) ? nil : .success(())
-            } catch {
-                return .failure(error)
-            }
-        }
-        try outcome?.get()
-    }
-
     /// Nil for a text that is gone meanwhile.
     package func facts(of id: Int64) throws(StoreError) -> TextFacts? {
         try prepared(
@@ -56,6 +32,12 @@ extension SearchIndex {
             ?? []
     }
 
+    /// The text with the next number; nil behind the last.
+    package func text(after id: Int64) throws(StoreError) -> (id: Int64, title: String, body: [UInt8])? {
+        try prepared("SELECT rowid, title, body FROM page WHERE rowid > ? ORDER BY rowid LIMIT 1")
+            .first(.integer(id)) { ($0.integer(0), $0.text(1), $0.utf8(2)) }
+    }
+
     package func sections(of id: Int64) throws(StoreError) -> [DocumentText.Section] {
         let lines = try prepared("SELECT sections FROM text WHERE id = ?").first(.integer(id)) { $0.text(0) }
         return Self.sections(of: lines ?? "")
@@ -70,15 +52,6 @@ extension SearchIndex {
         return bodies
     }
 
-    /// In how many texts a word stands, as it is after being cut.
-    package func textCount(of word: String) throws(StoreError) -> Int {
-        try prepared("SELECT doc FROM word WHERE term = ?").first(.text(word)) { Int($0.integer(0)) } ?? 0
-    }
-
-    package func textCount() throws(StoreError) -> Int {
-        try prepared("SELECT count(*) FROM text").first { Int($0.integer(0)) } ?? 0
-    }
-
     /// How many bodies were read, with a text or without.
     package func bodyCount() throws(StoreError) -> Int {
         try prepared("SELECT count(*) FROM body").first { Int($0.integer(0)) } ?? 0
@@ -88,10 +61,4 @@ extension SearchIndex {
     package func unreadCount() throws(StoreError) -> Int {
         try prepared("SELECT pages FROM unread").first { Int($0.integer(0)) } ?? 0
     }
-
-    /// What limits a question to the texts of a site; part of an expression.
-    package static func expression(ofSite name: String) -> String { "place : \(word(ofSite: name))" }
-
-    /// A word in an expression whose inflections are looked for as well.
-    package static func inflecting(_ word: String) -> String { SearchTokenizer.inflecting + word }
 }

@@ -59,21 +59,84 @@ extension SearchIndex {
             try extend(held, by: place)
             return false
         }
-        let added = try prepared(
-            "INSERT INTO text (digest, description, language, sections, prior) VALUES (?, ?, ?, ?, ?)"
-        ).insert(
-            .blob(digest), .text(text.description), .text(text.language),
-            .text(Self.lines(of: text.sections)),
-            .real(prior))
-        guard let id = added else { return false }
+        let id = try newNumber(quality: prior)
+        try prepared(
+            "INSERT INTO text (id, digest, description, language, sections, prior) VALUES (?, ?, ?, ?, ?, ?)"
+        ).run(
+            .integer(id), .blob(digest), .text(text.description), .text(text.language),
+            .text(Self.lines(of: text.sections)), .real(prior))
         let headings = text.sections.map(\.title).joined(separator: "\n")
+        let (addresses, sites) = (Self.addressWords(place.addresses), Self.placeWords(place.sites))
         try prepared(
             "INSERT INTO page (rowid, title, headings, address, place, body, aside) VALUES (?, ?, ?, ?, ?, ?, ?)"
         ).run(
-            .integer(id), .text(text.title), .text(headings), .text(Self.addressWords(place.addresses)),
-            .text(Self.placeWords(place.sites)), .utf8(text.body), .utf8(text.aside))
+            .integer(id), .text(text.title), .text(headings), .text(addresses),
+            .text(sites), .utf8(text.body), .utf8(text.aside))
+        try prepared("INSERT INTO name (rowid, title, address, place) VALUES (?, ?, ?, ?)")
+            .run(.integer(id), .text(text.title), .text(addresses), .text(sites))
+        try noteLength(of: id)
         try keep(place, text: id)
         return true
+    }
+
+    /// Texts with more quality have smaller numbers: where a word stands in more texts than are ranked, the
+    /// first of them are.
+    private func newNumber(quality: Double) throws(StoreError) -> Int64 {
+        let base = -(Int64(min(max(quality, 0), Self.mostQuality)) << 32)
+        let last = try prepared("SELECT max(id) FROM text WHERE id > ? AND id < ?")
+            .first(.integer(base), .integer(base + (1 << 32))) { $0.optionalInteger(0) ?? base }
+        return (last ?? base) + 1
+    }
+
+    private static let mostQuality = 31.0
+
+    /// By the number that a text has.
+    static func quality(of id: Int64) -> Int { Int(-(id >> 32)) }
+
+    /// Puts down how many words a text has, as FTS5 has counted them: a number of seven bits each for its
+    /// columns.
+    private func noteLength(of id: Int64) throws(StoreError) {
+        let counts = try prepared("SELECT sz FROM page_docsize WHERE id = ?").first(.integer(id)) {
+            $0.blob(0)
+        }
+        var (sum, number) = (0, 0)
+        for byte in counts ?? [] {
+            number = number << 7 | Int(byte & 0x7F)
+            if byte < 0x80 { (sum, number) = (sum + number, 0) }
+        }
+        let (block, place) = TextLengths.place(of: id)
+        var sizes =
+            try prepared("SELECT sizes FROM length WHERE block = ?").first(.integer(block)) { $0.blob(0) }
+            ?? []
+        if sizes.count <= place { sizes += Array(repeating: 0, count: place + 1 - sizes.count) }
+        sizes[place] = TextLengths.size(ofLength: sum)
+        try prepared("INSERT OR REPLACE INTO length (block, sizes) VALUES (?, ?)")
+            .run(.integer(block), .blob(sizes))
+    }
+
+    /// The text is not found any more.
+    private func forget(_ id: Int64) throws(StoreError) {
+        try forgetName(of: id)
+        try prepared("DELETE FROM page WHERE rowid = ?").run(.integer(id))
+        try prepared("DELETE FROM text WHERE id = ?").run(.integer(id))
+        let (block, place) = TextLengths.place(of: id)
+        let kept = try prepared("SELECT sizes FROM length WHERE block = ?").first(.integer(block)) {
+            $0.blob(0)
+        }
+        guard var sizes = kept, place < sizes.count else { return }
+        sizes[place] = 0
+        try prepared("UPDATE length SET sizes = ? WHERE block = ?").run(.blob(sizes), .integer(block))
+    }
+
+    /// FTS5 has to be told what it was, where it keeps no text.
+    private func forgetName(of id: Int64) throws(StoreError) {
+        let kept = try prepared("SELECT title, address, place FROM page WHERE rowid = ?").first(.integer(id))
+        {
+            [SQLValue.text($0.text(0)), .text($0.text(1)), .text($0.text(2))]
+        }
+        guard let kept else { return }
+        try prepared("INSERT INTO name (name, rowid, title, address, place) VALUES ('delete', ?, ?, ?, ?)")
+            .run([.integer(id)] + kept, doing: "write to")
     }
 
     private func keep(_ place: TextPlace, text: Int64) throws(StoreError) {
@@ -96,8 +159,15 @@ extension SearchIndex {
         for site in place.sites.map(Self.word) where !words.contains(site) { words.append(site) }
         let (newAddress, newSites) = (addresses.joined(separator: "\n"), words.joined(separator: " "))
         guard newAddress != address || newSites != sites else { return }
+        try forgetName(of: id)
         try prepared("UPDATE page SET address = ?, place = ? WHERE rowid = ?")
             .run(.text(newAddress), .text(newSites), .integer(id))
+        try prepared(
+            """
+            INSERT INTO name (rowid, title, address, place)
+            SELECT rowid, title, address, place FROM page WHERE rowid = ?
+            """
+        ).run(.integer(id))
     }
 
     /// Takes away what no body of the store has any more.
@@ -127,10 +197,7 @@ extension SearchIndex {
             var texts: [Int64] = []
             try connection.prepare("SELECT id FROM text WHERE id NOT IN (SELECT text FROM body)")
                 .each { texts.append($0.integer(0)) }
-            for text in texts {
-                try prepared("DELETE FROM page WHERE rowid = ?").run(.integer(text))
-                try prepared("DELETE FROM text WHERE id = ?").run(.integer(text))
-            }
+            for text in texts { try forget(text) }
             return texts.count
         }
     }
@@ -138,12 +205,16 @@ extension SearchIndex {
     /// Puts what was added in pieces together, as far as it is worth it.
     package func settle() throws(StoreError) {
         try connection.execute("INSERT INTO page (page, rank) VALUES ('merge', 200)")
+        try connection.execute("INSERT INTO name (name, rank) VALUES ('merge', 100)")
         try connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
     }
 
     /// All of it, without what was taken out.
     func putTogether() throws(StoreError) {
-        try connection.execute("INSERT INTO page (page) VALUES ('optimize')", doing: "put together")
+        for table in ["page", "name"] {
+            try connection.execute(
+                "INSERT INTO \(table) (\(table)) VALUES ('optimize')", doing: "put together")
+        }
     }
 
     /// Gives room back to the disk, where much of the file is of no use.
@@ -159,7 +230,10 @@ extension SearchIndex {
             guard try connection.prepare("PRAGMA quick_check").first(read: { $0.text(0) }) == "ok" else {
                 return false
             }
-            try connection.execute("INSERT INTO page (page) VALUES ('integrity-check')", doing: "check")
+            for table in ["page", "name"] {
+                try connection.execute(
+                    "INSERT INTO \(table) (\(table)) VALUES ('integrity-check')", doing: "check")
+            }
             return true
         } catch  where error.reason == .unusable {
             return false

@@ -7,13 +7,18 @@ internal import Web
 ///
 /// A row is a text, however many bodies have it and however many visits share those.
 package final class SearchIndex {
-    /// What a text weighs by the part of it that has a word: BM25's weights, in the order of the columns.
-    private static let weights = "10.0, 4.0, 3.0, 0.0, 1.0, 0.15"
     /// Goes up with the tables; what reads words is in the version as well.
-    private static let layout: Int64 = 3
+    private static let layout: Int64 = 4
     static var version: Int64 { layout << 16 | Int64(WordCutter.version) }
 
     let connection: Connection
+    let scorer: TextScorer
+    /// What was counted of it, as of its last change that was seen.
+    var counted = CountedWords()
+    /// Asked now and then; where it says false, whatever is found is of no use to anybody.
+    package var isWanted: () -> Bool = { true }
+    /// What it has may be changed by itself, which SQLite does not tell.
+    let isWritten: Bool
     private let folder: StoreFolder
     private let file: FileIdentity?
     /// Those that are run again and again, by their text.
@@ -31,9 +36,11 @@ package final class SearchIndex {
         }
     }
 
-    private init(_ folder: StoreFolder, _ connection: Connection) {
+    private init(_ folder: StoreFolder, _ connection: Connection, _ scorer: TextScorer, isWritten: Bool) {
+        self.isWritten = isWritten
         self.folder = folder
         self.connection = connection
+        self.scorer = scorer
         file = FileIdentity(folder.searchIndex)
     }
 
@@ -51,9 +58,11 @@ package final class SearchIndex {
         do throws(StoreError) {
             let access: Connection.Access = folder.isSealed(folder.searchIndex) ? .sealed : .readOnly
             let connection = try Connection(folder.searchIndex, access: access)
-            guard connection.addSearch(), try isCurrent(connection) else { return nil }
-            try connection.execute("PRAGMA cache_size = -16384; PRAGMA mmap_size = 268435456;", doing: "open")
-            return SearchIndex(folder, connection)
+            let scorer = TextScorer()
+            guard connection.addSearch(scorer), try isCurrent(connection) else { return nil }
+            try connection.execute(
+                "PRAGMA cache_size = -16384; PRAGMA mmap_size = 4294967296;", doing: "open")
+            return SearchIndex(folder, connection, scorer, isWritten: false)
         } catch  where error.reason == .unusable || error.reason == .denied {
             return nil
         }
@@ -78,7 +87,8 @@ package final class SearchIndex {
     private static func current(_ folder: StoreFolder) throws(StoreError) -> SearchIndex? {
         let locks = try StoreLocks(folder)
         let connection = try Connection(folder.searchIndex, access: .readWrite, modeOf: folder.locks)
-        guard connection.addSearch() else { return nil }
+        let scorer = TextScorer()
+        guard connection.addSearch(scorer) else { return nil }
         // What a power cut takes away is indexed again.
         try connection.execute(
             "PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;",
@@ -91,7 +101,7 @@ package final class SearchIndex {
             }
         }
         guard try isCurrent(connection) else { return nil }
-        return SearchIndex(folder, connection)
+        return SearchIndex(folder, connection, scorer, isWritten: true)
     }
 
     private static func isCurrent(_ connection: Connection) throws(StoreError) -> Bool {
@@ -104,7 +114,8 @@ package final class SearchIndex {
 
     /// `body` says which text a body has; 0 for one without text, so that nobody reads it again. What stands
     /// in `page` is found; `place` has a word for each site. The long columns come last: to read the others,
-    /// nothing of them is read.
+    /// nothing of them is read. `name` has the words of titles and addresses once more: few, and soon looked
+    /// through, where a word stands in very many texts. `length` has how long texts are (`TextLengths`).
     private static var tables: String {
         """
         PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(version);
@@ -125,8 +136,13 @@ package final class SearchIndex {
         CREATE INDEX body_text ON body(text);
         CREATE VIRTUAL TABLE page USING fts5(
             title, headings, address, place, body, aside, tokenize = '\(SearchTokenizer.name)');
-        INSERT INTO page (page, rank) VALUES ('rank', 'bm25(\(weights))');
         INSERT INTO page (page, rank) VALUES ('hashsize', 33554432);
+        CREATE VIRTUAL TABLE name USING fts5(
+            title, address, place, content = '', columnsize = 0, prefix = '3', tokenize = '\(SearchTokenizer.name)');
+        CREATE TABLE length (
+            block INTEGER PRIMARY KEY,
+            sizes BLOB NOT NULL
+        ) STRICT;
         CREATE VIRTUAL TABLE word USING fts5vocab(page, row);
         CREATE TABLE visit (
             id INTEGER PRIMARY KEY,

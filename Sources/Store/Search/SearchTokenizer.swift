@@ -5,9 +5,8 @@ internal import Web
 enum SearchTokenizer {
     static let name = "larder"
 
-    /// Makes it known to a connection. Where SQLite has no full-text search, there is none.
-    static func register(on connection: OpaquePointer) -> Bool {
-        guard let api = larder_fts5_api(connection) else { return false }
+    /// Makes it known to a connection.
+    static func register(with api: UnsafeMutablePointer<fts5_api>) -> Bool {
         var tokenizer = fts5_tokenizer()
         tokenizer.xCreate = { _, _, _, made in
             made?.pointee = OpaquePointer(Unmanaged.passRetained(WordCutter()).toOpaque())
@@ -37,6 +36,8 @@ enum SearchTokenizer {
     /// Stands before a word of a question whose inflections are looked for as well. No text has it: it is for
     /// private use.
     static let inflecting = "\u{F8FF}"
+    /// Stands in a question before words of which each is as good as the others.
+    static let oneOf = "\u{F8FE}"
 
     /// Gives SQLite's code of what `take` gave.
     private static func cut(
@@ -44,11 +45,15 @@ enum SearchTokenizer {
         _ take: (Span<UInt8>, Range<Int>, Bool) -> Int32
     ) -> Int32 {
         let isInflecting = isQuestion && bytes.starts(with: inflecting.utf8)
+        let choice = isQuestion ? place(of: oneOf, in: bytes) : nil
+        var isFirst = true
         var code = SQLITE_OK
         bytes.withMemoryRebound(to: UInt8.self) { text in
             cutter.cut(Span(_unsafeElements: text), for: isQuestion ? .question : .index) {
                 word, place, isColocated in
-                code = take(word, place, isColocated)
+                let isChoice = choice.map { place.lowerBound > $0 } ?? false
+                code = take(word, place, isColocated || isChoice && !isFirst)
+                if isChoice { isFirst = false }
                 guard code == SQLITE_OK, isInflecting else { return code == SQLITE_OK }
                 for other in Inflections.of(word) where code == SQLITE_OK {
                     code = take(other.span, place, true)
@@ -57,5 +62,13 @@ enum SearchTokenizer {
             }
         }
         return code
+    }
+
+    private static func place(of sign: String, in bytes: UnsafeRawBufferPointer) -> Int? {
+        let count = sign.utf8.count
+        guard bytes.count >= count, let first = sign.utf8.first else { return nil }
+        return (0...bytes.count - count).first { place in
+            bytes[place] == first && bytes[place..<place + count].elementsEqual(sign.utf8)
+        }
     }
 }

@@ -1,0 +1,168 @@
+internal import Digest
+internal import Store
+internal import Web
+
+/// Texts put together of the lines of others, each with a line of its own: the words are as frequent as
+/// people use them, and stand beside those that they belong to.
+struct MadeTexts {
+    private var titles: [String] = []
+    private var lines: [[UInt8]] = []
+    private var random = Chance(state: 20_261_124)
+
+    private static let siteCount = 20
+    private static let batchSize = 256
+    private static let visitTime: Int64 = 1_700_000_000
+
+    init(of source: StoreFolder) throws(StoreError) {
+        guard let index = try SearchIndex.ifAny(source) else {
+            SearchBenchmark.stop("\(source.path) has no index")
+        }
+        var id = Int64.min
+        while let text = try index.text(after: id) {
+            id = text.id
+            if !text.title.isEmpty { titles.append(text.title) }
+            for line in text.body.split(separator: 0x0A)
+            where (20...800).contains(line.count) && lines.count < 600_000 {
+                lines.append(Array(line))
+            }
+        }
+        guard !lines.isEmpty, !titles.isEmpty else { SearchBenchmark.stop("\(source.path) has no text") }
+    }
+
+    // MARK: - Texts
+
+    func fill(_ folder: StoreFolder, count: Int) throws(StoreError) {
+        var made = self
+        try folder.create()
+        let index = try SearchIndex.opened(folder)
+        let writer = try StoreWriter(folder)
+        let share = count / Self.siteCount + 1
+        for site in 0..<Self.siteCount {
+            let name = "https://site\(site).example/"
+            let visit = try writer.begin(site: name, start: [name], now: Self.visitTime)
+            let numbers = site * share..<min(count, (site + 1) * share)
+            for first in stride(from: numbers.lowerBound, to: numbers.upperBound, by: Self.batchSize) {
+                let batch = first..<min(first + Self.batchSize, numbers.upperBound)
+                let texts = batch.map { made.text($0, site: name) }
+                var responses: [NewResponse] = []
+                var places: [TextPlace] = []
+                for text in texts {
+                    let bytes = Array(text.href.utf8)
+                    let body = try NewBody(
+                        .bytes(bytes), form: "html;utf-8", title: text.document.title, links: [], in: folder)
+                    var response = NewResponse(
+                        href: text.href, referrer: nil, status: 200, role: 0,
+                        fields: "Content-Type: text/html\r\n",
+                        fetched: Self.visitTime, body: .new(body))
+                    response.type = "text/html"
+                    responses.append(response)
+                    places.append(
+                        TextPlace(
+                            sha256: Self.digest(of: bytes), form: "html;utf-8", addresses: [text.href],
+                            sites: [name]))
+                }
+                try writer.add(responses, to: visit)
+                try writer.commit()
+                try index.changing { () throws(StoreError) in
+                    for (text, place) in zip(texts, places) {
+                        try index.add(text.document, at: place, prior: text.prior)
+                    }
+                }
+            }
+            try writer.end(visit, .publish(now: Self.visitTime + 1))
+        }
+        try index.settle()
+    }
+
+    private static func digest(of bytes: [UInt8]) -> [UInt8] {
+        var stream = DigestStream(.sha256)
+        stream.update(bytes.span)
+        return Array(stream.finish().bytes)
+    }
+
+    private struct Made {
+        let href: String
+        let document: DocumentText
+        let prior: Double
+    }
+
+    private mutating func text(_ number: Int, site: String) -> Made {
+        var document = DocumentText()
+        // Of most sites a title has the site's name, and some words of its own.
+        let own = random.of(titles)
+        document.title = random.below(3) == 0 ? "\(own) — site" : "\(own) \(words(of: random.of(lines), 1))"
+        document.language = "en"
+        let count = 2 + random.below(6) * random.below(4)
+        for place in 0..<count {
+            if place % 5 == 1 {
+                let title = words(of: random.of(lines), 3)
+                document.sections.append(
+                    DocumentText.Section(start: document.body.count, anchor: "part-\(place)", title: title))
+                document.body += title.utf8
+                document.body.append(0x0A)
+            }
+            document.body += random.of(lines)
+            document.body.append(0x0A)
+        }
+        document.body += "Number \(number) of those that there are.\n".utf8
+        document.aside = Array("Home Search Contents Index About this site\n".utf8)
+        let name = words(of: random.of(lines), 2).replacing(" ", with: "-")
+        let depth = (0..<random.below(4)).map { _ in words(of: random.of(lines), 1) + "/" }.joined()
+        // Few pages are led to by many.
+        let prior = Double((random.below(1 << 16) | 1).leadingZeroBitCount - (Int.bitWidth - 16))
+        return Made(
+            href: WebURL("\(site)\(depth)\(name)-\(number).html")?.href ?? "\(site)\(number)",
+            document: document, prior: prior)
+    }
+
+    /// So many of a line's words, one behind the other.
+    private mutating func words(of line: [UInt8], _ count: Int) -> String {
+        let words = String(decoding: line, as: UTF8.self).split(separator: " ").filter { word in
+            word.utf8.allSatisfy { $0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A }
+        }
+        guard words.count >= count else { return "page" }
+        let start = random.below(words.count - count + 1)
+        return words[start..<start + count].joined(separator: " ")
+    }
+
+    // MARK: - Questions
+
+    /// Words that stand together, titles, single words, what somebody has typed so far, words of two
+    /// subjects, slips.
+    func questions(_ count: Int) -> [String] {
+        var made = self
+        return (0..<count).map { _ in made.question() }
+    }
+
+    private mutating func question() -> String {
+        switch random.below(20) {
+        case 0..<6: return words(of: random.of(lines), 2 + random.below(3))
+        case 6..<10: return random.of(titles).split(separator: " ").prefix(5).joined(separator: " ")
+        case 10..<14: return words(of: random.of(lines), 1)
+        case 14..<17:
+            let words = words(of: random.of(lines), 1 + random.below(2))
+            return String(words.dropLast(words.utf8.count > 4 ? 1 + random.below(3) : 0))
+        case 17..<19: return "\(words(of: random.of(lines), 1)) \(words(of: random.of(lines), 1))"
+        default:
+            var word = Array(words(of: random.of(lines), 1).utf8)
+            if word.count > 3 { word.swapAt(1, 2) }
+            return String(decoding: word, as: UTF8.self)
+        }
+    }
+}
+
+/// The same numbers each time.
+struct Chance {
+    var state: UInt64
+
+    /// By SplitMix64.
+    mutating func below(_ limit: Int) -> Int {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return Int((mixed ^ (mixed >> 31)) % UInt64(limit))
+    }
+
+    mutating func of<Element>(_ elements: [Element]) -> Element { elements[below(elements.count)] }
+}
