@@ -17,6 +17,7 @@ package final class MirrorServer: Sendable {
     private let housekeeping: Housekeeping?
     private let loading: Loading?
     private let board: JobBoard?
+    private let searches: PortalSearches?
 
     /// - Parameters:
     ///   - port: 0 lets the kernel choose; nil is for a proxy alone.
@@ -56,17 +57,27 @@ package final class MirrorServer: Sendable {
                 gate: PortalGuard(circumstances), board: board, bar: bar, exportForms: options.exportForms)
         }
         board = powers?.board
+        func context(_ port: UInt16, _ proxy: ProxyOptions?) -> MirrorContext {
+            MirrorContext(
+                options, port: port, proxy: proxy, verifier: verifier, tier: tier, notes: notes,
+                loading: loading, seals: seals, powers: powers, totals: totals, health: health)
+        }
+        var searches: PortalSearches?
         func responder(
             _ port: UInt16, _ proxy: ProxyOptions?, _ traffic: PassingTraffic? = nil
         ) throws(ServerError) -> MirrorResponder {
             do throws(StoreError) {
                 let store = try WatchedStore(
                     folder, secondsBetweenLooks: secondsBetweenLooks, health: health)
+                var context = context(port, proxy)
+                if proxy == nil {
+                    let known =
+                        searches ?? Self.searches(folder, context, traffic, options, secondsBetweenLooks)
+                    searches = known
+                    context.searches = known
+                }
                 return MirrorResponder(
-                    store, verdicts: Self.verdicts(folder), traffic: traffic,
-                    context: MirrorContext(
-                        options, port: port, proxy: proxy, verifier: verifier, tier: tier, notes: notes,
-                        loading: loading, seals: seals, powers: powers, totals: totals, health: health))
+                    store, verdicts: Self.verdicts(folder), traffic: traffic, context: context)
             } catch {
                 throw ServerError(error)
             }
@@ -95,6 +106,7 @@ package final class MirrorServer: Sendable {
             opened?.stopAndWait()
             throw error
         }
+        self.searches = searches
         let port = server?.port ?? 0
         layout = OriginLayout(
             port: port, root: options.root.flatMap(RootOrigin.init), isSecure: options.security != nil
@@ -145,9 +157,26 @@ package final class MirrorServer: Sendable {
         board?.close()
         server?.stopAndWait()
         proxy?.stopAndWait()
+        searches?.close()
         loading?.stop()
         housekeeping?.stop()
         pressure?.stop()
+    }
+
+    /// Each of its threads looks at the store by itself.
+    private static func searches(
+        _ folder: StoreFolder, _ context: MirrorContext, _ traffic: PassingTraffic?, _ options: MirrorOptions,
+        _ secondsBetweenLooks: Int64
+    ) -> PortalSearches {
+        PortalSearches(willSearch: options.willSearch) { () throws(StoreError) in
+            var store = try WatchedStore(
+                folder, secondsBetweenLooks: secondsBetweenLooks, health: context.health)
+            let portal = context.portal(verdicts: verdicts(folder), traffic: traffic)
+            return PortalSearches.Desk(portal: portal) { () throws(StoreError) in
+                _ = store.generation(in: context.tier, at: SystemClock.seconds())
+                return try store.reader
+            }
+        }
     }
 
     /// What checks found. Looked up anew for each page: a check may be going on.
@@ -255,6 +284,9 @@ package struct MirrorOptions: Sendable {
 
     /// Finds what is missing of sites. Any thread may call it.
     package var walk: SiteNeeds.Walk?
+
+    /// Told of each search on the portal before it begins, on the thread that makes it.
+    package var willSearch: (@Sendable (_ target: String) -> Void)?
 
     /// Gets what whoever runs the server should know, a sentence at a time. Any thread may call it.
     package var notice: @Sendable (String) -> Void = { _ in }

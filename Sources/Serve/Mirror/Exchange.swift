@@ -81,6 +81,9 @@ final class Exchange {
     func reply(orLater later: Later) throws(StoreError) -> Reply? {
         if mayBeOrder, case .portal = try place() { return try takeOrder(orLater: later) }
         if mayBeBesideRoot, let sealed = try sealing() { return reply(sealed) }
+        if mayBeSearch, let searches = context.searches, case .portal = try place() {
+            return try search(by: searches, orLater: later)
+        }
         if let loading = context.loading, let cached = try CacheExchange(self, by: loading) {
             return try cached.reply(orLater: later)
         }
@@ -94,6 +97,35 @@ final class Exchange {
         guard !isTransparent else { return false }
         return request.head.method == .other
             ? request.method == "POST" : request.target.elementsEqual(PortalLinks.live.utf8)
+    }
+
+    private var mayBeSearch: Bool {
+        !isTransparent && request.head.method != .other
+            && request.target.starts(with: PortalLinks.beginning.utf8)
+            && PortalSearches.Question.isSearch(request.targetText)
+    }
+
+    /// Nil where the answer comes later: it may take long to find.
+    private func search(by searches: PortalSearches, orLater later: Later) throws(StoreError) -> Reply? {
+        let verdict =
+            isJudged ? Sharing.own.verdict(for: asker, origin: request.origin, in: layout) : .given([])
+        let lines: [UInt8]
+        switch verdict {
+        case .given(let own): lines = own
+        case .refused: return Reply(answer: Self.refused(asker))
+        case .withheld: return Reply(answer: Self.withheld)
+        }
+        let layout = layout
+        let slot = later.slot()
+        let isTaken = searches.take(PortalSearches.Question(request.targetText, visitor)) { found in
+            switch found {
+            case .success(let answer): slot.give(Reply(answer: answer, ownFields: lines))
+            case .failure(let error):
+                slot.give(Reply(answer: Self.failure(error, in: layout), ownFields: lines))
+            }
+        }
+        if !isTaken { slot.give(Reply(answer: PortalSearches.crowded, ownFields: lines)) }
+        return nil
     }
 
     private var visitor: PortalVisitor {
@@ -318,9 +350,7 @@ final class Exchange {
 
     /// An answer as the page that asks may have it.
     func reply(_ answer: Answer, role: Preconditions.Role = .origin) -> Reply {
-        guard !isTransparent,
-            request.isCrossOrigin || mayBeBesideRoot || context.layout.withholdsPrivate
-        else {
+        guard isJudged else {
             return Reply(
                 answer: answer, ownFields: isTransparent ? [] : timing.line, role: role,
                 source: hasMissed ? .missed : .larder)
@@ -332,19 +362,26 @@ final class Exchange {
         }
     }
 
+    /// Whether it depends on who asks what is given.
+    private var isJudged: Bool {
+        !isTransparent && (request.isCrossOrigin || mayBeBesideRoot || context.layout.withholdsPrivate)
+    }
+
+    func failure(_ error: StoreError) -> Reply { reply(Self.failure(error, in: layout)) }
+
     /// What a PostgreSQL that is away will give again, or a store that somebody is at.
-    func failure(_ error: StoreError) -> Reply {
+    private static func failure(_ error: StoreError, in layout: OriginLayout) -> Answer {
         switch error.reason {
         case .unreachable, .busy:
             // Other machines are not told where it is.
             let text = layout.isExposed ? "The larder cannot be read just now." : "\(error)"
-            return reply(
-                .text(
-                    503, text + "\n",
-                    fields: layout.commonFields + [
-                        ("Cache-Control", "no-store"), ("Retry-After", "\(Self.secondsToRetry)"),
-                    ]))
-        case .request, .missing, .full, .denied, .unusable, .failed: return reply(plain(500, "\(error)"))
+            return .text(
+                503, text + "\n",
+                fields: layout.commonFields + [
+                    ("Cache-Control", "no-store"), ("Retry-After", "\(secondsToRetry)"),
+                ])
+        case .request, .missing, .full, .denied, .unusable, .failed:
+            return .text(500, "\(error)\n", fields: layout.commonFields, sharing: .own)
         }
     }
 

@@ -32,13 +32,7 @@ final class MirrorResponder: Responder {
         self.context = context
         loads = context.ownLoads?()
         counts = context.totals.counts()
-        let (tier, health) = (context.tier, context.health)
-        let figures = PortalFigures(
-            totals: context.totals, memoryByteCount: { tier.byteCount },
-            generation: { tier.generation.number }, isReadable: { health?.isReadable ?? true })
-        portal = Portal(
-            layout: context.layout.seen(from: "localhost:\(context.layout.port)"), verdicts: verdicts,
-            walk: context.walk, traffic: traffic, powers: context.powers, figures: figures)
+        portal = context.portal(verdicts: verdicts, traffic: traffic)
     }
 
     func respond(to request: Request, orLater later: Later) -> Reply? {
@@ -196,6 +190,8 @@ struct MirrorContext: Sendable {
     let walk: SiteNeeds.Walk?
     /// What the portal can have done; nil where it only shows.
     let powers: PortalPowers?
+    /// Nil where the portal's searches are answered as all else.
+    var searches: PortalSearches?
     /// To a proxy: public servers' pages may ask private addresses.
     let mayReachPrivate: Bool
     /// To a proxy: what passes.
@@ -233,6 +229,17 @@ struct MirrorContext: Sendable {
         walk = options.walk
         self.powers = proxy == nil ? powers : nil
         givesAlike = loading == nil && !layout.isTransparent && !layout.withholdsPrivate
+    }
+
+    /// For one thread.
+    func portal(verdicts: ScriptsPage.Verdicts?, traffic: PassingTraffic?) -> Portal {
+        let figures = PortalFigures(
+            totals: totals, memoryByteCount: { [tier] in tier.byteCount },
+            generation: { [tier] in tier.generation.number },
+            isReadable: { [health] in health?.isReadable ?? true })
+        return Portal(
+            layout: layout.seen(from: "localhost:\(layout.port)"), verdicts: verdicts, walk: walk,
+            traffic: traffic, powers: powers, figures: figures)
     }
 
     /// It may be of another site than the root, which has the same origin to a browser.

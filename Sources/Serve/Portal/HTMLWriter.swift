@@ -150,6 +150,8 @@ extension [UInt8] {
 struct PortalLinks {
     let home = "/"
 
+    /// Of all of them but the first.
+    static let beginning = "/-/"
     static let search = "/-/search"
     static let scripts = "/-/scripts"
     static let sites = "/-/sites/"

@@ -14,6 +14,8 @@ final class PortalMemory {
     /// Of the metrics.
     var counts: [Int64: [(String, Int)]] = [:]
     private var searcher: Searcher?
+    /// Whether somebody still waits for what is searched for.
+    var isWanted: () -> Bool = { true }
     private let walk: SiteNeeds.Walk?
 
     init(walk: SiteNeeds.Walk? = nil) { self.walk = walk }
@@ -40,10 +42,10 @@ final class PortalMemory {
     }
 
     func searcher(_ reader: StoreReader) -> Searcher {
-        if let searcher { return searcher }
-        let made = Searcher(reader)
-        searcher = made
-        return made
+        let known = searcher ?? Searcher(reader)
+        known.isWanted = isWanted
+        searcher = known
+        return known
     }
 
     func tally(ofVisit visit: Int64, _ reader: StoreReader) throws(StoreError) -> VisitTally {

@@ -11,6 +11,8 @@ enum SearchScript {
           const field = document.querySelector("form.find input[name=q]");
           if (!place || !field) return;
           let timer = 0, running = null, asked = field.value.trim();
+          // A later question of the same page takes the place of an earlier one.
+          const asker = Array.from(crypto.getRandomValues(new Uint32Array(2)), (part) => part.toString(36)).join("");
           const make = (name, text, type) => {
             const element = document.createElement(name);
             if (text) element.textContent = text;
@@ -59,7 +61,7 @@ enum SearchScript {
             running = new AbortController();
             const address = place.dataset.search + "?q=" + encodeURIComponent(words);
             try {
-              const reply = await fetch(address + "&format=json", { signal: running.signal });
+              const reply = await fetch(address + "&format=json&asker=" + asker, { signal: running.signal });
               if (!reply.ok) return;
               show(await reply.json());
               history.replaceState(null, "", address);

@@ -1,0 +1,169 @@
+internal import Store
+internal import System
+
+/// Answers searches of the portal on threads of its own, so that those which take long hold up nobody who
+/// wants something else. Any thread may ask.
+final class PortalSearches: Sendable {
+    /// What somebody asked for.
+    struct Question: Sendable {
+        let target: String
+        let visitor: PortalVisitor
+        /// By which the portal's script tells itself from others: a later question takes the place of an
+        /// earlier one.
+        var asker: String?
+
+        init(_ target: String, _ visitor: PortalVisitor) {
+            (self.target, self.visitor) = (target, visitor)
+            asker = PortalRequest(target: target)["asker"].map { String($0.prefix(Self.longestAsker)) }
+        }
+
+        private static let longestAsker = 64
+
+        /// Whether an answer to the target has to be searched for.
+        static func isSearch(_ target: String) -> Bool {
+            let request = PortalRequest(target: target)
+            guard request["q"] != nil else { return false }
+            return request.path == PortalLinks.search
+                || request.path.hasPrefix(PortalLinks.sites) && request.path.hasSuffix("/search")
+        }
+    }
+
+    /// Where it looks: of one thread.
+    struct Desk {
+        let portal: Portal
+        let reader: () throws(StoreError) -> StoreReader
+    }
+
+    private struct Waiting: Sendable {
+        let number: Int
+        let question: Question
+        let give: @Sendable (Result<Answer, StoreError>) -> Void
+    }
+
+    private struct State {
+        var waiting: [Waiting] = []
+        /// Of each asker who waits the last question.
+        var latest: [String: Int] = [:]
+        var lastNumber = 0
+        var threads: [NamedThread] = []
+        var idleCount = 0
+        var isClosed = false
+    }
+
+    /// So many are answered at a time, and so many wait.
+    private static let (mostThreads, mostWaiting) = (2, 64)
+
+    private let state = Monitor(State())
+    private let makeDesk: @Sendable () throws(StoreError) -> Desk
+    private let willSearch: (@Sendable (_ target: String) -> Void)?
+
+    /// - Parameters:
+    ///   - makeDesk: called by each thread, for itself.
+    ///   - willSearch: told of each search before it begins, on its thread.
+    init(
+        willSearch: (@Sendable (_ target: String) -> Void)? = nil,
+        _ makeDesk: @escaping @Sendable () throws(StoreError) -> Desk
+    ) {
+        (self.makeDesk, self.willSearch) = (makeDesk, willSearch)
+    }
+
+    /// What is said to a question that a later one has taken the place of: nobody looks at it any more.
+    static var superseded: Answer {
+        .text(409, "Another question has come.\n", fields: [("Cache-Control", "no-store")])
+    }
+
+    /// What is said where too many wait already.
+    static var crowded: Answer {
+        .text(
+            503, "Too many searches wait already: try again.\n",
+            fields: [("Cache-Control", "no-store"), ("Retry-After", "1")])
+    }
+
+    /// Has the question answered; false when too many wait already, or no thread is to be had.
+    func take(_ question: Question, _ give: @escaping @Sendable (Result<Answer, StoreError>) -> Void) -> Bool
+    {
+        let (isTaken, left) = state.change { state -> (Bool, [Waiting]) in
+            guard !state.isClosed else { return (false, []) }
+            var left: [Waiting] = []
+            if let asker = question.asker {
+                left = state.waiting.filter { $0.question.asker == asker }
+                state.waiting.removeAll { $0.question.asker == asker }
+            }
+            guard state.waiting.count < Self.mostWaiting, hasThread(&state) else { return (false, left) }
+            state.lastNumber += 1
+            state.waiting.append(Waiting(number: state.lastNumber, question: question, give: give))
+            if let asker = question.asker { state.latest[asker] = state.lastNumber }
+            return (true, left)
+        }
+        for waiting in left { waiting.give(.success(Self.superseded)) }
+        return isTaken
+    }
+
+    /// Ends what is under way, and returns when that is done.
+    func close() {
+        let threads = state.change { state in
+            state.isClosed = true
+            state.waiting = []
+            state.latest = [:]
+            return state.threads
+        }
+        for thread in threads { thread.join() }
+    }
+
+    /// Where all are at work, one more begins.
+    private func hasThread(_ state: inout State) -> Bool {
+        guard state.idleCount <= state.waiting.count, state.threads.count < Self.mostThreads else {
+            return true
+        }
+        if let thread = try? NamedThread.start("larder-search", body: { [self] in work() }) {
+            state.threads.append(thread)
+        }
+        return !state.threads.isEmpty
+    }
+
+    private func work() {
+        var desk: Desk?
+        while let waiting = next() {
+            willSearch?(waiting.question.target)
+            waiting.give(answer(waiting, at: &desk))
+            state.change { state in
+                if let asker = waiting.question.asker, state.latest[asker] == waiting.number {
+                    state.latest[asker] = nil
+                }
+            }
+        }
+    }
+
+    private func next() -> Waiting? {
+        state.change { $0.idleCount += 1 }
+        return state.wait { state -> Waiting?? in
+            if state.isClosed { return .some(nil) }
+            guard !state.waiting.isEmpty else { return nil }
+            state.idleCount -= 1
+            return .some(state.waiting.removeFirst())
+        }
+    }
+
+    private func answer(_ waiting: Waiting, at desk: inout Desk?) -> Result<Answer, StoreError> {
+        guard isWanted(waiting) else { return .success(Self.superseded) }
+        do throws(StoreError) {
+            if desk == nil { desk = try makeDesk() }
+            guard let at = desk else { return .success(Self.superseded) }
+            at.portal.memory.isWanted = { [self] in isWanted(waiting) }
+            defer { at.portal.memory.isWanted = { true } }
+            let question = waiting.question
+            let answer = try at.portal.answer(question.target, for: question.visitor, reader: at.reader())
+            return .success(isWanted(waiting) ? answer : Self.superseded)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func isWanted(_ waiting: Waiting) -> Bool {
+        state.change { state in
+            guard !state.isClosed else { return false }
+            guard let asker = waiting.question.asker else { return true }
+            return state.latest[asker] == waiting.number
+        }
+    }
+}
