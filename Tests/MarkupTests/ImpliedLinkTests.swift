@@ -94,6 +94,64 @@ import Testing
         #expect(links == example.links)
     }
 
+    /// As many as a build of middling size has.
+    private static let numbers = (1...300).map { $0 * 7 }
+
+    @Test(
+        "A loader that chooses between its chunks one by one tells all of them",
+        arguments: [
+            (
+                "x.u=e=>" + numbers.map { #"\#($0)===e?"js/\#($0).ab.js":"# }.joined() + #"void 0,x.p="/""#,
+                "js/", ".ab.js"
+            ),
+            (
+                "x.u=function(e){" + numbers.map { #"if(e===\#($0))return"\#($0).js";"# }.joined()
+                    + #"return undefined};x.p="/""#, "", ".js"
+            ),
+        ])
+    func choices(_ script: String, _ start: String, _ end: String) {
+        let scan = Scan(script, .javaScript)
+        #expect(scan.faults == [])
+        #expect(
+            scan.table.implied.map(\.reference) == Self.numbers.map { "/\(start)\($0)\(end)" }.sorted())
+    }
+
+    @Test(
+        "Files below a folder that the script lies in are found without the root above it",
+        arguments: [
+            Case(
+                "const path_static = `${doc_url_root}_static/`;img.setAttribute('src', `${path_static}check.svg`)",
+                at: "/docs/_static/copybutton.js", "../_static/check.svg ?"),
+            Case(
+                #"var s=DOCUMENTATION_OPTIONS.URL_ROOT + "_static/";a.innerHTML=`<b id="${id}"><img src="${s}a.svg" alt="${t}"></b>`"#,
+                at: "/_static/js/copy.js", "../../_static/a.svg ?"),
+            Case(
+                #"$('<img>').attr('src', DOCUMENTATION_OPTIONS.URL_ROOT + '_static/up.png');x=`${o.URL_ROOT}_static/down.gif`"#,
+                at: "/d/_static/websupport.js", "../_static/up.png ?", "../_static/down.gif ?"),
+            Case(
+                #"a={src:(()=>{return r||""})() + "/_next/static/media/list.ab.svg",height:20}"#,
+                at: "/app/_next/static/chunks/1.js", "../../../_next/static/media/list.ab.svg ?"),
+            Case(
+                #"a=u+"_static/"+n+".png";b=u+"_static/x"+".png";c=`${u}_static/${n}.png`;d=`${u}_static/x${n}`"#,
+                at: "/_static/a.js"),
+            Case(#"x=u+"static/a.png";s="_static/";y=s+"_static/../a.png";z=t+"a.png""#, at: "/_static/a.js"),
+        ])
+    func filesOfBuilds(_ example: Case) { chunks(example) }
+
+    @Test(
+        "The other picture of what is folded is found",
+        arguments: [
+            (#"<img src="_static/minus.png" class="toggler" id="toggle-1">"#, ["_static/plus.png ?"]),
+            (#"<img class='x-toggle' src='../a/plus.png?v=1'>"#, ["../a/minus.png?v=1 ?"]),
+            (#"<img class=toggler src=minus.png><img class=toggler src=minus.png>"#, ["plus.png ?"]),
+            (#"<img src="minus.png"><img class=toggler src="minus-1.png">"#, []),
+        ])
+    func folding(_ page: String, _ links: [String]) {
+        let scan = Scan(page)
+        #expect(scan.faults == [])
+        #expect(scan.table.implied.map { $0.reference + ($0.flags.contains(.isGuess) ? " ?" : "") } == links)
+    }
+
     @Test(
         "The folder of a build is found by the first folder of the reference",
         arguments: [

@@ -69,6 +69,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
             isMediaCORS = value(vocabulary.attribute.crossorigin, of: tag) != nil
         } else if tag.name == vocabulary.element.form, isInPost == nil {
             isInPost = isPost(tag)
+        } else if tag.name == vocabulary.element.img {
+            folding(tag)
         }
         var seen = NameSet()
         for attribute in tag.attributes {
@@ -155,6 +157,22 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         if name.starts(with: "require.") || name.starts(with: "requirejs") || name.starts(with: "require-") {
             sink.note([LoaderNote(.loader, "")])
         }
+    }
+
+    /// `<img src="_static/minus.png" class="toggler">`: the script that folds what stands behind it puts the
+    /// picture of the same name with `plus` in its place.
+    private func folding(_ tag: HTMLTag) {
+        guard let source = value(vocabulary.attribute.src, of: tag), source.count <= 1024 else { return }
+        let name = (source.lastIndex(of: UInt8(ascii: "/")) ?? -1) + 1
+        let isMinus = source.starts(with: "minus.", at: name)
+        guard isMinus || source.starts(with: "plus.", at: name),
+            text.bytes.part(tag.range).firstIndex(of: "toggle") != nil
+        else { return }
+        let address = reading(source) { String(decoding: $0, as: UTF8.self) }
+        let file = address.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).last
+        let ending = file.map { String(Substring($0)).drop { $0 != "." } } ?? ""
+        let folder = address.dropLast(file?.count ?? 0)
+        sink.imply([ImpliedLink("\(folder)\(isMinus ? "plus" : "minus")\(ending)", .image, .isGuess)])
     }
 
     /// White space collapsed, references undone, at most 256 bytes of whole characters.

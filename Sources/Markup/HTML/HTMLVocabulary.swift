@@ -14,7 +14,7 @@ struct HTMLVocabulary: Sendable {
     /// Names that the scanner asks for beside those of the rules.
     struct Elements: Sendable {
         var script, style, title, meta, annotation, audio, video, source, track, form, noframes,
-            noembed: UInt8
+            noembed, img: UInt8
     }
     struct Attributes: Sendable {
         var rel, `as`, type, httpEquiv, property, name, content, charset, method, formmethod, valuetype,
@@ -33,7 +33,7 @@ struct HTMLVocabulary: Sendable {
             source: elements.number("source"),
             track: elements.number("track"), form: elements.number("form"),
             noframes: elements.number("noframes"),
-            noembed: elements.number("noembed"))
+            noembed: elements.number("noembed"), img: elements.number("img"))
         attribute = Attributes(
             rel: attributes.number("rel"), as: attributes.number("as"), type: attributes.number("type"),
             httpEquiv: attributes.number("http-equiv"), property: attributes.number("property"),

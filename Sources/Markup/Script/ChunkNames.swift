@@ -7,8 +7,10 @@ indirect enum ChunkNames {
     case sum([ChunkNames])
     /// `first || second`
     case either(ChunkNames, ChunkNames)
-    /// `chunk === id ? then : otherwise`
-    case choice([UInt8], ChunkNames, ChunkNames)
+    /// `chunk === 1 ? one : chunk === 2 ? two : otherwise`: some builds have one for each chunk.
+    case choices([[UInt8]: ChunkNames], otherwise: ChunkNames)
+    /// `void 0`: a chunk that gets here has no file.
+    case nothing
 
     /// No name is longer: a few long texts and many chunks must not make much of little.
     static let maximalLength = 1024
@@ -31,20 +33,23 @@ indirect enum ChunkNames {
         case .either(let first, let second):
             if let name = first.name(of: chunk), !name.isEmpty { return name }
             return second.name(of: chunk)
-        case .choice(let id, let then, let otherwise):
-            return (id == chunk ? then : otherwise).name(of: chunk)
+        case .choices(let choices, let otherwise): return (choices[chunk] ?? otherwise).name(of: chunk)
+        case .nothing: return nil
         }
     }
 
     /// Every chunk that is named in it.
     var chunks: Set<[UInt8]> {
         switch self {
-        case .text, .chunk: return []
+        case .text, .chunk, .nothing: return []
         case .table(let table): return Set(table.keys)
         case .sum(let parts): return parts.reduce(into: []) { $0.formUnion($1.chunks) }
         case .either(let first, let second): return first.chunks.union(second.chunks)
-        case .choice(let id, let then, let otherwise):
-            return then.chunks.union(otherwise.chunks).union([id])
+        case .choices(let choices, let otherwise):
+            return choices.reduce(into: otherwise.chunks) {
+                $0.insert($1.key)
+                $0.formUnion($1.value.chunks)
+            }
         }
     }
 
@@ -59,7 +64,7 @@ indirect enum ChunkNames {
                 text.append(contentsOf: constant)
             }
             return text
-        case .chunk, .table, .either, .choice: return nil
+        case .chunk, .table, .either, .choices, .nothing: return nil
         }
     }
 }
@@ -105,31 +110,41 @@ struct ChunkNamesParser {
 
     /// `if (…) return …; return …`
     private mutating func statements() -> ChunkNames? {
-        if takeName("return") { return expression() }
-        guard takeName("if"), take("("), let id = comparison(), take(")") else { return nil }
-        let isBlock = take("{")
-        guard takeName("return"), let then = expression() else { return nil }
-        _ = take(";")
-        if isBlock { guard take("}") else { return nil } }
-        return nested { parser in parser.statements().map { .choice(id, then, $0) } }
+        var choices: [[UInt8]: ChunkNames] = [:]
+        while choices.count < Limit.chunks {
+            if takeName("return") { return expression().map { Self.choice(of: choices, otherwise: $0) } }
+            guard takeName("if"), take("("), let id = comparison(), take(")") else { return nil }
+            let isBlock = take("{")
+            guard takeName("return"), let then = expression() else { return nil }
+            _ = take(";")
+            if isBlock { guard take("}") else { return nil } }
+            if choices[id] == nil { choices[id] = then }
+        }
+        return nil
     }
 
-    /// A sum, or a choice between two.
+    /// A sum, or a choice between such.
     mutating func expression() -> ChunkNames? {
         nested { parser in
-            guard let first = parser.operand() else { return nil }
-            if parser.isComparison {
+            var choices: [[UInt8]: ChunkNames] = [:]
+            while choices.count < Limit.chunks, let first = parser.operand() {
+                guard parser.isComparison else {
+                    return parser.sum(from: first).map { Self.choice(of: choices, otherwise: $0) }
+                }
                 guard let id = parser.identifier(of: first) else { return nil }
                 parser.advance()
                 while parser.isComparison { parser.advance() }
                 guard let other = parser.operand(), let chunk = id ?? parser.identifier(of: other) ?? nil,
-                    parser.take("?"),
-                    let then = parser.expression(), parser.take(":"), let otherwise = parser.expression()
+                    parser.take("?"), let then = parser.expression(), parser.take(":")
                 else { return nil }
-                return .choice(chunk, then, otherwise)
+                if choices[chunk] == nil { choices[chunk] = then }
             }
-            return parser.sum(from: first)
+            return nil
         }
+    }
+
+    private static func choice(of choices: [[UInt8]: ChunkNames], otherwise: ChunkNames) -> ChunkNames {
+        choices.isEmpty ? otherwise : .choices(choices, otherwise: otherwise)
     }
 
     private mutating func sum(from first: ChunkNames) -> ChunkNames? {
@@ -158,7 +173,7 @@ struct ChunkNamesParser {
         switch operand {
         case .chunk: .some(nil)
         case .text(let text): text
-        case .table, .sum, .either, .choice: nil
+        case .table, .sum, .either, .choices, .nothing: nil
         }
     }
 
@@ -175,6 +190,12 @@ struct ChunkNamesParser {
             advance()
             return .text(text)
         case .name:
+            if takeName("void") {
+                guard token.kind == .number else { return nil }
+                advance()
+                return .nothing
+            }
+            if takeName("undefined") || takeName("null") { return .nothing }
             let name = Array(bytes[token.range])
             if parameter == nil { parameter = name }
             guard name == parameter else { return nil }

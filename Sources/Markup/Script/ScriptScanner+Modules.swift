@@ -314,6 +314,10 @@ extension ScriptScanner {
 
     /// `fetch(base_url + "/a.json")`, and whatever else is put together where an address is asked for.
     mutating func summand(_ literal: ScriptLiteral) {
+        let next = lexer.trivia(from: lexer.index)
+        if byte(at: next) != UInt8(ascii: "+") || byte(at: next + 1) == UInt8(ascii: "+") {
+            fileOfBuild(literal.range, behind: 2)
+        }
         guard lexer.mark(before: 3) == UInt8(ascii: "(") else { return }
         guard let name = folder(before: 2), isWhole(literal), let kind = loadedKind(before: 4) else {
             return composed(before: 3)
@@ -358,14 +362,78 @@ extension ScriptScanner {
 
     mutating func composed() { reasons.insert(.composedAddress) }
 
-    /// A template up to its first substitution.
-    mutating func templateStart(_ range: Range<Int>) {
+    /// A template up to its first substitution, or between two.
+    mutating func templatePart(_ range: Range<Int>) {
         let start = lexer.before(0)
-        guard start >= 0, lexer.bytes[start] == UInt8(ascii: "`"), lexer.mark(before: 1) == UInt8(ascii: "(")
-        else {
-            return
+        guard start >= 0 else { return }
+        if lexer.bytes[start] != UInt8(ascii: "`") {
+            // Only what ends in it is there as a whole.
+            if let end = endOfAddress(range) { fileOfBuild(range.lowerBound..<end, behind: 1) }
+        } else if lexer.mark(before: 1) == UInt8(ascii: "(") {
+            composed(before: 1)
         }
-        composed(before: 1)
+    }
+
+    /// A template behind its last substitution.
+    mutating func templateEnd(_ range: Range<Int>) {
+        fileOfBuild(range.lowerBound..<(endOfAddress(range) ?? range.upperBound), behind: 1)
+    }
+
+    private func endOfAddress(_ range: Range<Int>) -> Int? {
+        range.prefix(Self.longestFile).first {
+            let byte = lexer.bytes[$0]
+            return byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") || byte.isSpace
+        }
+    }
+
+    private static var longestFile: Int { 256 }
+
+    /// The folders that documentations and builds keep their files in, whatever is above.
+    private static let foldersOfBuilds: [StaticString] = ["_static/", "_next/static/"]
+
+    /// `root + "/_next/static/media/a.svg"`, `${root}_static/a.png`: where the root is, the script's own
+    /// address says, if it lies in that folder too. ``variable + "a.png"`` is the same where the variable is
+    /// `root + "_static/"`.
+    private mutating func fileOfBuild(_ range: Range<Int>, behind distance: Int) {
+        guard !isInline, !range.isEmpty, range.count <= Self.longestFile else { return }
+        let hasSlash = lexer.bytes[range.lowerBound] == UInt8(ascii: "/")
+        let path = text.bytes.part((hasSlash ? range.lowerBound + 1 : range.lowerBound)..<range.upperBound)
+        if let folder = Self.foldersOfBuilds.first(where: { path.starts(with: $0) }) {
+            guard path.count > folder.utf8CodeUnitCount else { return remember(folder, behind: distance) }
+            implyFile(path)
+        } else if !foldersByName.isEmpty, let name = name(before: distance),
+            let known = foldersByName.first(where: { $0.name.elementsEqual(name) })
+        {
+            implyFile(path, in: "\(known.folder)")
+        }
+    }
+
+    /// The variable that has the folder as its value.
+    private mutating func remember(_ folder: StaticString, behind distance: Int) {
+        // `a = root + "…"`, and `a = options.root + "…"`.
+        let isTemplate = distance == 1
+        let equals = [distance + 1, distance + 3].first {
+            let place = isTemplate ? $0 + 1 : $0
+            return lexer.mark(before: place) == UInt8(ascii: "=")
+        }
+        guard let equals, foldersByName.count < 8,
+            let name = name(before: isTemplate ? equals + 2 : equals + 1)
+        else { return }
+        foldersByName.append((Array(name), folder))
+    }
+
+    private func name(before distance: Int) -> Bytes? {
+        let start = lexer.before(distance)
+        guard start >= 0, lexer.alphabet.name[Int(lexer.bytes[start])] else { return nil }
+        return text.bytes.part(start..<lexer.skip(lexer.alphabet.name, from: start))
+    }
+
+    private mutating func implyFile(_ path: Bytes, in folder: String = "") {
+        guard let kind = Self.kind(ofFile: path), kind.role == .requisite, path.allSatisfy(Self.isPathByte),
+            path.firstIndex(of: "..") == nil, implied.count < Self.maximalImplied
+        else { return }
+        implied.append(
+            ImpliedLink(folder + String(decoding: path, as: UTF8.self), kind, .isGuess, from: .build))
     }
 
     /// `fetch(a.b)`: an address that stands somewhere else. A name by itself is most often the parameter of a

@@ -35,6 +35,8 @@ struct ScriptScanner {
     /// What it says of the framework that made the page.
     var framework = FrameworkFacts()
     var reasons: RenderReasons = []
+    /// Variables whose value ends with a folder that the script itself lies in.
+    var foldersByName: [(name: [UInt8], folder: StaticString)] = []
 
     private init(_ text: SourceText, _ sink: LinkSink, base: UnsafePointer<UInt8>) {
         self.text = text
@@ -65,8 +67,9 @@ struct ScriptScanner {
             case .sourceMap: sink.add(token.range, in: text, .sourceMap, .line)
             case .name: name(token.range)
             case .number: loaderCall(token.range)
-            case .templatePart: templateStart(token.range)
-            case .mark, .expression, .badString, .templateEnd: break
+            case .templatePart: templatePart(token.range)
+            case .templateEnd: templateEnd(token.range)
+            case .mark, .expression, .badString: break
             }
         }
     }
@@ -490,7 +493,7 @@ extension ScriptScanner {
         }
     }
 
-    private static func isPathByte(_ byte: UInt8) -> Bool {
+    static func isPathByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"),
             UInt8(ascii: "@"), UInt8(ascii: "%"), UInt8(ascii: "?"), UInt8(ascii: "&"), UInt8(ascii: "="),
