@@ -412,6 +412,12 @@ extension Crawl {
                 request.fields.append(field.name, field.value)
             }
         }
+        // Servers of apps give the app to who wants a page, and 404 to others; others have the same in JSON.
+        if frontier.role(of: number) == .page, !request.fields.contains("Accept"),
+            !plan.fetch.hostFields.fields(for: url).contains("Accept")
+        {
+            request.fields.append("Accept", Self.acceptOfPages)
+        }
         request.cookies = rendering?.cookies[number] ?? []
         // To where it is redirected too.
         if request.fields.contains("Origin") { try apply(.askedByOrigin(number)) }
@@ -423,6 +429,9 @@ extension Crawl {
         if let part = request.resume { resumed[number] = part.byteCount }
         loop.start(request)
     }
+
+    /// As browsers say it.
+    private static let acceptOfPages = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
     /// For what is no entry.
     func ask(_ errand: Errand, _ url: WebURL, _ reach: Reach) {

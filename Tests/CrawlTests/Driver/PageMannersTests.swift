@@ -1,3 +1,4 @@
+import Fetch
 import Store
 import TestOrigin
 import Testing
@@ -24,6 +25,26 @@ import Web
         origin.on("/hidden", .page("hidden"))
         origin.on("/frame", .page("frame"))
         origin.on("/dot.png", .file([1], type: "image/png"))
+    }
+
+    @Test func `a page is asked for as one: some servers have it for nobody else`() throws {
+        let bench = try CrawlBench()
+        for target in ["/", "/app/1", "/app/2"] {
+            bench.origin.on(target) { request in
+                request["Accept"]?.hasPrefix("text/html,") ?? false
+                    ? .page("<a href=/app/1>1</a><a href=/app/2>2</a><script src=/a.js></script>")
+                    : .failure(404)
+            }
+        }
+        bench.origin.on("/a.js") {
+            $0["Accept"] == "*/*" ? .file("1", type: "text/javascript") : .failure(404)
+        }
+        let report = try bench.crawl()
+        #expect(report.missing.isEmpty)
+        #expect(try bench.text("/app/2") != nil && bench.text("/a.js") == "1")
+        // What the user says counts.
+        _ = try bench.crawl { try $0.fetch.hostFields.add("Accept", "text/plain") }
+        #expect(bench.origin.requests(to: "/").last?["Accept"] == "text/plain")
     }
 
     private static let nofollow = "marked as nofollow where it is linked"
