@@ -28,6 +28,12 @@ package struct RenderBook: Sendable {
     struct Pattern: Sendable {
         let text: String
         fileprivate let host: Int
+        /// Its pages have one name, and stand in several folders: `/runs/…/log`. What a page of it is like, a
+        /// page of another name does not tell.
+        fileprivate var isView = false
+        /// The first page of each name, in which folder; they are no views of a pattern with too many names.
+        fileprivate var names: [String: (page: UInt32, folder: Substring)] = [:]
+        fileprivate var views: [String: Int] = [:]
         /// Of the scans of its pages, which count for those alone, and of what its pages need.
         fileprivate var ownReasons: RenderReasons = []
         fileprivate var sharedReasons: RenderReasons = []
@@ -59,7 +65,9 @@ package struct RenderBook: Sendable {
         fileprivate var needs: Set<UInt32> = []
 
         /// As many pages in a row may bring nothing before no further one is rendered.
-        fileprivate var patience: Int { RenderBook.fewPages + min(bringingCount, 7) }
+        fileprivate var patience: Int {
+            (isView ? RenderBook.fewPagesOfView : RenderBook.fewPages) + min(bringingCount, 7)
+        }
 
         fileprivate struct Line {
             /// Pages that have a reason of their own, and those that only need what has one.
@@ -87,6 +95,13 @@ package struct RenderBook: Sendable {
         var isEmpty: Bool { head == pages.count }
 
         mutating func append(_ page: UInt32) { pages.append(page) }
+
+        /// False where it is not in line, or not any more.
+        mutating func remove(_ page: UInt32) -> Bool {
+            guard let place = pages[head...].firstIndex(of: page) else { return false }
+            pages.remove(at: place)
+            return true
+        }
 
         mutating func popFirst() -> UInt32? {
             guard head < pages.count else { return nil }
@@ -155,6 +170,10 @@ package struct RenderBook: Sendable {
 
     /// The first pages of a pattern.
     static let fewPages = 3
+    /// Of each view: what its pattern has a reason for, it may have none for.
+    static let fewPagesOfView = 2
+    private static let mostViews = 16
+    private static let mostNames = 512
     /// Where so many pages of a host have brought nothing, no pattern of it is looked at any more.
     static let fewPagesOfHost = 12
     private static let mostPatterns = 4096
@@ -183,8 +202,8 @@ package struct RenderBook: Sendable {
         _ number: UInt32, _ url: WebURL, _ reasons: RenderReasons, needs: [UInt32], isRecalled: Bool = false
     ) {
         guard isOn, patternOf[number] == nil else { return }
-        let place = place(of: url)
         let line = isRecalled ? 1 : 0
+        let place = view(of: url, number, in: place(of: url))
         patternOf[number] = (place, line)
         isUnsettled = true
         if mode == .always || patterns[place].isReleased || patterns[place].isWorthIt { mayBeDue = true }
@@ -254,25 +273,77 @@ package struct RenderBook: Sendable {
             hostPlaces[url.host] = host
             hosts.append(Host())
         }
-        var pattern = Pattern(text: text, host: host)
-        pattern.isKnown = known.contains(text)
-        pattern.wasLookedAt = lookedAt.contains(text)
-        places[text] = patterns.count
+        places[text] = add(Pattern(text: text, host: host))
+        return patterns.count - 1
+    }
+
+    private mutating func add(_ new: Pattern) -> Int {
+        var pattern = new
+        pattern.isKnown = known.contains(pattern.text)
+        pattern.wasLookedAt = lookedAt.contains(pattern.text)
         patterns.append(pattern)
         return patterns.count - 1
     }
 
+    /// Where a page of the pattern counts: with those of its own name, once these stand in several folders.
+    private mutating func view(of url: WebURL, _ page: UInt32, in place: Int) -> Int {
+        guard mode == .auto, let end = url.path.dropLast(url.path.hasSuffix("/") ? 1 : 0).lastIndex(of: "/")
+        else { return place }
+        let (name, folder) = (String(url.path[end...]), url.path[..<end])
+        if let view = patterns[place].views[name] { return view }
+        guard let first = patterns[place].names[name] else {
+            if patterns[place].names.count < Self.mostNames { patterns[place].names[name] = (page, folder) }
+            return place
+        }
+        guard first.folder != folder, patterns[place].views.count < Self.mostViews,
+            patterns.count < Self.mostPatterns
+        else { return place }
+        var view = Pattern(text: Self.pattern(of: url, isNamed: true), host: patterns[place].host)
+        view.isView = true
+        view.isReleased = patterns[place].isReleased
+        view.ownReasons = patterns[place].ownReasons
+        view.sharedReasons = patterns[place].sharedReasons
+        view.needs = patterns[place].needs
+        view.hasNews = patterns[place].hasNews
+        let number = add(view)
+        patterns[place].views[name] = number
+        move(first.page, from: place, to: number)
+        return number
+    }
+
+    /// A page that was not shown yet belongs to its view from then on.
+    private mutating func move(_ page: UInt32, from place: Int, to view: Int) {
+        guard let line = patternOf[page]?.line else { return }
+        if patterns[place].lines[line].own.remove(page) {
+            patterns[view].lines[line].own.append(page)
+        } else if patterns[place].lines[line].others.remove(page) {
+            patterns[view].lines[line].others.append(page)
+        } else {
+            return
+        }
+        patternOf[page] = (view, line)
+        patterns[place].pageCount -= 1
+        patterns[view].pageCount += 1
+        patterns[view].recalled += patterns[place].recalled.filter { $0.page == page }
+        patterns[place].recalled.removeAll { $0.page == page }
+    }
+
     /// The folder, as far as its first two names tell it, with the kind of the file:
-    /// `example.com/docs/guide/*.html`.
-    package static func pattern(of url: WebURL) -> String {
+    /// `example.com/docs/guide/*.html`. Numbers are names of things, and no folders: `example.com/runs/…/*`.
+    package static func pattern(of url: WebURL) -> String { pattern(of: url, isNamed: false) }
+
+    /// - Parameter isNamed: with the last name as it is.
+    private static func pattern(of url: WebURL, isNamed: Bool) -> String {
         var names = url.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         let last = names.popLast() ?? ""
+        let folder = isNamed && last.isEmpty ? names.popLast() : nil
         let dot = last.lastIndex(of: ".")
         let ending = dot.map { last[$0...] } ?? ""
         var text = url.host + (url.port.map { ":\($0)" } ?? "")
-        for name in names.prefix(2) { text += "/\(name)" }
-        if names.count > 2 { text += "/…" }
-        text += "/" + (last.isEmpty ? "" : "*\(ending.count <= 6 ? ending : "")")
+        for name in names.prefix(2) { text += isNumber(name) ? "/…" : "/\(name)" }
+        if names.count > 2, !text.hasSuffix("/…") { text += "/…" }
+        if let folder { text += "/\(folder)" }
+        text += "/" + (isNamed ? String(last) : last.isEmpty ? "" : "*\(ending.count <= 6 ? ending : "")")
         if let query = url.query, !query.isEmpty {
             // What has no name may be anything.
             let keys = Set(
@@ -282,6 +353,15 @@ package struct RenderBook: Sendable {
             text += "?" + keys.prefix(4).joined(separator: "&") + (keys.count > 4 ? "&…" : "")
         }
         return text
+    }
+
+    /// Digits, or a long one of base 16, as they are given out.
+    private static func isNumber(_ name: Substring) -> Bool {
+        let name = name.utf8
+        if name.allSatisfy(\.isASCIIDigit) { return !name.isEmpty }
+        let dash = UInt8(ascii: "-")
+        return name.count >= 16 && name.contains(where: \.isASCIIDigit)
+            && name.allSatisfy { $0 == dash || $0.isASCIIDigit || 0x61...0x66 ~= $0 | 0x20 }
     }
 
     // MARK: - Which is next

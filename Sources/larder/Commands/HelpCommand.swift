@@ -313,7 +313,8 @@ struct HelpTopic: Sendable {
                        could not be read, addresses that scripts put together, a fetch of what stands elsewhere. Where
                        they ask for what no scan found, further ones, until several in a row bring nothing. An update
                        shows what is new; what is as it was, only where something that it asks for is another, or
-                       where it sends something
+                       where it sends something. Names that stand below several things (/runs/1/log, /runs/2/log)
+                       are kinds of their own
               always   every page
               never    none
 
@@ -321,11 +322,12 @@ struct HelpTopic: Sendable {
               All that such a page asks for comes by way of larder: what is held is given, the rest is fetched as
               everything else is, with the same limits, rules, manners and digests, and once. It belongs to the page from
               then on, and where its document leads is followed as any link. What it sends by POST is sent on, and the
-              answer kept by what was sent; PUT and DELETE are refused, and so are sockets. The report says of each
+              answer kept by what was sent, whenever that is sent again; PUT and DELETE are refused, and so are sockets. The report says of each
               kind how many pages there are, how many were rendered, and what that brought.
 
             A page is scrolled to its end, or by --render-scroll screens, and taken as it is when it has been quiet for
-            half a second, at the latest after --render-time. --render-deep opens details, tabs and menus.
+            half a second, at the latest after --render-time. --render-deep opens details and menus, and one tab after
+            the other.
 
             --render-pictures keeps a picture of each page beside its words; larder check --offline SITE --render opens pages
             from the larder alone, and tells where words or pictures differ from those. larder diff SITE --pictures names

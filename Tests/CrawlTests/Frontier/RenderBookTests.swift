@@ -15,6 +15,11 @@ import Web
         ("http://a.test/docs/guide/setup.html", "a.test/docs/guide/*.html"),
         ("http://a.test/docs/guide/deep/er/setup.html", "a.test/docs/guide/…/*.html"),
         ("http://a.test/item/17", "a.test/item/*"),
+        ("http://a.test/runs/17/log", "a.test/runs/…/*"),
+        ("http://a.test/runs/17/metrics/loss", "a.test/runs/…/*"),
+        ("http://a.test/r/0b2f7a3e-1d55-4c1e-9b1a-2f3f0a9d8c7b/log", "a.test/r/…/*"),
+        ("http://a.test/2024/05/an-entry", "a.test/…/…/*"),
+        ("http://a.test/cafe/deed/a", "a.test/cafe/deed/*"),
         ("http://a.test/show?id=7&tab=1", "a.test/*?id&tab"),
         ("http://a.test/show?tab=2&id=8", "a.test/*?id&tab"),
         ("http://a.test/nav?0.2446196311407488", "a.test/*?*"),
@@ -134,7 +139,7 @@ import Web
         var book = RenderBook(mode: .auto, tabs: 1)
         for host in ["a.test", "b.test"] {
             for number in UInt32(0)...99 {
-                let page = try url("http://\(host)/\(number / 2)/\(number)")
+                let page = try url("http://\(host)/f\(number / 2)/\(number)")
                 book.addPage(number + (host == "b.test" ? 100 : 0), page, .hardlyAnyText, needs: [])
             }
         }
@@ -142,6 +147,44 @@ import Web
         let numbers = rendered(&book) { $0 == 100 ? 1 : 0 }
         #expect(numbers.count { $0 < 100 } == RenderBook.fewPagesOfHost)
         #expect(numbers.count { $0 >= 100 } == 100)
+    }
+
+    /// Ten runs with four views each, of which the last leads on.
+    @Test(arguments: ["", "/"])
+    func `views of many things are looked at one by one`(end: String) throws {
+        var book = RenderBook(mode: .auto, tabs: 1)
+        for number in UInt32(0)...39 {
+            let page = try url("http://a.test/app/runs/\(number / 4)/view-\(number % 4)\(end)")
+            book.addPage(number, page, .hardlyAnyText, needs: [])
+        }
+        book.settle()
+        let numbers = rendered(&book) { $0 % 4 == 3 ? 1 : 0 }
+        #expect(numbers.filter { $0 % 4 == 3 }.count == 10)
+        #expect(numbers.count == 10 + 3 * RenderBook.fewPagesOfView)
+        #expect(book.patterns.filter(\.isWorthIt).map(\.text) == ["a.test/app/runs/…/view-3\(end)"])
+        #expect(book.patterns.reduce(0) { $0 + $1.pageCount } == 40)
+    }
+
+    @Test func `a view's first page that was shown is not shown again`() throws {
+        var book = RenderBook(mode: .auto, tabs: 1)
+        book.addPage(0, try url("http://a.test/runs/1/log"), .hardlyAnyText, needs: [])
+        book.settle()
+        #expect(rendered(&book) { _ in 1 } == [0])
+        for number in UInt32(1)...9 {
+            book.addPage(number, try url("http://a.test/runs/\(number + 1)/log"), .hardlyAnyText, needs: [])
+        }
+        #expect(rendered(&book) { _ in 0 } == [1, 2])
+        #expect(book.patterns.map(\.renderedCount) == [1, 2])
+    }
+
+    @Test func `names that stand in one folder alone are no views`() throws {
+        var book = RenderBook(mode: .auto, tabs: 1)
+        for number in UInt32(0)...39 {
+            book.addPage(number, try url("http://a.test/a/b/c?n=\(number)"), .hardlyAnyText, needs: [])
+        }
+        book.settle()
+        #expect(rendered(&book) == [0, 1, 2])
+        #expect(book.patterns.count == 1)
     }
 
     @Test func `what brought something the last time is rendered, what is new before what is as it was`()
