@@ -26,29 +26,41 @@ enum PageScripts {
 
     private static func function(_ body: String) -> String { "(async () => {\(shared)\(body)})()" }
 
+    /// `links`: where it leads.
+    private static func links(for visit: PageVisit) -> String {
+        """
+        const links = new Set();
+        const collect = (root, depth) => {
+          for (const e of elements(root)) {
+            const name = e.localName;
+            if (name === 'a' || name === 'area') {
+              if (\(visit.leavesMarkedLinks) && /\\b(nofollow|ugc|sponsored)\\b/i.test(e.rel)) continue;
+              let href = e.href;
+              try { if (href && href.baseVal) href = new URL(href.baseVal, e.baseURI).href; } catch {}
+              if (typeof href === 'string' && /^https?:/.test(href)) links.add(href);
+              if (links.size >= \(PageOutcome.linkLimit)) return;
+            } else if ((name === 'iframe' || name === 'frame') && depth < 8) {
+              let inner = null;
+              try { inner = e.contentDocument; } catch {}
+              if (inner && inner.nodeType === 9) collect(inner, depth + 1);
+            }
+          }
+        };
+        collect(document, 0);
+        """
+    }
+
+    /// Its answer says nothing but when it came.
+    static let calm = "1"
+
     /// What it leads to, and what else is wanted of it.
     static func look(for visit: PageVisit, linksOnly: Bool) -> String {
-        var script = """
-            const links = new Set();
-            const collect = (root, depth) => {
-              for (const e of elements(root)) {
-                const name = e.localName;
-                if (name === 'a' || name === 'area') {
-                  if (\(visit.leavesMarkedLinks) && /\\b(nofollow|ugc|sponsored)\\b/i.test(e.rel)) continue;
-                  let href = e.href;
-                  try { if (href && href.baseVal) href = new URL(href.baseVal, e.baseURI).href; } catch {}
-                  if (typeof href === 'string' && /^https?:/.test(href)) links.add(href);
-                  if (links.size >= \(PageOutcome.linkLimit)) return;
-                } else if ((name === 'iframe' || name === 'frame') && depth < 8) {
-                  let inner = null;
-                  try { inner = e.contentDocument; } catch {}
-                  if (inner && inner.nodeType === 9) collect(inner, depth + 1);
-                }
-              }
-            };
-            collect(document, 0);
-            const look = { address: location.href, title: own('title'), links: [...links] };
-            """
+        var script =
+            links(for: visit)
+                + """
+
+                const look = { address: location.href, title: own('title'), links: [...links] };
+                """
         if !linksOnly && visit.wantsText {
             script += """
                 const body = own('body') || own('documentElement');
@@ -124,9 +136,16 @@ enum PageScripts {
         return function("location.hash = \(text.text); await frames();")
     }
 
-    /// Opens what is folded; how much that was. Nothing is opened twice, no link followed and no form sent.
-    static let unfold = function(
+    /// Opens what is folded, and then one tab: how much that was, and where it leads now. Nothing is opened
+    /// twice, no link followed and no form sent.
+    static func unfold(for visit: PageVisit) -> String { function(unfolding + links(for: visit) + unfolded) }
+
+    private static let unfolded = """
+
+        return { count, isTab: Boolean(tab), links: [...links] };
         """
+
+    private static let unfolding = """
         if (!globalThis.larderOpened) {
           globalThis.larderOpened = new WeakSet();
           globalThis.navigation?.addEventListener('navigate', (e) => {
@@ -136,7 +155,7 @@ enum PageScripts {
         const opened = globalThis.larderOpened;
         const folded = '[aria-expanded="false"], [role="tab"]:not([aria-selected="true"]),'
           + 'button[aria-controls], [role="button"][aria-controls]';
-        let count = 0;
+        let count = 0, tab = null;
         const start = performance.now();
         for (const e of [...elements(document)]) {
           if (count >= 40 || performance.now() - start > 1000) break;
@@ -157,15 +176,23 @@ enum PageScripts {
             const link = e.closest('a[href]');
             if (link && !(link.getAttribute('href') || '').startsWith('#')) continue;
             if (e.closest('form') && e.localName !== 'a' && e.type !== 'button' && 'type' in e) continue;
-            if (e.disabled || !e.getClientRects().length) continue;
+            if (e.disabled || e.ariaDisabled === 'true' || !e.getClientRects().length) continue;
+            if (e.getAttribute('role') === 'tab') {
+              if (tab) opened.delete(e); else tab = e;
+              continue;
+            }
             e.click();
             count += 1;
             await frames();
           }
         }
+        if (tab) {
+          tab.click();
+          count += 1;
+        }
         await frames();
-        return count;
-        """)
+
+        """
 
     /// Tells what a page asks a person for. The browser refuses by itself and says nothing of it.
     static let permissionWatch = """

@@ -36,10 +36,12 @@ struct PageTour: Sendable {
     private var idleScrolls = 0
     private var height = 0
     private var unfolded = 0
+    private var tabs = 0
     private var routes: Set<String> = []
     private var seen: Set<String> = []
 
     private static let unfoldLimit = 3
+    private static let tabLimit = 40
 
     init(_ visit: PageVisit) {
         self.visit = visit
@@ -66,7 +68,7 @@ struct PageTour: Sendable {
         case .scrollBack: PageScripts.scrollBack
         case .look: PageScripts.look(for: visit, linksOnly: false)
         case .lookAgain: PageScripts.look(for: visit, linksOnly: true)
-        case .unfold: PageScripts.unfold
+        case .unfold: PageScripts.unfold(for: visit)
         case .dark, .viewport: PageScripts.settle
         case .route(let fragment): PageScripts.go(to: fragment)
         }
@@ -106,10 +108,17 @@ struct PageTour: Sendable {
             takeLook(value, &outcome, isHurried)
             return .onward(isAtOnce: true)
         case .unfold:
+            takeLook(value, &outcome, isHurried)
+            let count = value?["count"]?.int ?? 0
+            // Of tabs there is one at a time, as each may go away with what it shows when the next one comes.
+            if value?["isTab"]?.bool ?? false {
+                tabs += 1
+                if tabs < Self.tabLimit { return .again }
+            }
             unfolded += 1
             // What was opened may hold more of the kind.
-            if let count = value?.int, count > 0, unfolded < Self.unfoldLimit { return .again }
-            return .onward(isAtOnce: value?.int == 0)
+            if count > 0, unfolded < Self.unfoldLimit { return .again }
+            return .onward(isAtOnce: count == 0)
         case .dark, .viewport, .route, .scrollBack:
             return .onward(isAtOnce: false)
         }

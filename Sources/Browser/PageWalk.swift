@@ -8,7 +8,7 @@ internal import Web
 struct PageWalk: Sendable {
     private enum Purpose: Sendable {
         case context, target, setUp, navigation
-        case world, step, picture, paper, probe
+        case world, calm, step, picture, paper, probe
         case cookies, disposal
     }
 
@@ -55,6 +55,11 @@ struct PageWalk: Sendable {
     private var isHurried = false
     private var isCurtailed = false
 
+    /// For how long the page had been quiet when it was asked whether it is.
+    private var quietBefore = Duration.zero
+    /// How often the step that is next was put off.
+    private var busyCount = 0
+
     /// Something was asked for a while after a screen had come into view: whoever listens to scrolling does so
     /// later than others.
     private var isSlowToAsk = false
@@ -100,6 +105,7 @@ struct PageWalk: Sendable {
         case .world:
             world = reply["executionContextId"]?.int
             if world == nil { retry(now) } else { perform(now) }
+        case .calm: takeCalm(now)
         case .step: takeStep(reply, now)
         case .picture:
             outcome.picture = reply["data"]?.string.flatMap(Base64.decode)
@@ -252,7 +258,9 @@ struct PageWalk: Sendable {
             if loader == self.loader { lastActivity = now }
         case "Page.frameRequestedNavigation":
             // What was opened leads away; the page stays.
-            guard tour.step == .unfold, event["frameId"]?.string == target else { return }
+            guard tour.step == .unfold, event["frameId"]?.string == target,
+                !isWithinDocument(event["url"]?.string ?? "")
+            else { return }
             post("Page.stopLoading", session)
         case "Page.javascriptDialogOpening":
             takeDialog(event, now)
@@ -281,6 +289,10 @@ struct PageWalk: Sendable {
         default:
             return
         }
+    }
+
+    private func isWithinDocument(_ url: String) -> Bool {
+        url.contains("#") && url.prefix { $0 != "#" } == outcome.address.prefix { $0 != "#" }
     }
 
     private mutating func takeNavigated(_ event: Event, _ now: Duration) {
@@ -374,20 +386,38 @@ struct PageWalk: Sendable {
 
     /// Goes on with what is next, where the page is quiet.
     private mutating func go(_ now: Duration) {
-        while let quietTime, quietTime <= now {
+        while let quietTime, quietTime <= now, case .settling(let quiet, _) = stage {
             stage = .asking
             // A probe that is still on its way has nothing to tell any more.
             talk.forgetAll()
-            perform(now)
+            guard !isHurried, quiet > Self.glance, busyCount < Self.mostBusy else {
+                perform(now)
+                continue
+            }
+            (quietBefore, stepTime) = (quiet, now)
+            let command = Command("Runtime.evaluate", session, ["expression": PageScripts.calm])
+            ask(command, .calm, until: now + visit.stall)
         }
     }
+
+    /// A page whose scripts are at work has not asked yet for what it will: it is quiet where it answers at
+    /// once.
+    private mutating func takeCalm(_ now: Duration) {
+        let isBusy = now - stepTime > Self.promptly || lastActivity >= stepTime
+        guard isBusy, !isHurried else { return perform(now) }
+        busyCount += 1
+        wait(quietBefore, now)
+    }
+
+    private static let promptly = Duration.milliseconds(100)
+    private static let mostBusy = 4
 
     private mutating func overdue(_ purpose: Purpose, _ now: Duration) {
         switch purpose {
         case .context, .target: talk.say(.giveUp("it does not open a tab"))
         case .setUp: end(.failed("its tab did not start"), now)
         case .navigation: end(.outOfTime, now)
-        case .world, .step, .picture, .paper, .probe:
+        case .world, .calm, .step, .picture, .paper, .probe:
             if isCurtailed { end(outcome.ending, now) } else { curtail(.hung, now) }
         case .cookies: dispose(now)
         case .disposal: giveOutcome(now)
@@ -519,6 +549,7 @@ struct PageWalk: Sendable {
     private mutating func finishStep(_ now: Duration, quiet: Duration? = nil) {
         tour.finishStep()
         attempts = 0
+        busyCount = 0
         guard let quiet, !isHurried, tour.step != nil else { return perform(now) }
         wait(quiet, now)
     }

@@ -21,9 +21,15 @@ private struct Play {
         drain()
     }
 
+    /// Whether the page answers at once that it is at rest.
+    var isCalm = true
+
     mutating func drain() {
         for action in tab.takeActions() {
             switch action {
+            case .send(let command, let number?) where isCalm && Self.asksForCalm(command):
+                tab.take(Self.calm, to: number, now: now)
+                drain()
             case .send(let command, let number): commands.append((command, number))
             case .ownContext(let name), .ownSession(let name): owned.append(name)
             case .disownSession(let name): owned.removeAll { $0 == name }
@@ -74,6 +80,12 @@ private struct Play {
         }
         now = end
     }
+
+    private static func asksForCalm(_ command: Command) -> Bool {
+        command.method == "Runtime.evaluate" && command.parameters.contains(#""expression":"1""#)
+    }
+
+    private static let calm = Reply.refusal("whatever it says")
 
     static func json(_ text: String) throws -> JSONValue { try JSONValue.parse(Array(text.utf8).span) }
 
@@ -227,6 +239,38 @@ private struct Play {
         #expect(!play.takeNames().contains("Page.createIsolatedWorld"))
         try play.load("M")
         play.pass(.milliseconds(500))
+        #expect(play.takeNames() == ["Page.createIsolatedWorld"])
+    }
+
+    @Test func `a page whose scripts are at work when it seems quiet is waited for once more`() throws {
+        var play = Play { $0.quiet = .milliseconds(300) }
+        play.isCalm = false
+        try play.open()
+        play.pass(.milliseconds(300))
+        play.now += .milliseconds(400)
+        try play.value("1")
+        play.pass(.milliseconds(299))
+        #expect(play.commands.isEmpty)
+        play.pass(.milliseconds(1))
+        // It asks for something while it is asked.
+        try play.request("late")
+        try play.value("1")
+        try play.answer("late")
+        play.pass(.milliseconds(300))
+        try play.value("1")
+        #expect(play.takeNames() == ["Page.createIsolatedWorld"])
+    }
+
+    @Test func `a page that is never at rest is looked at all the same`() throws {
+        var play = Play { $0.quiet = .milliseconds(300) }
+        play.isCalm = false
+        try play.open()
+        for _ in 1...4 {
+            play.pass(.milliseconds(300))
+            play.now += .milliseconds(400)
+            try play.value("1")
+        }
+        play.pass(.milliseconds(300))
         #expect(play.takeNames() == ["Page.createIsolatedWorld"])
     }
 

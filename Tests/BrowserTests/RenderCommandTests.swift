@@ -68,6 +68,27 @@ struct RenderCommandTests {
         #expect(asked("/opened") == expected)
     }
 
+    /// What a tab shows goes away with the next one, and so does what it would have asked for.
+    @Test func `tabs are opened one after the other, and each has its time`() throws {
+        page(
+            """
+            let shown;
+            for (const tab of document.querySelectorAll('[role=tab]')) tab.onclick = async () => {
+              const name = shown = tab.textContent;
+              for (const e of document.querySelectorAll('[role=tab]')) e.ariaSelected = String(e === tab);
+              location.hash = name;
+              panel.innerHTML = `<a href="/of/${name}">of ${name}</a>`;
+              await fetch('/list/' + name);
+              if (shown === name) fetch(['', 'tab', name].join('/'));
+            }
+            """,
+            "abc".map { "<div role=tab aria-selected=\($0 == "a")>\($0)</div>" }.joined()
+                + "<div role=tab aria-selected=false aria-disabled=true>d</div><p id=panel>")
+        #expect(try prefetch("--render-deep").status == 0)
+        #expect(asked("/tab/") == ["/tab/a", "/tab/b", "/tab/c"])
+        #expect(asked("/of/") == ["/of/a", "/of/b", "/of/c"])
+    }
+
     @Test(arguments: [("0", 1), ("2", 3)])
     func `a list without an end is followed as far as is said`(screens: String, count: Int) throws {
         page(

@@ -322,8 +322,8 @@ struct HelpTopic: Sendable {
               All that such a page asks for comes by way of larder: what is held is given, the rest is fetched as
               everything else is, with the same limits, rules, manners and digests, and once. It belongs to the page from
               then on, and where its document leads is followed as any link. What it sends by POST is sent on, and the
-              answer kept by what was sent, whenever that is sent again; PUT and DELETE are refused, and so are sockets. The report says of each
-              kind how many pages there are, how many were rendered, and what that brought.
+              answer kept by what was sent, whenever that is sent again; PUT and DELETE are refused, and so are sockets.
+              The report says of each kind how many pages there are, how many were rendered, and what that brought.
 
             A page is scrolled to its end, or by --render-scroll screens, and taken as it is when it has been quiet for
             half a second, at the latest after --render-time. --render-deep opens details and menus, and one tab after
