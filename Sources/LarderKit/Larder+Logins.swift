@@ -16,6 +16,8 @@ public struct LoginOptions: Sendable {
     public var network = NetworkOptions()
     /// The longest that the window stays open.
     public var limit = Duration.seconds(3600)
+    /// Called, once, when the window is there.
+    public var onWindow: (@Sendable () -> Void)?
     /// Without a window, for tests: nobody closes it, and the limit ends it.
     package var isHidden = false
 
@@ -100,6 +102,7 @@ extension Larder {
         }
         let outcome = Monitor<PageOutcome?>(nil)
         window.opened(browser)
+        options.onWindow?()
         browser.open(visit) { result in outcome.change { $0 = result } }
         defer { browser.close() }
         return outcome.wait { $0 }

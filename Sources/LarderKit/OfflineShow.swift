@@ -180,6 +180,7 @@ struct OfflineShow {
             while begun < pages.count, begun - ended < tabs {
                 let (number, page) = (begun, pages[begun])
                 var visit = PageVisit(url: service.address(of: page.url.href) ?? page.url.href)
+                visit.stall = min(visit.limit, visit.stall * Machine.slowness)
                 visit.wantsText = page.text != nil
                 visit.wantsPicture = page.picture != nil
                 browser.open(visit) { outcome in
@@ -236,8 +237,10 @@ struct OfflineShow {
         let page = shown.page.url.href
         switch shown.outcome.ending {
         case .complete:
-            if let then = shown.page.text, let now = shown.outcome.text, then != now {
-                let why = "a browser shows other words than when it was prefetched"
+            if let then = shown.page.text, let now = shown.outcome.text,
+                let difference = WordDifference(then, now)
+            {
+                let why = "a browser shows other words than when it was prefetched: \(difference)"
                 return .init(url: page, .unverifiable, why)
             }
             if let then = shown.page.picture, let now = shown.outcome.picture, then != now {
@@ -251,6 +254,42 @@ struct OfflineShow {
         case .download: return nil
         case .failed(let why): return .init(url: page, .missing, "a browser does not show it: \(why)")
         }
+    }
+}
+
+/// The first line in which two texts differ, for people.
+struct WordDifference: CustomStringConvertible {
+    let description: String
+
+    init?(_ then: String, _ now: String) {
+        guard then != now else { return nil }
+        let (before, after) = (Self.lines(then), Self.lines(now))
+        let change = after.difference(from: before)
+        let gone = change.removals.first.flatMap { Self.line(of: $0) }
+        let new = change.insertions.first.flatMap { Self.line(of: $0) }
+        description =
+            switch (gone, new) {
+            case (let gone?, let new?): "\"\(new)\" for \"\(gone)\""
+            case (let gone?, nil): "\"\(gone)\" is not there"
+            case (nil, let new?): "\"\(new)\" was not there"
+            case (nil, nil): "in white space"
+            }
+    }
+
+    private static func lines(_ text: String) -> [String] {
+        text.utf8.split(separator: 0x0A).prefix(mostLines).map { line in
+            line.split(separator: 0x20).map { String(Substring($0)) }.joined(separator: " ")
+        }.filter { !$0.isEmpty }
+    }
+
+    private static let mostLines = 2000
+
+    private static func line(of change: CollectionDifference<String>.Change) -> String? {
+        let line =
+            switch change {
+            case .insert(_, let line, _), .remove(_, let line, _): line
+            }
+        return line.unicodeScalars.count > 60 ? String(line.prefix(60)) + "…" : line
     }
 }
 

@@ -52,7 +52,7 @@ extension BrowserProgram {
         }
         guard access(program, X_OK) == 0 else {
             throw LarderError(
-                .input, "\(program) cannot be run; name a Chromium or Chrome to show pages with",
+                .input, "\(program) cannot be run; name a Chromium or Chrome that can",
                 remedy: .browser)
         }
         return program

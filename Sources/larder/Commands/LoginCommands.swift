@@ -14,8 +14,10 @@ enum LoginCommand {
             var options = LoginOptions()
             options.browser = arguments.text(.browser)
             options.network = try arguments.networkOptions()
-            terminal.remark(
-                "sign in in the browser's window, and close it when that is done, or press Ctrl-C here")
+            options.onWindow = {
+                terminal.remark(
+                    "sign in in the browser's window, and close it when that is done, or press Ctrl-C here")
+            }
             let report = try await Signals.shared.cancelling { [options] in
                 try await larder.login(address, options: options)
             }
