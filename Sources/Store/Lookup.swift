@@ -11,11 +11,13 @@ extension StoreReader {
     /// What answers for the URL: what is held under it, else under the URLs that may stand in for it, in
     /// their order.
     ///
-    /// - Parameter isStrict: a program asks, to which little stands in.
+    /// - Parameters:
+    ///   - isStrict: a program asks, to which little stands in.
+    ///   - now: in seconds since 1970, for what is sent with the time of day; nil where that is to be the same.
     package func find(
         _ url: WebURL, request: RequestKey = .get, fields: HTTPFields? = nil,
         rules: CacheRules = CacheRules(),
-        isStrict: Bool = false
+        isStrict: Bool = false, now: Int64? = nil
     ) throws(StoreError) -> FoundResponse? {
         let busters = rules.busters(of: url, isStrict: isStrict)
         let (dropsQuery, ignoresOrder) = (rules.dropsQuery(of: url), rules.ignoresOrder(of: url))
@@ -34,6 +36,7 @@ extension StoreReader {
                 of: $0, busters: busters, dropsQuery: dropsQuery, ignoresOrder: ignoresOrder)
         }
         if version != nil || isStrict { return version }
+        if let now, request.isOfTime { return try findSent(request, to: url, fields: fields, now: now) }
         return try findSearchPage(for: url, request: request, fields: fields)
     }
 
@@ -65,6 +68,31 @@ extension StoreReader {
     }
 
     private static let mostVersions: Int64 = 1000
+
+    /// What was answered when the same was sent at another time: pages ask for the last hour, whenever they
+    /// are shown. Of several the one that is the nearest, and then the latest.
+    private func findSent(
+        _ request: RequestKey, to url: WebURL, fields: HTTPFields?, now: Int64
+    ) throws(StoreError) -> FoundResponse? {
+        var sent: [RequestKey] = []
+        try eachRow(
+            """
+            SELECT DISTINCT response.request FROM response
+            WHERE response.url = (SELECT id FROM url WHERE href = ?) AND response.request > ?
+                AND response.request < ? LIMIT ?
+            """, .text(url.href), .text(request.method + " "), .text(request.method + "!"),
+            .integer(Self.mostVersions)
+        ) { sent.append(RequestKey(stored: $0.text(0))) }
+        var best: (response: StoredResponse, distance: Int64)?
+        for key in sent where key.isLike(request) {
+            guard let found = try response(for: url.href, request: key, fields: fields),
+                let distance = request.distance(to: key, sentBefore: now - found.fetched)
+            else { continue }
+            if let best, (best.distance, -best.response.fetched) <= (distance, -found.fetched) { continue }
+            best = (found, distance)
+        }
+        return best.map { FoundResponse(response: $0.response, change: .time) }
+    }
 
     /// Whether some visit, shown or not, was led from one URL to the other, by whichever scheme.
     private func isRedirect(from source: WebURL, to target: WebURL) throws(StoreError) -> Bool {

@@ -274,6 +274,34 @@ struct RenderTests {
         }
     }
 
+    @Test func `what is sent with the time of day is answered whenever that is`() async throws {
+        let origin = try TestOrigin()
+        origin.on(
+            "/",
+            .page(
+                Self.page(
+                    """
+                    const ask = hours => fetch('/runs', {method: 'POST', headers: {'Content-Type': 'application/json'},
+                      body: JSON.stringify({createdAfter: Date.now() - hours * 3600000, createdBefore: Date.now(),
+                        at: new Date().toISOString()})}).then(r => r.text());
+                    Promise.all([1, 24].map(ask)).then(all => { app.textContent = all.join(' and ') })
+                    """)))
+        origin.on("/runs") { request in
+            let sent = try? JSONValue.parse(request.body.span)
+            guard let start = sent?["createdAfter"]?.int, let end = sent?["createdBefore"]?.int
+            else { return .failure(400) }
+            return .file("\((end - start) / 3_600_000) hours", type: "text/plain")
+        }
+        let larder = larder(try TemporaryFolder())
+        let report = try await larder.prefetch([origin.url("/")], options: options())
+        #expect(report.isPublished && report.rendering.recorded == 2)
+        origin.stop()
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let address = try #require(service.address(of: origin.url("/")))
+        #expect(try looks(address, [], Chromium()) == ["1 hours and 24 hours", ""])
+    }
+
     @Test func `workers of a steady site have its time and its chance too`() async throws {
         let origin = try TestOrigin()
         origin.on(
@@ -483,10 +511,16 @@ struct RenderTests {
             .page(
                 Self.page(
                     "app.textContent = 'here'; document.body.style.background = \(colour)",
-                    "<a href=/b>b</a><p id=app>"
+                    "<a href=/b>b</a><a href=/c>c</a><p id=app>"
                 ))
         }
         origin.on("/", page("'teal'"))
+        origin.on(
+            "/c",
+            .page(
+                Self.page(
+                    "app.textContent = location.hostname.endsWith('.localhost') ? 'At  home' : 'Out'",
+                    "<p>Both</p><p id=app></p><p>Both</p>")))
         origin.on("/b", page("location.hostname.endsWith('.localhost') ? 'gold' : 'teal'"))
         let larder = larder(try TemporaryFolder())
         var options = options(.always)
@@ -497,7 +531,11 @@ struct RenderTests {
         check.showing?.browser = Chromium.executable
         let report = try await larder.checkOffline(origin.base, options: check)
         let told = report.items.filter { $0.verdict != .verified }
-        #expect(told.map(\.name) == [origin.url("/b")])
-        #expect(told.first?.finding.detail == "a browser shows another picture than when it was prefetched")
+        #expect(told.map(\.name) == [origin.url("/b"), origin.url("/c")])
+        #expect(
+            told.map(\.finding.detail) == [
+                "a browser shows another picture than when it was prefetched",
+                "a browser shows other words than when it was prefetched: \"At home\" for \"Out\"",
+            ])
     }
 }

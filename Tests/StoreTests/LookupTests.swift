@@ -182,6 +182,66 @@ import Web
         #expect((Self.key(method, body) == .get) == expected.isEmpty)
     }
 
+    private static func json(_ body: String) -> RequestKey {
+        RequestKey(
+            method: "POST", body: Array(body.utf8).span, type: MediaType("application/json"))
+    }
+
+    /// A day and an hour later than it was sent.
+    @Test(arguments: [
+        (#"{"from":1700090000123,"to":1700093600123}"#, "an hour"),
+        (#"{"to":1700093601999, "from":1700090000123}"#, "an hour"),
+        (#"{"from":1700007200123,"to":1700093600123}"#, "a day"),
+        (#"{"from":1700000000000,"to":1700003600000}"#, "an hour"),
+        (#"{"now":"2023-11-15T23:13:20.250Z","since":1600000000}"#, "a date"),
+        (#"{"now":"2023-11-15","since":1600000000}"#, "a date"),
+        // Other things, in another way, or of another time.
+        (#"{"from":1700090000123,"to":1700093600123,"of":1}"#, nil),
+        (#"{"from":1700090000123}"#, nil), (#"{"from":5,"to":1700093600123}"#, nil),
+        (#"{"id":1700090000000}"#, nil), (#"{"now":"of 2023-11-15","since":1600000000}"#, nil),
+        (#"{"now":"2023-10-15","since":1600000000}"#, nil),
+        (#"{"now":"2023-11-15T23:13:20Z","since":1600300000}"#, nil),
+    ])
+    func `what was sent at another time is answered by what is most like it`(
+        sent: String, expected: String?
+    ) throws {
+        let store = try StockedFolder()
+        let href = "http://a.test/api"
+        let held = [
+            (#"{"from":1700000000000,"to":1700003600000}"#, "an hour"),
+            (#"{"from":1699917200000,"to":1700003600000}"#, "a day"),
+            (#"{"id":1700000000000}"#, "a number"),
+            (#"{"now":"2023-11-14T22:13:20Z","since":1600000000}"#, "a date"),
+        ]
+        try store.visit(
+            held.map { body, text in
+                var response = try store.response(href, text, fetched: 1_700_003_600)
+                response.request = Self.json(body)
+                return response
+            })
+        let (reader, url, key) = (try store.reader(), try #require(WebURL(href)), Self.json(sent))
+        let found = try reader.find(url, request: key, now: 1_700_003_600 + 90_000)
+        let body = try found?.response.body.flatMap { try reader.content(of: $0)?.load() }
+        #expect(body.map { String(decoding: $0, as: UTF8.self) } == expected)
+        // Programs, and whoever does not say when, are answered what they sent.
+        let exact = try reader.find(url, request: key)
+        #expect(exact == (found?.change == [] ? found : nil))
+        #expect(try reader.find(url, request: key, isStrict: true, now: 1_700_093_600) == exact)
+    }
+
+    @Test(arguments: [
+        ("from=1700000000&to=1700003600&q=a", "1700000000,1700003600"),
+        ("q=1700000000", nil), ("from=17000000001", nil), ("from=1100000000x", nil), ("", nil),
+        ("=&from", nil),
+    ])
+    func `moments of a form are told by the names of its fields`(body: String, moments: String?) {
+        let key = RequestKey(
+            method: "POST", body: Array(body.utf8).span,
+            type: MediaType("application/x-www-form-urlencoded"))
+        #expect(key.isOfTime == (moments != nil))
+        #expect(key.text.split(separator: " ").dropFirst(3).first.map(String.init) == moments)
+    }
+
     @Test func `each request has an answer of its own, in each visit`() throws {
         let store = try StockedFolder()
         let href = "http://a.test/api"

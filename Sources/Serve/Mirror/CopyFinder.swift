@@ -22,6 +22,8 @@ struct FoundCopy {
 struct CopyFinder {
     let reader: StoreReader
     let fields: AnswerFields
+    /// In seconds since 1970, where what was sent with the time of day is answered at any.
+    var now: Int64?
 
     /// - Parameters:
     ///   - addresses: the original URLs that the request may mean, the likelier first.
@@ -50,7 +52,7 @@ struct CopyFinder {
         for url in urls {
             let found = try reader.find(
                 url, request: request, fields: requestFields, rules: rules.rules(for: url),
-                isStrict: fields.layout.isTransparent)
+                isStrict: fields.layout.isTransparent, now: now)
             guard let found, !found.change.isEmpty, let held = WebURL(found.response.href) else { continue }
             var copy = try copy(found.response, held)
             copy.change = found.change

@@ -1,5 +1,6 @@
 internal import Bundles
 internal import Store
+internal import System
 internal import Web
 
 /// One request on its way to its reply: its place, then the policy that holds there, then what is found or
@@ -239,7 +240,9 @@ final class Exchange {
 
     private func show(_ addresses: [String]) throws(StoreError) -> (answer: Answer, url: Int64?) {
         let look = try look()
-        let finder = CopyFinder(reader: look.reader, fields: AnswerFields(layout: layout))
+        let finder = CopyFinder(
+            reader: look.reader, fields: AnswerFields(layout: layout),
+            now: SystemClock.secondsSinceEpoch())
         let body = request.body
         let key = RequestKey(method: request.method, body: body.span, type: fields.contentType)
         let rules = try rules()

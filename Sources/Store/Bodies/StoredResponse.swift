@@ -174,7 +174,8 @@ package struct ResponseFlags: OptionSet, Sendable, Hashable {
 ///
 /// With it a recorded API call is answered offline.
 package struct RequestKey: Hashable, Sendable {
-    /// Empty for a plain GET.
+    /// Empty for a plain GET; else the method and the MD5 of the body, and behind that, where the body names
+    /// moments, the MD5 of it without those, and the moments.
     package let text: String
 
     package static let get = RequestKey(stored: "")
@@ -198,17 +199,51 @@ package struct RequestKey: Hashable, Sendable {
     /// The same for a body whose type tells what makes no difference in it: the order of the members and the
     /// space of JSON, and the boundary of a form's parts, which is drawn anew each time.
     package init(method: String, body: Span<UInt8>, type: MediaType?) {
-        guard let type, let plain = RecordedBody.canonical(body, type) else {
-            self.init(method: method, body: body)
+        let plain = type.flatMap { RecordedBody.canonical(body, $0) }
+        let exact = plain.map { RequestKey(method: method, body: $0.span) }
+        let key = exact ?? RequestKey(method: method, body: body)
+        guard key != .get, let (rest, moments) = type.flatMap({ RecordedBody.outline(body, $0) }) else {
+            self = key
             return
         }
-        self.init(method: method, body: plain.span)
+        let list = moments.map(String.init).joined(separator: ",")
+        self.init(stored: "\(key.text) \(DigestStream.digest(.md5, of: rest.span).hex) \(list)")
     }
 
     /// One that was kept.
     package init(stored text: String) {
         self.text = text
     }
+
+    /// How far the moments that it names are from those of a request that sent the same `time` seconds before,
+    /// each seen from when it was sent: the last hour is the last hour. Nil where more differs, and where that
+    /// is another time, as of another day in a calendar.
+    package func distance(to other: RequestKey, sentBefore time: Int64) -> Int64? {
+        let (own, others) = (text.split(separator: " "), other.text.split(separator: " "))
+        guard own.count == 4, others.count == 4, own[0] == others[0], own[2] == others[2] else { return nil }
+        let moments = own[3].split(separator: ",").compactMap { Int64($0) }
+        let otherMoments = others[3].split(separator: ",").compactMap { Int64($0) }
+        guard moments.count == otherMoments.count else { return nil }
+        var sum: Int64 = 0
+        for (moment, otherMoment) in zip(moments, otherMoments) where moment != otherMoment {
+            let distance = abs(moment - time - otherMoment)
+            guard distance <= Self.sameTime else { return nil }
+            sum += distance
+        }
+        return sum
+    }
+
+    /// Pages ask for whole days, too.
+    private static let sameTime: Int64 = 36 * 3600
+
+    /// Whether both name as many moments in what is otherwise the same.
+    package func isLike(_ other: RequestKey) -> Bool {
+        let (own, others) = (text.split(separator: " "), other.text.split(separator: " "))
+        return own.count == 4 && others.count == 4 && own[2] == others[2]
+    }
+
+    /// Whether it names moments.
+    package var isOfTime: Bool { text.utf8.count { $0 == 0x20 } == 3 }
 
     /// Empty for a plain GET.
     package var method: String { text.isEmpty ? "GET" : String(text.prefix { $0 != " " }) }

@@ -20,6 +20,8 @@ package struct LookupCandidate: Sendable, Hashable {
         package static let search = Change(rawValue: 16)
         /// With the parameters of the query in another order.
         package static let order = Change(rawValue: 32)
+        /// What was sent names other moments: it was sent at another time.
+        package static let time = Change(rawValue: 64)
 
         package var description: String {
             var words: [String] = []
@@ -29,6 +31,7 @@ package struct LookupCandidate: Sendable, Hashable {
             if contains(.query) { words.append("query") }
             if contains(.search) { words.append("search") }
             if contains(.order) { words.append("order") }
+            if contains(.time) { words.append("time") }
             return words.isEmpty ? "exact" : words.joined(separator: "+")
         }
     }
