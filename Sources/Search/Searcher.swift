@@ -6,6 +6,7 @@ internal import Web
 package final class Searcher {
     private let reader: StoreReader
     private var index: SearchIndex?
+    private let cutter = WordCutter()
     /// Asked now and then; where it says false, what comes of the search is of no use to anybody.
     package var isWanted: () -> Bool = { true }
 
@@ -43,7 +44,7 @@ package final class Searcher {
             isEverywhere: { phrase throws(StoreError) in try index.isEverywhere(phrase) })
         for next in SearchQuestion.Strictness.allCases
         where pool.found.count < (next == .some ? pool.wanted : 1) {
-            let words = SoughtWords(question, lastBegins: next == .lastBegins)
+            let words = SoughtWords(question, lastBegins: next == .lastBegins, cutter)
             // What is called so may be too long a text to be among the best by its words.
             for part in [SearchIndex.Part.all, .names] {
                 guard let expression = try question.expression(next, inSite: site?.name, in: part, knowledge)
@@ -59,7 +60,7 @@ package final class Searcher {
         }
         report.isRelaxed = strictness == .some
         report.hasMore = pool.found.count > pool.wanted
-        let words = SoughtWords(question, lastBegins: strictness == .lastBegins)
+        let words = SoughtWords(question, lastBegins: strictness == .lastBegins, cutter)
         var reach = Snippet.reach
         for candidate in pool.found.dropFirst(options.offset).prefix(options.limit) where isWanted() {
             report.hits.append(try hit(candidate, words, &reach, index))

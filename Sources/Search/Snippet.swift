@@ -1,5 +1,5 @@
 internal import Store
-internal import Web
+package import Web
 
 /// A piece of a text around what was looked for, in parts of which some are it.
 public struct Snippet: Sendable, Equatable {
@@ -131,7 +131,7 @@ public struct Snippet: Sendable, Equatable {
 
 /// The words of a question, as they are looked for in a text. It belongs to one thread.
 package final class SoughtWords {
-    let cutter = WordCutter()
+    let cutter: WordCutter
     private var numbers: [[UInt8]: Int] = [:]
     private var prefixes: [(bytes: [UInt8], number: Int)] = []
     /// How many different words there are.
@@ -141,7 +141,9 @@ package final class SoughtWords {
     /// Whether one of them begins with a byte: by far the most words of a text are told by that.
     private var beginnings = [Bool](repeating: false, count: 256)
 
-    package init(_ question: SearchQuestion, lastBegins: Bool) {
+    /// - Parameter cutter: to be used again and again: it learns how characters are folded.
+    package init(_ question: SearchQuestion, lastBegins: Bool, _ cutter: WordCutter = WordCutter()) {
+        self.cutter = cutter
         var number = 0
         var all: [UInt8] = []
         let terms = question.counted.flatMap(\.terms)
