@@ -74,6 +74,16 @@ extension ServerFrontier {
             ])
     }
 
+    /// The first of what waits and is not read. Its order keeps the planner at the index, whatever it knows of
+    /// the table:
+    /// else it may go through all of it for each host, since it expects to come upon one soon.
+    static func first(_ condition: String, of visit: String) -> String {
+        """
+        (SELECT number FROM work_url WHERE work_url.visit = \(visit) AND \(condition) AND NOT is_read
+            ORDER BY host, number LIMIT 1)
+        """
+    }
+
     /// Leases up to so many hosts for which something waits.
     package func lease(_ count: Int, for worker: Int64, of visit: Int64) throws(StoreError) -> [Host] {
         guard count > 0 else { return [] }
@@ -85,8 +95,8 @@ extension ServerFrontier {
                 """
                 WITH free AS MATERIALIZED (
                     SELECT id, left_by FROM work_host
-                    WHERE visit = ?1 AND worker IS NULL AND next <= now() AND (left_by > 0 OR EXISTS (
-                        SELECT 1 FROM work_url WHERE work_url.visit = ?1 AND work_url.host = work_host.id AND NOT is_read))
+                    WHERE visit = ?1 AND worker IS NULL AND next <= now()
+                        AND (left_by > 0 OR \(Self.first("work_url.host = work_host.id", of: "?1")) IS NOT NULL)
                     ORDER BY next, id LIMIT ?3 FOR NO KEY UPDATE SKIP LOCKED)
                 UPDATE work_host SET worker = ?2, left_by = 0 FROM free
                 WHERE work_host.visit = ?1 AND work_host.id = free.id

@@ -62,9 +62,9 @@ extension ServerFrontier {
             """
             UPDATE work_worker SET until = now() + \(Self.interval), is_hungry = ? <> 0, is_starved = ? <> 0, hosts = ?,
                 share = ?, heard = ?, is_idle = ? <> 0 AND NOT EXISTS (
-                    SELECT 1 FROM work_host JOIN work_url ON work_url.host = work_host.id AND NOT work_url.is_read
+                    SELECT 1 FROM work_host
                     WHERE work_host.visit = work_worker.visit AND work_host.worker = work_worker.id
-                        AND work_url.visit = work_worker.visit)
+                        AND \(Self.first("work_url.host = work_host.id", of: "work_worker.visit")) IS NOT NULL)
             WHERE id = ? RETURNING id
             """
         ).first(
@@ -179,7 +179,7 @@ extension ServerFrontier {
                     OR heard < (SELECT coalesce(max(number), 0) FROM work_move WHERE work_move.visit = ?1)))
                 AND (is_cut
                     OR NOT EXISTS (SELECT 1 FROM work_host WHERE work_host.visit = ?1 AND left_by > 0)
-                        AND NOT EXISTS (SELECT 1 FROM work_url WHERE work_url.visit = ?1 AND NOT is_read))
+                        AND \(Self.first("true", of: "?1")) IS NULL)
             RETURNING finisher
             """
         ).first(.integer(visit), .integer(worker)) { $0.integer(0) }
