@@ -6,7 +6,7 @@ internal import Web
 /// The scripts that are held, with their digests and what a check found of them.
 struct ScriptsPage: PortalPage {
     /// What checks found of bundles, of whichever bodies they had.
-    typealias Verdicts = @Sendable (_ hrefs: [String]) -> [BundleVerdict]
+    typealias Verdicts = (_ hrefs: [String]) -> [BundleVerdict]
 
     let scripts: [HeldEntry]
     let next: BodyPlace?
