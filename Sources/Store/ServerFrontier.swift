@@ -25,6 +25,7 @@ package final class ServerFrontier {
         self.folder = folder
         connection = try folder.connect(.readWrite)
         try connection.session?.endWhenStill(Self.stillness)
+        try connection.session?.lookUpAlone()
     }
 
     /// Makes the tables where there are none yet, or those of an earlier larder. The larder has its own.

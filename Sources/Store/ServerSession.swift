@@ -26,6 +26,7 @@ final class ServerSession {
     private var depth = 0
 
     private var stillness: Duration?
+    private var looksUpAlone = false
 
     private static let mostPrepared = 400
 
@@ -149,6 +150,14 @@ final class ServerSession {
             SET application_name = 'larder \(address.schema)'; SET plan_cache_mode = \(isReader ? "auto" : "force_custom_plan"); SET default_transaction_read_only = \(isReader ? "on" : "off");
             """, doing: "open")
         if let stillness { try endWhenStill(stillness) }
+        if looksUpAlone { try lookUpAlone() }
+    }
+
+    /// Whoever asks for single rows by an index has each of them looked up. Without statistics the planner takes a
+    /// column that is the same in all rows for one that tells much, and goes through an index of it each time.
+    func lookUpAlone() throws(StoreError) {
+        looksUpAlone = true
+        try command("SET enable_bitmapscan = off", doing: "open")
     }
 
     /// The server ends the session when a transaction of it stands still for so long.
