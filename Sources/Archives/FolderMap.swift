@@ -73,12 +73,13 @@ struct FolderMap {
         }
         if isHTTrack, try readCache(named, source) { return }
         if isPage, let file = named.first {
-            let told = SavedPage(try source.beginning(of: file.file, SavedPage.window))
+            let beside = Self.beside(named)
+            let told = try saved(file, beside, source, isTold: base != nil)
             guard let url = base ?? told.flatMap({ WebURL($0.url) }) else {
                 throw Self.withoutAddress("\(source.name)/\(file.name)", isPage: true)
             }
             let page = SavedPage(url: url.key.href, date: told?.date)
-            try add(page: file, Self.beside(named), page, source)
+            try add(page: file, beside, page, source)
             return
         }
         if isHTTrack { takeOutOwn(&named) }
@@ -494,7 +495,7 @@ struct FolderMap {
         let beside = Self.beside(named)
         for (file, name) in named where SavedPage.isPage(name) && byName[name] == nil && left > 0 {
             left -= 1
-            if let page = SavedPage(try source.beginning(of: file, SavedPage.window)) {
+            if let page = try saved((file, name), beside, source) {
                 try add(page: (file, name), beside, page, source)
             }
         }
@@ -506,6 +507,26 @@ struct FolderMap {
     }
 
     private static let mostSaved = 10_000
+
+    /// What a page says of where it was saved from; one that says nothing, and has the folder of a browser's
+    /// beside it, goes by the address that it calls its own.
+    private mutating func saved(
+        _ page: Named, _ beside: [Substring: [Named]], _ source: any FileSource, isTold: Bool = false
+    ) throws(ArchiveError) -> SavedPage? {
+        if let said = SavedPage(try source.beginning(of: page.file, SavedPage.window)) { return said }
+        guard !isTold, Self.folders(of: page.name).contains(where: { beside[$0[...]] != nil }),
+            let named = SavedPage(naming: try source.beginning(of: page.file, SavedPage.namingWindow))
+        else { return nil }
+        let reason = "nothing says from where it was saved: the address is that which it calls its own"
+        faults.append(ArchiveFault(reason, url: named.url, at: source.place(of: page.file), .doubtful))
+        return named
+    }
+
+    /// The folders that browsers make for what a page needs.
+    private static func folders(of page: String) -> [String] {
+        let slash = page.lastIndex(of: "/").map { page.index(after: $0) } ?? page.startIndex
+        return SavedPage.folders(of: String(page[slash...])).map { page[..<slash] + $0 + "/" }
+    }
 
     /// What stands in folders that browsers make, by the outermost of those.
     private static func beside(_ named: [Named]) -> [Substring: [Named]] {
@@ -533,7 +554,7 @@ struct FolderMap {
         start = start ?? url.href
         add(Entry(url: url.key, content: .file(page.file), fetched: fetched, isConverted: true, name: own))
         let slash = own.lastIndex(of: "/").map { own.index(after: $0) } ?? own.startIndex
-        let folders = SavedPage.folders(of: String(own[slash...])).map { own[..<slash] + $0 + "/" }
+        let folders = Self.folders(of: own)
         let addresses = FolderAddresses(names: [])
         for (file, name) in folders.flatMap({ beside[$0[...]] ?? [] }) where byName[name] == nil {
             let reference = addresses.target(of: String(name[slash...]), keepsIndex: true).dropFirst()

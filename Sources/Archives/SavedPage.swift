@@ -45,6 +45,36 @@ struct SavedPage: Equatable {
         return nil
     }
 
+    /// Firefox says nothing of where a page was: by the address that the page calls its own, with `rel=canonical`
+    /// or for those who share it.
+    init?(naming beginning: [UInt8]) {
+        let text = String(decoding: beginning.prefix(Self.namingWindow), as: UTF8.self)
+        var rest = text[...]
+        while let start = rest.range(of: "<") {
+            rest = rest[start.upperBound...]
+            let tag = rest.prefix { $0 != ">" && $0 != "<" }
+            let isNaming =
+                tag.hasPrefix("link ") && Self.value(of: "rel", in: tag)?.lowercased() == "canonical"
+                || tag.hasPrefix("meta ") && Self.value(of: "property", in: tag) == "og:url"
+            let address = Self.value(of: tag.hasPrefix("link ") ? "href" : "content", in: tag)
+            if isNaming, let address, let page = Self(address: address, date: nil) {
+                self = page
+                return
+            }
+        }
+        return nil
+    }
+
+    /// Much may stand in a head.
+    static let namingWindow = 64 << 10
+
+    /// As Firefox writes attributes: in quotes, with references for few characters.
+    private static func value(of name: String, in tag: Substring) -> Substring? {
+        guard let start = tag.range(of: " \(name)=\"") else { return nil }
+        let value = tag[start.upperBound...].prefix { $0 != "\"" }
+        return value.replacing("&amp;", with: "&")[...]
+    }
+
     private init?(comment: Substring) {
         let comment = comment.trimmed
         if comment.hasPrefix("saved from url=("), let end = comment.firstIndex(of: ")") {

@@ -296,6 +296,32 @@ import Web
     }
 
     /// As Chromium 156 wrote it: its own base, addresses of its own in frames, and names that collided.
+    /// As Firefox 153 writes it: no comment, names with a mark of the saving, absolute links to what it left.
+    @Test func `a page that Firefox saved whole is where it calls itself`() throws {
+        let page = """
+            <!DOCTYPE html>
+            <html lang="en"><head>
+            <meta http-equiv="content-type" content="text/html; charset=UTF-8"><title>Straße</title>\
+            <link rel="stylesheet" href="Stra%C3%9Fe_files/s_O8ZN.css">\
+            <link rel="canonical" href="https://example.com/a/page?x=1&amp;y=2"></head>
+            <body><img src="Stra%C3%9Fe_files/a_002_O8ZN.png"><a href="https://example.com/other">o</a>
+            </body></html>
+            """
+        try write([
+            "saved/Straße.html": page, "saved/Straße_files/s_O8ZN.css": "h1{background:url(a_002_O8ZN.png)}",
+            "saved/Straße_files/a_002_O8ZN.png": "\u{1}\u{2}\u{3}", "alone/index.html": page,
+        ])
+        for path in ["saved/Straße.html", "saved"] {
+            let other = try HeldSite()
+            let report = try other.take([site.home.file(path)])
+            #expect(report.site == "https://example.com/a/page?x=1&y=2" && report.isComplete, "\(report)")
+            #expect(report.responses == 3 && report.doubtful.count == 1, "\(report)")
+        }
+        // Who says it is believed, and a page without such a folder says nothing by that.
+        let other = try HeldSite()
+        #expect(throws: ArchiveError.self) { try other.take([site.home.file("alone/index.html")]) }
+    }
+
     @Test func `a page that Chromium saved whole is where it was, and so are its frames`() throws {
         try write([
             "s/Page x.html": """
