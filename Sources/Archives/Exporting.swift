@@ -22,6 +22,8 @@ package struct ExportPlan: Sendable {
     package var key: SigningKey?
     /// Only this page, with what it needs.
     package var page: WebURL?
+    /// Of a ZIM, in three letters; nil for what its pages say.
+    package var language: String?
     /// Of a page in one file: its scripts run.
     package var keepsScripts = true
     package var pageLimits = PageLimits()
@@ -115,7 +117,8 @@ package final class Export {
         case .zip: return try files(ZipTree(plan.path, date: info.date))
         case .tar: return try files(TarTree(plan.path, date: info.date))
         case .zim:
-            let about = try ZIMMetadata(site: plan.site, page: plan.page, ShownCopies(plan, reader))
+            let about = try ZIMMetadata(
+                site: plan.site, page: plan.page, language: plan.language, ShownCopies(plan, reader))
             return try ZIMWriter(plan.path, about, interruption) { (tree) throws(ArchiveError) in
                 try files(tree, isClosed: true)
             }

@@ -37,6 +37,8 @@ struct FolderMap {
     private(set) var start: String?
     /// Links are those of files wherever one has the name, and not what addresses would make of them.
     private(set) var leadsByFiles = false
+    /// Larder wrote it, with what its browsers want.
+    private(set) var isLarders = false
     private(set) var cache: HTTrackCache?
     private(set) var origins: Set<String> = []
     /// What stands in the folders beside saved pages, by the names that it had; nil for names that were several's.
@@ -170,7 +172,13 @@ struct FolderMap {
 
     // MARK: - What larder wrote
 
-    private static let ofLarder: Set<String> = [FolderList.name, ".nojekyll", FolderWriter.missingList]
+    private static let ofLarder: Set<String> = [
+        FolderList.name, ".nojekyll", FolderWriter.missingList, FolderScript.name,
+    ]
+
+    private static func isOfLarder(_ name: String) -> Bool {
+        ofLarder.contains(name) || name.hasPrefix(FolderScript.twins)
+    }
 
     private mutating func readList(
         _ list: SourceFile, _ named: [Named], _ source: any FileSource, _ limits: ArchiveLimits
@@ -215,10 +223,11 @@ struct FolderMap {
         leadsByFiles = true
         // Where the list does not have it, it leads to where the site starts.
         taken.insert("index.html")
-        for (file, name) in named where !taken.contains(name) {
+        for (file, name) in named where !taken.contains(name) && !Self.isOfLarder(name) {
             refuse("larder's list does not have it", file, source)
         }
-        ownCount = named.count { Self.ofLarder.contains($0.name) }
+        ownCount = named.count { Self.isOfLarder($0.name) }
+        isLarders = true
         return true
     }
 

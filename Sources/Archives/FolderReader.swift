@@ -211,6 +211,10 @@ final class FolderReader: ArchiveReader {
     private func read(
         _ bytes: inout [UInt8], of url: WebURL, _ entry: FolderMap.Entry, _ fields: inout HTTPFields
     ) {
+        if map.isLarders {
+            let format = BodyFormat(mediaType: fields.contentType, url: url, body: bytes.span)
+            bytes = FolderScript.undone(bytes, format)
+        }
         sayCharset(bytes, &fields)
         let reading = scanner.read(bytes.span, of: url, as: fields.contentType)
         let table = reading.table

@@ -23,6 +23,12 @@ final class FolderWriter: ArchiveWriter {
     private(set) var missing: [String: String] = [:]
     /// Pages and scripts that load what browsers do not let files load.
     private(set) var wantServer: [String] = []
+    /// Stands first in pages where scripts load by addresses that they put together; nil where none does.
+    private var script: FolderScript?
+    /// Scripts go by where their page is, and are given the address that it had.
+    private var hasRouter = false
+    /// How many pages are in which language, by what they say.
+    private(set) var languages: [String: Int] = [:]
     /// Which file has which address, for whoever takes the folder in.
     private let list: BodySpool
     private let temporary: ScratchFolder
@@ -69,6 +75,10 @@ final class FolderWriter: ArchiveWriter {
             }
         }
         self.names = names
+        if try isLed() {
+            script = FolderScript(start: start)
+            hasRouter = try hasScript { LocationReads.isRouter($0.span) }
+        }
         try note(FolderList.head(site: site.name, start: start.key.href))
     }
 
@@ -96,6 +106,9 @@ final class FolderWriter: ArchiveWriter {
         guard let held = try held(url.href) else { return false }
         if held.isRedirect {
             let file = try writeRedirect(url, held)
+            if case .file(let target) = try place(of: url) {
+                script?.add(url, file: target, isPage: held.role == 0)
+            }
             try note(url, held, file: file)
             return file != nil
         }
@@ -106,18 +119,35 @@ final class FolderWriter: ArchiveWriter {
             written.insert(name).inserted
         else { return false }
         try note(url, held, file: name)
+        script?.add(url, file: name, isPage: held.role == 0)
         let table = body.byteCount <= BodyReading.byteLimit ? try table(of: body) : nil
-        if let table, Self.wantsServer(table), wantServer.count < Self.mostMissing {
-            wantServer.append(url.href)
-        }
+        if let table, Self.wantsServer(table) { noteWanting(url) }
         guard let table, isChanged(table, body.form) else {
             try add(name) { (put) throws(ArchiveError) in try content.eachArchived(put) }
+            try addTwin(of: name, held, body, content)
             return true
         }
         let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
         let changed = try patched(bytes, table, url, name, body.form)
         try add(name) { (put) throws(ArchiveError) in try changed.withBytes(put) }
+        try addTwin(of: name, held, body, .bytes(changed))
         return true
+    }
+
+    private func noteWanting(_ url: WebURL) {
+        if wantServer.last != url.href, wantServer.count < Self.mostMissing { wantServer.append(url.href) }
+    }
+
+    /// What scripts fetch is a script beside.
+    private func addTwin(
+        of name: String, _ held: StoredResponse, _ body: StoredBody, _ content: BodyContent
+    ) throws(ArchiveError) {
+        let type = HTTPFields(block: held.fields.utf8.span).contentType
+        guard !isClosed, held.role == 1, FolderScript.isData(type, byteCount: body.byteCount), script != nil
+        else { return }
+        let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
+        guard let twin = script?.twin(of: name, bytes, type) else { return }
+        try add(twin.name, twin.text)
     }
 
     /// What the visit shows there, if it is this site's.
@@ -139,17 +169,84 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
-    /// Browsers keep from files what their scripts would load as modules, workers, models or data; and what
-    /// scripts load from the root of their site is not at the root of a disk.
+    /// Browsers keep modules, workers and models from files.
     private static func wantsServer(_ table: LinkTable) -> Bool {
         table.occurrences.contains {
-            [.module, .worker, .data, .model].contains($0.kind) && !$0.flags.contains(.isGuess)
-        } || table.implied.contains { !$0.flags.contains(.isGuess) && $0.reference.hasPrefix("/") }
+            [.module, .worker, .model].contains($0.kind) && !$0.flags.contains(.isGuess)
+        }
     }
 
     private func isChanged(_ table: LinkTable, _ form: String) -> Bool {
         !table.occurrences.isEmpty || !table.marks.isEmpty || table.isTranscoded
-            || BodyFormat(form: form) == .html
+            || BodyFormat(form: form) == .html || hasRouter && BodyFormat(form: form) == .javaScript
+    }
+
+    // MARK: - What scripts put together
+
+    /// Whether scripts of the site load by addresses that begin at its root, which is not the disk's; or what
+    /// browsers let no file fetch.
+    private func isLed() throws(ArchiveError) -> Bool {
+        try hasBody([.javaScript, .html]) { (url, body) throws(ArchiveError) in
+            guard let table = try table(of: body) else { return false }
+            let isRooted = table.implied.contains {
+                !$0.flags.contains(.isGuess) && $0.reference.hasPrefix("/")
+            }
+            if isRooted { return true }
+            let asked = table.occurrences.filter { $0.kind == .data || $0.flags.contains(.isGuess) }
+            guard !asked.isEmpty, let bytes = try bytes(of: body) else { return false }
+            let source = table.source(of: bytes.span) ?? bytes
+            let base = table.base.flatMap { WebURL($0, base: url) } ?? url
+            for occurrence in asked {
+                let reference = table.reference(occurrence, in: source.span)
+                if try isLed(reference, occurrence, base) { return true }
+            }
+            return false
+        }
+    }
+
+    private func isLed(
+        _ reference: [UInt8], _ occurrence: LinkOccurrence, _ base: WebURL
+    ) throws(ArchiveError) -> Bool {
+        guard reference.first.map({ $0 != UInt8(ascii: "#") }) ?? false,
+            let target = WebURL(utf8: reference.span, base: base), target.isHTTP
+        else { return false }
+        let isRooted = occurrence.flags.contains(.isGuess) && reference.first == UInt8(ascii: "/")
+        let isFetched = !isClosed && (occurrence.kind == .data || target.path.hasSuffix(".json"))
+        guard isRooted || isFetched, case .file(let name) = try place(of: target) else { return false }
+        return !name.hasSuffix(".html") && !name.hasSuffix(".htm")
+    }
+
+    private func hasScript(_ isOne: ([UInt8]) -> Bool) throws(ArchiveError) -> Bool {
+        try hasBody([.javaScript]) { (_, body) throws(ArchiveError) in
+            try bytes(of: body).map(isOne) ?? false
+        }
+    }
+
+    private func bytes(of body: StoredBody) throws(ArchiveError) -> [UInt8]? {
+        try ArchiveError.storing { () throws(StoreError) in try reader.content(of: body)?.load() }
+    }
+
+    /// Whether one of the bodies that go out, and are looked into, is such a one.
+    private func hasBody(
+        _ formats: [BodyFormat], _ isOne: (WebURL, StoredBody) throws(ArchiveError) -> Bool
+    ) throws(ArchiveError) -> Bool {
+        var (has, failure) = (false, ArchiveError?.none)
+        try ArchiveError.storing { () throws(StoreError) in
+            try reader.eachShown(ofSite: site.id, asOf: visit) { row in
+                guard Self.isFile(row.response), let body = row.response.body,
+                    body.byteCount <= BodyReading.byteLimit, let format = BodyFormat(form: body.form),
+                    formats.contains(format), isExported(row), let url = WebURL(row.response.href)
+                else { return true }
+                do throws(ArchiveError) {
+                    has = try isOne(url, body)
+                } catch {
+                    failure = error
+                }
+                return !has && failure == nil
+            }
+        }
+        if let failure { throw failure }
+        return has
     }
 
     // MARK: - Links
@@ -161,7 +258,22 @@ final class FolderWriter: ArchiveWriter {
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         var failure: ArchiveError?
         var changes = Patch.Change.freeing(table)
-        if isClosed { changes += try calming(source, table, url, base) }
+        if isClosed {
+            changes += try calming(source, table, url, base)
+        } else {
+            changes += try allowing(source, table, url, base)
+        }
+        let format = BodyFormat(form: form)
+        if hasRouter, format == .javaScript { changes += LocationReads.changes(in: source.span) }
+        if script != nil, url.origin == start.origin, format == .html,
+            let mark = table.marks.first(where: { $0.kind == .start })
+        {
+            let tag = FolderScript.tag(in: name, of: url, base: base)
+            changes.append(Patch.Change(mark.place..<mark.place, tag))
+        }
+        if isClosed, format == .html, let language = ZIMMetadata.language(of: source) {
+            languages[language, default: 0] += 1
+        }
         changes.sort { $0.range.lowerBound < $1.range.lowerBound }
         let patch = Patch(source.span, table, changes: changes) { occurrence, reference in
             guard failure == nil else { return nil }
@@ -174,12 +286,33 @@ final class FolderWriter: ArchiveWriter {
         }
         if let failure { throw failure }
         var text = patch.applied(to: source)
-        if isClosed, BodyFormat(form: form) == .html { ZIMText.hideWrittenLinks(in: &text) }
+        if isClosed, format == .html { ZIMText.hideWrittenLinks(in: &text) }
         // Nobody says any more which encoding it is in.
         let isUTF8 = table.isTranscoded || table.encoding == .utf8
         let isMarked = text.starts(with: [0xEF, 0xBB, 0xBF])
-        let needsMark = isUTF8 && !isMarked && BodyFormat(form: form) == .html && text.contains { $0 >= 0x80 }
+        let needsMark = isUTF8 && !isMarked && format == .html && text.contains { $0 >= 0x80 }
         return needsMark ? [0xEF, 0xBB, 0xBF] + text : text
+    }
+
+    /// Browsers ask files for leave in vain: what is asked for with an attribute `crossorigin` they do not load.
+    private func allowing(
+        _ source: [UInt8], _ table: LinkTable, _ url: WebURL, _ base: WebURL
+    ) throws(ArchiveError) -> [Patch.Change] {
+        var changes: [Patch.Change] = []
+        for occurrence in table.occurrences where occurrence.flags.contains(.isCORS) {
+            guard occurrence.context.levels == 1,
+                let tag = TagAround(
+                    around: occurrence.range, in: source, isWhole: occurrence.context.inner == .plain),
+                let attribute = tag.attributes.first(where: { $0.name == "crossorigin" }),
+                changes.last?.range.lowerBound != attribute.nameStart,
+                let target = WebURL(
+                    utf8: table.reference(occurrence, in: source.span).span, base: base,
+                    queryEncoding: table.encoding),
+                target.isHTTP, case .file = try place(of: target)
+            else { continue }
+            changes.append(Patch.Change(at: attribute.nameStart, "data-origin"))
+        }
+        return changes
     }
 
     /// A page that leads on after a while, or to what is not there, or to itself, is one that stays: a ZIM
@@ -229,13 +362,18 @@ final class FolderWriter: ArchiveWriter {
         let flags = occurrence.flags
         // What may be no address is left alone, and so is what scripts put together.
         guard !flags.contains(.isGuess), !flags.contains(.hasCodebase), occurrence.kind != .name else {
-            if flags.contains(.isGuess) { try noteData(reference, url, base) }
+            if flags.contains(.isGuess), let target = WebURL(utf8: reference, base: base), target.isHTTP,
+                target.path.hasSuffix(".json")
+            {
+                try noteData(target, url)
+            }
             return nil
         }
         let target = WebURL(
             utf8: reference, base: flags.contains(.ignoresBase) ? url : base, queryEncoding: table.encoding)
         guard let target, target.isHTTP else { return nil }
         if flags.contains(.isFragment), table.base == nil { return nil }
+        if occurrence.kind == .data { try noteData(target, url) }
         let fragment = target.fragment.map { "#" + $0 } ?? ""
         switch try place(of: target) {
         case .file(let file): return FolderNames.reference(from: name, to: file) + fragment
@@ -248,13 +386,16 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
-    /// JSON that a script names is what it will load.
-    private func noteData(_ reference: Span<UInt8>, _ url: WebURL, _ base: WebURL) throws(ArchiveError) {
-        guard !isClosed, wantServer.last != url.href, wantServer.count < Self.mostMissing,
-            let target = WebURL(utf8: reference, base: base), target.isHTTP,
-            target.path.hasSuffix(".json"), case .file = try place(of: target)
-        else { return }
-        wantServer.append(url.href)
+    /// What a script will fetch, and has no twin.
+    private func noteData(_ target: WebURL, _ url: WebURL) throws(ArchiveError) {
+        guard !isClosed, case .file = try place(of: target), let held = try held(target.key.href) else {
+            return
+        }
+        let type = HTTPFields(block: held.fields.utf8.span).contentType
+        let hasTwin =
+            held.role == 1
+            && (held.body.map { FolderScript.isData(type, byteCount: $0.byteCount) } ?? held.isRedirect)
+        if script == nil || !hasTwin { noteWanting(url) }
     }
 
     /// Held, and left out as there is nothing in it.
@@ -339,6 +480,7 @@ final class FolderWriter: ArchiveWriter {
             let lines = missing.sorted { $0.key < $1.key }.map { "\($0.key)  needed by \($0.value)\n" }
             try add(Self.missingList, lines.joined())
         }
+        if let script { try add(FolderScript.name, script.text) }
         let body = try list.finish()
         guard !isClosed else { return try tree.finish() }
         try add(FolderList.name) { (put) throws(ArchiveError) in try body.content?.eachArchived(put) }

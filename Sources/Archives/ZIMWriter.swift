@@ -11,7 +11,7 @@ final class ZIMWriter: ArchiveWriter {
     private let folder: ScratchFolder
     private var stage: String { folder.path }
     private let files: FolderWriter
-    private let about: ZIMMetadata
+    private var about: ZIMMetadata
     private let interruption: Interruption
     private let program: String
     private var isDone = false
@@ -34,6 +34,10 @@ final class ZIMWriter: ArchiveWriter {
         self.files = try files(FolderTree("\(folder.path)/site"))
     }
 
+    /// Of several languages, or none that anybody knows: with it Kiwix finds words as they stand, with `und`
+    /// nothing at all.
+    private static let anyLanguage = "mul"
+
     static func tool(_ name: String, _ verb: String) throws(ArchiveError) -> String {
         guard let program = Tool.find(name) else {
             throw ArchiveError(
@@ -51,6 +55,7 @@ final class ZIMWriter: ArchiveWriter {
 
     func finish() throws(ArchiveError) -> [ArchiveFile] {
         _ = try files.finish()
+        about.tell(languages: files.languages)
         let picture = ".illustration.png"
         try ArchiveError.wrapping { () throws(SystemError) in
             let file = try File("\(stage)/site/\(picture)", O_WRONLY | O_CREAT | O_EXCL, mode: 0o644)
@@ -59,7 +64,8 @@ final class ZIMWriter: ArchiveWriter {
         }
         let made = "\(stage)/made.zim"
         let words = [
-            "--welcome=index.html", "\(try pictureOption())=\(picture)", "--language=\(about.language)",
+            "--welcome=index.html", "\(try pictureOption())=\(picture)",
+            "--language=\(about.language ?? Self.anyLanguage)",
             "--title=\(about.title)", "--description=\(about.summary)", "--creator=\(about.creator)",
             "--publisher=larder", "--name=\(about.name)", "--source=\(about.source)",
             "--scraper=\(Product.userAgent)", "\(stage)/site", made,
@@ -106,21 +112,25 @@ final class ZIMWriter: ArchiveWriter {
 }
 
 /// What a ZIM says of itself, within the lengths that its readers hold it to.
-struct ZIMMetadata {
+package struct ZIMMetadata {
     /// At most 30 characters.
     var title: String
     /// At most 80.
     var summary: String
-    /// Three letters.
-    var language: String
+    /// Three letters, or several of them with commas between; nil while nobody has said.
+    private(set) var language: String?
     var creator: String
     var name: String
     var source: String
     /// A PNG of 48 by 48; nil for one that is drawn.
     var picture: [UInt8]?
 
-    /// - Parameter page: the one that it begins with; nil for the site's own.
-    init(site: Site, page: WebURL?, _ copies: ShownCopies) throws(ArchiveError) {
+    /// - Parameters:
+    ///   - page: the one that it begins with; nil for the site's own.
+    ///   - language: as whoever exports it says; nil for what pages say.
+    init(
+        site: Site, page: WebURL?, language said: String?, _ copies: ShownCopies
+    ) throws(ArchiveError) {
         let start = page ?? WebURL(site.start.first ?? site.name)
         let page = if let start { try copies.copy(at: start) } else { ShownCopies.Copy?.none }
         let host = start?.host ?? site.name
@@ -129,9 +139,9 @@ struct ZIMMetadata {
         title = Self.plain(page?.body.title ?? host, 30)
         summary = Self.plain("\(page?.body.title ?? host), from \(host)", 80)
         name = Self.plain(String(host.map { $0.isLetter || $0.isNumber ? $0 : "_" }), 100) + "_all"
-        language = "und"
+        language = said
         guard let page else { return }
-        if let bytes = try copies.bytes(of: page) { language = Self.language(of: bytes) }
+        if said == nil, let bytes = try copies.bytes(of: page) { language = Self.language(of: bytes) }
         for url in try copies.requisites(of: page) {
             guard let copy = try copies.copy(at: url), copy.body.byteCount <= Self.largestPicture,
                 copy.type?.essence == "image/png", let bytes = try copies.bytes(of: copy),
@@ -140,6 +150,12 @@ struct ZIMMetadata {
             picture = bytes
             break
         }
+    }
+
+    /// Where the first page says nothing, it is the language of most.
+    mutating func tell(languages: [String: Int]) {
+        guard language == nil else { return }
+        language = languages.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
     }
 
     private static let largestPicture = 256 << 10
@@ -159,20 +175,36 @@ struct ZIMMetadata {
             && bytes.dropFirst(16).starts(with: [0, 0, 0, 48, 0, 0, 0, 48])
     }
 
-    /// What `<html lang>` says, in the three letters of ISO 639-3.
-    static func language(of document: [UInt8]) -> String {
-        let head = document.prefix(4096)
-        guard
-            let start = head.firstRange(of: Array("<html".utf8)) ?? head.firstRange(of: Array("<HTML".utf8)),
-            let end = head[start.upperBound...].firstIndex(of: UInt8(ascii: ">"))
-        else { return "und" }
-        let tag = String(decoding: head[start.upperBound..<end], as: UTF8.self).lowercased()
-        guard let place = tag.firstRange(of: "lang=") else { return "und" }
-        let value = tag[place.upperBound...].drop { $0 == "\"" || $0 == "'" }.prefix {
-            ("a"..."z").contains($0)
+    /// What `<html lang>` says, or a `<meta>` in its place, in the three letters of ISO 639-3.
+    static func language(of document: [UInt8]) -> String? {
+        let head = String(decoding: document.prefix(4096), as: UTF8.self).lowercased()
+        if let start = head.firstRange(of: "<html"), let end = head[start.upperBound...].firstIndex(of: ">"),
+            let place = head[start.upperBound..<end].firstRange(of: "lang=")
+        {
+            return code(head[place.upperBound..<end])
         }
-        if value.utf8.count == 3 { return String(value) }
-        return languages[String(value)] ?? "und"
+        guard let place = head.firstRange(of: "content-language"),
+            let end = head[place.upperBound...].firstIndex(of: ">"),
+            let value = head[place.upperBound..<end].firstRange(of: "content=")
+        else { return nil }
+        return code(head[value.upperBound..<end])
+    }
+
+    /// The code of what begins with a language's tag (BCP 47), be it in quotes; nil for none that is known.
+    static func code(_ text: Substring) -> String? {
+        let value = text.drop { $0 == "\"" || $0 == "'" }.prefix { ("a"..."z").contains($0) }
+        if value == "und" { return nil }
+        return value.utf8.count == 3 ? String(value) : languages[String(value)]
+    }
+
+    /// The codes of what a person says, such as `de` or `eng,fra`; nil where one of them is none.
+    package static func codes(_ text: String) -> String? {
+        let parts = text.lowercased().split(separator: ",", omittingEmptySubsequences: false)
+        let codes = parts.compactMap { part -> String? in
+            let isTag = (2...3).contains(part.prefix { $0 != "-" }.utf8.count)
+            return isTag ? code(part) : nil
+        }
+        return codes.count == parts.count ? codes.joined(separator: ",") : nil
     }
 
     private static let languages: [String: String] = [

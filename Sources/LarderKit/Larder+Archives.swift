@@ -20,6 +20,9 @@ public struct ExportOptions: Sendable {
     public var hasPrivate = false
     /// How large a WARC becomes before the next one is begun.
     public var split: ByteSize?
+    /// Of a ZIM, the language in which its readers look for words: `de`, `eng`, `eng,fra`. Nil for what most
+    /// of its pages say.
+    public var language: String?
     /// Of a page in one file: its scripts are in it, and run.
     public var keepsScripts = true
     /// Of a page in one file: what is larger is left out, and reported. Nil for 32 MB.
@@ -45,6 +48,7 @@ public struct ExportOptions: Sendable {
         let shown = "\(ArchiveForm.png.suffix) or \(ArchiveForm.pdf.suffix)"
         let mistakes: [(isAsked: Bool, isPossible: Bool, what: String, name: String)] = [
             (split != nil, form == .warc, "WARC is split into several files", ArchiveForm.warc.suffix),
+            (language != nil, form == .zim, "a ZIM has a language", ArchiveForm.zim.suffix),
             (isSigned, form == .wacz, "WACZ is signed", ArchiveForm.wacz.suffix),
             (viewport != nil, form.isShown, "PNG and PDF are shown in a window", shown),
             (prefersDark, form.isShown, "PNG and PDF are shown in dark colours", shown),
@@ -53,6 +57,10 @@ public struct ExportOptions: Sendable {
         for mistake in mistakes where mistake.isAsked && !mistake.isPossible {
             throw LarderError(.input, "only \(mistake.what): name a \(mistake.name)")
         }
+        if let language, ZIMMetadata.codes(language) == nil {
+            throw LarderError(
+                .input, "\(language) names no language: name one by its code, such as en, deu or eng,fra")
+        }
     }
 
     func fill(_ plan: inout ExportPlan) {
@@ -60,6 +68,7 @@ public struct ExportOptions: Sendable {
         plan.hasPrivate = hasPrivate
         plan.split = split?.byteCount
         plan.isVerified = isVerified
+        plan.language = language.flatMap(ZIMMetadata.codes)
         plan.keepsScripts = keepsScripts
         if let largestPart { plan.pageLimits.body = Int(clamping: largestPart.byteCount) }
         plan.progress = Self.counting(progress)

@@ -535,6 +535,9 @@ extension Option {
         name: "--private", value: nil,
         help: "export too what was fetched with a login or with cookies, and fields that set cookies",
         standard: nil)
+    static let language = Option(
+        name: "--language", value: "CODE", help: "of a ZIM: the language of its texts, such as en or eng,fra",
+        standard: "what most of its pages say")
     static let noScripts = Option(
         name: "--no-scripts", value: nil, help: "of a page in one file: leave its scripts out", standard: nil)
     static let dark = Option(
@@ -563,7 +566,7 @@ extension Option {
 
     static let export: [Option] = [
         .store, .archiveFormat, .visit, .include.in(.general), .exclude.in(.general), .privateToo, .split,
-        .noScripts, .maxBody.otherwise("32M").in(.general), .browser.in(.general), .oneViewport,
+        .language, .noScripts, .maxBody.otherwise("32M").in(.general), .browser.in(.general), .oneViewport,
         .dark, .readBack, .sign, .json, .quiet, .progress,
     ]
     static let importing: [Option] = [

@@ -136,17 +136,102 @@ import Web
         #expect(try site.export("out/", .folder).wantServer == ["https://example.com/"])
     }
 
-    /// The runtime of a build of webpack, as Docusaurus has it.
-    @Test func `scripts that load from the root of their site are told`() throws {
-        let runtime = Array(
+    /// The runtime of a build of webpack, as Docusaurus has it, and a router.
+    private static func routed() throws -> HeldSite {
+        let runtime =
             "(()=>{var t={};r.m=t;r.u=e=>\"assets/js/\"+({7:\"page\"}[e]||e)+\".\"+{7:\"abc123\"}[e]+\".js\",r.p=\"/\"})()"
-                .utf8)
-        let site = try HeldSite([
-            .page("/", "<script src=/assets/js/runtime.js></script>"),
-            .file("/assets/js/runtime.js", "text/javascript", runtime),
+        var old = HeldSite.Answer(path: "/old", status: 301)
+        old.fields = [("Location", "/docs/")]
+        return try HeldSite([
+            .page("/", "<!doctype html><title>t</title><script src=/assets/js/runtime.js></script>"),
+            .page("/docs/", "<!doctype html><base href=/x/><script src=/assets/js/main.js></script>"), old,
+            .page("/still", "<p>no script"),
+            .file("/assets/js/runtime.js", "text/javascript", Array(runtime.utf8)),
+            .file(
+                "/assets/js/main.js", "text/javascript",
+                Array("history.pushState(0,'',window.location.href);fetch('/d.json?v=1')".utf8)),
             .file("/assets/js/page.abc123.js", "text/javascript", Array("1".utf8)),
+            .file("/d.json?v=1", "application/json", Array("{\"a\":\"\u{E4}\"}".utf8)),
         ])
-        #expect(try site.export("out/", .folder).wantServer == ["https://example.com/assets/js/runtime.js"])
+    }
+
+    private static func text(_ site: HeldSite, _ file: String) throws -> String {
+        String(decoding: try WholeFile.read(site.home.file(file), atMost: 99_999), as: UTF8.self)
+    }
+
+    @Test func `where scripts load from the root of their site a script leads them, and data has a twin`()
+        throws
+    {
+        let site = try Self.routed()
+        let report = try site.export("out/", .folder)
+        #expect(report.wantServer.isEmpty && report.isVerified == true)
+        let docs = try Self.text(site, "out/docs/index.html")
+        #expect(
+            docs.hasPrefix(
+                "<!doctype html><script data-larder=\"https://example.com/docs/\" "
+                    + "data-base=\"https://example.com/x/\" src=\"../~larder.js\" charset=\"utf-8\"></script><base href=./>"
+            ),
+            "\(docs)")
+        #expect(try Self.text(site, "out/still.html") == "<p>no script")
+        #expect(
+            try Self.text(site, "out/assets/js/main.js").hasPrefix(
+                "history.pushState(0,'',window[window.larder$||\"location\"].href)"))
+        let script = try Self.text(site, "out/~larder.js")
+        for part in [
+            "\"origin\":\"https://example.com\"", "\"/old\":\"docs/index.html\"", "\"/d.json?v=1\":\"d~",
+            "\"pages\":[\"/\",\"/docs/\",\"/still\"]",
+        ] {
+            #expect(script.contains(part), "\(part)")
+        }
+        let twin = try #require(site.home.names(in: "out/~data").first)
+        #expect(try Self.text(site, "out/~data/\(twin)").contains(",\"application/json\",\"{\\\"a\\\":"))
+        let other = try HeldSite()
+        let taken = try other.take([site.home.file("out")])
+        #expect(taken.refused.isEmpty && taken.responses == 8, "\(taken)")
+        let before = try site.held().filter { $0.contains("javascript") }
+        let after = try other.held().filter { $0.contains("javascript") }
+        #expect(before.map { $0.split(separator: " ")[8] } == after.map { $0.split(separator: " ")[8] })
+    }
+
+    @Test func `where none does, pages stay without it`() throws {
+        let site = try HeldSite([
+            .page("/", "<script src=a.js></script><img src=/i.png>"),
+            .file(
+                "/a.js", "text/javascript",
+                Array("i.src='b.png';x=window.location;history.pushState()".utf8)),
+            .file("/i.png", "image/png", [1]), .file("/d.json", "application/json", Array("{}".utf8)),
+        ])
+        _ = try site.export("out/", .folder)
+        #expect(try Self.text(site, "out/index.html") == "<script src=a.js></script><img src=i.png>")
+        #expect(
+            try Self.text(site, "out/a.js") == "i.src='b.png';x=window.location;history.pushState()")
+        #expect(Set(site.home.names(in: "out")).isDisjoint(with: ["~larder.js", "~data"]))
+    }
+
+    @Test func `what browsers would ask files for leave to load is loaded without`() throws {
+        let site = try HeldSite([
+            .page(
+                "/",
+                "<link rel=stylesheet crossorigin href=/s.css><script crossorigin=anonymous src=//else.test/x.js></script>"
+            ),
+            .file("/s.css", "text/css", Array("b{}".utf8)),
+        ])
+        _ = try site.export("out/", .folder)
+        #expect(
+            try Self.text(site, "out/index.html")
+                == "<link rel=stylesheet data-origin href=s.css><script crossorigin=anonymous src=https://else.test/x.js></script>"
+        )
+    }
+
+    @Test(arguments: [
+        ("https://example.com/", "index.html"), ("https://example.com/a/", "a/index.html"),
+        ("https://example.com/a", "a.html"), ("https://example.com/a.b/c", "a.b/c.html"),
+        ("https://example.com/a.min.js", "a.min.js"), ("https://example.com/v1.2", "v1.2"),
+        ("https://example.com/a.verylongsuffix", "a.verylongsuffix.html"), ("https://example.com/a?b", nil),
+        ("https://example.com/a.", "a..html"),
+    ])
+    func `the script knows the files of plain addresses by rules`(address: String, file: String?) throws {
+        #expect(FolderScript.ruled(try #require(WebURL(address))) == file)
     }
 
     @Test func `a zip file has the same`() throws {

@@ -46,6 +46,43 @@ import Web
         #expect(other.home.names(in: "store/incoming").isEmpty)
     }
 
+    /// Where Kiwix takes a language for none it finds no word.
+    @Test(
+        .enabled(if: isInstalled && Tool.find("kiwix-search") != nil, "kiwix-tools are not installed"),
+        arguments: [
+            ("<title>Start</title>", ["de", "de", "en"], nil, "deu"),
+            ("<html lang=en>", ["de", "de"], nil, "eng"),
+            ("<title>Start</title>", ["", ""], nil, "mul"), ("<html lang=en>", ["de"], "fra", "fra"),
+        ] as [(String, [String], String?, String)])
+    func `a ZIM is in the language of most of its pages, and its words are found`(
+        start: String, pages: [String], said: String?, language: String
+    ) throws {
+        let others = pages.enumerated().map { number, language in
+            HeldSite.Answer.page(
+                "/\(number)", "<html lang=\(language)><title>Seite</title><p>Kaninchen sitzen")
+        }
+        let site = try HeldSite([.page("/", start + "<p>x")] + others)
+        _ = try site.export("site.zim", .zim) { $0.language = said }
+        // Its library says of a ZIM what that says of itself.
+        let library = site.home.file("library.xml")
+        let manage = try #require(Tool.find("kiwix-manage"))
+        _ = try ChildProcess(manage, [library, "add", site.home.file("site.zim")], environment: [:]).wait()
+        let text = String(decoding: try WholeFile.read(library, atMost: 99_999), as: UTF8.self)
+        #expect(text.contains("language=\"\(language)\""), "\(text)")
+        let search = try #require(Tool.find("kiwix-search"))
+        let found = try ChildProcess(search, [site.home.file("site.zim"), "Kaninchen"], environment: [:])
+            .wait()
+        #expect(found.output.contains("Seite"), "\(found)")
+    }
+
+    @Test(arguments: [
+        ("de", "deu"), ("ENG", "eng"), ("en-GB,fr", "eng,fra"), ("tlh", "tlh"), ("xx", nil), ("", nil),
+        ("de,", nil), ("german", nil), ("und", nil),
+    ])
+    func `a person says a language by its code`(text: String, codes: String?) {
+        #expect(ZIMMetadata.codes(text) == codes)
+    }
+
     @Test(.enabled(if: isInstalled, "zim-tools are not installed"))
     func `pages of others lead to their files, in whichever escapes they write them`() throws {
         let home = try TemporaryFolder()
@@ -135,9 +172,10 @@ import Web
     @Test(arguments: [
         ("<html lang=en-GB>", "eng"), ("<!doctype html><HTML class=x LANG='DE'>", "deu"),
         ("<html lang=\"deu\">", "deu"),
-        ("<html>", "und"), ("", "und"), ("<html lang=xx>", "und"), ("<p lang=de>", "und"),
+        ("<html><meta http-equiv=content-language content=fr>", "fra"),
+        ("<html>", nil), ("", nil), ("<html lang=xx>", nil), ("<p lang=de>", nil), ("<html lang=und>", nil),
     ])
-    func `a page says its language`(page: String, language: String) {
+    func `a page says its language`(page: String, language: String?) {
         #expect(ZIMMetadata.language(of: Array(page.utf8)) == language)
     }
 }

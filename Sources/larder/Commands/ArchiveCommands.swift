@@ -21,6 +21,7 @@ enum ExportCommand {
                 let form = options.form ?? ArchiveForm(path: arguments.operands[1])
                 return form.map(forms.contains) ?? true || arguments.source(of: option) == .commandLine
             }
+            options.language = isMeant(.language, .zim) ? arguments.text(.language) : nil
             options.keepsScripts = !(isMeant(.noScripts, .html) && arguments.has(.noScripts))
             options.largestPart = try arguments.size(.maxBody)
             options.browser = arguments.text(.browser)

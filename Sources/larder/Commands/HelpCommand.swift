@@ -249,12 +249,15 @@ struct HelpTopic: Sendable {
               har    HAR 1.2, for the tools of browsers. Bodies that are no UTF-8 stand in base64
               folder A folder (DIR/) that a browser opens without a server: links are relative, names are such as every
                      file system takes, redirects to pages are pages. What pages need and is not held is listed in
-                     ~missing.txt, and led to where it was; which file had which address, in ~larder.jsonl. Bodies without links stay byte for byte. Scripts that are
-                     modules, or that fetch, want a server in front of it: browsers do not let files load files. They are told
+                     ~missing.txt, and led to where it was; which file had which address, in ~larder.jsonl. Bodies without links stay byte for byte.
+                     Where scripts load by addresses that they put together (webpack, Docusaurus), ~larder.js stands first in
+                     pages and leads them to the files; routers get the address that the page had, and what is fetched comes
+                     from ~data/. Modules and workers want a server in front of it, as browsers take none from files; they are told
               zip    The same in a zip file
               tar    The same in a tar that zstd packs (.tar.zst)
               zim    For Kiwix, with an index of its words; zimwriterfs has to be there (zim-tools), and --verify has
-                     zimcheck look at it. What is missing is asked of nobody, and what is empty left out
+                     zimcheck look at it. What is missing is asked of nobody, and what is empty left out. Its language is what
+                     its first page says, else most pages; --language says another, or several (eng,fra)
 
             One page, of a URL or that a site begins with; a URL works with the forms above too
               html   One file that asks nobody when it is opened: pictures, styles, fonts, media, frames and scripts stand in

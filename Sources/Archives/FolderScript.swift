@@ -1,0 +1,351 @@
+internal import Markup
+internal import Web
+
+/// A script beside the files of a site whose scripts put addresses together when they run: it stands first in
+/// pages, and leads what they ask for to the files. A browser lets no file fetch another one, but any file
+/// be a script: what scripts may fetch has a twin that is one.
+struct FolderScript {
+    static let name = "~larder.js"
+    /// Where the twins are; behind it the names of the files.
+    static let twins = "~data/"
+
+    private let start: WebURL
+    /// By addresses, those of the start's own origin without it: what the rules do not give.
+    private var files: [(address: String, file: String)] = []
+    /// Pages that have the file that the rules give.
+    private var pages: [String] = []
+    private var data: [String] = []
+    /// With what paths of what is held begin: to nothing else the rules lead, as it is not there.
+    private var tops: Set<String> = []
+
+    /// Where there are more, the rules lead to them.
+    private static let most = 50_000
+    private static let largestTwin = 8 << 20
+
+    init(start: WebURL) { self.start = start }
+
+    /// The file that an address of the start's origin has by the rules, which the script knows as well.
+    static func ruled(_ url: WebURL) -> String? {
+        guard url.query == nil else { return nil }
+        let path = String(url.path.drop { $0 == "/" })
+        let last = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+        if last.isEmpty { return path + "index.html" }
+        let suffix = last.utf8.lastIndex(of: UInt8(ascii: ".")).map { last[$0...].utf8.dropFirst() }
+        let isFile = suffix.map { (1...8).contains($0.count) && $0.allSatisfy(isPlain) } ?? false
+        return isFile ? path : path + ".html"
+    }
+
+    private static func top(of url: WebURL) -> String {
+        String(url.path.dropFirst().prefix { $0 != "/" })
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
+    }
+
+    /// Tells it which file has what is at an address, be it by way of redirects.
+    mutating func add(_ url: WebURL, file: String, isPage: Bool) {
+        let isOwn = url.origin == start.origin
+        if isOwn, tops.count < Self.most { tops.insert(Self.top(of: url)) }
+        guard !isOwn || Self.ruled(url) != file else {
+            if isPage, pages.count < Self.most { pages.append(url.target) }
+            return
+        }
+        if files.count < Self.most { files.append((isOwn ? url.target : url.href, file)) }
+    }
+
+    // MARK: - Data
+
+    /// Whether it is something that scripts fetch, as a rule.
+    static func isData(_ type: MediaType?, byteCount: Int) -> Bool {
+        guard let essence = type?.essence, byteCount <= largestTwin else { return false }
+        if essence == "text/html" || essence == "text/css" || essence.hasSuffix("javascript") { return false }
+        return essence.hasPrefix("text/") || essence.contains("json") || essence.hasSuffix("/xml")
+            || essence == "application/wasm" || essence == "application/octet-stream"
+    }
+
+    /// The script that has what a file has.
+    mutating func twin(
+        of name: String, _ bytes: [UInt8], _ type: MediaType?
+    ) -> (name: String, text: String) {
+        data.append(name)
+        let whole = JSONText.text(of: bytes, type).map { "\($0),0" }
+        let content = whole ?? "\"\(Base64.encode(bytes))\",1"
+        let said = JSONText.quoted(type.map { "\($0)" } ?? "")
+        return ("\(Self.twins)\(name).js", "larder$data(\(JSONText.quoted(name)),\(said),\(content))\n")
+    }
+
+    // MARK: - Pages
+
+    private static let mark = Array("<script data-larder=\"".utf8)
+    private static let markEnd = Array("\(charset)></script>".utf8)
+    /// Else it is read as its page is.
+    private static let charset = "charset=\"utf-8\""
+
+    /// What stands in front of everything else of a page.
+    static func tag(in file: String, of url: WebURL, base: WebURL) -> [UInt8] {
+        let from = FolderNames.reference(from: file, to: name)
+        let own = base == url ? "" : "\" data-base=\"\(attribute(base.href))"
+        let page = attribute(url.key.href)
+        return Array("<script data-larder=\"\(page)\(own)\" src=\"\(from)\" \(charset)></script>".utf8)
+    }
+
+    private static func attribute(_ text: String) -> String {
+        text.replacing("&", with: "&amp;").replacing("\"", with: "&quot;")
+    }
+
+    /// A page or a script without what was put into it.
+    static func undone(_ bytes: [UInt8], _ format: BodyFormat) -> [UInt8] {
+        guard format != .javaScript else { return LocationReads.undone(bytes) }
+        guard let start = bytes.prefix(1 << 20).firstRange(of: mark),
+            let end = bytes[start.upperBound...].firstRange(of: markEnd)
+        else { return bytes }
+        return Array(bytes[..<start.lowerBound] + bytes[end.upperBound...])
+    }
+
+    // MARK: - The script
+
+    var text: String {
+        var site = JSONWriter(.compact)
+        site.object {
+            $0.member("origin", start.origin)
+            $0.member("files") { $0.object { for (address, file) in files { $0.member(address, file) } } }
+            $0.member("tops") { $0.array { for top in tops.sorted() { $0.value(top) } } }
+            $0.member("pages") { $0.array { for page in pages { $0.value(page) } } }
+            $0.member("data") { $0.array { for name in data { $0.value(name) } } }
+        }
+        return "(\(Self.body))(\(site.text))\n"
+    }
+
+    /// `at` gives the file that has what a script asks for, `page` that to which one leads. `was` is where the
+    /// page would be by now if it were where it came from; its fragment is the browser's own.
+    private static let body = #"""
+        // Larder leads to files what scripts ask for by the addresses that it had.
+        (site) => {
+          "use strict";
+          const tag = document.currentScript;
+          if (!tag || self.larder$) return;
+          const root = new URL("./", tag.src).href, isFile = location.protocol === "file:";
+          const [pages, data, tops] = [site.pages, site.data, site.tops].map((list) => new Set(list));
+          const files = new Map(Object.entries(site.files));
+          const state = Object.getOwnPropertyDescriptor(History.prototype, "state").get;
+          let was = new URL(state.call(history)?.larder$ ?? tag.dataset.larder);
+          const target = (url) => url.pathname + url.search;
+
+          // What is meant, as the page would have it where it came from; null for what is a file already.
+          const meant = (value) => {
+            const text = String(value).trim();
+            if (!text || text[0] === "#" || /^(?!https?:|file:|zim:)[a-z][a-z0-9+.-]*:/i.test(text)) return null;
+            try {
+              const url = new URL(text, tag.dataset.base ?? was);
+              if (url.href.startsWith(root)) return null;
+              const isHere = url.protocol === location.protocol && url.host === location.host;
+              return isHere ? new URL(target(url) + url.hash, site.origin) : url;
+            } catch { return null; }
+          };
+          const known = (url) => files.get(url.origin === site.origin ? target(url) : url.href.replace(/#.*/s, ""));
+          const ruled = (path) => {
+            path = path.replace(/^\/+/, "");
+            return /(^|\/)$/.test(path) ? path + "index.html" : /\.[a-z0-9]{1,8}$/i.test(path) ? path : path + ".html";
+          };
+          const at = (value) => {
+            const url = meant(value);
+            if (!url) return undefined;
+            const exact = known(url);
+            if (exact !== undefined) return root + exact + url.hash;
+            // A relative one leads to its file as it is.
+            if (url.origin !== site.origin || !/^\s*([\/\\]|[a-z]+:)/i.test(value)) return undefined;
+            const path = url.pathname, file = files.get(path) ?? (tops.has(path.split("/")[1]) ? ruled(path) : undefined);
+            return file === undefined ? undefined : root + file + url.hash;
+          };
+          const page = (url) =>
+            known(url) ?? (url.origin === site.origin && pages.has(target(url)) ? ruled(url.pathname) : undefined);
+          const leading = (value) => {
+            const url = meant(value);
+            if (!url) return undefined;
+            const file = page(url);
+            return file === undefined ? url.href : root + file + url.hash;
+          };
+          // What stands in itself may have commas.
+          const set = (list) => /data:/i.test(list) ? list :
+            String(list).replace(/(^|,)(\s*)([^\s,]+)/g, (all, comma, space, url) => comma + space + (at(url) ?? url));
+          const style = (css) => String(css).replace(/(url\(\s*["']?)(\/[^"'()\s]+)/gi, (all, start, url) => start + (at(url) ?? url));
+
+          // Where elements have addresses.
+          const change = (element, name, value) => {
+            if (name === "style") return style(value);
+            if (/srcset$/.test(name)) return set(value);
+            const isLead = /^(a|area|form|iframe|frame|button|input)$/i.test(element.localName) && name !== "src"
+              || /^i?frame$/i.test(element.localName);
+            return (isLead ? leading(value) : at(value)) ?? value;
+          };
+          const names = {
+            HTMLImageElement: ["src", "srcset"], HTMLScriptElement: ["src"], HTMLLinkElement: ["href"], HTMLIFrameElement: ["src"],
+            HTMLMediaElement: ["src"], HTMLVideoElement: ["poster"], HTMLTrackElement: ["src"], HTMLSourceElement: ["src", "srcset"],
+            HTMLEmbedElement: ["src"], HTMLObjectElement: ["data"], HTMLInputElement: ["src"], HTMLAnchorElement: ["href"],
+            HTMLAreaElement: ["href"], HTMLFormElement: ["action"],
+          };
+          const attributes = new Set(["style", "xlink:href"]);
+          for (const [type, list] of Object.entries(names))
+            for (const name of list) {
+              attributes.add(name);
+              const property = Object.getOwnPropertyDescriptor(self[type].prototype, name), put = property.set;
+              property.set = function (value) { put.call(this, change(this, name, value)); };
+              Object.defineProperty(self[type].prototype, name, property);
+            }
+          const own = Element.prototype.setAttribute;
+          Element.prototype.setAttribute = function (name, value) {
+            const low = String(name).toLowerCase();
+            // Files have no origin that could allow anything.
+            if (isFile && low === "crossorigin") return;
+            own.call(this, name, attributes.has(low) ? change(this, low, value) : value);
+          };
+          if (isFile)
+            for (const type of ["Script", "Link", "Image", "Media"])
+              Object.defineProperty(self[`HTML${type}Element`].prototype, "crossOrigin", { get: () => null, set() {}, configurable: true });
+
+          // What comes as markup.
+          const selector = "[src^='/'],[href^='/'],[srcset*='/'],[poster^='/'],[style*='url(']";
+          const mend = (element) => {
+            for (const { name, value } of [...element.attributes]) {
+              const right = attributes.has(name) ? change(element, name, value) : value;
+              if (right !== value) own.call(element, name, right);
+            }
+          };
+          new MutationObserver((records) => {
+            for (const { addedNodes } of records)
+              for (const node of addedNodes) {
+                if (!(node instanceof Element)) continue;
+                if (node.matches(selector)) mend(node);
+                if (node.firstElementChild) node.querySelectorAll(selector).forEach(mend);
+              }
+          }).observe(document, { childList: true, subtree: true });
+
+          // What files may not fetch, a script brings.
+          const asked = new Map();
+          self.larder$data = (name, type, text, isBinary) => {
+            const body = isBinary ? Uint8Array.from(atob(text), (c) => c.charCodeAt(0)) : text;
+            asked.get(name)?.take(new Blob([body], { type }));
+          };
+          const twin = (name) => {
+            let entry = asked.get(name);
+            if (!entry) {
+              asked.set(name, (entry = {}));
+              entry.blob = new Promise((take, fail) => {
+                entry.take = take;
+                const script = document.createElement("script");
+                script.charset = "utf-8";
+                script.src = `${root}~data/${name}.js`;
+                script.onload = () => script.remove();
+                script.onerror = () => fail(new TypeError("Failed to fetch"));
+                (document.head ?? document.documentElement).append(script);
+              });
+            }
+            return entry.blob;
+          };
+          // The file that has a twin.
+          const twinned = (url) => {
+            const file = (at(url) ?? new URL(url, document.baseURI).href).replace(/[?#].*/s, "");
+            const name = file.startsWith(root) ? decodeURIComponent(file.slice(root.length)) : "";
+            return isFile && data.has(name) ? name : undefined;
+          };
+          const fetched = self.fetch;
+          self.fetch = async function (input, init) {
+            const url = input instanceof Request ? input.url : String(input);
+            const method = String(init?.method ?? (input instanceof Request ? input.method : "GET")).toUpperCase();
+            if (method !== "GET" && method !== "HEAD") return fetched.call(self, input, init);
+            const name = twinned(url);
+            if (name === undefined) return fetched.call(self, at(url) ?? input, init);
+            const blob = await twin(name);
+            const response = new Response(blob, { headers: { "Content-Type": blob.type } });
+            Object.defineProperty(response, "url", { value: new URL(url, was).href });
+            return response;
+          };
+          const request = XMLHttpRequest.prototype, { open, send, setRequestHeader } = request, waiting = new WeakMap();
+          request.open = function (method, url, ...rest) {
+            const isGet = /^(get|head)$/i.test(method), name = isGet ? twinned(url) : undefined;
+            // A blob of a file's own can be asked for, once it is there.
+            if (name !== undefined && rest[0] !== false) waiting.set(this, name);
+            else waiting.delete(this);
+            return open.call(this, method, (isGet ? at(url) : undefined) ?? url, ...rest);
+          };
+          request.setRequestHeader = function (...header) {
+            if (!waiting.has(this)) setRequestHeader.apply(this, header);
+          };
+          request.send = function (body) {
+            const name = waiting.get(this);
+            if (name === undefined) return send.call(this, body);
+            twin(name).then((blob) => {
+              const { responseType, timeout } = this;
+              open.call(this, "GET", URL.createObjectURL(blob));
+              Object.assign(this, { responseType, timeout });
+              send.call(this);
+            }, () => send.call(this));
+          };
+          for (const name of ["Worker", "SharedWorker"])
+            if (self[name])
+              self[name] = new Proxy(self[name], {
+                construct: (type, [url, ...rest]) => new type(at(url) ?? url, ...rest),
+              });
+          // Modules import by addresses too; of files browsers take none.
+          if (!isFile) {
+            const map = document.createElement("script");
+            map.type = "importmap";
+            map.textContent = JSON.stringify({ imports: { "/": root, [root]: root } });
+            tag.after(map);
+          }
+
+          // Where the page is, to scripts that ask; its history in the browser stays that of the files.
+          const address = () => {
+            const url = new URL(was);
+            if (location.search) url.search = location.search;
+            url.hash = location.hash;
+            return url;
+          };
+          const lead = (value, way) => {
+            const url = new URL(value, address());
+            if (target(url) === target(address()) && url.origin === was.origin && url.hash) location.hash = url.hash;
+            else location[way](leading(url) ?? url.href);
+          };
+          const place = {
+            assign: (value) => lead(value, "assign"), replace: (value) => lead(value, "replace"),
+            reload: () => location.reload(), toString: () => address().href,
+            get href() { return address().href; }, set href(value) { lead(value, "assign"); },
+            get hash() { return location.hash; }, set hash(value) { location.hash = value; },
+            get origin() { return address().origin; }, get ancestorOrigins() { return location.ancestorOrigins; },
+          };
+          for (const name of ["protocol", "host", "hostname", "port", "pathname", "search"])
+            Object.defineProperty(place, name, {
+              get: () => address()[name], enumerable: true,
+              set: (value) => { const url = address(); url[name] = value; lead(url, "assign"); },
+            });
+          for (const owner of [self, document]) {
+            Object.defineProperty(owner, "larder$", { value: "larder$location" });
+            Object.defineProperty(owner, "larder$location", { get: () => place, set: (value) => lead(value, "assign") });
+          }
+          const unwrapped = (value) => (value && typeof value === "object" && "larder$" in value ? value.state : value);
+          const popped = Object.getOwnPropertyDescriptor(PopStateEvent.prototype, "state").get;
+          Object.defineProperty(History.prototype, "state", { get() { return unwrapped(state.call(this)); }, configurable: true });
+          Object.defineProperty(PopStateEvent.prototype, "state", { get() { return unwrapped(popped.call(this)); }, configurable: true });
+          addEventListener("popstate", (event) => {
+            was = new URL(popped.call(event)?.larder$ ?? tag.dataset.larder);
+          }, true);
+          for (const name of ["pushState", "replaceState"]) {
+            const original = History.prototype[name];
+            History.prototype[name] = function (value, title, to) {
+              const url = to == null ? null : new URL(to, address());
+              if (url) {
+                if (url.origin !== was.origin) throw new DOMException("not of this origin", "SecurityError");
+                const file = name === "pushState" && url.pathname !== was.pathname ? page(url) : undefined;
+                // A page that is there is gone to.
+                if (file !== undefined && root + file !== location.href.replace(/[?#].*/s, ""))
+                  return location.assign(root + file + url.hash);
+                was = new URL(target(url), was);
+              }
+              const here = location.href.replace(/[?#].*/s, "");
+              original.call(this, { larder$: was.href, state: value }, title, url ? here + url.hash : undefined);
+            };
+          }
+        }
+        """#
+}

@@ -1,0 +1,133 @@
+import Glibc
+import LarderKit
+import System
+import TestOrigin
+import Testing
+import Web
+
+/// A site of one build, as Docusaurus makes them: its scripts load from the root of their site, and a router
+/// shows what belongs to the address. It goes out as files and as a ZIM, and shows all of it there.
+@Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
+struct FolderScriptTests {
+    private static let runtime = """
+        (() => { var m = {}, r = {}; r.p = "/"; r.u = e => "assets/js/" + ({7: "page", 8: "tab"}[e] || e) + "." + {7: "aa11", 8: "bb22"}[e] + ".js";
+        r.m = m; r.e = e => new Promise((done, fail) => { var s = document.createElement("script"); s.src = r.p + r.u(e);
+          s.onload = () => done(self.chunks[e]); s.onerror = fail; document.head.appendChild(s); });
+        self.load = e => r.e(e); })();
+        """
+
+    private static let main = """
+        const show = () => {
+          const { pathname } = window.location, say = (text) => document.querySelector("#route").textContent = text;
+          if (pathname === "/") say("home"); else if (pathname === "/docs/") say("docs");
+          else if (pathname === "/app/only") say("client"); else say("Page Not Found");
+        };
+        addEventListener("popstate", show);
+        self.load(7).then((text) => { document.querySelector("#late").textContent = text; show(); });
+        document.querySelector("#tab").onclick = () => self.load(8).then((text) => document.querySelector("#tab").textContent = text);
+        document.querySelector("#client").onclick = () => { history.pushState({ a: 1 }, "", "/app/only"); show(); };
+        for (const link of document.querySelectorAll("[data-to]")) link.onclick = (event) => {
+          event.preventDefault(); history.pushState(null, "", link.dataset.to); show();
+        };
+        fetch("/data.json").then((r) => r.json()).then((d) => document.querySelector("#data").textContent = d.told);
+        const x = new XMLHttpRequest(); x.open("GET", "/data.json?v=2"); x.responseType = "json"; x.setRequestHeader("Accept", "x/y");
+        x.onload = () => document.querySelector("#xhr").textContent = x.response.told; x.send();
+        document.querySelector("#markup").innerHTML = '<img src="/img/dot.png">';
+        """
+
+    private static func page(_ title: String) -> String {
+        """
+        <!doctype html><html lang=en><head><title>\(title)</title><link rel=stylesheet crossorigin href=/s.css>
+        <script defer src=/assets/js/runtime.js></script><script defer src=/assets/js/main.js></script></head><body>
+        <p id=route>static</p><p id=late></p><p id=data></p><p id=xhr></p><button id=tab>tab</button><button id=client>client</button>
+        <a href=/docs/ data-to=/docs/>docs</a><div id=markup></div></body></html>
+        """
+    }
+
+    private static func prefetch(into folder: TemporaryFolder) async throws -> (Larder, String) {
+        let origin = try TestOrigin()
+        defer { origin.stop() }
+        origin.on("/", .page(page("Home")))
+        origin.on("/docs/", .page(page("Docs")))
+        origin.on("/s.css", .file("#route { color: rgb(9, 99, 9) }", type: "text/css"))
+        origin.on("/img/dot.png", .file(ChromiumTests.pixel, type: "image/png"))
+        for (name, text) in [
+            ("runtime", runtime), ("main", main), ("page.aa11", "(self.chunks ??= {})[7] = 'late'"),
+            ("tab.bb22", "(self.chunks ??= {})[8] = 'opened'"),
+        ] {
+            origin.on("/assets/js/\(name).js", .file(text, type: "text/javascript"))
+        }
+        origin.on("/data.json", .file("{\"told\": \"t\u{F6}ld\"}", type: "application/json"))
+        origin.on("/data.json?v=2", .file("{\"told\": \"asked\"}", type: "application/json"))
+        let larder = Larder(at: folder.file("store"))
+        #expect(try await larder.prefetch([origin.url("/"), origin.url("/img/dot.png")]).isPublished)
+        return (larder, origin.url("/"))
+    }
+
+    private func text(_ visit: ChromiumVisit, _ name: String) throws -> String? {
+        try visit.evaluate("document.querySelector('#\(name)')?.textContent")?.string
+    }
+
+    private func expect(_ visit: ChromiumVisit, to name: String, say word: String) throws {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try text(visit, name) != word, ContinuousClock.now < deadline { usleep(20_000) }
+        #expect(try text(visit, name) == word, "\(name)")
+    }
+
+    private func look(at visit: ChromiumVisit) throws {
+        for (name, word) in [("route", "home"), ("late", "late"), ("data", "t\u{F6}ld"), ("xhr", "asked")] {
+            try expect(visit, to: name, say: word)
+        }
+        #expect(try visit.evaluate("getComputedStyle(route).color")?.string == "rgb(9, 99, 9)")
+        #expect(try visit.evaluate("document.querySelector('#markup img').naturalWidth > 0")?.bool == true)
+        _ = try visit.evaluate("tab.click()")
+        try expect(visit, to: "tab", say: "opened")
+        _ = try visit.evaluate("client.click()")
+        try expect(visit, to: "route", say: "client")
+        #expect(try visit.evaluate("history.state.a")?.int == 1)
+        _ = try visit.evaluate("history.back()")
+        try expect(visit, to: "route", say: "home")
+        _ = try visit.evaluate("document.querySelector('[data-to]').click()")
+        try expect(visit, to: "route", say: "docs")
+        #expect(try visit.evaluate("document.title")?.string == "Docs")
+    }
+
+    @Test func `a site that loads from its root shows all of it as files`() async throws {
+        let folder = try TemporaryFolder()
+        let (larder, start) = try await Self.prefetch(into: folder)
+        let report = try await larder.export(start, to: folder.file("out/"))
+        #expect(report.wantServer.isEmpty)
+        try look(at: Chromium().open("file://" + folder.file("out/index.html")))
+    }
+
+    private static let hasKiwix = Tool.find("zimwriterfs") != nil && Tool.find("kiwix-serve") != nil
+
+    @Test(.enabled(if: hasKiwix, "zim-tools and kiwix-tools are not installed"))
+    func `a site that loads from its root shows all of it out of a ZIM`() async throws {
+        let folder = try TemporaryFolder()
+        let (larder, start) = try await Self.prefetch(into: folder)
+        _ = try await larder.export(start, to: folder.file("out.zim"))
+        let free = try TestOrigin()
+        let port = free.port
+        free.stop()
+        let server = try ChildProcess(
+            try #require(Tool.find("kiwix-serve")),
+            ["-i", "127.0.0.1", "-p", "\(port)", folder.file("out.zim")],
+            output: .file(folder.file("log")), errors: .file(folder.file("log")))
+        defer {
+            server.signal(SIGKILL)
+            _ = server.wait()
+        }
+        let deadline = ContinuousClock.now + .seconds(30)
+        while (try? RawClient(port: port)) == nil, ContinuousClock.now < deadline { usleep(20_000) }
+        // Earlier ones have their books at the root.
+        let browser = try Chromium()
+        for path in ["/out/index.html", "/content/out/index.html"] {
+            let visit = try browser.open("http://127.0.0.1:\(port)\(path)")
+            guard try visit.evaluate("document.title")?.string == "Home" else { continue }
+            try look(at: visit)
+            return
+        }
+        Issue.record("no book is shown")
+    }
+}

@@ -1,0 +1,41 @@
+import Testing
+
+@testable import Markup
+
+@Suite struct LocationReadTests {
+    private static let read = "[window.larder$||\"location\"]"
+
+    @Test(arguments: [
+        ("window.location.href", "window\(read).href"),
+        ("a\nwindow.location='x'", "a\nwindow\(read)='x'"),
+        ("let{pathname:a}=e.location;", "let{pathname:a}=e[e.larder$||\"location\"];"),
+        ("`${window.location.hash}`", "`${window\(read).hash}`"),
+        ("t=$_.location", "t=$_[$_.larder$||\"location\"]"),
+        ("!window.location||n(window.location)", "!window\(read)||n(window\(read))"),
+    ])
+    func `what a script reads of where its page is can be given to it`(script: String, changed: String) {
+        let bytes = Array(script.utf8)
+        let changes = LocationReads.changes(in: bytes.span)
+        let text = Patch(changes, of: bytes.count).applied(to: bytes)
+        #expect(String(decoding: text, as: UTF8.self) == changed)
+        #expect(LocationReads.undone(text) == bytes)
+    }
+
+    @Test(arguments: [
+        "this.location", "a.b.location", "a?.location", "f().location", "a[0].location", "location.href",
+        "parent.location", "top.location", "'window.location'", "/window.location/", "// window.location",
+        "window.locations", "({location:1})", "...location", "#a.location", "1..location", ".location", "",
+        "import.meta.location", "window .location", "\u{E9}.location", "`window.location`",
+    ])
+    func `everything else stays as it is`(script: String) {
+        #expect(LocationReads.changes(in: Array(script.utf8).span).isEmpty)
+        #expect(LocationReads.undone(Array(script.utf8)) == Array(script.utf8))
+    }
+
+    @Test(arguments: [
+        ".larder$||\"location\"]", "a.larder$||\"location\"]", "[.larder$||\"location\"", "[[[",
+    ])
+    func `what nobody wrote is undone without harm`(script: String) {
+        _ = LocationReads.undone(Array(script.utf8))
+    }
+}
