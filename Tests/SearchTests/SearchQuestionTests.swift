@@ -66,9 +66,9 @@ import Testing
     }
 
     @Test func `each phrase of an expression is told, in its order`() throws {
-        let question = try SearchQuestion("one OR two NEAR three \"four five\" -six")
+        let question = try SearchQuestion("one OR two three NEAR four \"five six\" -seven")
         let expression = try #require(try question.expression(.all, inSite: "S"))
-        #expect(expression.phrases.map(\.isSilent) == [false, false, false, false, true, true])
+        #expect(expression.phrases.map(\.isSilent) == [false, false, false, false, false, true, true])
         var rest = expression.text[...]
         for phrase in expression.phrases {
             let place = try #require(rest.firstRange(of: phrase.text))

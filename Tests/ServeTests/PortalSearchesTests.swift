@@ -1,3 +1,5 @@
+import Fetch
+import Search
 import Store
 import System
 import TestOrigin
@@ -17,6 +19,7 @@ import Testing
             .init(href: "https://example.test/", text: "<title>Plum jam</title>plums"),
             .init(href: "https://example.test/pear", text: "<title>Pear jam</title>pears"),
         ])
+        #expect(try IndexRun(store.folder, Interruption()).run().texts == 2)
     }
 
     private func server() throws -> MirrorServer {

@@ -123,7 +123,7 @@ import Web
             try index.add(
                 text, at: Self.place(UInt8(number), "https://a.test/\(Self.words(1, number))"), prior: 0)
         }
-        for phrases in [["\"jam\""], ["\"plum\"", "\"label\""], ["\"pear jam\"", "\"shelf\""]] {
+        for phrases in [["\"jam\""], ["\"plum\"", "\"label\""], ["\"pear jam\"", "\"jar\""]] {
             let expression = phrases.joined(separator: " AND ")
             var expected: [(id: Int64, score: Double)] = []
             try index.connection.prepare(
@@ -131,7 +131,7 @@ import Web
             ).each(.text(expression)) { expected.append(($0.integer(0), $0.real(1))) }
             let found = try index.best(
                 TextExpression(expression, phrases.map { .init($0) }), in: .all, atMost: 1000)
-            try #require(found.count == expected.count && !found.isEmpty)
+            try #require(found.count == expected.count && !found.isEmpty, "\(expression)")
             let scores = Dictionary(uniqueKeysWithValues: expected.map { ($0.id, $0.score) })
             for match in found {
                 let score = try #require(scores[match.id])

@@ -1,4 +1,5 @@
 import Fetch
+import Glibc
 import Store
 import Synchronization
 import System
@@ -24,6 +25,7 @@ final class CacheProxy: Sendable {
     /// One of the two, with a store of its own.
     private struct Door: Sendable {
         let name: String
+        let folder: StoreFolder
         let loads: ServerLoads
         let server: MirrorServer
         let client: RawClient
@@ -78,7 +80,7 @@ final class CacheProxy: Sendable {
                 folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
                 options: options)
             return Door(
-                name: "mirror", loads: loads, server: server, client: try RawClient(port: Int(server.port)),
+                name: "mirror", folder: folder, loads: loads, server: server, client: try RawClient(port: Int(server.port)),
                 prefix: "",
                 host: "localhost:\(server.port)")
         }
@@ -90,7 +92,7 @@ final class CacheProxy: Sendable {
             folder, port: nil, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 1_000_000_000,
             options: options, proxy: (0, proxy))
         return Door(
-            name: "proxy", loads: loads, server: server,
+            name: "proxy", folder: folder, loads: loads, server: server,
             client: try RawClient(port: Int(server.proxyPort ?? 0)),
             prefix: "http://127.0.0.1:\(origin.port)", host: "127.0.0.1:\(origin.port)")
     }
@@ -138,7 +140,8 @@ final class CacheProxy: Sendable {
         while got.status < 200 { got = try door.client.response(toHead: step.method == "HEAD") }
         if step.asksBehind {
             loadCount.wait { $0 > loadsBefore ? () : nil }
-            // What comes is kept in its order: when this is answered, so is what was asked for before it.
+            try waitUntilKept(origin.url(step.path), step.time, door)
+            // What comes is kept in its order: when this is answered, all know of what came before it.
             said.withLock { $0 = OriginAnswer(fields: [("Cache-Control", "no-store")], text: "behind") }
             _ = try door.client.get(door.prefix + "/behind", host: door.host)
         }
@@ -152,6 +155,16 @@ final class CacheProxy: Sendable {
             check(line, in: got.fields, "the client in \(comment)")
         }
         for line in step.sent { check(line, in: asked.first?.fields ?? [], "the origin in \(comment)") }
+    }
+
+    /// A proxy answers what comes before it is kept.
+    private func waitUntilKept(_ url: String, _ time: Int64, _ door: Door) throws {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while ContinuousClock.now < deadline {
+            let held = try StoreReader(door.folder).response(for: url)
+            if held?.fetched == Self.start + time { return }
+            usleep(5_000)
+        }
     }
 
     private func check(_ got: RawResponse, _ step: CacheCase.Step, _ number: Int, _ comment: Comment) {
