@@ -87,7 +87,7 @@ enum ExportCommand {
         if let first = report.wantServer.first {
             let count = Wording.count(report.wantServer.count, "file")
             lines.append(
-                "  \(count) with modules, workers, models or data, which browsers load from servers alone; the first: \(first)"
+                "  \(count) with modules, workers or models, which browsers load from servers alone; the first: \(first)"
             )
         }
         switch report.isVerified {

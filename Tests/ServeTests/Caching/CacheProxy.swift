@@ -80,7 +80,8 @@ final class CacheProxy: Sendable {
                 folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
                 options: options)
             return Door(
-                name: "mirror", folder: folder, loads: loads, server: server, client: try RawClient(port: Int(server.port)),
+                name: "mirror", folder: folder, loads: loads, server: server,
+                client: try RawClient(port: Int(server.port)),
                 prefix: "",
                 host: "localhost:\(server.port)")
         }
