@@ -68,8 +68,9 @@ extension SearchIndex {
     private static let mostRanked = 50_000
     /// As many are looked through before it is asked whether that was enough.
     private static let sliceSize = 65_536
-    /// As long is looked for what hardly any text has, although its words stand in very many.
-    private static let patience = Duration.milliseconds(60)
+    /// For so much of the thread's own time is looked for what hardly any text has, although its words stand
+    /// in very many: what others do on the machine changes nothing in what is found.
+    private static let patience = Duration.milliseconds(50)
 
     /// The best texts that an expression finds, the best first.
     package func best(
@@ -87,17 +88,23 @@ extension SearchIndex {
             SELECT 1 FROM \(part.table)
             WHERE \(part.table) MATCH ? AND rowid BETWEEN ? AND ? AND \(TextScorer.function)(\(part.table))
             """)
-        let clock = ContinuousClock()
-        let start = clock.now
+        let start = Self.threadTime
         for slice in Self.slices(of: lengths) {
             _ = try search.first(
                 .text(expression.text), .integer(slice.lowerBound), .integer(slice.upperBound)
             ) {
                 _ in true
             }
-            if scorer.isFull || clock.now - start > Self.patience || !isWanted() { break }
+            if scorer.isFull || Self.threadTime - start > Self.patience || !isWanted() { break }
         }
         return scorer.end()
+    }
+
+    /// How long the thread has been computing.
+    private static var threadTime: Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
     }
 
     /// The numbers of texts in ranges with about as many texts. The first begins, and the last ends, with
