@@ -32,33 +32,37 @@ extension StoreWriter {
         try aloneForAWhile(doing: "collect") { () throws(StoreError) in
             // On a full disk the first room to be had is that of the log. Without it, the first change tells.
             if !isServed { _ = try? isLogEmptied() }
-            let changedBefore = everChangedRowCount
+            var journaled = everChangedRowCount
             try withoutReferences { () throws(StoreError) in
                 let bodiesBefore = try count("SELECT count(*) FROM body")
                 try removeOrphans()
                 result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
-                if let limit { try collect(downTo: contentLimit(limit), &result, progress) }
+                if let limit { try collect(downTo: contentLimit(limit), &result, &journaled, progress) }
                 if !isRehearsing { try bodies.outer?.removeStrays() }
                 result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
             }
             result.shrinkFailure = shrink() ?? result.shrinkFailure
-            if everChangedRowCount != changedBefore { try renewJournalIfThereIsRoom(&result) }
+            try renewJournal(&journaled, &result)
         }
         result.byteCountAfter = isServed ? try usedByteCount() : folder.byteCount
         return result
     }
 
-    /// Without it the journal names what is gone, which does no harm.
-    private func renewJournalIfThereIsRoom(_ result: inout CollectionResult) throws(StoreError) {
+    /// Where rows have changed since it knew of all, and there is room. Without it the journal names what is
+    /// gone, which does no harm.
+    private func renewJournal(_ known: inout Int64, _ result: inout CollectionResult) throws(StoreError) {
+        guard everChangedRowCount != known else { return }
         do throws(StoreError) {
             try renewJournal()
+            known = everChangedRowCount
         } catch  where error.reason == .full {
             result.shrinkFailure = result.shrinkFailure ?? error
         }
     }
 
     private func collect(
-        downTo limit: Int64, _ result: inout CollectionResult, _ progress: (Int64) -> Void
+        downTo limit: Int64, _ result: inout CollectionResult, _ journaled: inout Int64,
+        _ progress: (Int64) -> Void
     ) throws(StoreError) {
         let used = try usedByteCount()
         let whole = isServed ? used : used + folder.journalByteCount
@@ -71,7 +75,7 @@ extension StoreWriter {
             result.evictedURLs += try evict(downTo: target, progress)
             result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
             if !isServed { _ = shrink() }
-            try renewJournalIfThereIsRoom(&result)
+            try renewJournal(&journaled, &result)
             let used = try usedByteCount()
             guard used <= target else { break }
             if isServed { return }
@@ -94,8 +98,8 @@ extension StoreWriter {
 
     /// What is left of a limit for all but the index of words, which becomes smaller as the rest does.
     private func contentLimit(_ limit: Int64) throws(StoreError) -> Int64 {
-        let used = try usedByteCount()
-        return Self.share(of: limit, used, of: used + folder.searchIndexByteCount)
+        let content = try usedByteCount() + (isServed ? 0 : folder.journalByteCount)
+        return Self.share(of: limit, content, of: content + folder.searchIndexByteCount)
     }
 
     /// So much of a pack may be room that no body has: moving them takes longer than it is worth.
