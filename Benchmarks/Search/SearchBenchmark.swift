@@ -48,27 +48,21 @@ struct Asking {
         let searcher = Searcher(try StoreReader(folder))
         if let (_, question) = questions.first { _ = try searcher.search(question, SearchOptions()) }
         print("opening, with the first question: \(Self.milliseconds(clock.now - start)) ms")
-        var taken: [(time: Duration, text: String, hits: Int)] = []
+        var taken: [(time: Duration, cpu: Duration, text: String, hits: Int)] = []
         for round in 0..<rounds {
             taken = []
-            let before = Self.cpuTime
             for (text, question) in questions {
-                let start = clock.now
+                let (start, before) = (clock.now, Self.cpuTime)
                 let report = try searcher.search(question, SearchOptions())
-                taken.append((clock.now - start, text, report.hits.count))
+                taken.append((clock.now - start, Self.cpuTime - before, text, report.hits.count))
             }
-            taken.sort { $0.time < $1.time }
-            let shares = [0.5, 0.9, 0.99].map { share in
-                let place = min(Int(Double(taken.count) * share), taken.count - 1)
-                return "p\(Int(share * 100)) \(Self.milliseconds(taken[place].time))"
-            }
-            let cpu = Self.milliseconds((Self.cpuTime - before) / max(1, questions.count))
             print(
-                "round \(round): \(taken.count) questions: \(shares.joined(separator: ", ")) ms; \(cpu) ms of CPU each"
+                "round \(round): \(taken.count) questions: \(Self.shares(taken.map(\.time))), of the processor \(Self.shares(taken.map(\.cpu)))"
             )
         }
-        for slow in taken.suffix(12).reversed() {
-            print("  \(Self.milliseconds(slow.time)) ms: \(slow.text) (\(slow.hits) hits)")
+        for slow in taken.sorted(by: { $1.cpu < $0.cpu }).prefix(12) {
+            let times = "\(Self.milliseconds(slow.time)) ms, \(Self.milliseconds(slow.cpu)) of the processor"
+            print("  \(times): \(slow.text) (\(slow.hits) hits)")
         }
     }
 
@@ -80,6 +74,13 @@ struct Asking {
             let body = String(decoding: text.body, as: UTF8.self).replacing("\n", with: "\n=")
             print("id=\(id)\ntitle=\(text.title.replacing("\n", with: " "))\ntext=\(body)\n")
         }
+    }
+
+    private static func shares(_ times: [Duration]) -> String {
+        let times = times.sorted()
+        return [0.5, 0.9, 0.99].map { share in
+            "p\(Int(share * 100)) \(milliseconds(times[min(Int(Double(times.count) * share), times.count - 1)]))"
+        }.joined(separator: ", ") + " ms"
     }
 
     private static func milliseconds(_ time: Duration) -> Double {

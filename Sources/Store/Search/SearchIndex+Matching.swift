@@ -61,6 +61,15 @@ extension SearchIndex {
             case .names: [10, 3, 0]
             }
         }
+
+        /// For so much of the thread's own time is looked for what hardly any text has, although its words
+        /// stand in very many: what others do on the machine changes nothing in what is found.
+        fileprivate var patience: Duration {
+            switch self {
+            case .all: .milliseconds(20)
+            case .names: .milliseconds(8)
+            }
+        }
     }
 
     /// Of what an expression finds, so many are ranked: those of the most quality. Whoever looks for words
@@ -68,9 +77,6 @@ extension SearchIndex {
     private static let mostRanked = 50_000
     /// As many are looked through before it is asked whether that was enough.
     private static let sliceSize = 65_536
-    /// For so much of the thread's own time is looked for what hardly any text has, although its words stand
-    /// in very many: what others do on the machine changes nothing in what is found.
-    private static let patience = Duration.milliseconds(50)
 
     /// The best texts that an expression finds, the best first.
     package func best(
@@ -89,16 +95,22 @@ extension SearchIndex {
             WHERE \(part.table) MATCH ? AND rowid BETWEEN ? AND ? AND \(TextScorer.function)(\(part.table))
             """)
         let start = Self.threadTime
-        for slice in Self.slices(of: lengths) {
+        let isWhole = expression.phrases.contains { Self.isBeginning($0.text) }
+        for slice in isWhole ? [Self.allNumbers] : Self.slices(of: lengths) {
             _ = try search.first(
                 .text(expression.text), .integer(slice.lowerBound), .integer(slice.upperBound)
             ) {
                 _ in true
             }
-            if scorer.isFull || Self.threadTime - start > Self.patience || !isWanted() { break }
+            if scorer.isFull || Self.threadTime - start > part.patience || !isWanted() { break }
         }
         return scorer.end()
     }
+
+    private static let allNumbers = Int64.min...Int64.max
+
+    /// Of all words that begin so FTS5 makes a list of its own, each time that it is asked.
+    private static func isBeginning(_ phrase: String) -> Bool { phrase.hasSuffix("*") }
 
     /// How long the thread has been computing.
     private static var threadTime: Duration {
@@ -142,15 +154,22 @@ extension SearchIndex {
     /// Of what stands in more texts it is estimated in how many.
     private static let exactCount = 4096
     /// By so many places of the index, of so many texts.
-    private static let (sampleCount, sampleSize) = (32, 1024)
+    private static let (sampleCount, sampleSize) = (12, 1024)
+    /// An index of no more is looked through.
+    private static let fewBlocks = 16
 
     /// In how many texts a phrase stands; about, where it stands in many.
     package func textCount(of phrase: String, in part: Part = .all) throws(StoreError) -> Int {
         try lookAgain()
         let key = part == .all ? phrase : "\0\(phrase)"
         if let known = counted.textCounts[key] { return known }
-        var count = try matchCount(of: phrase, part, within: Int64.min...Int64.max, atMost: Self.exactCount)
-        if count >= Self.exactCount { count = max(count, try estimatedCount(of: phrase, part)) }
+        var (count, last) = try matches(of: phrase, part, within: Self.allNumbers, atMost: Self.exactCount)
+        if count >= Self.exactCount {
+            let estimate =
+                Self.isBeginning(phrase)
+                ? estimatedCount(count, upTo: last) : try estimatedCount(of: phrase, part)
+            count = max(count, estimate)
+        }
         if counted.textCounts.count >= CountedWords.mostWords { counted.textCounts = [:] }
         counted.textCounts[key] = count
         return count
@@ -160,28 +179,45 @@ extension SearchIndex {
         let lengths = counted.lengths
         let blocks = lengths.counts
         let step = max(1, Double(blocks.count) / Double(Self.sampleCount))
-        let size = blocks.count <= Self.sampleCount / 2 ? Int(TextLengths.blockSize) : Self.sampleSize
+        let isWhole = blocks.count <= Self.fewBlocks
+        let size = isWhole ? Int(TextLengths.blockSize) : Self.sampleSize
         var (seen, found) = (0, 0)
         var place = 0.0
         while Int(place) < blocks.count {
             let block = blocks[Int(place)].block
             let first = block * TextLengths.blockSize
             seen += lengths.textCount(ofBlock: block, first: size)
-            found += try matchCount(of: phrase, part, within: first...first + Int64(size) - 1, atMost: .max)
-            place += step
+            found += try matches(of: phrase, part, within: first...first + Int64(size) - 1, atMost: .max)
+                .count
+            place += isWhole ? 1 : step
         }
-        return seen == 0 ? found : Int(Double(found) * Double(lengths.textCount) / Double(seen))
+        return Self.estimatedCount(found, among: seen, of: lengths)
     }
 
-    private func matchCount(
+    /// Where so many stand in the texts up to one.
+    private func estimatedCount(_ count: Int, upTo last: Int64) -> Int {
+        let block = TextLengths.place(of: last).block
+        let seen = counted.lengths.counts.lazy.filter { $0.block <= block }.reduce(0) { $0 + $1.texts }
+        return Self.estimatedCount(count, among: seen, of: counted.lengths)
+    }
+
+    private static func estimatedCount(_ found: Int, among seen: Int, of lengths: TextLengths) -> Int {
+        seen == 0 ? found : Int(Double(found) * Double(lengths.textCount) / Double(seen))
+    }
+
+    /// How many texts have a phrase, of a range and at most so many, and which is the last of those.
+    private func matches(
         of phrase: String, _ part: Part, within numbers: ClosedRange<Int64>, atMost most: Int
-    ) throws(StoreError) -> Int {
+    ) throws(StoreError) -> (count: Int, last: Int64) {
         let table = part.table
         return try prepared(
-            "SELECT count(*) FROM (SELECT 1 FROM \(table) WHERE \(table) MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?)"
+            """
+            SELECT count(*), max(rowid) FROM (
+                SELECT rowid FROM \(table) WHERE \(table) MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?)
+            """
         ).first(
             .text(phrase), .integer(numbers.lowerBound), .integer(numbers.upperBound), .integer(Int64(most))
-        ) { Int($0.integer(0)) } ?? 0
+        ) { (Int($0.integer(0)), $0.optionalInteger(1) ?? 0) } ?? (0, 0)
     }
 
     /// How many texts there are.
