@@ -91,8 +91,8 @@ let package = Package(
             name: "TestOrigin", dependencies: all(["Web"], behind: "TestOrigin"), path: "Tests/TestOrigin",
             swiftSettings: settings),
         program(
-            "Fuzz", ["Web", "Markup", "Bundles", "TLS", "Archives", "Search", "Serve"], path: "Tests/Fuzz",
-            exclude: ["Corpus"]),
+            "Fuzz", ["Web", "Markup", "Bundles", "TLS", "Fetch", "Archives", "Search", "Serve"],
+            path: "Tests/Fuzz", exclude: ["Corpus"]),
         program("Soak", ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak"),
         program("StoreFaults", ["Store"], path: "Tests/StoreFaults"),
         program("StoreBenchmark", ["Web", "Store"], path: "Benchmarks/Store"),

@@ -11,6 +11,7 @@ package final class FetchLoop {
     /// What the file of `StrictTransport` held and what hosts have said since.
     package private(set) var strictTransport: StrictTransport?
     private let sockets: SocketQueue
+    private let shortWay: ShortWay?
     private let setup: TransferSetup
     private let limits: TransferWatch.Limits
     private let age = Stopwatch()
@@ -31,13 +32,16 @@ package final class FetchLoop {
         }
         waker = try FetchWaker(multi)
         sockets = try SocketQueue(waker)
+        shortWay = ShortWay(options, receiver, sockets)
         setup = try TransferSetup(options, receiver)
         limits = options.watch
         strictTransport = options.strictTransport
         // Without it libcurl keeps four connections for each running transfer.
         try larder_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, options.keptConnections).check()
-        try larder_curl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.connectionsPerHost)
-            .check()
+        try larder_curl_multi_set_long(
+            multi, CURLMOPT_MAX_HOST_CONNECTIONS,
+            options.connectionsPerHost - (shortWay?.linesPerHost ?? 0)
+        ).check()
     }
 
     deinit {
@@ -143,9 +147,13 @@ package final class FetchLoop {
 }
 
 extension FetchLoop {
-    private func begin(_ request: FetchRequest) {
+    private func begin(_ request: FetchRequest, isOdd: Bool = false) {
         do throws(FetchFailure) {
             let transfer = try usableTransfer()
+            if !isOdd, let progress = shortWay?.begin(request, transfer) {
+                running[transfer.handle] = transfer
+                return take(progress)
+            }
             try transfer.start(request)
             try curl_multi_add_handle(waker.multi, transfer.handle).check()
             running[transfer.handle] = transfer
@@ -171,6 +179,9 @@ extension FetchLoop {
     private func advance(waitingAtMost time: Duration) throws(FetchFailure) {
         try goOn()
         try sockets.turn(waitingAtMost: min(time, patience))
+        if let shortWay {
+            for (socket, flags) in sockets.takeOthers() { take(shortWay.turn(socket, flags)) }
+        }
         takeFinished()
         try catchUp()
     }
@@ -209,8 +220,26 @@ extension FetchLoop {
         }
     }
 
+    /// What came of the short way.
+    private func take(_ progress: ShortWay.Progress) {
+        switch progress {
+        case .more: break
+        case .ended(let transfer, let failure):
+            if let failure { transfer.stop = failure }
+            finish(transfer, CURLE_OK)
+            idle.append(transfer)
+        case .odd(let transfer):
+            running[transfer.handle] = nil
+            let request = transfer.request
+            transfer.clear()
+            idle.append(transfer)
+            if let request { begin(request, isOdd: true) }
+        }
+    }
+
     private func finish(_ transfer: Transfer, _ code: CURLcode) {
-        curl_multi_remove_handle(waker.multi, transfer.handle)
+        let isLibcurls = transfer.line == nil
+        if isLibcurls { curl_multi_remove_handle(waker.multi, transfer.handle) }
         running[transfer.handle] = nil
         setup.rate?.take(transfer.uncounted())
         guard let result = transfer.finish(code) else { return }
@@ -219,11 +248,13 @@ extension FetchLoop {
         {
             strictTransport?.note(value, from: result.url, now: Self.date)
         }
+        if isLibcurls { shortWay?.note(result) }
         results.append(result)
     }
 
     private func end(_ transfer: Transfer, _ failure: FetchFailure) {
         transfer.stop = failure
+        if let line = transfer.line { shortWay?.drop(line) }
         finish(transfer, CURLE_ABORTED_BY_CALLBACK)
     }
 
@@ -247,7 +278,11 @@ extension FetchLoop {
         guard !running.isEmpty, case let now = now, now >= nextLook else { return }
         nextLook = now + limits.tick
         for transfer in running.values {
-            if let failure = transfer.verdict(now: now, limits) { end(transfer, failure) }
+            if let line = transfer.line, let progress = shortWay?.verdict(line) {
+                take(progress)
+            } else if let failure = transfer.verdict(now: now, limits) {
+                end(transfer, failure)
+            }
         }
     }
 
@@ -255,7 +290,10 @@ extension FetchLoop {
     /// ones.
     private func goOn() throws(FetchFailure) {
         for transfer in running.values where transfer.pauseNumber != nil && transfer.isStreamed {
-            if transfer.mayStream, setup.rate?.isOpen ?? true { try transfer.goOn() }
+            if transfer.mayStream, setup.rate?.isOpen ?? true {
+                try transfer.goOn()
+                if let shortWay, let line = transfer.line { take(shortWay.goOn(line)) }
+            }
         }
         guard let rate = setup.rate, rate.isOpen else { return }
         let paused = running.values.filter { $0.pauseNumber != nil }.sorted {

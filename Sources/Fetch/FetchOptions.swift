@@ -45,6 +45,8 @@ package struct FetchOptions: Sendable {
     package var keptConnections = 64
     /// Further requests to a host wait for one of these; over HTTP/2 many share one.
     package var connectionsPerHost = 64
+    /// Plain requests to servers that are asked again and again go past libcurl.
+    package var hasShortWay = false
     package var family = AddressFamily.any
     package var hostAddresses: [HostAddress] = []
     package var proxies = ProxyRules.ofEnvironment

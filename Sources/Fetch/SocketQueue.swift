@@ -17,6 +17,8 @@ final class SocketQueue {
     /// Those that libcurl does not watch any longer. Most of them have the next request at once, and so they
     /// leave the queue only when something comes of them, or are out of it as they are closed.
     private var leaving: [Int32] = []
+    /// What has come of sockets that are not libcurl's.
+    private var others: [(socket: Int32, flags: UInt32)] = []
     private var events = [epoll_event](repeating: epoll_event(), count: 128)
 
     init(_ waker: FetchWaker) throws(FetchFailure) {
@@ -65,7 +67,12 @@ final class SocketQueue {
         }
         var running: Int32 = 0
         for index in 0..<max(0, Int(count)) {
-            let socket = Int32(truncatingIfNeeded: larder_epoll_token(&events[index]))
+            let token = larder_epoll_token(&events[index])
+            let socket = Int32(truncatingIfNeeded: token)
+            guard token & Self.otherMark == 0 else {
+                others.append((socket, larder_epoll_flags(&events[index])))
+                continue
+            }
             guard socket != waker else {
                 var wakings: eventfd_t = 0
                 eventfd_read(waker, &wakings)
@@ -93,6 +100,22 @@ final class SocketQueue {
         try curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running).check()
         return true
     }
+
+    private static let otherMark: UInt64 = 1 << 32
+
+    func takeOthers() -> [(socket: Int32, flags: UInt32)] {
+        defer { others.removeAll(keepingCapacity: true) }
+        return others
+    }
+
+    /// One that is not libcurl's leaves the queue when it is closed. Whether it is watched.
+    func watch(other socket: Int32, _ wanted: UInt32) -> Bool {
+        let token = UInt64(socket) | Self.otherMark
+        return larder_epoll_change(descriptor, socket, wanted, token) == 0
+            || larder_epoll_add(descriptor, socket, wanted, token) == 0
+    }
+
+    func forget(other socket: Int32) { epoll_ctl(descriptor, EPOLL_CTL_DEL, socket, nil) }
 
     private func watch(_ socket: curl_socket_t, _ what: Int32) -> Int32 {
         let wanted: UInt32 =

@@ -98,7 +98,16 @@ extension Transfer {
     // MARK: - The answer
 
     private func take(header line: UnsafeRawBufferPointer) -> Bool {
-        switch head.take(line, limit: options.maxHeader) {
+        take(head.take(line, limit: options.maxHeader))
+    }
+
+    /// A header that is here as a whole.
+    func take(whole header: UnsafeRawBufferPointer) -> Bool {
+        take(head.take(whole: header, limit: options.maxHeader))
+    }
+
+    private func take(_ line: HeadReader.Line) -> Bool {
+        switch line {
         case .inside:
             return true
         case .beyondLimit:
@@ -116,7 +125,11 @@ extension Transfer {
     }
 
     private func takeHead() throws(FetchFailure) {
-        guard larder_curl_get_long(handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK else { return }
+        if let line {
+            status = line.status
+        } else {
+            guard larder_curl_get_long(handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK else { return }
+        }
         guard status >= 200 else {
             if status > 101 { request?.interim?(Int(status), head.fields) }
             return
@@ -157,7 +170,7 @@ extension Transfer {
         let keepsCoding = request?.keepsCoding ?? false || !ContentCoding.accepts(request?.codings, fields)
         decoder = keepsCoding ? nil : try FetchFailure.decoder(of: fields)
         self.fields = fields
-        let length = expected ?? amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+        let length = expected ?? contentLength
         if let request, let stream = request.stream, request.method != "HEAD" {
             let byteCount = decoder == nil && length >= 0 ? length : nil
             hasKnownEnd = length >= 0
@@ -178,7 +191,7 @@ extension Transfer {
         if length > 0, expected == nil, decoder == nil { sink.reserve(min(length, options.spoolThreshold)) }
     }
 
-    private func take(body bytes: UnsafeRawBufferPointer) -> Bool {
+    func take(body bytes: UnsafeRawBufferPointer) -> Bool {
         do throws(FetchFailure) {
             guard let decoder else {
                 try take(content: bytes)
@@ -211,7 +224,7 @@ extension Transfer {
         if let receiver = setup.receiver {
             guard hand(bytes, to: receiver) else { throw FetchFailure(.tooLarge, "nobody wants more of it") }
         } else {
-            let length = amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+            let length = contentLength
             let whole = expected ?? (decoder == nil && length >= 0 ? length : nil)
             try sink.take(bytes, of: whole, options)
         }
@@ -264,6 +277,16 @@ struct HeadReader {
         guard line.count <= 2, line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) else {
             return .inside
         }
+        isComplete = true
+        return .last
+    }
+
+    /// The same of all lines at once.
+    mutating func take(whole header: UnsafeRawBufferPointer, limit: Int) -> Line {
+        byteCount += header.count
+        guard byteCount <= limit else { return .beyondLimit }
+        block.removeAll(keepingCapacity: true)
+        block.append(contentsOf: header)
         isComplete = true
         return .last
     }

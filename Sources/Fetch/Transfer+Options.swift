@@ -205,7 +205,7 @@ extension Transfer {
     }
 
     /// What libcurl writes itself: a second opinion on where a message ends is how requests are smuggled.
-    private static let framing: FieldNames = [
+    static let framing: FieldNames = [
         "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer",
         "expect",
     ]

@@ -13,6 +13,8 @@ final class Transfer {
     let handle: UnsafeMutableRawPointer
     let setup: TransferSetup
     private(set) var request: FetchRequest?
+    /// On which it goes past libcurl.
+    private(set) var line: ShortLine?
 
     /// Whether the handle has what every request needs, and nothing else.
     var isPlain = false
@@ -92,6 +94,12 @@ final class Transfer {
         try configure(request)
     }
 
+    func start(_ request: FetchRequest, on line: ShortLine, _ message: ShortWay.Message) {
+        (self.request, self.line, peer) = (request, line, line.peer)
+        (openFields, usesCredentials) = (message.openFields, message.usesCredentials)
+        (wall, usesProxy) = (nil, false)
+    }
+
     /// Takes the result and makes the transfer ready for the next request.
     func finish(_ code: CURLcode) -> FetchResult? {
         guard let request else { return nil }
@@ -106,15 +114,16 @@ final class Transfer {
         let partial = remainder(&outcome)
         var result = FetchResult(
             number: request.number, url: request.url, outcome: outcome,
-            wireByteCount: amount(CURLINFO_SIZE_DOWNLOAD_T) + head.byteCount, exchange: exchange,
+            wireByteCount: receivedByteCount, exchange: exchange,
             sentFields: isSent ? openFields : HTTPFields(), partial: partial)
         result.isShortPart = isShortPart
         clear()
         return result
     }
 
-    private func clear() {
-        request = nil
+    /// Whatever became of the request.
+    func clear() {
+        (request, line) = (nil, nil)
         openFields = HTTPFields()
         usesCredentials = false
         refusal = nil
@@ -137,7 +146,15 @@ final class Transfer {
         pauseNumber = nil
     }
 
-    func amount(_ info: CURLINFO) -> Int {
+    /// Of the body as it comes; below zero where nobody told.
+    var contentLength: Int { line?.contentLength ?? amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) }
+
+    private var bodyByteCount: Int { line?.receivedByteCount ?? amount(CURLINFO_SIZE_DOWNLOAD_T) }
+
+    /// Of the answer, off the wire.
+    private var receivedByteCount: Int { bodyByteCount + head.byteCount }
+
+    private func amount(_ info: CURLINFO) -> Int {
         var value: curl_off_t = 0
         guard larder_curl_get_large(handle, info, &value) == CURLE_OK else { return 0 }
         return Int(value)
@@ -153,7 +170,7 @@ extension Transfer {
         guard isSent else { return nil }
         // It may be silent as long as its server likes.
         if isStreamed, !hasKnownEnd { return nil }
-        let moved = amount(CURLINFO_SIZE_DOWNLOAD_T) + amount(CURLINFO_SIZE_UPLOAD_T) + head.byteCount
+        let moved = receivedByteCount + (line == nil ? amount(CURLINFO_SIZE_UPLOAD_T) : 0)
         guard watch != nil, pauseNumber == nil else {
             if watch == nil {
                 watch = TransferWatch(now: now, byteCount: moved)
@@ -173,9 +190,9 @@ extension Transfer {
 
     /// So little is missing that it is worth more than another request.
     private var isNearlyWhole: Bool {
-        let length = amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+        let length = contentLength
         guard fields != nil, length >= 0 else { return false }
-        let rest = length - amount(CURLINFO_SIZE_DOWNLOAD_T)
+        let rest = length - bodyByteCount
         return rest <= Self.smallRest || rest <= length / 8
     }
 
@@ -183,7 +200,7 @@ extension Transfer {
 
     /// What came since the last time, off the wire.
     func uncounted() -> Int {
-        let received = amount(CURLINFO_SIZE_DOWNLOAD_T) + head.byteCount
+        let received = receivedByteCount
         defer { counted = received }
         return max(0, received - counted)
     }
@@ -207,9 +224,10 @@ extension Transfer {
     /// Whether the stream, if there is one, takes more.
     var mayStream: Bool { !isStreamed || request?.stream?.hasRoom ?? true }
 
-    /// What libcurl has kept is taken at once.
+    /// What was kept is taken at once.
     func goOn() throws(FetchFailure) {
         pauseNumber = nil
+        guard line == nil else { return }
         let code = curl_easy_pause(handle, CURLPAUSE_RECV_CONT)
         // A callback that stops the transfer says so itself, and libcurl again when it ends.
         if stop == nil { try code.check() }
@@ -272,6 +290,7 @@ extension Transfer {
 
     var exchange: Exchange? {
         guard isSent, let request else { return nil }
+        if let line { return Exchange(line, usesCredentials) }
         var connections = 0
         larder_curl_get_long(handle, CURLINFO_NUM_CONNECTS, &connections)
         let isSecure = request.url.scheme == "https"
@@ -298,6 +317,17 @@ extension Transfer {
     }
 
     private func moment(_ info: CURLINFO) -> Duration { .microseconds(amount(info)) }
+}
+
+extension Exchange {
+    fileprivate init(_ line: ShortLine, _ usedCredentials: Bool) {
+        self.init(
+            version: line.status == 0 ? nil : .http11, security: .plain, peer: line.peer, usesProxy: false,
+            isReused: line.isReused, usedCredentials: usedCredentials,
+            timings: Timings(
+                nameFound: .zero, connected: .zero, secured: .zero, requestSent: .zero,
+                firstByte: line.firstByte, done: line.done))
+    }
 }
 
 extension Transfer {

@@ -29,14 +29,15 @@ import Web
         }
     }
 
-    @Test(arguments: [nil, 4_000_000])
-    func `every request has one result, and the good ones are whole`(rate: Int?) throws {
+    @Test(arguments: [(nil, false), (4_000_000, false), (nil, true)])
+    func `every request has one result, and the good ones are whole`(rate: Int?, shortens: Bool) throws {
         let origin = try TestOrigin()
         origin.otherwise { Self.answer(Int($0.target.dropFirst()) ?? 0) }
         let fetching = try Fetching { options in
             options.connectionsPerHost = 8
             options.stallTimeout = .milliseconds(500)
             options.bytesPerSecond = rate
+            options.hasShortWay = shortens
         }
         let loop = try fetching.loop()
         var counts: [UInt32: Int] = [:]

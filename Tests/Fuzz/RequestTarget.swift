@@ -1,4 +1,5 @@
 internal import Serve
+internal import Web
 
 /// The heads and bodies of requests.
 struct RequestTarget: Target {

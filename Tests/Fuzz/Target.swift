@@ -21,7 +21,8 @@ enum Targets {
         MarkupTarget.all
             + [
                 TableTarget(), AddressTarget(), JSONTarget(), RobotsTarget(), FieldsTarget(), RangeTarget(),
-                RequestTarget(), HelloTarget(), BundlesTarget(), ArchiveTarget(), PagePartsTarget(),
+                RequestTarget(), AnswerTarget(), HelloTarget(), BundlesTarget(), ArchiveTarget(),
+                PagePartsTarget(),
                 SearchTarget(),
             ]
             as [any Target]

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Web
+package import Web
 
 /// A request as a responder sees it; good only while it responds.
 struct Request {
@@ -67,12 +67,7 @@ package struct RequestHead: Equatable {
         case other
     }
 
-    /// How the end of the body is found (RFC 9112 §6.3).
-    package enum Body: Equatable {
-        case none
-        case length(Int)
-        case chunked
-    }
+    package typealias Body = BodyFraming
 
     package enum Scheme: Equatable {
         case http, https
@@ -506,5 +501,11 @@ enum HeadBytes {
         case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x21, 0x24...0x2e, 0x3b, 0x3d, 0x5f, 0x7e: true
         default: false
         }
+    }
+}
+
+extension BodyReader {
+    package init(_ body: BodyFraming, limits: ServerLimits = .standard) {
+        self.init(body, bodyLimit: limits.bodyByteCount, aroundLimit: limits.trailerByteCount)
     }
 }

@@ -1,4 +1,11 @@
-/// Takes the body of a request out of the bytes behind its head. A pure value: it is given bytes as they
+/// How the end of a message's body is found (RFC 9112 §6.3).
+package enum BodyFraming: Equatable, Sendable {
+    case none
+    case length(Int)
+    case chunked
+}
+
+/// Takes the body of a message out of the bytes behind its head. A pure value: it is given bytes as they
 /// come.
 ///
 /// Chunks are read by RFC 9112 §7.1, strictly: what ends a line is CRLF and nothing else, since servers have
@@ -29,14 +36,17 @@ package struct BodyReader: Sendable {
     private var bodyLimit: Int
     private let aroundLimit: Int
 
-    package init(_ body: RequestHead.Body, limits: ServerLimits = .standard) {
+    /// - Parameters:
+    ///   - bodyLimit: how long what it appends to may become.
+    ///   - aroundLimit: how much may stand around the data of chunks.
+    package init(_ body: BodyFraming, bodyLimit: Int, aroundLimit: Int) {
         switch body {
         case .none: (step, isChunked) = (.done, false)
         case .length(let count): (step, isChunked) = (.data(count), false)
         case .chunked: (step, isChunked) = (.sizeStart, true)
         }
-        bodyLimit = limits.bodyByteCount
-        aroundLimit = limits.trailerByteCount
+        self.bodyLimit = bodyLimit
+        self.aroundLimit = aroundLimit
     }
 
     /// Appends what is of the body, and moves the position behind what was taken: not beyond the end of the
@@ -91,10 +101,10 @@ package struct BodyReader: Sendable {
             return byte == lf ? move(to: .sizeStart) : 400
         case .lineStart:
             if byte == cr { return move(to: .lastEnd) }
-            return HeadBytes.isToken(byte) ? move(to: .name) ?? count() : 400
+            return HTTPGrammar.isToken(byte) ? move(to: .name) ?? count() : 400
         case .name:
             if byte == colon { return move(to: .value) }
-            return HeadBytes.isToken(byte) ? count() : 400
+            return HTTPGrammar.isToken(byte) ? count() : 400
         case .value:
             return byte == cr ? move(to: .lineEnd) : isText(byte) ? count() : 400
         case .lineEnd: return byte == lf ? move(to: .lineStart) : 400
@@ -103,8 +113,7 @@ package struct BodyReader: Sendable {
     }
 
     private mutating func takeSize(_ byte: UInt8, _ bodyByteCount: Int) -> Int? {
-        if HeadBytes.isHexDigit(byte) {
-            let digit = HeadBytes.isDigit(byte) ? byte - 0x30 : HeadBytes.lowercased(byte) - 0x61 + 10
+        if let digit = byte.hexDigitValue {
             // Zeros in front are digits, too, and could go on for ever.
             digitCount += 1
             guard digitCount <= 16 else { return 400 }

@@ -1,0 +1,199 @@
+import Fetch
+import TestOrigin
+import Testing
+import Web
+
+/// Plain requests that go past libcurl to a server that it has found.
+@Suite struct ShortWayTests {
+    private let origin: TestOrigin
+    private let fetching: Fetching
+
+    init() throws {
+        origin = try TestOrigin()
+        fetching = try Fetching { options in
+            options.hasShortWay = true
+            options.stallTimeout = .seconds(5)
+        }
+    }
+
+    /// The connection that each target came by, when they are asked for one after the other.
+    private func connections(_ targets: [String], in loop: FetchLoop) throws -> [Int] {
+        for target in targets { _ = try fetching.result(origin.url(target), in: loop) }
+        return targets.compactMap { origin.requests(to: $0).last?.connection }
+    }
+
+    @Test func `what is asked again goes by a connection of its own, and what is not plain by libcurl's`()
+        throws
+    {
+        origin.otherwise { .file($0.target, type: "text/plain") }
+        let loop = try fetching.loop()
+        #expect(try connections(["/1", "/2", "/3?q=1", "/4"], in: loop) == [1, 2, 2, 2])
+        let post = try Fetching.request(origin.url("/5")) { $0.method = "POST" }
+        _ = try fetching.result(of: post, in: loop)
+        #expect(origin.requests(to: "/5").map(\.connection) == [1])
+    }
+
+    @Test func `a request says the same by either way`() throws {
+        origin.otherwise { .file($0.target, type: "text/plain") }
+        let loop = try fetching.loop()
+        let request = try Fetching.request(origin.url("/a?b=c%20d")) { request in
+            request.fields = ["X-Empty": "", "X-Jam": "plum", "Connection": "close", "Content-Length": "9"]
+        }
+        for _ in 0..<2 { _ = try fetching.result(of: request, in: loop) }
+        let asked = origin.requests
+        #expect(asked.map(\.connection) == [1, 2])
+        #expect(asked.map(\.target) == ["/a?b=c%20d", "/a?b=c%20d"])
+        let fields = asked.map { $0.fields.map { "\($0.name): \($0.value)" }.sorted() }
+        #expect(fields[0] == fields[1])
+    }
+
+    @Test(arguments: [
+        OriginAnswer.file("jam", type: "text/plain"), .file("jam", type: "text/plain").chunked(1),
+        .file("jam", type: "text/plain").untilClose(), .file("jam", type: "text/plain").closing(),
+        .file("jam", type: "text/plain").preceded(by: 103, [("Link", "</a>; rel=preload")]),
+        .file("jam", type: "text/plain").dripping(1, every: .milliseconds(2)),
+        .raw(Array("HTTP/1.1 200\nContent-Length: 3\n\njam".utf8)),
+        .raw(Array("HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\njam".utf8)),
+        .raw(Array("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\njam".utf8)),
+    ])
+    func `what an answer is does not depend on the way`(answer: OriginAnswer) throws {
+        origin.on("/found", .file("x", type: "text/plain"))
+        origin.on("/a", answer)
+        let loop = try fetching.loop()
+        _ = try fetching.response(origin.url("/found"), in: loop)
+        for _ in 0..<3 { #expect(try fetching.response(origin.url("/a"), in: loop).text() == "jam") }
+    }
+
+    @Test(arguments: CodedText.allCases)
+    func `codings are undone by the short way too`(text: CodedText) throws {
+        origin.on("/found", .file("x", type: "text/plain"))
+        origin.on(
+            "/a", .file(text.bytes, type: "text/plain").adding("Content-Encoding", text.coding).chunked(7))
+        let loop = try fetching.loop()
+        _ = try fetching.response(origin.url("/found"), in: loop)
+        let response = try fetching.response(origin.url("/a"), in: loop)
+        #expect(try response.text().hasPrefix(CodedText.beginning))
+        #expect(response.body.byteCount == CodedText.byteCount)
+    }
+
+    @Test func `an answer that breaks off is a failure, and one to come is waited for`() throws {
+        origin.on("/found", .file("x", type: "text/plain"))
+        origin.on("/cut", .file("jam and plums", type: "text/plain").truncated(after: 3))
+        origin.on("/chunks", .file("jam and plums", type: "text/plain").brokenChunk(after: 3))
+        origin.on("/gone", .hangUp)
+        let loop = try fetching.loop()
+        for target in ["/cut", "/chunks", "/gone"] {
+            _ = try fetching.response(origin.url("/found"), in: loop)
+            _ = try fetching.failure(origin.url(target), in: loop)
+        }
+    }
+
+    @Test func `a connection that its server has ended is not the request's fault`() throws {
+        origin.otherwise { .file($0.target, type: "text/plain").closing() }
+        let loop = try fetching.loop()
+        for number in 0..<20 {
+            #expect(try fetching.response(origin.url("/\(number)"), in: loop).text() == "/\(number)")
+        }
+        #expect(origin.requests.count == 20)
+    }
+
+    /// What came behind an answer would be taken for the next one.
+    @Test func `nothing that comes behind an answer answers another request`() throws {
+        let good = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\njam"
+        let bad = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad"
+        let origin = try RawOrigin { client in
+            client.send(good + bad) && client.pause(.milliseconds(20)) && client.send(bad)
+        }
+        let loop = try fetching.loop()
+        for number in 0..<6 {
+            #expect(try fetching.response(origin.url("/\(number)"), in: loop).text() == "jam")
+        }
+    }
+
+    @Test func `walls stand by the short way too`() throws {
+        origin.otherwise { .file($0.target, type: "text/plain") }
+        let loop = try fetching.loop()
+        #expect(try connections(["/1", "/2"], in: loop) == [1, 2])
+        let asked = try Fetching.request(origin.url("/3")) { $0.reach = .publicNetwork }
+        #expect(try fetching.result(of: asked, in: loop).failure().kind == .refused)
+        #expect(origin.requests(to: "/3").isEmpty)
+    }
+
+    @Test func `no host has more connections than it may have`() throws {
+        origin.otherwise { .file($0.target, type: "text/plain").delayed(.milliseconds(20)) }
+        var options = fetching.options
+        options.connectionsPerHost = 4
+        let loop = try FetchLoop(options)
+        _ = try fetching.response(origin.url("/found"), in: loop)
+        let requests = try (0..<24).map { number in
+            try Fetching.request(origin.url("/\(number)")) { $0.number = UInt32(number) }
+        }
+        #expect(try Fetching.results(of: requests, in: loop).count == 24)
+        #expect(origin.connectionCount <= 4)
+    }
+
+    @Test func `what is under way is ended when nobody waits for it`() throws {
+        origin.on("/found", .file("x", type: "text/plain"))
+        origin.on("/a", .file("jam", type: "text/plain"))
+        origin.hold("/a")
+        let loop = try fetching.loop()
+        _ = try fetching.response(origin.url("/found"), in: loop)
+        loop.start(try Fetching.request(origin.url("/a")))
+        while !origin.requests.contains(where: { $0.target == "/a" }) {
+            _ = try loop.turn(waitingAtMost: .milliseconds(5))
+        }
+        #expect(try loop.abandon().map { try $0.failure().kind } == [.interrupted])
+        #expect(loop.runningCount == 0)
+    }
+}
+
+@Suite struct AnswerHeadTests {
+    private func parse(_ text: String) -> AnswerHead.Parsing {
+        Array(text.utf8).withUnsafeBufferPointer { AnswerHead.parse($0) }
+    }
+
+    @Test(arguments: [
+        ("200 OK\r\nContent-Length: 3\r\n", BodyFraming.length(3), false),
+        ("200\r\nCONTENT-LENGTH:\t03 \r\nConnection: Keep-Alive\r\n", .length(3), false),
+        ("404 \r\nTransfer-Encoding: Chunked\r\nConnection: close\r\n", .chunked, true),
+        ("200 OK\r\nConnection: keep-alive, close\r\nContent-Length: 0\r\n", .length(0), true),
+        ("200 OK\r\nX-A: b\r\n", nil, true), ("204 No\r\nContent-Length: 9\r\n", BodyFraming.none, false),
+        ("304 No\r\nTransfer-Encoding: chunked\r\n", BodyFraming.none, false),
+        ("103 Early\r\nLink: a\r\n", BodyFraming.none, false),
+    ])
+    func `a head says how its body ends`(text: String, body: BodyFraming?, isLast: Bool) throws {
+        let whole = "HTTP/1.1 \(text)\r\n"
+        guard case .head(let head) = parse(whole + "HTTP/1.1 200 OK\r\n\r\n") else {
+            Issue.record("\(parse(whole))")
+            return
+        }
+        #expect(head.body == body)
+        #expect(head.isLast == isLast)
+        #expect(head.end == whole.utf8.count)
+        for count in 0..<whole.utf8.count {
+            #expect(parse(String(decoding: Array(whole.utf8)[..<count], as: UTF8.self)) == .incomplete)
+        }
+    }
+
+    @Test(arguments: [
+        "HTTP/1.0 200 OK\r\n\r\n", "HTTP/2 200\r\n\r\n", "ICY 200 OK\r\n\r\n", "<html>",
+        "HTTP/1.1 20\r\n\r\n",
+        "HTTP/1.1 2000\r\n\r\n", "HTTP/1.1 099 A\r\n\r\n", "HTTP/1.1 600 A\r\n\r\n", "HTTP/1.1 101 A\r\n\r\n",
+        "HTTP/1.1 +20 A\r\n\r\n", "HTTP/1.1 200 OK\n\n", "HTTP/1.1 200 OK\r\nA: b\n\r\n",
+        "HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\n a: b\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nA : b\r\n\r\n", "HTTP/1.1 200 OK\r\nA\r\n\r\n", "HTTP/1.1 200 OK\r\n: b\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3, 3\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: +3\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: \r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0x3\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 9999999999999999999\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding:\u{b}chunked\r\n\r\n",
+    ])
+    func `what two readers might take in two ways is odd`(text: String) {
+        #expect(parse(text) == .odd)
+    }
+}
