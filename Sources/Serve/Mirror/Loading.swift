@@ -77,14 +77,22 @@ final class Loading: Sendable {
         // First, as they came first: what changes something counts for them too.
         let arrived: [Work] = arrivals.takeAll().map { work in { work($0) } }
         let asked: [Work] = messages.compactMap { if case .work(let work) = $0 { work } else { nil } }
-        run(arrived + asked, keeper, ready)
+        run(
+            arrived + asked, keeper, ready,
+            isInNoHurry: asked.isEmpty && arrived.count <= mostInNoHurry)
     }
 
     /// How long what has come may rest until it is put.
     private static let longestRest = Duration.milliseconds(20)
+    /// Of more there would soon be too much.
+    private static let mostInNoHurry = 128
 
     /// What came meanwhile is committed together: nobody is answered before what came for it is kept.
-    private static func run(_ works: [Work], _ keeper: LoadedKeeper, _ ready: FreshAnswers) {
+    ///
+    /// - Parameter isInNoHurry: whoever wants to run on the same core comes first.
+    private static func run(
+        _ works: [Work], _ keeper: LoadedKeeper, _ ready: FreshAnswers, isInNoHurry: Bool = false
+    ) {
         var waiting: [Finish] = []
         var start = ContinuousClock.now
         func settle(_ failure: StoreError?) {
@@ -97,6 +105,7 @@ final class Loading: Sendable {
             let finish = work(keeper)
             if let failure = keeper.takeFailure() { settle(failure) }
             if let finish { waiting.append(finish) }
+            if isInNoHurry { sched_yield() }
             if ContinuousClock.now - start > longestCommitWait {
                 keeper.commit()
                 settle(keeper.takeFailure())

@@ -118,7 +118,11 @@ extension HTTPFields {
     /// What `Connection` names is added where there is such a field: `close` and `keep-alive` name none, as a
     /// rule.
     private var namesOfConnection: FieldNames {
-        Self.connectionFields.adding(listed("Connection").filter(contains))
+        // Nearly every message has no such field, or this one.
+        guard let value = combined("Connection"), !HTTPGrammar.matches(value, "keep-alive") else {
+            return Self.connectionFields
+        }
+        return Self.connectionFields.adding(listed("Connection").filter(contains))
     }
 
     /// What may be stored of a response's fields: no field of the connection, and none that `no-cache` or, in
