@@ -95,13 +95,13 @@ struct OfflineWalk {
         isStart: Bool = false
     ) -> Int {
         if let known = nodeOfHref[href] {
-            discoverAgain(known, depth: depth, isRequisite: isRequisite, isGuess: isGuess)
+            discoverAgain(known, from: parent, depth: depth, isRequisite: isRequisite, isGuess: isGuess)
             return known
         }
         nodes.append(
             OfflineNode(
                 href: href, parent: parent, depth: depth, isRequisite: isRequisite, isGuess: isGuess,
-                isStart: isStart))
+                isStart: isStart, isOfManifest: isOfManifest(from: parent, isRequisite: isRequisite)))
         let number = nodes.count - 1
         nodeOfHref[href] = number
         enqueue(number)
@@ -110,10 +110,14 @@ struct OfflineWalk {
 
     /// What was left out may be wanted after all: a page needs it, it is no guess, or it is nearer than it
     /// was.
-    private mutating func discoverAgain(_ number: Int, depth: Int, isRequisite: Bool, isGuess: Bool) {
+    private mutating func discoverAgain(
+        _ number: Int, from parent: Int, depth: Int, isRequisite: Bool, isGuess: Bool
+    ) {
         let node = nodes[number]
+        let isFound = node.isOfManifest && !isOfManifest(from: parent, isRequisite: isRequisite)
         let isNews = isRequisite && !node.isRequisite || !isGuess && node.isGuess || depth < node.depth
-        guard isNews else { return }
+        guard isNews || isFound else { return }
+        if isFound { nodes[number].isOfManifest = false }
         nodes[number].isRequisite = node.isRequisite || isRequisite
         nodes[number].isGuess = node.isGuess && isGuess
         nodes[number].depth = min(node.depth, depth)
@@ -122,9 +126,19 @@ struct OfflineWalk {
             nodes[number].state = .waiting
             enqueue(number)
         case .redirects(let target):
-            discoverAgain(target, depth: depth, isRequisite: isRequisite, isGuess: isGuess)
+            discoverAgain(target, from: parent, depth: depth, isRequisite: isRequisite, isGuess: isGuess)
+        case .held where isFound:
+            // So is what it leads to.
+            nodes[number].state = .waiting
+            enqueue(number)
         case .waiting, .held, .gone, .missing, .unlisted: break
         }
+    }
+
+    /// Whether what the node leads to is there for those alone who install the app: its manifest says where it
+    /// starts, and no page leads there.
+    private func isOfManifest(from parent: Int, isRequisite: Bool) -> Bool {
+        parent >= 0 && (nodes[parent].isOfManifest || nodes[parent].isManifest && !isRequisite)
     }
 
     private mutating func enqueue(_ number: Int) {
@@ -157,6 +171,7 @@ struct OfflineWalk {
     /// some.
     private mutating func absence(of url: WebURL, _ node: OfflineNode) throws(StoreError) -> OfflineNode.State
     {
+        if node.isOfManifest { return .leftOut("nothing but a web app's manifest leads there") }
         if !node.isRequisite, !node.isStart {
             if let rule = try robotsRule(against: url) { return .leftOut("robots.txt says \(rule)") }
             if let reason = leftOut?.reason(for: url) { return .leftOut(reason) }
@@ -195,6 +210,8 @@ struct OfflineWalk {
             return
         }
         nodes[number].state = .held(place)
+        // It may be called JSON, of which nothing else leads to pages.
+        nodes[number].isManifest = ["webManifest;", "json;"].contains(where: body.form.hasPrefix)
         let depth = nodes[number].depth
         for link in links.requisites { try discover(link, from: number, depth: depth, isRequisite: true) }
         for link in links.guesses {
@@ -211,7 +228,8 @@ struct OfflineWalk {
         let place = Int(link)
         if place < nodeOfNumber.count, nodeOfNumber[place] >= 0 {
             return discoverAgain(
-                Int(nodeOfNumber[place]), depth: depth, isRequisite: isRequisite, isGuess: isGuess)
+                Int(nodeOfNumber[place]), from: parent, depth: depth, isRequisite: isRequisite,
+                isGuess: isGuess)
         }
         guard let href = try reader.address(of: link) else { return }
         if place >= nodeOfNumber.count {
@@ -370,6 +388,9 @@ struct OfflineNode {
     var isRequisite: Bool
     var isGuess: Bool
     var isStart = false
+    /// Nothing but a web app's manifest leads there.
+    var isOfManifest = false
+    var isManifest = false
     /// It was fetched by somebody whom its server knows.
     var isOfSession = false
     var state = State.waiting

@@ -52,6 +52,40 @@ import Web
         #expect(try await larder.checkOffline("127.0.0.1") == report)
     }
 
+    /// What a browser would install starts there, and no page of it leads there.
+    @Test(arguments: [(403, "", true), (404, "", true), (403, "<a href=/app>app</a>", false)])
+    func `where a manifest says that its app starts is a link, and nothing that a page needs`(
+        status: Int, link: String, isClean: Bool
+    ) async throws {
+        origin.on("/", .page("<link rel=manifest href=/m.json>\(link)"))
+        origin.on("/m.json", .file(#"{"name":"A","start_url":"/app"}"#, type: "application/json"))
+        origin.on("/app", .failure(status))
+        _ = try await larder.prefetch([origin.url("/")])
+        let report = try await larder.checkOffline(origin.url("/"))
+        #expect(report.isClean == isClean)
+        let told = report.items.first { $0.name == origin.url("/app") }
+        #expect(told?.verdict == (status == 404 ? .gone : isClean ? .leftOut : .missing))
+        #expect(told?.chain.last == origin.url(isClean ? "/m.json" : "/"))
+    }
+
+    /// The page that is linked is found by way of the manifest first.
+    @Test(arguments: [("", CheckReport.Verdict.leftOut), ("<a href=/app>app</a>", .missing)])
+    func `what the start of an app needs is missed where a page leads there`(
+        link: String, verdict: CheckReport.Verdict
+    ) async throws {
+        origin.on("/", .page("<link rel=manifest href=/m.json><a href=/two>2</a>"))
+        origin.on("/two", .page("two\(link)"))
+        origin.on("/m.json", .file(#"{"name":"A","start_url":"/app"}"#, type: "application/json"))
+        origin.on("/app", .page("<link rel=stylesheet href=/b.css>"))
+        origin.on("/b.css", .file("p { background: url(no.png) }", type: "text/css"))
+        origin.on("/no.png", .failure(500))
+        _ = try await larder.prefetch([origin.url("/")])
+        let report = try await larder.checkOffline(origin.url("/"))
+        #expect(report.isClean == (verdict == .leftOut))
+        #expect(verdicts(report)["/no.png"] == verdict)
+        #expect(verdicts(report)["/app"] == .verified)
+    }
+
     /// A prefetch says so too: nobody misses what was never wanted.
     @Test(
         arguments: [
