@@ -13,7 +13,8 @@ extension StoreReader {
     ///
     /// - Parameters:
     ///   - isStrict: a program asks, to which little stands in.
-    ///   - now: in seconds since 1970, for what is sent with the time of day; nil where that is to be the same.
+    ///   - now: in seconds since 1970, for what is asked for with the time of day; nil where that is to be the
+    ///     same.
     package func find(
         _ url: WebURL, request: RequestKey = .get, fields: HTTPFields? = nil,
         rules: CacheRules = CacheRules(),
@@ -31,12 +32,18 @@ extension StoreReader {
             if candidate.change.contains(.slash), try !isRedirect(from: url, to: candidate.url) { continue }
             return FoundResponse(response: response, change: candidate.change)
         }
-        let version = try findVersion(of: url, request: request, fields: fields) {
+        let common = {
             LookupCandidate.common(
                 of: $0, busters: busters, dropsQuery: dropsQuery, ignoresOrder: ignoresOrder)
         }
+        let version = try findVersion(of: url, request: request, fields: fields, by: common)
         if version != nil || isStrict { return version }
-        if let now, request.isOfTime { return try findSent(request, to: url, fields: fields, now: now) }
+        if let now {
+            if request.isOfTime { return try findSent(request, to: url, fields: fields, now: now) }
+            if request == .get, let asked = try findAsked(url, fields: fields, now: now, by: common) {
+                return asked
+            }
+        }
         return try findSearchPage(for: url, request: request, fields: fields)
     }
 
@@ -70,11 +77,11 @@ extension StoreReader {
     private static let mostVersions: Int64 = 1000
 
     /// What was answered when the same was sent at another time: pages ask for the last hour, whenever they
-    /// are shown. Of several the one that is the nearest, and then the latest.
+    /// are shown.
     private func findSent(
         _ request: RequestKey, to url: WebURL, fields: HTTPFields?, now: Int64
     ) throws(StoreError) -> FoundResponse? {
-        var sent: [RequestKey] = []
+        var sent: [TimedRequest] = []
         try eachRow(
             """
             SELECT DISTINCT response.request FROM response
@@ -82,11 +89,52 @@ extension StoreReader {
                 AND response.request < ? LIMIT ?
             """, .text(url.href), .text(request.method + " "), .text(request.method + "!"),
             .integer(Self.mostVersions)
-        ) { sent.append(RequestKey(stored: $0.text(0))) }
+        ) { row in
+            let key = RequestKey(stored: row.text(0))
+            sent.append(TimedRequest(href: url.href, request: key, key: key))
+        }
+        return try nearest(to: request, of: sent, fields: fields, now: now)
+    }
+
+    /// The same where the moments stand in the query: `/api?from=1764000000&to=1764003600`.
+    private func findAsked(
+        _ url: WebURL, fields: HTTPFields?, now: Int64,
+        by common: (WebURL) -> (url: WebURL, change: LookupCandidate.Change)?
+    ) throws(StoreError) -> FoundResponse? {
+        func key(of url: WebURL) -> RequestKey? {
+            (common(url)?.url ?? url).query.flatMap { RequestKey(query: $0) }
+        }
+        guard url.isHTTP, let own = key(of: url) else { return nil }
+        let start = url.href.prefix { $0 != "?" }
+        var asked: [TimedRequest] = []
+        // The latest of many; "@" follows the question mark.
+        try eachRow(
+            "SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href DESC LIMIT ?",
+            .text(start + "?"), .text(start + "@"), .integer(Self.mostVersions)
+        ) { row in
+            let href = row.text(0)
+            if let key = WebURL(href).flatMap(key) {
+                asked.append(TimedRequest(href: href, request: .get, key: key))
+            }
+        }
+        return try nearest(to: own, of: asked, fields: fields, now: now)
+    }
+
+    private struct TimedRequest {
+        let href: String
+        let request: RequestKey
+        /// With the moments.
+        let key: RequestKey
+    }
+
+    /// Of several the one that is the nearest, and then the latest.
+    private func nearest(
+        to request: RequestKey, of others: [TimedRequest], fields: HTTPFields?, now: Int64
+    ) throws(StoreError) -> FoundResponse? {
         var best: (response: StoredResponse, distance: Int64)?
-        for key in sent where key.isLike(request) {
-            guard let found = try response(for: url.href, request: key, fields: fields),
-                let distance = request.distance(to: key, sentBefore: now - found.fetched)
+        for other in others where other.key.isLike(request) {
+            guard let found = try response(for: other.href, request: other.request, fields: fields),
+                let distance = request.distance(to: other.key, sentBefore: now - found.fetched)
             else { continue }
             if let best, (best.distance, -best.response.fetched) <= (distance, -found.fetched) { continue }
             best = (found, distance)

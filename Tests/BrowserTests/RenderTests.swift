@@ -302,6 +302,38 @@ struct RenderTests {
         #expect(try looks(address, [], Chromium()) == ["1 hours and 24 hours", ""])
     }
 
+    @Test func `what is asked for by the time of day is answered whenever that is, and pages are not`()
+        async throws
+    {
+        let origin = try TestOrigin()
+        origin.on(
+            "/",
+            .page(
+                Self.page(
+                    """
+                    const ask = hours => fetch(`/runs?from=${Date.now() - hours * 3600000}&to=${Date.now()}`
+                      + `&at=${encodeURIComponent(new Date().toISOString())}`).then(r => r.text());
+                    Promise.all([1, 24].map(ask)).then(all => { app.textContent = all.join(' and ') })
+                    """)))
+        origin.on("/runs") { request in
+            let numbers = request.target.split { !$0.isNumber }.compactMap { Int($0) }
+            guard numbers.count > 2 else { return .failure(400) }
+            return .page("\((numbers[1] - numbers[0]) / 3_600_000) hours")
+        }
+        let larder = larder(try TemporaryFolder())
+        #expect(try await larder.prefetch([origin.url("/")], options: options()).isPublished)
+        origin.stop()
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let address = try #require(service.address(of: origin.url("/")))
+        #expect(try looks(address, [], Chromium()) == ["1 hours and 24 hours", ""])
+        let asked = try #require(origin.requests.map(\.target).first { $0.hasPrefix("/runs") })
+        let start = try #require(asked.split { !$0.isNumber }.first.flatMap { Int($0) })
+        let moved = asked.dropFirst().replacing("\(start)", with: "\(start + 1)")
+        let visit = try Chromium().open(address + moved)
+        #expect(try !visit.text().contains("hours"))
+    }
+
     @Test func `workers of a steady site have its time and its chance too`() async throws {
         let origin = try TestOrigin()
         origin.on(

@@ -195,12 +195,15 @@ import Web
         (#"{"from":1700000000000,"to":1700003600000}"#, "an hour"),
         (#"{"now":"2023-11-15T23:13:20.250Z","since":1600000000}"#, "a date"),
         (#"{"now":"2023-11-15","since":1600000000}"#, "a date"),
+        (#"{"filter":"a.timestamp_ms > 1700090000123 AND at < '2023-11-15T23:13:20Z'"}"#, "a filter"),
         // Other things, in another way, or of another time.
         (#"{"from":1700090000123,"to":1700093600123,"of":1}"#, nil),
         (#"{"from":1700090000123}"#, nil), (#"{"from":5,"to":1700093600123}"#, nil),
         (#"{"id":1700090000000}"#, nil), (#"{"now":"of 2023-11-15","since":1600000000}"#, nil),
         (#"{"now":"2023-10-15","since":1600000000}"#, nil),
         (#"{"now":"2023-11-15T23:13:20Z","since":1600300000}"#, nil),
+        (#"{"filter":"a.timestamp_ms < 1700090000123 AND at < '2023-11-15T23:13:20Z'"}"#, nil),
+        (#"{"filter":"id > 1700090000123"}"#, nil),
     ])
     func `what was sent at another time is answered by what is most like it`(
         sent: String, expected: String?
@@ -212,6 +215,8 @@ import Web
             (#"{"from":1699917200000,"to":1700003600000}"#, "a day"),
             (#"{"id":1700000000000}"#, "a number"),
             (#"{"now":"2023-11-14T22:13:20Z","since":1600000000}"#, "a date"),
+            (#"{"filter":"a.timestamp_ms > 1700000000123 AND at < '2023-11-14T22:13:20Z'"}"#, "a filter"),
+            (#"{"filter":"id > 1700000000123"}"#, "an id"),
         ]
         try store.visit(
             held.map { body, text in
@@ -229,8 +234,42 @@ import Web
         #expect(try reader.find(url, request: key, isStrict: true, now: 1_700_093_600) == exact)
     }
 
+    /// A day and an hour later than it was asked for.
+    @Test(arguments: [
+        ("from=1700090000123&to=1700093600123", "an hour"),
+        ("from=1700007200123&to=1700093600123", "a day"),
+        ("from=1700090000123&to=1700093600123&_=77", "an hour"),
+        ("at=2023-11-15T23%3A13%3A20.250Z&step=5", "a date"), ("at=2023-11-15&step=5", "a date"),
+        ("q=a&start=1700093600.25", "a start"),
+        ("from=1700090000123&to=1700093600123&of=1", nil), ("to=1700093600123&from=1700090000123", nil),
+        ("at=2023-10-15T23:13:20Z&step=5", nil), ("at=2023-11-15T23:13:20Z&step=6", nil),
+        ("id=1700090000000", nil), ("from=1700090000123", nil), ("", nil),
+    ])
+    func `what names moments in its query is answered by what is most like it`(
+        query: String, expected: String?
+    ) throws {
+        let store = try StockedFolder()
+        let held = [
+            ("from=1700000000000&to=1700003600000", "an hour"),
+            ("from=1699917200000&to=1700003600000", "a day"),
+            ("id=1700000000000", "a number"), ("at=2023-11-14T22%3A13%3A20Z&step=5", "a date"),
+            ("q=a&start=1700003600.75", "a start"),
+        ]
+        try store.visit(
+            held.map { try store.response("http://a.test/api?\($0)", $1, fetched: 1_700_003_600) })
+        let (reader, url) = (try store.reader(), try #require(WebURL("http://a.test/api?\(query)")))
+        let found = try reader.find(url, now: 1_700_003_600 + 90_000)
+        let body = try found?.response.body.flatMap { try reader.content(of: $0)?.load() }
+        #expect(body.map { String(decoding: $0, as: UTF8.self) } == expected)
+        #expect(found?.change == (expected == nil ? nil : .time))
+        // Programs, and whoever does not say when, are answered what they asked for.
+        #expect(try reader.find(url) == nil)
+        #expect(try reader.find(url, isStrict: true, now: 1_700_093_600) == nil)
+    }
+
     @Test(arguments: [
         ("from=1700000000&to=1700003600&q=a", "1700000000,1700003600"),
+        ("a&at=2023-11-14T22%3A13%3A20%2B00%3A00", "1700000000"),
         ("q=1700000000", nil), ("from=17000000001", nil), ("from=1100000000x", nil), ("", nil),
         ("=&from", nil),
     ])

@@ -1,6 +1,5 @@
 internal import Bundles
 internal import Store
-internal import System
 internal import Web
 
 /// An exchange in which a server may be asked: the larder is a cache (RFC 9111), in whose place a request is
@@ -154,7 +153,7 @@ struct CacheExchange {
     private var finder: CopyFinder {
         CopyFinder(
             reader: look.reader, fields: AnswerFields(layout: layout, isProxy: true),
-            now: SystemClock.secondsSinceEpoch())
+            now: exchange.timeOfAsking)
     }
 
     private func shelvedCopy(_ key: RequestKey) -> ShelvedCopy? {

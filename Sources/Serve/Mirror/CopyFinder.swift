@@ -22,7 +22,7 @@ struct FoundCopy {
 struct CopyFinder {
     let reader: StoreReader
     let fields: AnswerFields
-    /// In seconds since 1970, where what was sent with the time of day is answered at any.
+    /// In seconds since 1970, where what is asked for with the time of day is answered at any.
     var now: Int64?
 
     /// - Parameters:

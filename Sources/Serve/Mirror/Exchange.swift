@@ -240,9 +240,7 @@ final class Exchange {
 
     private func show(_ addresses: [String]) throws(StoreError) -> (answer: Answer, url: Int64?) {
         let look = try look()
-        let finder = CopyFinder(
-            reader: look.reader, fields: AnswerFields(layout: layout),
-            now: SystemClock.secondsSinceEpoch())
+        let finder = CopyFinder(reader: look.reader, fields: AnswerFields(layout: layout), now: timeOfAsking)
         let body = request.body
         let key = RequestKey(method: request.method, body: body.span, type: fields.contentType)
         let rules = try rules()
@@ -267,11 +265,16 @@ final class Exchange {
         let isKept =
             context.verifier.allowsKeeping && key == .get && answer.status != 500 && !copy.isVariant
             && !renderer.dependsOnUse
-            && copy.change.isDisjoint(with: [.busters, .query, .search])
+            && copy.change.isDisjoint(with: [.busters, .query, .search, .time])
         return (answer, isKept ? copy.response.url : nil)
     }
 
     // MARK: - Copies
+
+    /// For ``CopyFinder``: another day's page is not the one that a person asks for.
+    var timeOfAsking: Int64? {
+        request.method == "GET" && fields.isNavigation ? nil : SystemClock.secondsSinceEpoch()
+    }
 
     func renderer(_ finder: CopyFinder, asked: HTTPFields) -> CopyRenderer {
         CopyRenderer(

@@ -210,6 +210,12 @@ package struct RequestKey: Hashable, Sendable {
         self.init(stored: "\(key.text) \(DigestStream.digest(.md5, of: rest.span).hex) \(list)")
     }
 
+    /// What a query asks for, for whom the moments that it names may be others; nil where it names none.
+    package init?(query: String) {
+        self.init(method: "GET", body: query.utf8.span, type: MediaType("application/x-www-form-urlencoded"))
+        guard isOfTime else { return nil }
+    }
+
     /// One that was kept.
     package init(stored text: String) {
         self.text = text

@@ -92,7 +92,7 @@ private struct PlainJSON {
         case .string(let text):
             if leaves(text, named: name) { return }
             var writer = JSONWriter()
-            writer.value(text)
+            writer.value(leavesMoments ? withoutMoments(text) : text)
             bytes += writer.bytes
         case .number:
             let text = String(decoding: value.range.map { source[$0] }, as: UTF8.self)
@@ -107,11 +107,41 @@ private struct PlainJSON {
         let text = body.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
         for pair in text.split(separator: "&", omittingEmptySubsequences: false) {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if !bytes.isEmpty { bytes.append(0x26) }
             bytes += parts[0].utf8
+            guard parts.count == 2 else { continue }
             bytes.append(0x3D)
-            if parts.count == 2, !leaves(String(parts[1]), named: String(parts[0])) { bytes += parts[1].utf8 }
-            bytes.append(0x26)
+            let plain = [UInt8](percentDecoding: Array(parts[1].utf8).span)
+            if !leaves(String(decoding: plain, as: UTF8.self), named: String(parts[0])) {
+                bytes += parts[1].utf8
+            }
         }
+    }
+
+    /// Of a question in words, without those that stand behind a name that says it: `timestamp_ms > 1764000000000`.
+    private mutating func withoutMoments(_ text: String) -> String {
+        var (rest, name) = ("", "")
+        var start = text.startIndex
+        while start < text.endIndex {
+            let isWord = Self.isOfWord(text.utf8[start])
+            let end = text.utf8[start...].firstIndex { Self.isOfWord($0) != isWord } ?? text.endIndex
+            let part = String(text[start..<end])
+            start = end
+            if isWord, moments.count < Self.mostMoments, Self.saysTime(name),
+                let moment = Self.date(part) ?? Self.moment(part, named: name)
+            {
+                moments.append(moment)
+                rest += "\0"
+                continue
+            }
+            rest += part
+            if isWord { name = part }
+        }
+        return rest
+    }
+
+    private static func isOfWord(_ byte: UInt8) -> Bool {
+        byte.isASCIIDigit || 0x61...0x7A ~= byte | 0x20 || "_.:+-".utf8.contains(byte)
     }
 
     private mutating func leaves(_ text: String, named name: String) -> Bool {
