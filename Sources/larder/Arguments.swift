@@ -207,6 +207,13 @@ extension Arguments {
         guard said.contains(where: has) else { return nil }
         var settings = RenderSettings()
         settings.mode = try choice(.render) ?? .auto
+        // What stands elsewhere than --render may be for other runs.
+        let manner = said.filter { ![.render, .steady].contains($0) && has($0) }
+        if settings.mode == .never,
+            let option = manner.first(where: { source(of: $0) == .commandLine || given(.render) == nil })
+        {
+            throw wrong(option, "says how pages are shown in a browser, and --render never shows none")
+        }
         settings.scroll = try numberIfGiven(.renderScroll, in: 0...10_000) ?? settings.scroll
         settings.limit = try time(.renderTime) ?? settings.limit
         settings.isDeep = has(.renderDeep)

@@ -47,4 +47,25 @@ import Testing
                 "To try again what failed: larder update \(origin.url("/"))", "To look at it: larder serve",
             ])
     }
+
+    @Test func `whoever has no page shown is told that nothing comes of how`() throws {
+        origin.on("/", .page("<p>words and words"))
+        for option in ["--render-pictures", "--render-deep", "--viewport=390x844"] {
+            let ending = try Command.run(
+                "prefetch", origin.url("/"), "--render", "never", option, home: home)
+            #expect(ending.status == 2)
+            #expect(
+                ending.errors.contains(
+                    "says how pages are shown in a browser, and --render never shows none"),
+                "\(ending)")
+        }
+        #expect(origin.requests.isEmpty)
+        let config = ["LARDER_CONFIG": try home.write(#"{"render-pictures": true}"#, to: "c.json")]
+        let once = try Command.run(
+            "prefetch", origin.url("/"), "--render", "never", home: home, environment: config)
+        #expect(once.status == 0, "\(once)")
+        let plain = try Command.run("prefetch", origin.url("/"), "--render-pictures", home: home)
+        #expect(plain.status == 0)
+        #expect(plain.output.contains("  no picture was taken: no page was shown in a browser"), "\(plain)")
+    }
 }
