@@ -40,6 +40,8 @@ package struct PageOutcome: Sendable {
 
     package static let linkLimit = 10_000
     package static let requestLimit = 5_000
+    /// For each further view of a document as many more.
+    static let requestLimitOfView = 100
 
     package init(ending: Ending, address: String) {
         self.ending = ending
@@ -113,6 +115,8 @@ package struct PageNotice: Sendable, Equatable {
         case scriptError = "script-error"
         /// What comes over one cannot be kept.
         case webSocket = "web-socket"
+        /// One that a fragment names, and that was not shown.
+        case view = "view-not-shown"
     }
 
     package var kind: Kind
@@ -135,10 +139,11 @@ struct NoticeRecord: Sendable {
 
     /// Gives how many of the kind there are now.
     @discardableResult
-    mutating func note(_ kind: PageNotice.Kind, _ text: String) -> Int {
+    mutating func note(_ kind: PageNotice.Kind, _ text: String, count: Int = 1) -> Int {
+        guard count > 0 else { return 0 }
         let place = notices.firstIndex { $0.kind == kind } ?? notices.count
         if place == notices.count { notices.append(PageNotice(kind, count: 0, texts: [])) }
-        notices[place].count += 1
+        notices[place].count += count
         if notices[place].texts.count < (kind == .scriptError ? 20 : 1) {
             notices[place].texts.append(String(decoding: text.utf8.prefix(Self.textLimit), as: UTF8.self))
         }

@@ -138,24 +138,46 @@ enum PageScripts {
 
     /// Opens what is folded, and then one tab: how much that was, and where it leads now. Nothing is opened
     /// twice, no link followed and no form sent.
-    static func unfold(for visit: PageVisit) -> String { function(unfolding + links(for: visit) + unfolded) }
+    static func unfold(for visit: PageVisit) -> String { function(links(for: visit) + unfolding) }
 
-    private static let unfolded = """
-
-        return { count, isTab: Boolean(tab), links: [...links] };
-        """
-
+    /// What listens may do so inside of what says what it is, and to any part of a press. Menus, and what else
+    /// lies above the page, are closed once it is known where they lead.
     private static let unfolding = """
+
         if (!globalThis.larderOpened) {
           globalThis.larderOpened = new WeakSet();
+          globalThis.larderTabLists = [];
           globalThis.navigation?.addEventListener('navigate', (e) => {
             if (e.cancelable && !e.destination.sameDocument) e.preventDefault();
           });
         }
-        const opened = globalThis.larderOpened;
+        const opened = globalThis.larderOpened, tabLists = globalThis.larderTabLists;
+        const press = (e) => {
+          e.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
+          const box = e.getBoundingClientRect();
+          const clientX = box.x + box.width / 2, clientY = box.y + box.height / 2;
+          const root = e.getRootNode(), kind = root === document ? Document : ShadowRoot;
+          const inner = kind.prototype.elementFromPoint.call(root, clientX, clientY);
+          let target = inner && e.contains(inner) ? inner : e;
+          while (target.childElementCount === 1) target = target.firstElementChild;
+          const how = { bubbles: true, cancelable: true, composed: true, detail: 1, view: window, clientX, clientY };
+          const pen = { ...how, detail: 0, isPrimary: true, pointerId: 1, pointerType: 'mouse' };
+          target.dispatchEvent(new PointerEvent('pointerdown', { ...pen, buttons: 1 }));
+          target.dispatchEvent(new MouseEvent('mousedown', { ...how, buttons: 1 }));
+          target.closest('a, button, input, [tabindex]')?.focus();
+          target.dispatchEvent(new PointerEvent('pointerup', pen));
+          target.dispatchEvent(new MouseEvent('mouseup', how));
+          if (!target.isConnected) return;
+          target.dispatchEvent(new PointerEvent('click', { ...how, pointerId: 1, pointerType: 'mouse' }));
+        };
+        const leave = () => {
+          const key = { key: 'Escape', code: 'Escape', keyCode: 27, bubbles: true, cancelable: true, composed: true };
+          (own('activeElement') || own('body')).dispatchEvent(new KeyboardEvent('keydown', key));
+        };
         const folded = '[aria-expanded="false"], [role="tab"]:not([aria-selected="true"]),'
-          + 'button[aria-controls], [role="button"][aria-controls]';
-        let count = 0, tab = null;
+          + 'button[aria-controls], [role="button"][aria-controls],'
+          + '[aria-haspopup]:not([aria-haspopup="false"], [aria-expanded="true"])';
+        let count = 0, tab = null, place = -1;
         const start = performance.now();
         for (const e of [...elements(document)]) {
           if (count >= 40 || performance.now() - start > 1000) break;
@@ -172,26 +194,36 @@ enum PageScripts {
             setTimeout(() => e.pause(), 1500);
             count += 1;
           } else if (e.matches(folded)) {
-            opened.add(e);
             const link = e.closest('a[href]');
-            if (link && !(link.getAttribute('href') || '').startsWith('#')) continue;
-            if (e.closest('form') && e.localName !== 'a' && e.type !== 'button' && 'type' in e) continue;
-            if (e.disabled || e.ariaDisabled === 'true' || !e.getClientRects().length) continue;
+            const leads = link && !(link.getAttribute('href') || '').startsWith('#');
+            const sends = e.closest('form') && e.localName !== 'a' && e.type !== 'button' && 'type' in e;
+            if (leads || sends || e.disabled || e.ariaDisabled === 'true' || !e.getClientRects().length) continue;
             if (e.getAttribute('role') === 'tab') {
-              if (tab) opened.delete(e); else tab = e;
-              continue;
+              // What a tab shows may have tabs of its own, and goes away with it.
+              const list = e.closest('[role="tablist"]') || e.parentNode;
+              if (!tabLists.includes(list)) tabLists.push(list);
+              if (tabLists.indexOf(list) > place) { tab = e; place = tabLists.indexOf(list); }
+            } else {
+              opened.add(e);
+              press(e);
+              count += 1;
+              await frames();
+              if ((e.getAttribute('aria-haspopup') || 'false') !== 'false') {
+                collect(document, 0);
+                leave();
+                await frames();
+              }
             }
-            e.click();
-            count += 1;
-            await frames();
           }
         }
         if (tab) {
-          tab.click();
+          opened.add(tab);
+          press(tab);
           count += 1;
         }
         await frames();
-
+        collect(document, 0);
+        return { count, isTab: Boolean(tab), links: [...links] };
         """
 
     /// Tells what a page asks a person for. The browser refuses by itself and says nothing of it.

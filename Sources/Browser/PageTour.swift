@@ -32,19 +32,25 @@ struct PageTour: Sendable {
 
     /// The last screen was not the last one.
     private(set) var isScrolling = false
+    private var screens: Int
     private var scrolled = 0
     private var idleScrolls = 0
     private var height = 0
     private var unfolded = 0
     private var tabs = 0
+    /// The views that fragments name, whether or not they are shown.
     private var routes: Set<String> = []
+    private var plannedRoutes = 0
+    private var shownRoutes = 0
     private var seen: Set<String> = []
 
     private static let unfoldLimit = 3
     private static let tabLimit = 40
+    private static let screensOfTab = 5
 
     init(_ visit: PageVisit) {
         self.visit = visit
+        screens = visit.scroll
         steps = visit.scripts.indices.map { .script($0) }
         if visit.scroll > 0 { steps.append(.scroll) }
         steps.append(.look)
@@ -57,8 +63,14 @@ struct PageTour: Sendable {
     /// The step that is taken, or comes next; nil at the end.
     var step: Step? { steps.first }
 
-    /// Further views of the document that are shown.
-    var routeCount: Int { routes.count }
+    /// What is folded is being opened, or was just before.
+    var isUnfolding: Bool { step == .unfold || tabs > 0 && steps.contains(.unfold) }
+
+    /// Further views of the document that are shown, or will be.
+    var viewCount: Int { plannedRoutes + tabs }
+
+    /// Those that fragments name and that were not shown.
+    var unshownCount: Int { routes.count - shownRoutes }
 
     /// What runs in the page for a step, in the world of our own.
     func expression(of step: Step) -> String {
@@ -111,15 +123,20 @@ struct PageTour: Sendable {
             takeLook(value, &outcome, isHurried)
             let count = value?["count"]?.int ?? 0
             // Of tabs there is one at a time, as each may go away with what it shows when the next one comes.
-            if value?["isTab"]?.bool ?? false {
+            if value?["isTab"]?.bool ?? false, tabs < Self.tabLimit {
                 tabs += 1
-                if tabs < Self.tabLimit { return .again }
+                (screens, scrolled, idleScrolls, height) = (min(visit.scroll, Self.screensOfTab), 0, 0, 0)
+                if screens > 0 { steps.insert(.scroll, at: 0) }
+                return .again
             }
             unfolded += 1
             // What was opened may hold more of the kind.
             if count > 0, unfolded < Self.unfoldLimit { return .again }
             return .onward(isAtOnce: count == 0)
-        case .dark, .viewport, .route, .scrollBack:
+        case .route:
+            shownRoutes += 1
+            return .onward(isAtOnce: false)
+        case .dark, .viewport, .scrollBack:
             return .onward(isAtOnce: false)
         }
     }
@@ -134,7 +151,7 @@ struct PageTour: Sendable {
         isScrolling = hasMoved
         if hasMoved { scrolled += 1 }
         if scrolled == 0, !hasMoved { return .onward(isAtOnce: true) }
-        if scrolled >= visit.scroll || idleScrolls > 1 {
+        if scrolled >= screens || idleScrolls > 1 {
             steps[0] = .scrollBack
             isScrolling = false
         }
@@ -154,12 +171,13 @@ struct PageTour: Sendable {
     /// Routers by the fragment show what looks like pages, and is one document: each of its views is shown
     /// once.
     private mutating func addRoute(_ link: String, of address: String) {
-        guard routes.count < visit.routes, let mark = link.firstIndex(of: "#") else { return }
+        guard let mark = link.firstIndex(of: "#") else { return }
         let fragment = String(link[mark...])
         guard fragment.hasPrefix("#/") || fragment.hasPrefix("#!"),
             address.prefix(while: { $0 != "#" }) == link[..<mark], address != link,
-            routes.insert(fragment).inserted
+            routes.insert(fragment).inserted, plannedRoutes < visit.routes
         else { return }
+        plannedRoutes += 1
         steps += [.route(fragment), .lookAgain]
     }
 

@@ -53,7 +53,7 @@ package struct PageVisit: Sendable {
     /// How many screens it is scrolled at most; earlier where it ends and nothing grows.
     package var scroll = 20
     /// How many views of one document are shown, where fragments name them (`#/about`).
-    package var routes = 100
+    package var routes = 1000
     /// Opens details, tabs and menus, and plays the beginning of sound and film. It goes nowhere, and sends
     /// no form.
     package var isDeep = false

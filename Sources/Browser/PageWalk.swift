@@ -131,8 +131,9 @@ struct PageWalk: Sendable {
             }
             if record.take(event) { lastActivity = now }
             if record.requests.count > count { noteRequest(now) }
-            if record.requests.count > PageOutcome.requestLimit, !isCurtailed {
-                let text = "more than \(PageOutcome.requestLimit) requests"
+            let most = PageOutcome.requestLimit + PageOutcome.requestLimitOfView * tour.viewCount
+            if record.requests.count > most, !isCurtailed {
+                let text = "more than \(most) requests"
                 notices.note(.tooManyRequests, text)
                 curtail(.outOfTime, now)
             }
@@ -258,7 +259,7 @@ struct PageWalk: Sendable {
             if loader == self.loader { lastActivity = now }
         case "Page.frameRequestedNavigation":
             // What was opened leads away; the page stays.
-            guard tour.step == .unfold, event["frameId"]?.string == target,
+            guard tour.isUnfolding, event["frameId"]?.string == target,
                 !isWithinDocument(event["url"]?.string ?? "")
             else { return }
             post("Page.stopLoading", session)
@@ -498,9 +499,9 @@ struct PageWalk: Sendable {
             return finishStep(now, quiet: visit.quiet)
         }
         guard let value = reply["result"], reply["exceptionDetails"] == nil else { return retry(now) }
-        let routeCount = tour.routeCount
+        let viewCount = tour.viewCount
         let next = tour.take(value["value"], of: step, into: &outcome, isHurried: isHurried)
-        limit = limit.map { $0 + Tab.Patience.route * (tour.routeCount - routeCount) }
+        limit = limit.map { $0 + Tab.Patience.view * (tour.viewCount - viewCount) }
         switch next {
         case .again: wait(pause(since: stepTime), now)
         case .onward(let isAtOnce): finishStep(now, quiet: isAtOnce ? nil : moment)
@@ -583,6 +584,7 @@ struct PageWalk: Sendable {
         stage = .over
         talk.forgetAll()
         outcome.requests = record.requests
+        if hasCommitted { notices.note(.view, outcome.address, count: tour.unshownCount) }
         outcome.notices = notices.notices
         outcome.elapsed = now - start
         talk.say(.finish(outcome))

@@ -29,7 +29,7 @@ struct Tab: Sendable {
         /// How often a person's cookies are read: when he closes the browser, nobody can be asked any more.
         static let cookies = Duration.seconds(1)
         /// What a further view of a document may take beside.
-        static let route = Duration.seconds(1)
+        static let view = Duration.seconds(1)
     }
 
     /// So many dialogs, or windows, are no accident.

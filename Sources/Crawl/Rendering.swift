@@ -223,7 +223,8 @@ struct Rendering {
     /// What a page may send.
     static let mostSentBytes = 4 * 1024 * 1024
     static let mostGivenBytes = 16 * 1024 * 1024
-    static let mostSentOfPage = 200
+    /// A document of many views asks for each of them.
+    static let mostSentOfPage = 5_000
     static let mostKept = 65_536
     static let mostDocuments = 3
 }
@@ -371,7 +372,10 @@ extension Crawl {
         guard var rendering else { return }
         guard request.body.count <= Rendering.mostSentBytes,
             rendering.shown[page]?.sentCount ?? .max < Rendering.mostSentOfPage
-        else { return answer(.refused("the page sends too much")) }
+        else {
+            report.rendering.notices["not-sent", default: 0] += 1
+            return answer(.refused("the page sends too much"))
+        }
         if let reason = frontier.refusal(ofRequisite: request.url) { return answer(.refused(reason.name)) }
         rendering.shown[page]?.sentCount += 1
         rendering.sentCount += 1

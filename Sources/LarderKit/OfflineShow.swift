@@ -8,7 +8,7 @@ internal import System
 internal import Web
 
 /// Opens pages of a held site in a browser that reaches nothing but the larder: the proof by what a person
-/// would see.
+/// would see, who goes through them as the prefetch did.
 struct OfflineShow {
     private let larder: Larder
     private let program: String
@@ -17,6 +17,7 @@ struct OfflineShow {
     /// The site's other URLs whose hosts may be asked for.
     private let origins: Set<String>
     private let wishes: Wishes
+    private let manner: RenderManner
 
     /// What the site's settings keep out of it.
     private struct Wishes {
@@ -56,12 +57,14 @@ struct OfflineShow {
         self.larder = larder
         program = try BrowserProgram.needed(options.browser)
         tabs = options.tabs ?? Machine.usualTabs
+        var plan = SitePlan()
         var (held, origins): ([WebURL], Set<String>) = ([], [])
         var (texts, pictures): ([String: StoredResponse], [String: StoredResponse]) = ([:], [:])
         do throws(StoreError) {
             let reader = try StoreReader(larder.folder)
             let known = try reader.sites().first { $0.name == site }
             wishes = Wishes(known)
+            plan = SitePlan(text: known?.settings ?? "")
             let visit = known?.published ?? 0
             try reader.eachResponse(ofVisit: visit) { response in
                 guard let url = WebURL(response.href) else { return }
@@ -94,6 +97,7 @@ struct OfflineShow {
             throw LarderError(error)
         }
         self.origins = origins
+        manner = try RenderManner(plan)
     }
 
     /// Some of each kind in turn, in the order of their addresses.
@@ -179,8 +183,8 @@ struct OfflineShow {
             if ended == pages.count { break }
             while begun < pages.count, begun - ended < tabs {
                 let (number, page) = (begun, pages[begun])
-                var visit = PageVisit(url: service.address(of: page.url.href) ?? page.url.href)
-                visit.stall = min(visit.limit, visit.stall * Machine.slowness)
+                var visit = manner.visit(to: page.url)
+                visit.url = service.address(of: page.url.href) ?? page.url.href
                 visit.wantsText = page.text != nil
                 visit.wantsPicture = page.picture != nil
                 browser.open(visit) { outcome in

@@ -31,7 +31,7 @@ extension RenderPlan {
         guard settings.mode != .never else { return nil }
         guard settings.mode == .always || BrowserProgram.isNamedOrFound(options.browser) else { return nil }
         let program = try BrowserProgram.needed(options.browser)
-        let manner = try RenderManner(settings, plan)
+        let manner = try RenderManner(plan)
         let tabs = options.renderTabs ?? Machine.usualTabs
         self.init(mode: settings.mode, tabs: tabs) { (door) throws(RenderFailure) in
             try BrowserRenderer(program, door, manner, authorityFolder: authorityFolder)
@@ -59,15 +59,17 @@ extension BrowserProgram {
     }
 }
 
-/// How each page is shown.
-private struct RenderManner: Sendable {
+/// How each page of a site is shown, while prefetching and when it is proven.
+struct RenderManner: Sendable {
     let settings: RenderSettings
+    private let mostViews: Int?
     private let leavesMarkedLinks: Bool
-    let viewports: [Viewport]
-    let scripts: [(pages: URLPattern?, text: String)]
+    private let viewports: [Viewport]
+    private let scripts: [(pages: URLPattern?, text: String)]
 
-    init(_ settings: RenderSettings, _ plan: SitePlan) throws(LarderError) {
-        self.settings = settings
+    init(_ plan: SitePlan) throws(LarderError) {
+        settings = plan.render ?? RenderSettings()
+        mostViews = plan.maxPages
         leavesMarkedLinks = plan.manners.nofollow == .links
         var viewports: [Viewport] = []
         for text in settings.viewports {
@@ -90,18 +92,15 @@ private struct RenderManner: Sendable {
         self.scripts = scripts
     }
 
-    func visit(to url: WebURL, by proxy: String, isBrief: Bool) -> PageVisit {
+    func visit(to url: WebURL, isBrief: Bool = false) -> PageVisit {
         var visit = PageVisit(url: url.href)
-        visit.proxy = proxy
         if !viewports.isEmpty { visit.viewports = viewports }
         visit.scroll = settings.scroll
+        visit.routes = mostViews ?? visit.routes
         visit.isDeep = settings.isDeep
         visit.seesDark = settings.seesDark
         visit.limit = isBrief ? settings.limit / 4 : settings.limit
         visit.stall = min(visit.limit, visit.stall * Machine.slowness)
-        visit.wantsText = true
-        visit.wantsCookies = true
-        visit.wantsPicture = settings.takesPictures
         visit.leavesMarkedLinks = leavesMarkedLinks
         visit.scripts = scripts.filter { $0.pages?.matches(url) ?? true }.map(\.text)
         return visit
@@ -155,7 +154,11 @@ private final class BrowserRenderer: PageRenderer {
             return done(failed)
         }
         proxy.begin(page, at: url)
-        var visit = manner.visit(to: url, by: proxy.address, isBrief: isBrief)
+        var visit = manner.visit(to: url, isBrief: isBrief)
+        visit.proxy = proxy.address
+        visit.wantsText = true
+        visit.wantsCookies = true
+        visit.wantsPicture = manner.settings.takesPictures
         if let since = steadySince(url) { visit.preludes.append(SteadyTime.call(since: since)) }
         browser.open(visit) { [self] outcome in
             var rendered = RenderedPage(outcome)

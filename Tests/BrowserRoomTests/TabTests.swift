@@ -611,6 +611,35 @@ private struct Play {
         #expect(play.takeNames() == ["Target.disposeBrowserContext"])
     }
 
+    @Test func `what a tab shows is scrolled before the next one is opened`() throws {
+        var play = Play {
+            $0.isDeep = true
+            $0.scroll = 20
+        }
+        try play.open()
+        play.pass(.milliseconds(500))
+        try play.enterWorld()
+        try play.value(#"{"hasMoved":false,"height":900}"#)
+        try play.look()
+        for _ in 1...2 {
+            #expect(
+                try play.reply("Runtime.evaluate", #"{"result":{"value":{"isTab":true,"count":1}}}"#)
+                    .parameters.contains("larderOpened"))
+            play.pass(.milliseconds(150))
+            // No further than a few screens.
+            for number in 1...5 {
+                try play.value(#"{"hasMoved":true,"height":\#(number * 1000)}"#)
+                play.pass(.milliseconds(150))
+            }
+            try play.value("null")
+            play.pass(.milliseconds(150))
+        }
+        try play.value(#"{"isTab":false,"count":0,"links":["http://a.test/c"]}"#)
+        try play.look()
+        try play.reply("Target.disposeBrowserContext")
+        #expect(play.outcomes.first?.links.contains("http://a.test/c") == true)
+    }
+
     @Test func `scripts run in turn, with the quiet between, and their errors are told`() throws {
         var play = Play { $0.scripts = ["one()", "two()"] }
         try play.open()
@@ -652,6 +681,44 @@ private struct Play {
             #"{"address":"http://a.test/","title":"A","links":["http://a.test/c","http://a.test/b"]}"#)
         try play.reply("Target.disposeBrowserContext")
         #expect(play.outcomes.first?.links == ["http://a.test/b", "http://a.test/c"])
+    }
+
+    private static func views(_ names: [String]) -> String {
+        let links = names.map { "\"http://a.test/#/\($0)\"" }.joined(separator: ",")
+        return "{\"address\":\"http://a.test/\",\"title\":\"A\",\"links\":[\(links)]}"
+    }
+
+    @Test func `views beyond what is wanted are told, each once`() throws {
+        var play = Play { $0.routes = 1 }
+        try play.open()
+        play.pass(.milliseconds(500))
+        try play.enterWorld()
+        try play.value(Self.views(["one", "two"]))
+        let view = try play.reply("Runtime.evaluate", #"{"result":{}}"#)
+        #expect(view.parameters.contains("#/one"))
+        play.pass(.milliseconds(150))
+        try play.value(Self.views(["two", "three"]))
+        try play.reply("Target.disposeBrowserContext")
+        let notice = PageNotice(.view, count: 2, texts: ["http://a.test/"])
+        #expect(play.outcomes.first?.notices == [notice])
+    }
+
+    @Test func `views for which no time is left are told too`() throws {
+        var play = Play()
+        try play.open()
+        play.pass(.milliseconds(500))
+        try play.enterWorld()
+        try play.value(Self.views(["one", "two", "three"]))
+        try play.reply("Runtime.evaluate", #"{"result":{}}"#)
+        for number in 0..<100 {
+            try play.request("\(number)")
+            play.pass(.milliseconds(100))
+            try play.request("of \(number)")
+            play.pass(.milliseconds(200))
+        }
+        try play.reply("Target.disposeBrowserContext")
+        #expect(play.outcomes.first?.ending == .outOfTime)
+        #expect(play.outcomes.first?.notices.first { $0.kind == .view }?.count == 2)
     }
 
     @Test func `a document that goes away under a look is looked at once more`() throws {

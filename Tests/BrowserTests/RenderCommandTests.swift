@@ -89,6 +89,83 @@ struct RenderCommandTests {
         #expect(asked("/of/") == ["/of/a", "/of/b", "/of/c"])
     }
 
+    /// Libraries listen inside of what says what it is, or to the beginning of a press.
+    @Test(arguments: [
+        ("inner.onclick = tell", "<div role=tab><i><b id=inner>a</b></i></div>"),
+        ("outer.onmousedown = e => { if (e.button === 0) tell() }", "<button id=outer role=tab>a</button>"),
+        ("outer.onpointerdown = tell", "<button id=outer aria-haspopup=menu>a</button>"),
+        ("outer.onclick = tell", "<div style='height:3000px'></div><button id=outer role=tab>a</button>"),
+        (
+            "host.attachShadow({mode: 'open'}).innerHTML = '<b role=tab><i>a</i></b>';"
+                + "host.shadowRoot.querySelector('i').onclick = tell", "<p id=host></p>"
+        ),
+    ])
+    func `a press is like one of a person`(script: String, body: String) throws {
+        page("const tell = () => fetch(['', 'pressed'].join('/')); \(script)", body)
+        #expect(try prefetch("--render-deep").status == 0)
+        #expect(asked("/pressed") == ["/pressed"])
+    }
+
+    @Test func `a menu is closed once it is known where it leads`() throws {
+        page(
+            """
+            for (const name of ['a', 'b']) document.getElementById(name).onclick = () => {
+              if (menu.innerHTML) return;
+              menu.innerHTML = `<a href="/of/${name}">of ${name}</a>`;
+            };
+            onkeydown = e => { if (e.key === 'Escape') menu.innerHTML = '' }
+            """,
+            "<button id=a aria-haspopup=menu>a</button><button id=b aria-haspopup=true>b</button><p id=menu></p>"
+        )
+        #expect(try prefetch("--render-deep").status == 0)
+        #expect(asked("/of/") == ["/of/a", "/of/b"])
+    }
+
+    /// They go away with it, and what is far down is loaded when it comes into view.
+    @Test func `what a tab shows has tabs of its own, and is scrolled`() throws {
+        page(
+            """
+            const show = (name, box, inner) => {
+              box.innerHTML = `<h1>${name}</h1><div role=tablist>${inner.map(n => `<b role=tab>${n}</b>`).join('')}</div>`
+                + `<p class=box></p><div style="height:2000px"></div><i>end</i>`;
+              const watch = new IntersectionObserver(all => {
+                if (all.some(e => e.isIntersecting)) fetch(['', 'end', name].join('/'));
+              });
+              watch.observe(box.querySelector('i'));
+              box.querySelectorAll('b').forEach(tab => { tab.onclick = () => {
+                const panel = tab.parentNode.nextSibling;
+                fetch(['', 'tab', name, tab.textContent].join('/'));
+                show(name + tab.textContent, panel, []);
+              } });
+            };
+            document.querySelectorAll('#top b').forEach(tab => {
+              tab.onclick = () => show(tab.textContent, panel, ['x', 'y']);
+            });
+            """, "<div id=top role=tablist><b role=tab>a</b><b role=tab>b</b></div><div id=panel></div>")
+        #expect(try prefetch("--render-deep").status == 0)
+        #expect(asked("/tab/") == ["/tab/a/x", "/tab/a/y", "/tab/b/x", "/tab/b/y"])
+        #expect(Set(asked("/end/")).isSuperset(of: ["/end/a", "/end/b"]))
+    }
+
+    @Test func `what is opened while prefetching is opened when it is proven`() throws {
+        page(
+            "document.querySelector('b').onclick = () => fetch('/late/' + document.body.dataset.word)",
+            "<b role=tab>a</b>")
+        #expect(try prefetch("--render-deep").status == 0)
+        let check = ["check", "--offline", origin.url("/"), "--render"]
+        #expect(try start(check).wait().status == 0)
+        // Of what was opened nothing is known to another page.
+        origin.on(
+            "/",
+            .page(
+                "<!DOCTYPE html><title>t</title><b role=tab>a</b><script>document.querySelector('b').onclick = () => "
+                    + "{ if (location.host.endsWith('.localhost:' + location.port)) fetch(['', 'lost'].join('/')) }</script>"
+            ))
+        #expect(try prefetch("--render-deep").status == 0)
+        let ending = try start(check).wait()
+        #expect(ending.status == 1 && ending.output.contains("missing \(origin.url("/lost"))"), "\(ending)")
+    }
+
     @Test(arguments: [("0", 1), ("2", 3)])
     func `a list without an end is followed as far as is said`(screens: String, count: Int) throws {
         page(

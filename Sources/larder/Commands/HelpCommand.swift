@@ -329,11 +329,16 @@ struct HelpTopic: Sendable {
               The report says of each kind how many pages there are, how many were rendered, and what that brought.
 
             A page is scrolled to its end, or by --render-scroll screens, and taken as it is when it has been quiet for
-            half a second, at the latest after --render-time. --render-deep opens details and menus, and one tab after
-            the other.
+            half a second, at the latest after --render-time. Views that fragments name (#/about) are shown one by one, as
+            many of one document as --max-pages says, else 1,000; each adds a second to its time, and those that were
+            not shown are told.
+
+            --render-deep opens details, what says that it is folded or has a menu (aria-expanded, aria-controls,
+            aria-haspopup), and one tab after the other (role=tab), with those that it shows. Other buttons are not
+            pressed, as nobody knows what they do; a --render-script may press them.
 
             --render-pictures keeps a picture of each page beside its words; larder check --offline SITE --render opens pages
-            from the larder alone, and tells where words or pictures differ from those. larder diff SITE --pictures names
+            from the larder alone, goes through them as the prefetch did, and tells where words or pictures differ. larder diff SITE --pictures names
             the pages that look another way than in an earlier visit; larder serve shows both pictures side by side.
 
             Where scripts make addresses of the time, Math.random() or crypto.randomUUID(), --steady has pages see the time

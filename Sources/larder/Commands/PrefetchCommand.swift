@@ -194,6 +194,9 @@ enum PrefetchSummary {
         if !report.plan.obeysRobots { lines.append("  ROBOTS IGNORED: what robots.txt says was not obeyed") }
         lines += hosts(report)
         lines += rendering(report.rendering)
+        if arguments.has(.renderPictures), report.rendering.rendered == 0 {
+            lines.append("  no picture was taken: no page was shown in a browser (--render always shows all)")
+        }
         if let check = report.check {
             lines += check.text(as: .text).split(separator: "\n").map { "  \($0)" }
         }
@@ -278,8 +281,17 @@ enum PrefetchSummary {
         for page in report.unfinished.prefix(mostShown) {
             lines.append("    \(page.url): \(page.ending.words)\(page.detail.map { " (\($0))" } ?? "")")
         }
+        if report.unfinished.contains(where: { $0.ending == .outOfTime }) {
+            lines.append("    more time for each, or fewer at once, may help: --render-time, --render-tabs")
+        }
         for (notice, count) in report.notices.sorted(by: { $0.key < $1.key }) {
-            let meaning = notice == "web-socket" ? ", and nothing that comes over it is kept" : ""
+            let meaning =
+                switch notice {
+                case "web-socket": ", and nothing that comes over it is kept"
+                case "not-sent": ", as a page may send 5,000 requests, each of 4 MiB"
+                case "view-not-shown": ", beyond what --max-pages and --render-time allow"
+                default: ""
+                }
             lines.append("    \(notice): \(Wording.grouped(count))\(meaning)")
         }
         return lines

@@ -153,6 +153,18 @@ import Web
         #expect(report.rendering.recorded == 1)
     }
 
+    /// A document of many views asks for each of them.
+    @Test func `a page may send much, and what is not sent for it is told`() throws {
+        bench.origin.on("/", .page(Self.shell))
+        bench.origin.otherwise { _ in .file("[]", type: "application/json") }
+        browser.asks("/", (1...300).map { "/view/\($0)" }, method: "POST", body: "query")
+        browser.asks("/", ["/much"], method: "POST", body: String(repeating: "a", count: 4 << 20 | 1))
+        let report = try crawl()
+        #expect(report.rendering.recorded == 300)
+        #expect(browser.answers.filter { !$0.hasSuffix(": 200 []") } == ["/much: refused"])
+        #expect(report.rendering.notices == ["not-sent": 1])
+    }
+
     @Test func `the same that is sent while it is under way is sent once, and answered to all`() throws {
         bench.origin.on("/", .page(Self.shell))
         bench.origin.on("/graphql") { .file("got \($0.body.count)", type: "application/json") }
