@@ -166,6 +166,16 @@ struct RenderCommandTests {
         #expect(ending.status == 1 && ending.output.contains("missing \(origin.url("/lost"))"), "\(ending)")
     }
 
+    @Test func `pages are proven in the size in which they were seen`() throws {
+        page(
+            "document.body.textContent = `${innerWidth} wide`",
+            "<meta name=viewport content='width=device-width'>")
+        #expect(try prefetch("--viewport", "700x600,390x844", "--render-pictures").status == 0)
+        let ending = try start(["check", "--offline", origin.url("/"), "--render"]).wait()
+        #expect(ending.status == 0 && !ending.output.contains("shows"), "\(ending)")
+        #expect(ending.output.contains("1 by their pictures"), "\(ending)")
+    }
+
     @Test(arguments: [("0", 1), ("2", 3)])
     func `a list without an end is followed as far as is said`(screens: String, count: Int) throws {
         page(

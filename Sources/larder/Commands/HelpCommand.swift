@@ -334,12 +334,13 @@ struct HelpTopic: Sendable {
             not shown are told.
 
             --render-deep opens details, what says that it is folded or has a menu (aria-expanded, aria-controls,
-            aria-haspopup), and one tab after the other (role=tab), with those that it shows. Other buttons are not
-            pressed, as nobody knows what they do; a --render-script may press them.
+            aria-haspopup), and one tab after the other (role=tab, forty at most), with those that it shows. Other buttons
+            are not pressed, as nobody knows what they do; a --render-script may press them.
 
             --render-pictures keeps a picture of each page beside its words; larder check --offline SITE --render opens pages
-            from the larder alone, goes through them as the prefetch did, and tells where words or pictures differ. larder diff SITE --pictures names
-            the pages that look another way than in an earlier visit; larder serve shows both pictures side by side.
+            from the larder alone, goes through them as the prefetch did, and tells where words or pictures differ from
+            those. larder diff SITE --pictures names the pages that look another way than in an earlier visit; larder
+            serve shows both pictures side by side.
 
             Where scripts make addresses of the time, Math.random() or crypto.randomUUID(), --steady has pages see the time
             of that prefetch, in whole seconds, and the same row of numbers, while they are rendered and when larder serves
