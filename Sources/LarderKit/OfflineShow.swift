@@ -19,13 +19,14 @@ struct OfflineShow {
     private let wishes: Wishes
     private let manner: RenderManner
 
-    /// What the site's settings keep out of it.
+    /// What the site's settings say, and keep out of it.
     private struct Wishes {
+        let plan: SitePlan
         let scope: Scope?
         let rules: CacheRules
 
         init(_ site: Site?) {
-            let plan = SitePlan(text: site?.settings ?? "")
+            plan = SitePlan(text: site?.settings ?? "")
             let start = site?.start.compactMap { WebURL($0) } ?? []
             // A check of what is held, which comes first, refuses settings that cannot be read.
             scope = try? Scope(start: start, options: plan.scope)
@@ -57,14 +58,12 @@ struct OfflineShow {
         self.larder = larder
         program = try BrowserProgram.needed(options.browser)
         tabs = options.tabs ?? Machine.usualTabs
-        var plan = SitePlan()
         var (held, origins): ([WebURL], Set<String>) = ([], [])
         var (texts, pictures): ([String: StoredResponse], [String: StoredResponse]) = ([:], [:])
         do throws(StoreError) {
             let reader = try StoreReader(larder.folder)
             let known = try reader.sites().first { $0.name == site }
             wishes = Wishes(known)
-            plan = SitePlan(text: known?.settings ?? "")
             let visit = known?.published ?? 0
             try reader.eachResponse(ofVisit: visit) { response in
                 guard let url = WebURL(response.href) else { return }
@@ -97,7 +96,7 @@ struct OfflineShow {
             throw LarderError(error)
         }
         self.origins = origins
-        manner = try RenderManner(plan)
+        manner = try RenderManner(wishes.plan)
     }
 
     /// Some of each kind in turn, in the order of their addresses.

@@ -326,6 +326,8 @@ struct HelpTopic: Sendable {
               everything else is, with the same limits, rules, manners and digests, and once. It belongs to the page from
               then on, and where its document leads is followed as any link. What it sends by POST is sent on, and the
               answer kept by what was sent, whenever that is sent again; PUT and DELETE are refused, and so are sockets.
+              Where larder serves it, what scripts ask for by the time of day (from=1764000000000&to=1764003600000) is
+              answered by what was asked for the same time ago.
               The report says of each kind how many pages there are, how many were rendered, and what that brought.
 
             A page is scrolled to its end, or by --render-scroll screens, and taken as it is when it has been quiet for
