@@ -68,13 +68,14 @@ import Web
         #expect(told?.chain.last == origin.url(isClean ? "/m.json" : "/"))
     }
 
-    /// The page that is linked is found by way of the manifest first.
+    /// It is found, with all that it needs, by way of the manifest first.
     @Test(arguments: [("", CheckReport.Verdict.leftOut), ("<a href=/app>app</a>", .missing)])
     func `what the start of an app needs is missed where a page leads there`(
         link: String, verdict: CheckReport.Verdict
     ) async throws {
         origin.on("/", .page("<link rel=manifest href=/m.json><a href=/two>2</a>"))
-        origin.on("/two", .page("two\(link)"))
+        origin.on("/two", .page("<a href=/three>3</a>"))
+        origin.on("/three", .page("three\(link)"))
         origin.on("/m.json", .file(#"{"name":"A","start_url":"/app"}"#, type: "application/json"))
         origin.on("/app", .page("<link rel=stylesheet href=/b.css>"))
         origin.on("/b.css", .file("p { background: url(no.png) }", type: "text/css"))
