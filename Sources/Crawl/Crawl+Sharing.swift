@@ -12,6 +12,8 @@ struct WorkDesk {
     private var left: Set<String> = []
     /// Hosts that another one gets, as soon as nothing of them is under way.
     var leaving: Set<String> = []
+    /// Until then those that left are not seen where they are now.
+    var nextLoan: Duration = .zero
     /// The number of the time in which there is nothing to do; nil while there is.
     private(set) var quiet: Int?
     private var quiets = 0
@@ -46,18 +48,6 @@ struct WorkDesk {
 
     mutating func endQuiet() { quiet = nil }
 
-    /// The hosts that each worker would have.
-    var fairShare: Int { max(1, (standing.hosts + standing.workers - 1) / standing.workers) }
-
-    /// How many hosts more it takes: no more than its share while others have none.
-    func wantedHosts(active: Int, running: Int) -> Int {
-        guard running < Frontier.mostRunning * 3 / 4 else { return 0 }
-        if standing.hungry > 0, active >= fairShare { return 0 }
-        return Self.mostHostsAtOnce
-    }
-
-    private static let mostHostsAtOnce = 8
-
     /// How many pages a worker asks for at a time: few where few are left.
     var pagesAtOnce: Int { min(1000, max(1, (standing.pagesLeft ?? 0) / (2 * standing.workers))) }
 
@@ -65,9 +55,39 @@ struct WorkDesk {
     var arePagesOver: Bool { standing.pagesLeft.map { $0 <= 0 } ?? false && standing.shares == 0 }
 }
 
+/// Who asks which hosts. Each host takes so long, however many others are asked beside it, so that none waits for
+/// others to be done; and nobody is left with a few while another has more than he can ask.
+extension ServerFrontier.Standing {
+    private static let mostHosts = Frontier.mostRunning
+    private static let mostHostsAtOnce = 8
+    /// With so many requests under way a worker has enough.
+    private static let enoughRunning = Frontier.mostRunning * 3 / 4
+
+    /// The hosts that each worker would have.
+    private var fairShare: Int { max(1, (hosts + workers - 1) / workers) }
+
+    /// Whether a worker that has something to do at so many hosts should have more.
+    func isHungry(active: Int, running: Int) -> Bool {
+        active == 0 || active < fairShare && running < Self.enoughRunning
+    }
+
+    /// How many free hosts a worker takes: no more than its share while others could ask more.
+    func wantedHosts(active: Int, running: Int) -> Int {
+        guard active < Self.mostHosts || running < Self.enoughRunning else { return 0 }
+        return hungry > 0 ? min(Self.mostHostsAtOnce, max(0, fairShare - active)) : Self.mostHostsAtOnce
+    }
+
+    /// How many of its hosts a worker leaves to others: what it can ask itself it does, unless somebody has nothing.
+    func hostsToLend(active: Int, running: Int) -> Int {
+        guard hungry > 0, workless > 0 || running >= Self.enoughRunning else { return 0 }
+        return max(0, active - fairShare)
+    }
+}
+
 /// One of several workers.
 extension Crawl {
     private static let postInterval = Duration.milliseconds(50)
+    private static let loanInterval = Duration.seconds(2)
 
     /// What a worker did, and how that ended.
     struct Work {
@@ -138,8 +158,8 @@ extension Crawl {
                 continue
             }
             // Whoever is waited for is waited for as long as anybody has something to do.
-            if !isQuiet, scanning == 0, desk?.standing.hosts ?? 0 <= frontier.activeHosts.count,
-                frontier.isOutOfPatience(now: now)
+            if !isQuiet, scanning == 0, frontier.isOutOfPatience(now: now),
+                desk?.standing.hosts ?? 0 <= frontier.activeHostCount
             {
                 try apply(.patienceEnded)
                 if frontier.isDone { continue }
@@ -181,9 +201,10 @@ extension Crawl {
     /// Others who have nothing to do get hosts of which much is left, and those that are ready to go go.
     private func lend(_ courier: WorkCourier) throws(CrawlError) {
         guard let desk else { return }
-        if desk.isStandingNews, desk.standing.hungry > 0 {
-            let active = frontier.activeHosts
-            for origin in frontier.hostsToLend(active.count - desk.fairShare) {
+        if desk.isStandingNews, desk.leaving.isEmpty, now >= desk.nextLoan {
+            let count = desk.standing.hostsToLend(
+                active: frontier.activeHostCount, running: frontier.running)
+            for origin in frontier.hostsToLend(count) {
                 self.desk?.leaving.insert(origin)
                 try apply(.lent(origin))
             }
@@ -195,6 +216,7 @@ extension Crawl {
         for origin in leaving
         where !frontier.isBusy(origin) && !scanned.contains(origin) && !unstored.contains(origin) {
             self.desk?.leaving.remove(origin)
+            self.desk?.nextLoan = now + Self.loanInterval
             try tellOutcomes(courier)
             let pause = max(.zero, (frontier.nextStart(of: origin) ?? now) - now)
             try storing { () throws(StoreError) in
@@ -236,15 +258,16 @@ extension Crawl {
             try storing { () throws(StoreError) in try writes.addWithoutWaiting(softNotFound: href) }
         }
         out.moves = frontier.takeMoves().map { ($0.from.href, $0.to.href) }
-        let active = frontier.activeHosts.count
-        out.sign.hosts = active
-        out.sign.isHungry = active == 0 && !isStarved
+        let active = frontier.activeHostCount
+        out.sign.hosts = active + desk.leaving.count
+        out.sign.isHungry =
+            !isStarved && desk.standing.isHungry(active: active, running: frontier.running)
         out.sign.isStarved = isStarved
         out.sign.bytes = report.wireByteCount - desk.toldBytes
         self.desk?.toldBytes = report.wireByteCount
         out.isCut = frontier.isStopped
         if !frontier.isStopped, !isEnding {
-            out.wantsHosts = desk.wantedHosts(active: active, running: frontier.running)
+            out.wantsHosts = desk.standing.wantedHosts(active: active, running: frontier.running)
         }
         if isStarved {
             out.wantsPages = desk.pagesAtOnce

@@ -13,6 +13,7 @@ extension ServerFrontier {
 
     package struct Sign: Sendable {
         package var isIdle = false
+        /// It could ask more than it has.
         package var isHungry = true
         /// Pages wait for what the visit may still ask for.
         package var isStarved = false
@@ -31,8 +32,9 @@ extension ServerFrontier {
     /// How it stands with the visit, as one worker sees it.
     package struct Standing: Sendable {
         package var workers = 1
-        /// Of the others, how many have nothing to do.
+        /// Of the others, how many could ask more than they have, and how many of those have nothing to do.
         package var hungry = 0
+        package var workless = 0
         /// Hosts at which somebody has something to do.
         package var hosts = 0
         /// Pages that others may still ask for.
@@ -88,6 +90,7 @@ extension ServerFrontier {
             """
             SELECT (SELECT count(*) FROM work_worker WHERE visit = ?1),
                 (SELECT count(*) FROM work_worker WHERE visit = ?1 AND id <> ?2 AND is_hungry),
+                (SELECT count(*) FROM work_worker WHERE visit = ?1 AND id <> ?2 AND is_hungry AND hosts = 0),
                 (SELECT coalesce(CAST(sum(hosts) AS bigint), 0) FROM work_worker WHERE visit = ?1),
                 (SELECT coalesce(CAST(sum(share) AS bigint), 0) FROM work_worker WHERE visit = ?1 AND id <> ?2),
                 max_pages - pages, bytes, finisher,
@@ -98,12 +101,13 @@ extension ServerFrontier {
             var standing = Standing()
             standing.workers = max(1, Int(row.integer(0)))
             standing.hungry = Int(row.integer(1))
-            standing.hosts = Int(row.integer(2))
-            standing.shares = Int(row.integer(3))
-            standing.pagesLeft = row.optionalInteger(4).map { Int($0) }
-            standing.bytes = Int(row.integer(5))
-            standing.finisher = row.optionalInteger(6)
-            lastMove = row.integer(7)
+            standing.workless = Int(row.integer(2))
+            standing.hosts = Int(row.integer(3))
+            standing.shares = Int(row.integer(4))
+            standing.pagesLeft = row.optionalInteger(5).map { Int($0) }
+            standing.bytes = Int(row.integer(6))
+            standing.finisher = row.optionalInteger(7)
+            lastMove = row.integer(8)
             return standing
         }
         guard var standing = found else {

@@ -115,6 +115,24 @@ struct ServerFrontierTests {
         #expect(try frontier.beat(one, of: visit, idle) == nil)
     }
 
+    @Test func `workers hear how many of the others could ask more, and how many have nothing to do`() throws
+    {
+        let visit = try shared().visit
+        let one = try frontier.join(visit, named: "one")
+        for hosts in 0..<3 {
+            let other = try frontier.join(visit, named: "other")
+            var sign = ServerFrontier.Sign()
+            sign.isHungry = hosts < 2
+            sign.hosts = hosts
+            _ = try frontier.beat(other, of: visit, sign)
+        }
+        let standing = try #require(try frontier.beat(one, of: visit, .init()))
+        #expect(standing.workers == 4)
+        #expect(standing.hungry == 2)
+        #expect(standing.workless == 1)
+        #expect(standing.hosts == 3)
+    }
+
     @Test func `pages of the whole visit are shared, and what one does not ask for others may`() throws {
         let visit = try shared(maxPages: 10).visit
         let (one, two) = (try frontier.join(visit, named: "one"), try frontier.join(visit, named: "two"))

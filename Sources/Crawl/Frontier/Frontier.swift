@@ -483,7 +483,7 @@ extension Frontier {
     var pagesLeft: Int? { core.sharing?.pages.map { max(0, $0 - core.usage.pages) } }
 
     /// Origins at which something is under way or waits.
-    var activeHosts: [String] { core.activeHosts }
+    var activeHostCount: Int { core.activeHostCount }
 
     /// Hosts of which enough is left for another worker, up to so many.
     func hostsToLend(_ count: Int) -> [String] { count > 0 ? Array(core.hostsToLend.prefix(count)) : [] }

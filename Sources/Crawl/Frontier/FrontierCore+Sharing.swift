@@ -323,14 +323,10 @@ extension FrontierCore {
         return sharing?.moves ?? []
     }
 
-    var activeHosts: [String] {
-        var active: [String] = []
-        for (origin, host) in hostNumbers where !hosts[host].isElsewhere {
-            if hosts[host].queuedCount > 0 || hosts[host].runningCount > 0 || !hosts[host].atGate.isEmpty {
-                active.append(origin)
-            }
+    var activeHostCount: Int {
+        hosts.count {
+            !$0.isElsewhere && ($0.queuedCount > 0 || $0.runningCount > 0 || !$0.atGate.isEmpty)
         }
-        return active.sorted()
     }
 
     /// Those of which most is left first: what is nearly done is not worth being gone through again.

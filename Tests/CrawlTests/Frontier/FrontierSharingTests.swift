@@ -216,3 +216,58 @@ import Web
         #expect(further.identity(withDepth: true) != facts.identity(withDepth: true))
     }
 }
+
+/// Which hosts are whose.
+@Suite struct HostShareTests {
+    private static func standing(
+        workers: Int, hosts: Int, hungry: Int = 0, workless: Int = 0
+    ) -> ServerFrontier.Standing {
+        var standing = ServerFrontier.Standing()
+        (standing.workers, standing.hosts) = (workers, hosts)
+        (standing.hungry, standing.workless) = (hungry, workless)
+        return standing
+    }
+
+    @Test(arguments: [
+        // Alone, it takes what there is, busy or not, up to as many hosts as it has requests.
+        (standing(workers: 1, hosts: 10), active: 10, running: 128, wanted: 8),
+        (standing(workers: 1, hosts: 128), active: 128, running: 128, wanted: 0),
+        (standing(workers: 1, hosts: 128), active: 128, running: 20, wanted: 8),
+        // While another could ask more, it takes its share.
+        (standing(workers: 2, hosts: 10, hungry: 1), active: 10, running: 40, wanted: 0),
+        (standing(workers: 2, hosts: 10, hungry: 1), active: 2, running: 40, wanted: 3),
+        (standing(workers: 4, hosts: 3, hungry: 3, workless: 1), active: 0, running: 0, wanted: 1),
+    ])
+    fileprivate func `a worker takes its share of free hosts, and none waits for another to be done`(
+        _ standing: ServerFrontier.Standing, active: Int, running: Int, wanted: Int
+    ) {
+        #expect(standing.wantedHosts(active: active, running: running) == wanted)
+    }
+
+    @Test(arguments: [
+        (standing(workers: 2, hosts: 38), active: 3, running: 24, true),
+        (standing(workers: 2, hosts: 38), active: 3, running: 120, false),
+        (standing(workers: 2, hosts: 38), active: 19, running: 24, false),
+        (standing(workers: 1, hosts: 5), active: 5, running: 10, false),
+        (standing(workers: 2, hosts: 0), active: 0, running: 0, true),
+    ])
+    fileprivate func `a worker is hungry that has less than its share, and could ask more`(
+        _ standing: ServerFrontier.Standing, active: Int, running: Int, isHungry: Bool
+    ) {
+        #expect(standing.isHungry(active: active, running: running) == isHungry)
+    }
+
+    @Test(arguments: [
+        (standing(workers: 2, hosts: 38, hungry: 1), active: 35, running: 128, lent: 16),
+        // What it asks as fast as the hosts allow would not be faster elsewhere.
+        (standing(workers: 2, hosts: 6, hungry: 1), active: 5, running: 40, lent: 0),
+        (standing(workers: 2, hosts: 6, hungry: 1, workless: 1), active: 6, running: 40, lent: 3),
+        (standing(workers: 2, hosts: 38), active: 35, running: 128, lent: 0),
+        (standing(workers: 4, hosts: 1, hungry: 3, workless: 3), active: 1, running: 128, lent: 0),
+    ])
+    fileprivate func `who has more than it can ask lends down to its share, and who has enough does not`(
+        _ standing: ServerFrontier.Standing, active: Int, running: Int, lent: Int
+    ) {
+        #expect(standing.hostsToLend(active: active, running: running) == lent)
+    }
+}
