@@ -3,6 +3,8 @@
 
 #include <linux/falloc.h>
 #include <malloc.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/sendfile.h>
@@ -46,6 +48,15 @@ static inline uint64_t larder_epoll_token(const struct epoll_event *event) {
 
 static inline uint32_t larder_epoll_flags(const struct epoll_event *event) {
     return event->events;
+}
+
+// For how many milliseconds nothing has come from the other end of a connection that owes an answer to what was sent, or to
+// questions whether it is still there; 0 where it owes none, or no network is between.
+static inline unsigned larder_socket_silence(int socket) {
+    struct tcp_info info = {0};
+    socklen_t length = sizeof info;
+    if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return 0;
+    return info.tcpi_unacked > 0 || info.tcpi_probes > 1 ? info.tcpi_last_ack_recv : 0;
 }
 
 #endif

@@ -17,22 +17,17 @@ typedef struct {
 
 typedef larder_pq_connection *(*larder_pq_connect)(const char *words);
 typedef void (*larder_pq_finish)(larder_pq_connection *);
-/// `PQstatus`, `PQsocket`, `PQserverVersion`, `PQconsumeInput`, `PQsetSingleRowMode`, `PQtransactionStatus`.
+/// `PQstatus`, `PQsocket`, `PQconsumeInput`, `PQisBusy`, `PQflush`, `PQsetSingleRowMode`.
 typedef int (*larder_pq_ask)(larder_pq_connection *);
+/// `PQsetnonblocking`.
+typedef int (*larder_pq_set)(larder_pq_connection *, int is_on);
 typedef char *(*larder_pq_message)(const larder_pq_connection *);
 typedef const char *(*larder_pq_parameter)(const larder_pq_connection *, const char *name);
-typedef larder_pq_result *(*larder_pq_execute)(larder_pq_connection *, const char *command);
-/// `PQprepare`.
-typedef larder_pq_result *(*larder_pq_prepare)(
+/// `PQsendQuery`.
+typedef int (*larder_pq_send_command)(larder_pq_connection *, const char *command);
+/// `PQsendPrepare`.
+typedef int (*larder_pq_send_preparation)(
     larder_pq_connection *, const char *name, const char *command, int count, const unsigned *types);
-/// `PQexecParams`.
-typedef larder_pq_result *(*larder_pq_execute_values)(
-    larder_pq_connection *, const char *command, int count, const unsigned *types, const char *const *values,
-    const int *lengths, const int *formats, int result_format);
-/// `PQexecPrepared`.
-typedef larder_pq_result *(*larder_pq_execute_prepared)(
-    larder_pq_connection *, const char *name, int count, const char *const *values, const int *lengths, const int *formats,
-    int result_format);
 /// `PQsendQueryParams` and `PQsendQueryPrepared`.
 typedef int (*larder_pq_send_values)(
     larder_pq_connection *, const char *command, int count, const unsigned *types, const char *const *values,

@@ -10,13 +10,14 @@ struct PostgreSQL: Sendable {
     let status: larder_pq_ask
     let consumeInput: larder_pq_ask
     let setSingleRows: larder_pq_ask
-    let isReady: larder_pq_ask
+    let isBusy: larder_pq_ask
+    let flush: larder_pq_ask
+    let socket: larder_pq_ask
+    let setNonblocking: larder_pq_set
     let message: larder_pq_message
     let parameter: larder_pq_parameter
-    let execute: larder_pq_execute
-    let prepare: larder_pq_prepare
-    let executeValues: larder_pq_execute_values
-    let executePrepared: larder_pq_execute_prepared
+    let sendCommand: larder_pq_send_command
+    let sendPreparation: larder_pq_send_preparation
     let sendValues: larder_pq_send_values
     let sendPrepared: larder_pq_send_prepared
     let next: larder_pq_next
@@ -42,13 +43,14 @@ struct PostgreSQL: Sendable {
             let status = find("PQstatus", larder_pq_ask.self),
             let consumeInput = find("PQconsumeInput", larder_pq_ask.self),
             let setSingleRows = find("PQsetSingleRowMode", larder_pq_ask.self),
-            let isReady = find("PQtransactionStatus", larder_pq_ask.self),
+            let isBusy = find("PQisBusy", larder_pq_ask.self),
+            let flush = find("PQflush", larder_pq_ask.self),
+            let socket = find("PQsocket", larder_pq_ask.self),
+            let setNonblocking = find("PQsetnonblocking", larder_pq_set.self),
             let message = find("PQerrorMessage", larder_pq_message.self),
             let parameter = find("PQparameterStatus", larder_pq_parameter.self),
-            let execute = find("PQexec", larder_pq_execute.self),
-            let prepare = find("PQprepare", larder_pq_prepare.self),
-            let executeValues = find("PQexecParams", larder_pq_execute_values.self),
-            let executePrepared = find("PQexecPrepared", larder_pq_execute_prepared.self),
+            let sendCommand = find("PQsendQuery", larder_pq_send_command.self),
+            let sendPreparation = find("PQsendPrepare", larder_pq_send_preparation.self),
             let sendValues = find("PQsendQueryParams", larder_pq_send_values.self),
             let sendPrepared = find("PQsendQueryPrepared", larder_pq_send_prepared.self),
             let next = find("PQgetResult", larder_pq_next.self),
@@ -65,13 +67,56 @@ struct PostgreSQL: Sendable {
             let value = find("PQgetvalue", larder_pq_value.self)
         else { return nil }
         (self.connect, self.finish, self.status, self.message) = (connect, finish, status, message)
-        (self.consumeInput, self.setSingleRows, self.isReady) = (consumeInput, setSingleRows, isReady)
-        (self.parameter, self.execute, self.prepare) = (parameter, execute, prepare)
-        (self.executeValues, self.executePrepared) = (executeValues, executePrepared)
+        (self.consumeInput, self.setSingleRows, self.isBusy) = (consumeInput, setSingleRows, isBusy)
+        (self.flush, self.socket, self.setNonblocking) = (flush, socket, setNonblocking)
+        (self.parameter, self.sendCommand, self.sendPreparation) = (parameter, sendCommand, sendPreparation)
         (self.sendValues, self.sendPrepared, self.next) = (sendValues, sendPrepared, next)
         (self.notices, self.free, self.setHearing, self.clear) = (notices, free, setHearing, clear)
         (self.outcome, self.rowCount, self.field, self.changed) = (outcome, rowCount, field, changed)
         (self.length, self.isNull, self.value) = (length, isNull, value)
+    }
+}
+
+/// What a PostgreSQL answers: rows in binary, or that it did something, or did not.
+final class ServerResult {
+    enum Outcome {
+        case done
+        /// One of many.
+        case row
+        case failure
+    }
+
+    private let result: OpaquePointer
+    private let library: PostgreSQL
+
+    init(_ result: OpaquePointer, _ library: PostgreSQL) {
+        self.result = result
+        self.library = library
+    }
+
+    deinit {
+        library.clear(result)
+    }
+
+    var outcome: Outcome {
+        switch library.outcome(result) {
+        case 1, 2: .done
+        case 9: .row
+        default: .failure
+        }
+    }
+
+    var changedRowCount: Int { library.changed(result).map { Int(atoi($0)) } ?? 0 }
+
+    var rowCount: Int32 { max(0, library.rowCount(result)) }
+
+    func row<Value>(_ number: Int32, _ read: (ServerRow) -> Value) -> Value {
+        read(ServerRow(result: result, number: number))
+    }
+
+    /// Of an error.
+    func field(_ code: Unicode.Scalar) -> String? {
+        library.field(result, Int32(code.value)).map { String(cString: $0) }
     }
 }
 

@@ -38,8 +38,12 @@ package struct ServerAddress: Sendable, Hashable {
         var shown: [String] = []
         var fault: String?
         var bodies: [String: String] = [:]
-        // Without them a machine that is gone without a word is waited for until the system gives up.
-        for (name, value) in [("connect_timeout", "10"), ("tcp_user_timeout", "20000")]
+        // Without them a machine that is gone without a word is waited for until the system gives up, and is not seen to
+        // be gone while it is thought to be at work.
+        for (name, value) in [
+            ("connect_timeout", "10"), ("tcp_user_timeout", "20000"), ("keepalives_idle", "2"),
+            ("keepalives_interval", "1"),
+        ]
         where !settings.contains(where: { $0.hasPrefix(name + "=") }) {
             rest.append("\(name)=\(value)")
         }

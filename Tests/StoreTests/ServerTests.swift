@@ -143,6 +143,50 @@ struct ServerTests {
         #expect(notices.change { $0.count } == 2)
     }
 
+    @Test
+    func
+        `a network that is gone in the middle of a statement is told, and nobody waits after an interruption`()
+        throws
+    {
+        let place = try TestPostgreSQL.running.get().place(scratch.file("store"))
+        let sockets = try #require(
+            place.split(separator: "host=").last?.split(separator: "&").first.map(String.init))
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([page(1, "one")], to: visit)
+        try writer.end(visit, .publish(now: 2))
+        let relay = try SwallowingRelay(to: sockets + "/.s.PGSQL.5432")
+        let (notices, interruption) = (Monitor<[String]>([]), Interruption())
+        var far = StoreFolder(place.replacing("host=\(sockets)", with: "host=127.0.0.1&port=\(relay.port)"))
+        far.watch = ServerWatch(interruption) { notice in notices.change { $0.append(notice) } }
+        let reader = try StoreReader(far)
+        #expect(try reader.summary().responses == 1)
+        func whenTold(_ count: Int, _ body: @escaping @Sendable () -> Void) throws -> NamedThread {
+            try NamedThread.start("mending") {
+                _ = notices.wait(atMost: .seconds(60)) { $0.count < count ? nil : true }
+                body()
+            }
+        }
+        relay.swallow(true)
+        let mending = try whenTold(1) { relay.swallow(false) }
+        #expect(try reader.summary().responses == 1)
+        mending.join()
+        let told = notices.change { $0 }
+        #expect(told.count == 2, "\(told)")
+        #expect(
+            told.first?.contains("it does not answer; waiting until it is there again") == true, "\(told)")
+        #expect(told.last?.contains("is there again, and the work goes on") == true, "\(told)")
+
+        relay.swallow(true)
+        let begun = ContinuousClock.now
+        let stopping = try whenTold(3) { interruption.request() }
+        let error = #expect(throws: StoreError.self) { try reader.summary() }
+        stopping.join()
+        #expect(error?.reason == .unreachable)
+        // The address says nothing of it, so that the system would give up after 20 seconds.
+        #expect(.now - begun < .seconds(10))
+    }
+
     @Test func `nobody waits after an interruption for one that takes a connection and says nothing`() throws
     {
         let origin = try RawOrigin { _ in true }

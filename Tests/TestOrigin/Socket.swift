@@ -76,6 +76,33 @@ final class Socket: Sendable {
         return client
     }
 
+    /// One of this machine alone.
+    static func connected(to path: String) throws(TestError) -> Socket {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw TestError("opening a socket for \(path)") }
+        let client = Socket(adopting: descriptor)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+        let status = withUnsafePointer(to: address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard status == 0 else { throw TestError("connecting to \(path)") }
+        return client
+    }
+
+    /// Whether the system takes what comes for this socket, or is as if it had not come.
+    func swallow(_ swallows: Bool) {
+        guard swallows else { return set(SOL_SOCKET, SO_DETACH_FILTER, Int32(0)) }
+        // A filter of one instruction (BPF_RET), of which the packet is to be cut to no byte.
+        var instruction: UInt64 = 0x06
+        withUnsafeMutablePointer(to: &instruction) {
+            set(SOL_SOCKET, SO_ATTACH_FILTER, (count: UInt64(1), UnsafeMutableRawPointer($0)))
+        }
+    }
+
     /// The next connection; nil when the listener was shut down.
     func accepted() -> Socket? {
         while true {
