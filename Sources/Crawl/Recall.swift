@@ -182,11 +182,11 @@ final class Recall {
         unnumbered.removeAll(keepingCapacity: true)
         var links = Links()
         guard let body = held.body else { return links }
-        if body.format != .opaque, let told = LinkTable.told(byEnds: try reader.linkEnds(of: body)) {
+        guard let (lists, ends) = try reader.toldLinks(of: held) else { return nil }
+        if body.format != .opaque, let told = LinkTable.told(byEnds: ends) {
             guard told.isCurrent else { return nil }
             links.renderReasons = told.renderReasons
         }
-        guard let lists = try reader.linkNumbers(of: held) else { return nil }
         links.known.reserveCapacity(lists.pages.count + lists.requisites.count + lists.guesses.count)
         var unknown: [(number: Int64, kind: LinkClass)] = []
         func add(_ numbers: [Int64], _ kind: LinkClass) {

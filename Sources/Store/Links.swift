@@ -13,6 +13,12 @@ package struct StoredLinkNumbers: Sendable, Equatable {
     package let pages: [Int64]
     package let requisites: [Int64]
     package let guesses: [Int64]
+
+    init(_ row: Row) {
+        pages = LinkLists.numbers(row.text(0))
+        requisites = LinkLists.numbers(row.text(1))
+        guesses = LinkLists.numbers(row.text(2))
+    }
 }
 
 extension StoreReader {
@@ -29,10 +35,18 @@ extension StoreReader {
     /// The same by the store's numbers, for whoever knows many of them.
     package func linkNumbers(of response: StoredResponse) throws(StoreError) -> StoredLinkNumbers? {
         guard let body = response.body else { return nil }
-        return try findLinkLists.first(.integer(response.url), .integer(body.id)) { row in
-            StoredLinkNumbers(
-                pages: LinkLists.numbers(row.text(0)), requisites: LinkLists.numbers(row.text(1)),
-                guesses: LinkLists.numbers(row.text(2)))
+        return try findLinkLists.first(
+            .integer(response.url), .integer(body.id), read: StoredLinkNumbers.init)
+    }
+
+    /// The same, and the two bytes with which the body's link table begins, and the one with which it ends: by
+    /// which larder it was made, and what else it says of itself. Those are none where there is no table.
+    package func toldLinks(
+        of response: StoredResponse
+    ) throws(StoreError) -> (numbers: StoredLinkNumbers, ends: [UInt8])? {
+        guard let body = response.body else { return nil }
+        return try findToldLinks.first(.integer(response.url), .integer(body.id)) { row in
+            (StoredLinkNumbers(row), row.blob(3) + row.blob(4))
         }
     }
 

@@ -21,9 +21,9 @@ package final class StoreReader {
     /// While something is read at once.
     private var heldVersion: Int64?
     private let findLinks: Statement
-    private let findLinkEnds: Statement
     let findManifests: Statement
     let findLinkLists: Statement
+    let findToldLinks: Statement
     let findAddress: Statement
     private var textStatements: [String: Statement] = [:]
 
@@ -114,10 +114,13 @@ package final class StoreReader {
             SELECT links FROM content JOIN body ON body.id = content.body
             WHERE body.id = ? AND body.sha256 = ? AND body.form = ?
             """)
-        findLinkEnds = try connection.prepare(
-            "SELECT substr(links, 1, 2), substr(links, length(links), 1) FROM content WHERE body = ?")
         findLinkLists = try connection.prepare(
             "SELECT pages, requisites, guesses FROM link WHERE url = ? AND body = ?")
+        findToldLinks = try connection.prepare(
+            """
+            SELECT pages, requisites, guesses, substr(content.links, 1, 2), substr(content.links, length(content.links), 1)
+            FROM link LEFT JOIN content ON content.body = link.body WHERE link.url = ? AND link.body = ?
+            """)
         findAddress = try connection.prepare("SELECT href FROM url WHERE id = ?")
     }
 
@@ -323,12 +326,6 @@ package final class StoreReader {
     /// The body's link table, as Markup encoded it.
     package func links(of body: StoredBody) throws(StoreError) -> [UInt8] {
         try findLinks.first(.integer(body.id), .blob(body.sha256), .text(body.form)) { $0.blob(0) } ?? []
-    }
-
-    /// The two bytes with which the body's link table begins, and the one with which it ends: by which larder
-    /// it was made, and what else it says of itself. Empty where there is none.
-    package func linkEnds(of body: StoredBody) throws(StoreError) -> [UInt8] {
-        try findLinkEnds.first(.integer(body.id)) { $0.blob(0) + $0.blob(1) } ?? []
     }
 
     /// Calls `read` for each response that a visit has, published or not.
