@@ -31,6 +31,7 @@ struct FrontierGrowth {
         for step in 1...Self.steps {
             let began = Meter.cpuSeconds()
             var (inserts, again, leases, takes): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
+            var taken = 0
             while next < count / Self.steps * step {
                 let batch = batch(from: next)
                 inserts.append(
@@ -50,14 +51,15 @@ struct FrontierGrowth {
                     try time { () throws(StoreError) in _ = try frontier.lease(8, for: worker, of: visit) })
                 takes.append(
                     try time { () throws(StoreError) in
-                        _ = try frontier.take(atMost: Self.batchSize, for: worker, of: visit)
+                        taken += try frontier.take(atMost: Self.batchSize, for: worker, of: visit).count
                     })
             }
             Meter.print(
                 "frontier",
                 [
                     ("urls", Double(next)), ("insert", Meter.median(inserts)), ("known", Meter.median(again)),
-                    ("lease", Meter.median(leases)), ("take", Meter.median(takes)), ("cpu", cpu),
+                    ("lease", Meter.median(leases)), ("take", Meter.median(takes)),
+                    ("taken", Double(taken / Self.leases)), ("cpu", cpu),
                 ])
         }
     }
