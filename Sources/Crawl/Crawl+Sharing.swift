@@ -198,7 +198,7 @@ extension Crawl {
         }
     }
 
-    /// Others who have nothing to do get hosts of which much is left, and those that are ready to go go.
+    /// Others who could ask more get hosts of which much is left, and those that are ready to go go.
     private func lend(_ courier: WorkCourier) throws(CrawlError) {
         guard let desk else { return }
         if desk.isStandingNews, desk.leaving.isEmpty, now >= desk.nextLoan {
