@@ -150,9 +150,9 @@ extension FetchLoop {
     private func begin(_ request: FetchRequest, isOdd: Bool = false) {
         do throws(FetchFailure) {
             let transfer = try usableTransfer()
-            if !isOdd, let progress = shortWay?.begin(request, transfer) {
+            if !isOdd, let shortWay, shortWay.takes(request, by: transfer) {
                 running[transfer.handle] = transfer
-                return take(progress)
+                return
             }
             try transfer.start(request)
             try curl_multi_add_handle(waker.multi, transfer.handle).check()
@@ -187,6 +187,7 @@ extension FetchLoop {
     }
 
     private func catchUp() throws(FetchFailure) {
+        if let shortWay, shortWay.hasUnsent { shortWay.sendAll().forEach(take) }
         // What is over may let others begin at once, each of which may be over at once; but not for ever.
         for _ in 0..<Self.mostRounds {
             guard try sockets.catchUp() else { break }
@@ -308,7 +309,7 @@ extension FetchLoop {
 
     /// How long nothing has to be done unless the network wants something.
     package var patience: Duration {
-        guard results.isEmpty else { return .zero }
+        guard results.isEmpty, shortWay?.hasUnsent != true else { return .zero }
         let now = now
         var wait = min(sockets.patience, running.isEmpty ? Duration.seconds(60) : max(.zero, nextLook - now))
         if let due = setup.rate?.wait, due > .zero { wait = min(wait, due) }

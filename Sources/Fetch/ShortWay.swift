@@ -36,6 +36,8 @@ final class ShortWay {
     private let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 64 * 1024)
     private var places: [String: Place] = [:]
     private var lines: [Int32: ShortLine] = [:]
+    /// Those with requests that go out together, when all that has come was looked at.
+    private var unsent: [ShortLine] = []
     private var idleCount = 0
 
     /// Half of what a host gets; libcurl has the other.
@@ -75,21 +77,29 @@ final class ShortWay {
 
     // MARK: - Requests
 
-    /// Nil where the request is libcurl's.
-    func begin(_ request: FetchRequest, _ transfer: Transfer) -> Progress? {
+    /// False where the request is libcurl's.
+    func takes(_ request: FetchRequest, by transfer: Transfer) -> Bool {
         guard request.method == "GET", request.body == nil, request.resume == nil, !request.asksWholeServer,
             request.url.scheme == "http", request.cookies.isEmpty,
             !options.sendsReferrer || request.referrer == nil
-        else { return nil }
+        else { return false }
         let (origin, now) = (request.url.origin, age.elapsed)
         guard let place = places[origin], place.oddEnd <= now,
             let message = Message(request, to: origin, options),
             let line = idleLine(to: origin, for: request.reach, now)
                 ?? newLine(to: origin, request.url.effectivePort, for: request.reach, now)
-        else { return nil }
+        else { return false }
         transfer.start(request, on: line, message)
         line.begin(transfer, message.bytes, now)
-        return line.isConnected ? send(line) : .more
+        if line.isConnected { unsent.append(line) }
+        return true
+    }
+
+    var hasUnsent: Bool { !unsent.isEmpty }
+
+    func sendAll() -> [Progress] {
+        defer { unsent.removeAll(keepingCapacity: true) }
+        return unsent.filter { lines[$0.descriptor] === $0 && !$0.outgoing.isEmpty }.map(send)
     }
 
     private func idleLine(to origin: String, for reach: Reach, _ now: Duration) -> ShortLine? {
@@ -127,11 +137,12 @@ final class ShortWay {
     func turn(_ socket: Int32, _ flags: UInt32) -> Progress {
         guard let line = lines[socket] else { return .more }
         // Nobody has asked: it has ended, or says what would be taken for an answer.
-        guard line.transfer != nil else {
+        guard let transfer = line.transfer else {
             forget(idle: line)
             drop(line)
             return .more
         }
+        guard transfer.isSent || flags & EPOLLIN.rawValue == 0 else { return cut(line, isEnd: false) }
         if !line.outgoing.isEmpty {
             if !line.isConnected, !line.connect() { return cut(line, isEnd: false) }
             let progress = send(line)

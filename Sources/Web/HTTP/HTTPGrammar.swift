@@ -8,7 +8,7 @@ package enum HTTPGrammar {
     @inline(__always)
     static func isAnySpace(_ byte: UInt8) -> Bool { isSpace(byte) || byte == 0x0A || byte == 0x0D }
 
-    static func isToken(_ byte: UInt8) -> Bool {
+    package static func isToken(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x30...0x39, 0x41...0x5A, 0x5E...0x7A, 0x7C, 0x7E:
             true
@@ -16,7 +16,7 @@ package enum HTTPGrammar {
         }
     }
 
-    package static func isToken(_ bytes: some Sequence<UInt8>) -> Bool {
+    static func isToken(_ bytes: some Sequence<UInt8>) -> Bool {
         var isEmpty = true
         for byte in bytes {
             guard isToken(byte) else { return false }
