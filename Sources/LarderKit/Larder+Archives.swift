@@ -20,8 +20,8 @@ public struct ExportOptions: Sendable {
     public var hasPrivate = false
     /// How large a WARC becomes before the next one is begun.
     public var split: ByteSize?
-    /// Of a ZIM, the language in which its readers look for words: `de`, `eng`, `eng,fra`. Nil for what most
-    /// of its pages say.
+    /// Of a ZIM, the language in which its readers look for words: `de`, `eng`, `eng,fra`. Nil for what
+    /// its first page says, else most pages.
     public var language: String?
     /// Of a page in one file: its scripts are in it, and run.
     public var keepsScripts = true
@@ -125,6 +125,7 @@ extension Larder {
                 .input, "\(path) does not say which form of archive it is to be: there are \(forms)")
         }
         try options.check(against: form)
+        try checkPlace(path)
         let (folder, interruption, isWanted) = (folder, Interruption(), try options.isWanted())
         return try await Self.onThread("larder-export", onCancel: interruption.request) {
             () throws(LarderError) -> ExportReport in
@@ -210,6 +211,15 @@ extension Larder {
 }
 
 extension Larder {
+    /// Nothing is written between the larder's own files, or over one of them, but what the portal keeps there.
+    private func checkPlace(_ path: String) throws(LarderError) {
+        let whole = path.hasPrefix("/") ? path : "\(Folder.resolved("."))/\(path)"
+        let place = Folder.resolved(Self.existing(whole)) + "/"
+        func isBelow(_ folder: String) -> Bool { place.hasPrefix(Folder.resolved(folder) + "/") }
+        guard isBelow(folder.path), !isBelow(folder.portalFiles) else { return }
+        throw LarderError(.input, "\(path) is in the larder itself: name a place outside of \(folder.path)")
+    }
+
     /// The nearest folder that is there already, of one that may be made yet.
     private static func existing(_ path: String) -> String {
         var path = path

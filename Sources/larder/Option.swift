@@ -45,7 +45,8 @@ struct Option: Sendable, Equatable {
         standard: "$LARDER_STORE, else $XDG_DATA_HOME/larder, else ~/.local/share/larder",
         variable: "LARDER_STORE")
     static let quiet = Option(
-        name: "--quiet", value: nil, help: "print errors only", standard: nil, short: "-q")
+        name: "--quiet", value: nil, help: "print errors only, and what --json asks for", standard: nil,
+        short: "-q")
     static let verbose = Option(
         name: "--verbose", value: nil, help: "print a line for each request, on standard error",
         standard: nil,
@@ -537,7 +538,7 @@ extension Option {
         standard: nil)
     static let language = Option(
         name: "--language", value: "CODE", help: "of a ZIM: the language of its texts, such as en or eng,fra",
-        standard: "what most of its pages say")
+        standard: "what its first page says, else most pages")
     static let noScripts = Option(
         name: "--no-scripts", value: nil, help: "of a page in one file: leave its scripts out", standard: nil)
     static let dark = Option(

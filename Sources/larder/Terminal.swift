@@ -25,10 +25,15 @@ struct Terminal: Sendable {
     }
 
     /// A report for people, which a terminal would break within words, or one for programs, which stays as it
-    /// is.
+    /// is, and was asked for whoever wants to read nothing.
     func report(_ text: String) {
-        let isJSON = text.hasPrefix("{") || text.hasPrefix("[")
-        say(isJSON ? text : reports.columns.map { Wrapping.fit(text.printable, to: $0) } ?? text)
+        if text.hasPrefix("{") || text.hasPrefix("[") { return reportJSON(text) }
+        say(reports.columns.map { Wrapping.fit(text.printable, to: $0) } ?? text)
+    }
+
+    func reportJSON(_ text: String) {
+        guard !reports.hasFailed else { return }
+        _ = isTaken(reports.write(text.printable + "\n"))
     }
 
     /// A piece of a report that is no text, or too long to be held. Whether there is a use for more.

@@ -168,6 +168,31 @@ import Web
         #expect(try larder("list").output.split(separator: "\n").count == 3)
     }
 
+    @Test(arguments: ["/larder.db", "/x.warc.gz", "/packs/x.warc.gz", "/new/x.warc.gz", "/../store", ""])
+    func `nothing is written among the larder's own files`(name: String) throws {
+        let store = home.file("store")
+        #expect(try larder("prefetch", origin.url("/"), "--store", store, "--quiet").status == 0)
+        #expect(symlink(store, home.file("link")) == 0)
+        for folder in [store, home.file("link")] {
+            let ending = try Command(
+                ["export", origin.url("/"), folder + name, "--format", "warc", "--store", store], home: home
+            ).wait()
+            #expect(ending.status == 2 && ending.errors.contains("is in the larder itself"), "\(ending)")
+        }
+        #expect(try larder("list", "--store", store).output.split(separator: "\n").count == 3)
+    }
+
+    @Test func `a report for programs comes however quiet it is to be`() throws {
+        let file = home.file("site.har")
+        for words in [["export", origin.url("/"), file], ["import", file, "--no-index"]] {
+            #expect(try Command(words + ["-q"], home: home).wait().output.isEmpty)
+            let loud = try Command(words + ["--json"], home: home).wait()
+            let quiet = try Command(words + ["-q", "--json"], home: home).wait()
+            #expect(quiet.status == 0 && quiet.output.hasPrefix("{\n") && quiet.errors.isEmpty, "\(quiet)")
+            #expect(quiet.output.split(separator: "\n").count == loud.output.split(separator: "\n").count)
+        }
+    }
+
     @Test func `a damaged archive gives what is whole, and exit status 1`() throws {
         let file = home.file("site.warc.gz")
         #expect(try larder("export", origin.url("/"), file, "--quiet").status == 0)

@@ -249,7 +249,8 @@ struct HelpTopic: Sendable {
               har    HAR 1.2, for the tools of browsers. Bodies that are no UTF-8 stand in base64
               folder A folder (DIR/) that a browser opens without a server: links are relative, names are such as every
                      file system takes, redirects to pages are pages. What pages need and is not held is listed in
-                     ~missing.txt, and led to where it was; which file had which address, in ~larder.jsonl. Bodies without links stay byte for byte.
+                     ~missing.txt, and led to where it was; which file had which address, and what its server said of it, in
+                     ~larder.jsonl. Bodies without links stay byte for byte.
                      Where scripts load by addresses that they put together (webpack, Docusaurus), ~larder.js stands first in
                      pages and leads them to the files; routers get the address that the page had, and what is fetched comes
                      from ~data/. Modules and workers want a server in front of it, as browsers take none from files; they are told
@@ -292,8 +293,9 @@ struct HelpTopic: Sendable {
               numbers are not kept, nor what a request said beyond its method, its address and what the answer varies by.
               What only larder knows, such as who asked for it first, stands in Larder-Notes (_larder in HAR), which
               others pass over. Fields that set cookies go out with --private alone. With it, what went out as WARC,
-              WACZ or HAR and is imported again is what was held, byte for byte; in folders, zip files and ZIMs links are
-              spelled anew, and digests differ. From where an answer came is never taken from an archive: its pages lead to public addresses alone.
+              WACZ or HAR and is imported again is what was held, byte for byte. Of folders, zip files and tars the same
+              answers come back with their fields, but not those to POST, nor variants beside the one that readers get; links
+              are spelled anew, and digests differ. A ZIM holds bodies, an MHTML one page, and neither holds fields. From where an answer came is never taken from an archive: its pages lead to public addresses alone.
             """)
 
     private static let rendering = HelpTopic(

@@ -156,7 +156,7 @@ enum UpdateCommand {
                 return PrefetchCommand.worse(status, terminal.failed(error, "\(update.site): "))
             }
             if arguments.has(.json) {
-                terminal.say("[" + reports.map(\.json).joined(separator: ",") + "]")
+                terminal.reportJSON("[" + reports.map(\.json).joined(separator: ",") + "]")
             } else if reports.isEmpty, isDue {
                 if failed == .done { terminal.say("Nothing is due") }
             } else if reports.isEmpty {

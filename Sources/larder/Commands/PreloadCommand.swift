@@ -17,7 +17,7 @@ enum PreloadCommand {
                 return reports
             }
             if arguments.has(.json) {
-                terminal.say("[" + reports.map(\.json).joined(separator: ",") + "]")
+                terminal.reportJSON("[" + reports.map(\.json).joined(separator: ",") + "]")
             } else {
                 terminal.report(reports.map { text(of: $0, arguments) }.joined(separator: "\n"))
             }

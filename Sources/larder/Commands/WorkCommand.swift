@@ -14,7 +14,7 @@ enum WorkCommand {
                 try await larder.work(arguments.operands, options: wanted, stays: stays)
             }
             if arguments.has(.json) {
-                terminal.say("[" + reports.map(\.json).joined(separator: ",") + "]")
+                terminal.reportJSON("[" + reports.map(\.json).joined(separator: ",") + "]")
             } else if reports.isEmpty {
                 terminal.say("No visit is shared; begin one with: larder work URL")
             } else {
