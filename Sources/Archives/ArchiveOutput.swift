@@ -1,4 +1,4 @@
-internal import Digest
+internal import Codings
 internal import Glibc
 internal import System
 
@@ -10,11 +10,14 @@ final class ArchiveOutput {
     /// Nil for a file without a name.
     private let draft: String?
     private let file: File
+    /// What is written of a block that is not whole.
     private var buffer: [UInt8] = []
+    /// Of the blocks that are whole.
+    private var sums: [UInt32] = []
     private(set) var byteCount: Int64 = 0
     private var isFinished = false
 
-    private static let bufferSize = 256 * 1024
+    static let blockSize = 256 * 1024
     /// `O_TMPFILE` of <fcntl.h>, which is made of others there.
     private static let withoutName: Int32 = 0o20000000 | O_DIRECTORY
     private static let ownFiles = "/proc/self/fd"
@@ -26,7 +29,7 @@ final class ArchiveOutput {
         let file = try Self.open(for: path)
         draft = file.path == Self.folder(of: path) ? nil : file.path
         self.file = file
-        buffer.reserveCapacity(Self.bufferSize)
+        buffer.reserveCapacity(Self.blockSize)
     }
 
     deinit {
@@ -59,30 +62,34 @@ final class ArchiveOutput {
         }
     }
 
-    /// What a link leads to is what is written. Nothing takes the place of a device or a pipe.
+    /// What a link leads to is what is written. Nothing takes the place of a device, a pipe or a folder.
     private static func place(of named: String) throws(ArchiveError) -> String {
         guard named != "-" else { throw ArchiveError(.input, "an archive is written to a file: name one") }
-        var path = named
-        if let real = realpath(named, nil) {
-            path = String(cString: real)
-            free(real)
-        }
+        let path = Folder.resolved(named)
         var status = stat()
-        guard stat(path, &status) == 0 else { return path }
+        guard lstat(path, &status) == 0 else { return path }
         switch status.st_mode & S_IFMT {
-        case S_IFREG, S_IFDIR: return path
+        case S_IFREG: return path
+        case S_IFDIR: throw ArchiveError(.input, "\(named) is a folder: name a file, or DIR/ for files in it")
+        case S_IFLNK: throw ArchiveError(.input, "\(named) is a link that leads nowhere: name another file")
         default: throw ArchiveError(.input, "\(named) is no file that can be written over: name another")
         }
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
         byteCount += Int64(bytes.count)
-        if buffer.count + bytes.count > Self.bufferSize { try flush() }
-        if bytes.count >= Self.bufferSize {
-            try ArchiveError.wrapping { () throws(SystemError) in try file.write(bytes) }
-        } else {
-            buffer.append(contentsOf: bytes)
+        var rest = bytes[...]
+        while buffer.count + rest.count >= Self.blockSize {
+            let piece = rest.prefix(Self.blockSize - buffer.count)
+            rest = rest.dropFirst(piece.count)
+            if buffer.isEmpty {
+                try put(UnsafeRawBufferPointer(rebasing: piece))
+            } else {
+                buffer.append(contentsOf: piece)
+                try flush()
+            }
         }
+        buffer.append(contentsOf: rest)
     }
 
     func write(_ bytes: [UInt8]) throws(ArchiveError) {
@@ -91,25 +98,49 @@ final class ArchiveOutput {
 
     private func flush() throws(ArchiveError) {
         guard !buffer.isEmpty else { return }
-        try ArchiveError.wrapping { () throws(SystemError) in try file.write(buffer) }
+        try buffer.withBytes { (bytes) throws(ArchiveError) in try put(bytes) }
         buffer.removeAll(keepingCapacity: true)
+    }
+
+    /// A block.
+    private func put(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
+        sums.append(Checksum.of(bytes))
+        try ArchiveError.writing(path) { () throws(SystemError) in try file.write(bytes) }
     }
 
     /// Writes over what stands there.
     func replace(_ bytes: [UInt8], at place: Int64) throws(ArchiveError) {
-        try flush()
-        try ArchiveError.wrapping { () throws(SystemError) in try file.write(bytes, at: place) }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let at = place + Int64(bytes.count - rest.count)
+            let (number, start) = (Int(at / Int64(Self.blockSize)), Int(at % Int64(Self.blockSize)))
+            let piece = rest.prefix(Self.blockSize - start)
+            rest = rest.dropFirst(piece.count)
+            guard number < sums.count else {
+                buffer.replaceSubrange(start..<start + piece.count, with: piece)
+                continue
+            }
+            try ArchiveError.writing(path) { () throws(SystemError) in
+                var block = try file.read(
+                    from: Int64(number * Self.blockSize), byteCount: Self.blockSize)
+                // One that is not what was written keeps a sum that tells.
+                let isWhole = block.withBytes { Checksum.of($0) } == sums[number]
+                block.replaceSubrange(start..<start + piece.count, with: piece)
+                if isWhole { sums[number] = block.withBytes { Checksum.of($0) } }
+                try file.write(Array(piece), at: at)
+            }
+        }
     }
 
     /// All of it is on the disk, and has its name from here on.
     func finish() throws(ArchiveError) -> ArchiveFile {
         try flush()
-        try ArchiveError.wrapping { () throws(SystemError) in
+        try ArchiveError.writing(path) { () throws(SystemError) in
             try file.sync()
             try takeName()
         }
         isFinished = true
-        return ArchiveFile(path: path, byteCount: byteCount)
+        return ArchiveFile(path: path, byteCount: byteCount, sums: sums)
     }
 
     /// What stands there is replaced at once, which takes a name beside it.
@@ -130,5 +161,13 @@ final class ArchiveOutput {
         let code = errno
         unlink(draft)
         throw SystemError(code, doing: "write", path)
+    }
+}
+
+extension Checksum {
+    static func of(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
+        var checksum = Checksum()
+        checksum.update(bytes)
+        return checksum.value
     }
 }

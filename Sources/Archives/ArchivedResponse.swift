@@ -1,3 +1,4 @@
+internal import Codings
 package import Digest
 internal import Glibc
 package import Store
@@ -181,6 +182,25 @@ package protocol ArchiveWriter: AnyObject {
 package struct ArchiveFile: Sendable, Equatable {
     package let path: String
     package let byteCount: Int64
+    /// Of the blocks that were written; nil for a folder, and for what others wrote.
+    var sums: [UInt32]?
+
+    /// Whether every byte on the disk is the one that was written.
+    func isAsWritten() throws(ArchiveError) -> Bool {
+        guard let sums else { return true }
+        return try ArchiveError.wrapping { () throws(SystemError) in
+            let file = try File(path, O_RDONLY)
+            // What the system still has in memory proves nothing of the disk.
+            posix_fadvise(file.descriptor, 0, 0, POSIX_FADV_DONTNEED)
+            guard file.byteCount == Int(byteCount) else { return false }
+            for (number, sum) in sums.enumerated() {
+                let start = Int64(number * ArchiveOutput.blockSize)
+                let block = try file.read(from: start, byteCount: ArchiveOutput.blockSize)
+                guard block.withBytes({ Checksum.of($0) }) == sum else { return false }
+            }
+            return true
+        }
+    }
 }
 
 /// What stopped the reading or writing of an archive.
@@ -204,9 +224,10 @@ package struct ArchiveError: Error, Sendable, Equatable, CustomStringConvertible
 
     package init(_ error: SystemError) {
         let isOfInput = [ENOENT, EACCES, EISDIR, ENOTDIR, EEXIST].contains(error.code)
-        self.init(
-            isOfInput ? .input : .machine,
-            error.advice == nil ? "\(error.problem); name another one" : "\(error)")
+        let isFull = [ENOSPC, EDQUOT, EFBIG].contains(error.code)
+        let advice =
+            isFull ? "make room, or name a place on another disk" : error.advice ?? "name another one"
+        self.init(isOfInput ? .input : .machine, "\(error.problem); \(advice)")
     }
 
     package init(_ error: StoreError) {
@@ -217,6 +238,15 @@ package struct ArchiveError: Error, Sendable, Equatable, CustomStringConvertible
         _ body: () throws(SystemError) -> Value
     ) throws(ArchiveError) -> Value {
         do throws(SystemError) { return try body() } catch { throw ArchiveError(error) }
+    }
+
+    /// The same for a file that has another name until it is whole.
+    static func writing<Value: ~Copyable>(
+        _ path: String, _ body: () throws(SystemError) -> Value
+    ) throws(ArchiveError) -> Value {
+        do throws(SystemError) { return try body() } catch {
+            throw ArchiveError(SystemError(error.code, doing: "write", path, advice: error.advice))
+        }
     }
 
     static func storing<Value>(_ body: () throws(StoreError) -> Value) throws(ArchiveError) -> Value {

@@ -80,10 +80,11 @@ package final class Export {
         if let failure { throw failure }
         guard report.responses > 0 else { throw nothing }
         report.signer = plan.key.map { DigestStream.digest(.sha256, of: $0.publicKey.span).hex }
-        report.files = try writer.finish().map { ExportReport.File(path: $0.path, byteCount: $0.byteCount) }
+        let written = try writer.finish()
+        report.files = written.map { ExportReport.File(path: $0.path, byteCount: $0.byteCount) }
         if let zim = writer as? ZIMWriter { report.missing = ExportReport.missing(zim.missing) }
         if let files = writer as? FolderWriter { report.wantServer = files.wantServer }
-        if plan.isVerified { report.isVerified = try verify(writer) }
+        if plan.isVerified { report.isVerified = try verify(writer, written) }
         return report
     }
 
@@ -96,7 +97,7 @@ package final class Export {
             report.leftOutPrivate > 0
             ? "all of it was fetched with credentials; have it exported all the same"
             : report.leftOutByPattern > 0
-                ? "no pattern matches what it has; name other patterns" : "it holds nothing; prefetch it"
+                ? "the patterns leave nothing of it; name others" : "it holds nothing; prefetch it"
         return ArchiveError(
             .input, "cannot export \(plan.site.name): \(reason)",
             remedy: report.leftOutPrivate > 0 ? .privateToo : nil)
@@ -167,8 +168,8 @@ package final class Export {
         }
         tally.add(archived, sha256: archived.body?.sha256)
         report.responses += 1
-        // Others have no place for them.
-        if ArchiveForm.ofResponses.contains(plan.form) { report.leftOutCookies += cookies }
+        // A ZIM has no place for them.
+        if plan.form != .zim { report.leftOutCookies += cookies }
         if response.role == 0, response.body != nil { report.pages += 1 }
         report.byteCount += Int64(response.body?.byteCount ?? 0)
         plan.progress?(report.responses, report.byteCount)
@@ -182,7 +183,12 @@ package final class Export {
         }
     }
 
-    private func verify(_ writer: any ArchiveWriter) throws(ArchiveError) -> Bool? {
+    private func verify(
+        _ writer: any ArchiveWriter, _ written: [ArchiveFile]
+    ) throws(ArchiveError) -> Bool? {
+        for file in written {
+            guard try file.isAsWritten() else { return false }
+        }
         if let files = writer as? FolderWriter { return try files.verify() }
         if let zim = writer as? ZIMWriter { return try zim.verify() }
         return try verify()

@@ -21,16 +21,25 @@ final class FolderTree: FileTree {
     private let folder: ScratchFolder
     private var draft: String { folder.path }
     private var file: File?
+    /// Where the file that is open will be.
+    private var open = ""
     private var made: Set<String> = []
     private var byteCount: Int64 = 0
 
     init(_ path: String) throws(ArchiveError) {
         var whole = path
         while whole.utf8.count > 1, whole.hasSuffix("/") { whole.removeLast() }
-        self.path = whole
-        if let names = Folder.names(in: whole), !names.isEmpty {
-            throw ArchiveError(.input, "\(whole) is there already, and not empty; name another folder")
+        var status = stat()
+        if lstat(whole, &status) == 0 {
+            guard let names = Folder.names(in: whole) else {
+                throw ArchiveError(.input, "\(whole) is there already, and no folder; name another one")
+            }
+            guard names.isEmpty else {
+                throw ArchiveError(.input, "\(whole) is there already, and not empty; name another folder")
+            }
+            whole = Folder.resolved(whole)
         }
+        self.path = whole
         do throws(SystemError) {
             folder = try ScratchFolder(beside: whole, mode: 0o755)
         } catch {
@@ -51,18 +60,19 @@ final class FolderTree: FileTree {
             end = name.index(after: slash)
         }
         let place = "\(draft)/\(name)"
-        file = try ArchiveError.wrapping { () throws(SystemError) in
+        open = "\(path)/\(name)"
+        file = try ArchiveError.writing(open) { () throws(SystemError) in
             try File(place, O_WRONLY | O_CREAT | O_EXCL, mode: 0o644)
         }
     }
 
     func put(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
         byteCount += Int64(bytes.count)
-        try ArchiveError.wrapping { () throws(SystemError) in try file?.write(bytes) }
+        try ArchiveError.writing(open) { () throws(SystemError) in try file?.write(bytes) }
     }
 
     func end() throws(ArchiveError) {
-        try ArchiveError.wrapping { () throws(SystemError) in try file.take()?.close() }
+        try ArchiveError.writing(open) { () throws(SystemError) in try file.take()?.close() }
     }
 
     func finish() throws(ArchiveError) -> [ArchiveFile] {

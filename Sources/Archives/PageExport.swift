@@ -33,9 +33,7 @@ final class PageExport {
         report.isVerified = try ShownFile(plan.path).holds(bytes, .html)
     }
 
-    private func finish(_ file: ArchiveFile, _ needs: PageNeeds, _ page: ShownCopies.Copy)
-        throws(ArchiveError)
-    {
+    private func finish(_ file: ArchiveFile, _ needs: PageNeeds, _ page: ShownCopies.Copy) {
         report.files = [ExportReport.File(path: file.path, byteCount: file.byteCount)]
         tell(needs, page)
     }
@@ -75,8 +73,9 @@ final class PageExport {
             tally.add(url.href, DigestStream.digest(.sha256, of: bytes.span))
             try writer.add(bytes, DataURL.type(copy.type, else: DataURL.type(of: copy.format)), at: url)
         }
-        try finish(writer.finish(), needs, page)
-        if plan.isVerified { report.isVerified = try tally == read() }
+        let file = try writer.finish()
+        finish(file, needs, page)
+        if plan.isVerified { report.isVerified = try file.isAsWritten() ? tally == read() : false }
     }
 
     /// As it came, but for policies and digests, by which a page would not have its parts; what came by way

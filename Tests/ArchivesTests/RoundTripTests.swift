@@ -26,6 +26,43 @@ import Web
         #expect(lstat(pipe, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
         #expect(throws: ArchiveError.self) { try site.take([pipe]) }
         #expect(throws: ArchiveError.self) { try site.take(["-"]) }
+        let broken = site.home.file("broken.warc")
+        #expect(symlink(site.home.file("none"), broken) == 0)
+        #expect(throws: ArchiveError.self) { try site.export("broken.warc", .warc) }
+        #expect(lstat(broken, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
+    }
+
+    @Test func `every byte that is not the one that was written is found, wherever it stands`() throws {
+        let home = try TemporaryFolder()
+        let (path, block) = (home.file("out"), ArchiveOutput.blockSize)
+        let output = try ArchiveOutput(path)
+        var bytes = (0..<2 * block + 1000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        // In pieces that are smaller and larger than a block.
+        for piece in [bytes[..<700], bytes[700..<block + 900], bytes[(block + 900)...]] {
+            try output.write(Array(piece))
+        }
+        // Within a block that is written, over two of them, and in what waits.
+        for place in [5, block - 3, 2 * block + 10] {
+            try output.replace([1, 2, 3, 4, 5, 6], at: Int64(place))
+            bytes.replaceSubrange(place..<place + 6, with: [1, 2, 3, 4, 5, 6])
+        }
+        let written = try output.finish()
+        #expect(try WholeFile.read(path, atMost: 1 << 20) == bytes)
+        #expect(try written.isAsWritten())
+        for place in [0, 7, block - 1, block, 2 * block - 1, 2 * block, bytes.count - 1] {
+            let file = try File(path, O_RDWR)
+            try file.write([bytes[place] ^ 1], at: Int64(place))
+            #expect(try !written.isAsWritten(), "\(place)")
+            try file.write([bytes[place]], at: Int64(place))
+        }
+        #expect(try written.isAsWritten())
+        try home.write(bytes + [0], to: "out")
+        #expect(try !written.isAsWritten())
+    }
+
+    @Test func `a disk that is full is said with what helps`() {
+        let error = ArchiveError(SystemError(ENOSPC, doing: "write", "/mnt/site.wacz"))
+        #expect(error.description.hasSuffix("; make room, or name a place on another disk"))
     }
 
     private static let noise: [UInt8] = {
