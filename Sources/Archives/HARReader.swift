@@ -80,6 +80,10 @@ final class HARReader: ArchiveReader {
                 if notes == nil { fields = Self.sayingUTF8(fields, bytes, content?["mimeType"]?.string) }
             }
             body = try kept(bytes)
+            if let stated = content?["_sha256"]?.string, stated != body?.sha256.hex {
+                body?.discard()
+                return .fault(ArchiveFault("its body is not that of its digest", url: url, at: place))
+            }
         } else if (content?["size"]?.int ?? 0) > 0, (200..<300).contains(status) {
             return .fault(
                 ArchiveFault("its body is not in it: have it saved with content", url: url, at: place))

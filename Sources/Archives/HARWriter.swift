@@ -97,7 +97,10 @@ final class HARWriter: ArchiveWriter {
         let content: JSONMembers =
             response.body?.content == nil
             ? ["size": byteCount, "mimeType": type]
-            : ["size": byteCount, "mimeType": type, "text": "larder:body"]
+            : [
+                "size": byteCount, "mimeType": type, "_sha256": IfAny(response.body?.sha256.hex),
+                "text": "larder:body",
+            ]
         return [
             "status": response.status, "statusText": StatusPhrase.of(response.status),
             "httpVersion": "HTTP/1.1",

@@ -203,14 +203,14 @@ package final class Import {
             report.other += 1
             return
         }
-        guard isNewest(response, url) else {
-            response.body?.discard()
-            report.superseded += 1
-            return
-        }
         guard isKept(response) else {
             response.body?.discard()
             report.unkept[response.status, default: 0] += 1
+            return
+        }
+        guard isNewest(response, url) else {
+            response.body?.discard()
+            report.superseded += 1
             return
         }
         try look(forRoomBeside: response.body?.byteCount ?? 0)

@@ -77,7 +77,7 @@ final class WARCReader: ArchiveReader {
             let place = input.place
             switch try input.line(limit: limits.head) {
             case .end:
-                guard let damage = input.damage else { return false }
+                guard let damage = input.damage ?? (hasFound ? nil : "it is empty") else { return false }
                 lose(damage, at: place)
                 return true
             case .tooLong:

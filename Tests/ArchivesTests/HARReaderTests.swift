@@ -71,6 +71,18 @@ import Web
         #expect(try told(text).count <= 1)
     }
 
+    @Test(arguments: [(#""text":"jam""#, #""text":"ham""#), (#""text":"AQID""#, #""text":"AQIE""#)])
+    func `a body that is not the one that larder wrote is told`(written: String, changed: String) throws {
+        let site = try HeldSite([.page("/", "jam"), .file("/a.png", "image/png", [1, 2, 3])])
+        try site.export("out.har", .har)
+        let bytes = try WholeFile.read(site.home.file("out.har"), atMost: 99_999)
+        let text = String(decoding: bytes, as: UTF8.self)
+        try #require(text.contains(written))
+        try site.home.write(text.replacing(written, with: changed), to: "bad.har")
+        let report = try HeldSite().take([site.home.file("bad.har")], site: HeldSite.name)
+        #expect(report.refused.map(\.reason) == ["its body is not that of its digest"], "\(report)")
+    }
+
     @Test func `wherever it breaks off, that is told`() throws {
         let text = Array(Self.har(Self.entry("{}"), Self.entry("{}")).utf8)
         for count in 1..<text.count - 1 {

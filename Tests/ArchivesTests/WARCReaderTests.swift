@@ -173,7 +173,7 @@ import Web
 
     @Test func `what no reader should believe is refused`() throws {
         #expect(try told(Array("<html>".utf8)) == ["refused: it is no WARC"])
-        #expect(try told([]) == [])
+        #expect(try told([]) == ["refused: it is empty"])
         #expect(try told(Self.record("response", nil, Self.answer("x"))).count == 1)
         #expect(
             try told(Array("WARC/1.0\r\nWARC-Type: response\r\n\r\n\r\n".utf8)) == [
@@ -255,6 +255,26 @@ import Web
                 #expect(try told(changed).count < 20)
             }
         }
+    }
+
+    @Test(arguments: [false, true])
+    func `a failure that is not kept takes no place, whichever comes first`(isFirst: Bool) throws {
+        let good = Self.record("response", "http://a.test/", Self.answer("one"))
+        let failure = String(decoding: good, as: UTF8.self).replacing("200 OK", with: "503 No")
+            .replacing("WARC-Date: 2020", with: "WARC-Date: 2021")
+        let bytes = isFirst ? Array(failure.utf8) + good : good + Array(failure.utf8)
+        try home.write(bytes, to: "in.warc")
+        let report = try HeldSite().take([home.file("in.warc")])
+        #expect(report.responses == 1 && report.unkept == [503: 1] && report.superseded == 0, "\(report)")
+    }
+
+    @Test(arguments: [("", "it is empty"), ("\r\n\r\n", "it is empty")])
+    func `a file that has nothing is told beside others`(text: String, reason: String) throws {
+        let site = try HeldSite([.page("/", "home")])
+        try site.export("out.warc.gz", .warc)
+        try site.home.write(text, to: "empty.warc")
+        let report = try HeldSite().take(["out.warc.gz", "empty.warc"].map(site.home.file))
+        #expect(report.responses == 1 && report.refused.map(\.reason) == [reason], "\(report)")
     }
 
     @Test func `an ARC file is read`() throws {
