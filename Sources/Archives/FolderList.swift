@@ -12,8 +12,8 @@ enum FolderList {
         /// Nil for what is no file: redirects, and what is gone.
         var file: String?
         var status = 200
-        var type: String?
-        var location: String?
+        /// Of lists that older larders wrote, only what kind it is and where it leads.
+        var fields: HTTPFields
         var fetched: Int64
     }
 
@@ -24,8 +24,9 @@ enum FolderList {
 
     static func text(of line: Line) -> String {
         let members: JSONMembers = [
-            "url": line.url, "file": IfAny(line.file), "status": line.status, "type": IfAny(line.type),
-            "location": IfAny(line.location), "fetched": HTTPDate(secondsSinceEpoch: line.fetched).iso8601,
+            "url": line.url, "file": IfAny(line.file), "status": line.status,
+            "fields": line.fields.list.map { [$0.name, $0.value] },
+            "fetched": HTTPDate(secondsSinceEpoch: line.fetched).iso8601,
         ]
         return members.text(.compact) + "\n"
     }
@@ -44,8 +45,18 @@ enum FolderList {
             let status = json["status"]?.int, (200...599).contains(status),
             let fetched = json["fetched"]?.string.flatMap({ HTTPDate(iso8601: $0) })
         else { return nil }
+        var fields = HTTPFields()
+        for field in json["fields"]?.array ?? [] {
+            let pair = field.array ?? []
+            guard pair.count == 2, let name = pair[0].string, let value = pair[1].string else { return nil }
+            fields.append(name, value)
+        }
+        for (name, member) in [("Content-Type", "type"), ("Location", "location")] {
+            if let value = json[member]?.string { fields.append(name, value) }
+        }
+        // As they would come off the wire.
         return Line(
-            url: url, file: json["file"]?.string, status: status, type: json["type"]?.string,
-            location: json["location"]?.string, fetched: fetched.secondsSinceEpoch)
+            url: url, file: json["file"]?.string, status: status,
+            fields: HTTPFields(block: Array(fields.block.utf8).span), fetched: fetched.secondsSinceEpoch)
     }
 }

@@ -31,10 +31,10 @@ struct FolderMap {
     }
 
     private(set) var entries: [Entry] = []
-    private(set) var faults: [ArchiveFault] = []
+    var faults: [ArchiveFault] = []
     /// What tools write of their own.
     private(set) var ownCount = 0
-    private(set) var start: String?
+    var start: String?
     /// Links are those of files wherever one has the name, and not what addresses would make of them.
     private(set) var leadsByFiles = false
     /// Larder wrote it, with what its browsers want.
@@ -42,9 +42,9 @@ struct FolderMap {
     private(set) var cache: HTTrackCache?
     private(set) var origins: Set<String> = []
     /// What stands in the folders beside saved pages, by the names that it had; nil for names that were several's.
-    private var besidePages: [String: Int?] = [:]
+    var besidePages: [String: Int?] = [:]
     private var byHref: [String: Int] = [:]
-    private var byName: [String: Int] = [:]
+    private(set) var byName: [String: Int] = [:]
 
     func number(at href: String) -> Int? { byHref[href] }
 
@@ -109,7 +109,7 @@ struct FolderMap {
             remedy: .folderAddress)
     }
 
-    private mutating func add(_ entry: Entry) {
+    mutating func add(_ entry: Entry) {
         var entry = entry
         if let other = entry.other, byHref[entry.url.href] != nil, byHref[other.href] == nil {
             (entry.url, entry.other) = (other, nil)
@@ -125,13 +125,13 @@ struct FolderMap {
         entries.append(entry)
     }
 
-    private mutating func refuse(_ reason: String, _ file: SourceFile, _ source: any FileSource) {
+    mutating func refuse(_ reason: String, _ file: SourceFile, _ source: any FileSource) {
         faults.append(ArchiveFault(reason, at: source.place(of: file)))
     }
 
     // MARK: - Names
 
-    private typealias Named = (file: SourceFile, name: String)
+    typealias Named = (file: SourceFile, name: String)
 
     /// Without the folders around all of it that are no hosts: what is packed has one as a rule.
     private static func withoutOuter(_ files: [SourceFile], of source: any FileSource) -> [Named] {
@@ -151,13 +151,14 @@ struct FolderMap {
         return files.map { ($0, $0.path.split(separator: "/").dropFirst(outer).joined(separator: "/")) }
     }
 
+    /// Gives the reason where not all of it was to be had.
     private static func eachLine(
         of file: SourceFile, _ source: any FileSource, _ limits: ArchiveLimits,
         _ take: (ArraySlice<UInt8>) -> Bool
-    ) throws(ArchiveError) {
+    ) throws(ArchiveError) -> String? {
         var rest: [UInt8] = []
         var isWanted = true
-        _ = try source.read(file) { (piece) throws(ArchiveError) in
+        let reason = try source.read(file) { (piece) throws(ArchiveError) in
             rest.append(contentsOf: piece)
             var start = 0
             while isWanted, let end = rest[start...].firstIndex(of: 0x0A) {
@@ -168,6 +169,7 @@ struct FolderMap {
             return isWanted && rest.count <= limits.line
         }
         if isWanted, !rest.isEmpty { _ = take(rest[...]) }
+        return isWanted ? reason : nil
     }
 
     // MARK: - What larder wrote
@@ -186,7 +188,7 @@ struct FolderMap {
         let files = Dictionary(named.map { ($0.name, $0.file) }, uniquingKeysWith: { first, _ in first })
         var (isHead, isList, taken) = (true, true, Self.ofLarder)
         var map = self
-        try Self.eachLine(of: list, source, limits) { line in
+        let reason = try Self.eachLine(of: list, source, limits) { line in
             if isHead {
                 isHead = false
                 map.start = FolderList.start(line)
@@ -199,12 +201,8 @@ struct FolderMap {
                     ArchiveFault("a line of it is none of larder's", at: source.place(of: list)))
                 return map.faults.count < ImportReport.mostFaults
             }
-            var fields = HTTPFields()
-            if let type = line.type { fields.append("Content-Type", type) }
-            if let location = line.location { fields.append("Location", location) }
-            fields = HTTPFields(block: Array(fields.block.utf8).span)
             var entry = Entry(
-                url: url.key, content: .none, status: line.status, fields: fields, fetched: line.fetched,
+                url: url.key, content: .none, status: line.status, fields: line.fields, fetched: line.fetched,
                 isConverted: true, name: line.file)
             if let name = line.file {
                 taken.insert(name)
@@ -213,13 +211,14 @@ struct FolderMap {
                         ArchiveFault("\(name) is not in the folder", url: line.url, at: source.name))
                     return true
                 }
-                if line.status == 200 { entry.content = .file(file) }
+                if (200..<300).contains(line.status) { entry.content = .file(file) }
             }
             map.add(entry)
             return true
         }
         guard isList else { return false }
         self = map
+        if let reason { refuse(reason, list, source) }
         leadsByFiles = true
         // Where the list does not have it, it leads to where the site starts.
         taken.insert("index.html")
@@ -270,7 +269,7 @@ struct FolderMap {
         }
         guard let list = files[HTTrackCache.list] else { return false }
         var map = self
-        try Self.eachLine(of: list, source, ArchiveLimits()) { line in
+        let reason = try Self.eachLine(of: list, source, ArchiveLimits()) { line in
             guard let (url, type, listed) = HTTrackCache.listed(line) else { return true }
             // The list has names from where HTTrack was started.
             var name = listed[...]
@@ -288,6 +287,7 @@ struct FolderMap {
         }
         guard !map.entries.isEmpty else { return false }
         self = map
+        if let reason { refuse(reason, list, source) }
         leadsByFiles = true
         start = entries.first?.url.href
         return true
@@ -494,103 +494,5 @@ struct FolderMap {
         return stems.compactMap { $0 }.first { stem in
             names.contains(stem) || names.contains(stem + ".html") || names.contains(stem + ".css")
         }
-    }
-
-    // MARK: - Saved pages
-
-    /// Every page that says from where it is, with the folder that its browser put beside it.
-    private mutating func readPages(_ named: [Named], _ source: any FileSource) throws(ArchiveError) -> Bool {
-        var left = Self.mostSaved
-        let beside = Self.beside(named)
-        for (file, name) in named where SavedPage.isPage(name) && byName[name] == nil && left > 0 {
-            left -= 1
-            if let page = try saved((file, name), beside, source) {
-                try add(page: (file, name), beside, page, source)
-            }
-        }
-        guard !entries.isEmpty else { return false }
-        for (file, name) in named where byName[name] == nil {
-            refuse("no page says of which address it is", file, source)
-        }
-        return true
-    }
-
-    private static let mostSaved = 10_000
-
-    /// What a page says of where it was saved from; one that says nothing, and has the folder of a browser's
-    /// beside it, goes by the address that it calls its own.
-    private mutating func saved(
-        _ page: Named, _ beside: [Substring: [Named]], _ source: any FileSource, isTold: Bool = false
-    ) throws(ArchiveError) -> SavedPage? {
-        if let said = SavedPage(try source.beginning(of: page.file, SavedPage.window)) { return said }
-        guard !isTold, Self.folders(of: page.name).contains(where: { beside[$0[...]] != nil }),
-            let named = SavedPage(naming: try source.beginning(of: page.file, SavedPage.namingWindow))
-        else { return nil }
-        let reason = "nothing says from where it was saved: the address is that which it calls its own"
-        faults.append(ArchiveFault(reason, url: named.url, at: source.place(of: page.file), .doubtful))
-        return named
-    }
-
-    /// The folders that browsers make for what a page needs.
-    private static func folders(of page: String) -> [String] {
-        let slash = page.lastIndex(of: "/").map { page.index(after: $0) } ?? page.startIndex
-        return SavedPage.folders(of: String(page[slash...])).map { page[..<slash] + $0 + "/" }
-    }
-
-    /// What stands in folders that browsers make, by the outermost of those.
-    private static func beside(_ named: [Named]) -> [Substring: [Named]] {
-        var beside: [Substring: [Named]] = [:]
-        for (file, name) in named {
-            var start = name.startIndex
-            while let slash = name[start...].firstIndex(of: "/") {
-                if SavedPage.isFolder(name[start..<slash]) {
-                    beside[name[...slash], default: []].append((file, name))
-                    break
-                }
-                start = name.index(after: slash)
-            }
-        }
-        return beside
-    }
-
-    /// What it needs gets the addresses that its links, which lead into the folder beside it, make with its
-    /// own. Pages in frames say theirs.
-    private mutating func add(
-        page: Named, _ beside: [Substring: [Named]], _ saved: SavedPage, _ source: any FileSource
-    ) throws(ArchiveError) {
-        guard let url = WebURL(saved.url) else { return }
-        let (own, fetched) = (page.name, saved.date ?? page.file.modified)
-        start = start ?? url.href
-        add(Entry(url: url.key, content: .file(page.file), fetched: fetched, isConverted: true, name: own))
-        let slash = own.lastIndex(of: "/").map { own.index(after: $0) } ?? own.startIndex
-        let folders = Self.folders(of: own)
-        let addresses = FolderAddresses(names: [])
-        for (file, name) in folders.flatMap({ beside[$0[...]] ?? [] }) where byName[name] == nil {
-            let reference = addresses.target(of: String(name[slash...]), keepsIndex: true).dropFirst()
-            guard let target = WebURL("./" + reference, base: url) else { continue }
-            var entry = Entry(
-                url: target.key, content: .file(file), fetched: fetched, isConverted: true, name: name)
-            if SavedPage.isPage(name),
-                let told = SavedPage(try source.beginning(of: file, SavedPage.window)).flatMap({
-                    WebURL($0.url)
-                })
-            {
-                (entry.url, entry.other) = (told.key, target.key)
-            }
-            add(entry)
-            note(besidePages: name)
-        }
-    }
-
-    /// Browsers tell names apart by numbers: `a.png` and `a(1).png`.
-    private mutating func note(besidePages name: String) {
-        guard let number = byName[name], let last = name.split(separator: "/").last else { return }
-        var first = String(last)
-        if let open = last.lastIndex(of: "("), let close = last[open...].firstIndex(of: ")"),
-            Int(last[last.index(after: open)..<close]) != nil
-        {
-            first = String(last[..<open] + last[last.index(after: close)...])
-        }
-        besidePages[first] = .some(besidePages[first] == nil ? number : nil)
     }
 }

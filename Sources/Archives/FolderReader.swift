@@ -121,7 +121,8 @@ final class FolderReader: ArchiveReader {
         }
         if others == nil {
             for (number, entry) in map.entries.enumerated() { loose[Self.loose(entry.url)] = number }
-            others = wanted.sorted()[...]
+            // Larder's own list has every address that there was.
+            others = map.isLarders ? [] : wanted.sorted()[...]
         }
         while let href = others?.popFirst() {
             if let url = WebURL(href), let item = try other(url) { return item }
@@ -161,7 +162,8 @@ final class FolderReader: ArchiveReader {
         }
         if let reason { return .fault(ArchiveFault(reason, url: url.href, at: place(of: entry))) }
         if case .none = entry.content { return .response(response) }
-        if response.fields["Content-Type"] == nil {
+        // Larder's own list has all that the server said.
+        if !map.isLarders, response.fields["Content-Type"] == nil {
             response.fields.append(
                 "Content-Type", FileTypes.type(of: url, file: entry.name, beginning: beginning))
         }
@@ -211,10 +213,8 @@ final class FolderReader: ArchiveReader {
     private func read(
         _ bytes: inout [UInt8], of url: WebURL, _ entry: FolderMap.Entry, _ fields: inout HTTPFields
     ) {
-        if map.isLarders {
-            let format = BodyFormat(mediaType: fields.contentType, url: url, body: bytes.span)
-            bytes = FolderScript.undone(bytes, format)
-        }
+        let format = BodyFormat(mediaType: fields.contentType, url: url, body: bytes.span)
+        if map.isLarders { bytes = FolderScript.undone(bytes, format) }
         sayCharset(bytes, &fields)
         let reading = scanner.read(bytes.span, of: url, as: fields.contentType)
         let table = reading.table
@@ -224,9 +224,10 @@ final class FolderReader: ArchiveReader {
             WebURL(Self.folder + FolderAddresses(names: []).target(of: $0, keepsIndex: true))
         }
         let fileBase = table.base.flatMap { WebURL($0, base: file) } ?? file
-        var isChanged = false
         let source = table.source(of: bytes.span) ?? bytes
-        let patch = Patch(source.span, table) { occurrence, reference in
+        let changes = map.isLarders && format == .html ? FolderWriter.asking(source, table) : []
+        var isChanged = !changes.isEmpty
+        let patch = Patch(source.span, table, changes: changes) { occurrence, reference in
             let flags = occurrence.flags
             guard occurrence.kind != .base, !flags.contains(.isFragment), !flags.contains(.hasCodebase) else {
                 return nil

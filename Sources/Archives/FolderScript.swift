@@ -14,13 +14,15 @@ struct FolderScript {
     private var files: [(address: String, file: String)] = []
     /// Pages that have the file that the rules give.
     private var pages: [String] = []
-    private var data: [String] = []
+    private var data: Set<String> = []
     /// With what paths of what is held begin: to nothing else the rules lead, as it is not there.
     private var tops: Set<String> = []
 
     /// Where there are more, the rules lead to them.
     private static let most = 50_000
-    private static let largestTwin = 8 << 20
+    static let largestTwin = 64 << 20
+    /// Of what nobody is known to fetch, and may be there to be kept.
+    private static let largestUnasked = 8 << 20
 
     init(start: WebURL) { self.start = start }
 
@@ -59,16 +61,21 @@ struct FolderScript {
     /// Whether it is something that scripts fetch, as a rule.
     static func isData(_ type: MediaType?, byteCount: Int) -> Bool {
         guard let essence = type?.essence, byteCount <= largestTwin else { return false }
-        if essence == "text/html" || essence == "text/css" || essence.hasSuffix("javascript") { return false }
-        return essence.hasPrefix("text/") || essence.contains("json") || essence.hasSuffix("/xml")
-            || essence == "application/wasm" || essence == "application/octet-stream"
+        if essence.contains("json") || essence == "application/wasm" { return true }
+        if essence == "text/css" || essence.hasSuffix("javascript") || byteCount > largestUnasked {
+            return false
+        }
+        return essence.hasPrefix("text/") || essence.hasSuffix("/xml")
+            || essence == "application/octet-stream"
     }
+
+    func hasTwin(_ name: String) -> Bool { data.contains(name) }
 
     /// The script that has what a file has.
     mutating func twin(
         of name: String, _ bytes: [UInt8], _ type: MediaType?
     ) -> (name: String, text: String) {
-        data.append(name)
+        data.insert(name)
         let whole = JSONText.text(of: bytes, type).map { "\($0),0" }
         let content = whole ?? "\"\(Base64.encode(bytes))\",1"
         let said = JSONText.quoted(type.map { "\($0)" } ?? "")
@@ -112,7 +119,7 @@ struct FolderScript {
             $0.member("files") { $0.object { for (address, file) in files { $0.member(address, file) } } }
             $0.member("tops") { $0.array { for top in tops.sorted() { $0.value(top) } } }
             $0.member("pages") { $0.array { for page in pages { $0.value(page) } } }
-            $0.member("data") { $0.array { for name in data { $0.value(name) } } }
+            $0.member("data") { $0.array { for name in data.sorted() { $0.value(name) } } }
         }
         return "(\(Self.body))(\(site.text))\n"
     }

@@ -21,8 +21,11 @@ final class FolderWriter: ArchiveWriter {
     private var written: Set<String> = []
     /// What pages need and is not held, with who needs it.
     private(set) var missing: [String: String] = [:]
+    /// What scripts are known to fetch, by the names of the files.
+    private var asked: [String: WebURL] = [:]
     /// Pages and scripts that load what browsers do not let files load.
     private(set) var wantServer: [String] = []
+    private var wanting: Set<String> = []
     /// Stands first in pages where scripts load by addresses that they put together; nil where none does.
     private var script: FolderScript?
     /// Scripts go by where their page is, and are given the address that it had.
@@ -44,8 +47,11 @@ final class FolderWriter: ArchiveWriter {
 
     private static let mostPlaces = 100_000
     private static let mostMissing = 100_000
+    private static let mostAsked = 10_000
     private static let mostRedirects = 10
     static let missingList = "~missing.txt"
+    /// What `crossorigin` is called in pages that no server gives; it is as long.
+    private static let withoutLeave: StaticString = "data-origin"
 
     /// Goes over all addresses once, to give each a name of its own.
     init(
@@ -86,12 +92,10 @@ final class FolderWriter: ArchiveWriter {
         try Array(text.utf8).withBytes { (bytes) throws(ArchiveError) in try list.take(bytes) }
     }
 
-    private func note(_ url: WebURL, _ held: StoredResponse, file: String?) throws(ArchiveError) {
-        let fields = HTTPFields(block: held.fields.utf8.span)
+    private func note(_ url: WebURL, _ response: ArchivedResponse, file: String?) throws(ArchiveError) {
         let line = FolderList.Line(
-            url: url.key.href, file: file, status: file == nil || held.isRedirect ? held.status : 200,
-            type: fields["Content-Type"], location: held.isRedirect ? fields["Location"] : nil,
-            fetched: held.fetched)
+            url: url.key.href, file: file, status: response.status, fields: response.fields,
+            fetched: response.fetched)
         try note(FolderList.text(of: line))
     }
 
@@ -109,45 +113,64 @@ final class FolderWriter: ArchiveWriter {
             if case .file(let target) = try place(of: url) {
                 script?.add(url, file: target, isPage: held.role == 0)
             }
-            try note(url, held, file: file)
+            try note(url, response, file: file)
             return file != nil
         }
-        if held.body == nil { try note(url, held, file: nil) }
+        if held.body == nil { try note(url, response, file: nil) }
         // Of several variants the one that readers get.
         guard Self.isFile(held), let body = held.body, let content = response.body?.content,
             body.sha256 == response.body?.sha256.bytes, case .file(let name) = try place(of: url),
             written.insert(name).inserted
         else { return false }
-        try note(url, held, file: name)
+        try note(url, response, file: name)
         script?.add(url, file: name, isPage: held.role == 0)
-        let table = body.byteCount <= BodyReading.byteLimit ? try table(of: body) : nil
-        if let table, Self.wantsServer(table) { noteWanting(url) }
-        guard let table, isChanged(table, body.form) else {
-            try add(name) { (put) throws(ArchiveError) in try content.eachArchived(put) }
-            try addTwin(of: name, held, body, content)
-            return true
+        let changed = try self.changed(content, body, url, name)
+        try add(name) { (put) throws(ArchiveError) in try changed.eachArchived(put) }
+        let type = HTTPFields(block: held.fields.utf8.span).contentType
+        if !isClosed, held.role == 1, FolderScript.isData(type, byteCount: body.byteCount) {
+            try addTwin(of: name, changed, type)
         }
-        let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
-        let changed = try patched(bytes, table, url, name, body.form)
-        try add(name) { (put) throws(ArchiveError) in try changed.withBytes(put) }
-        try addTwin(of: name, held, body, .bytes(changed))
         return true
     }
 
+    /// With links that lead to files.
+    private func changed(
+        _ content: BodyContent, _ body: StoredBody, _ url: WebURL, _ name: String
+    ) throws(ArchiveError) -> BodyContent {
+        guard body.byteCount <= BodyReading.byteLimit, let table = try table(of: body) else { return content }
+        if Self.wantsServer(table) { noteWanting(url) }
+        guard isChanged(table, body.form) else { return content }
+        let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
+        return .bytes(try patched(bytes, table, url, name, body.form))
+    }
+
     private func noteWanting(_ url: WebURL) {
-        if wantServer.last != url.href, wantServer.count < Self.mostMissing { wantServer.append(url.href) }
+        guard wantServer.count < Self.mostMissing, wanting.insert(url.href).inserted else { return }
+        wantServer.append(url.href)
     }
 
     /// What scripts fetch is a script beside.
     private func addTwin(
-        of name: String, _ held: StoredResponse, _ body: StoredBody, _ content: BodyContent
+        of name: String, _ content: BodyContent, _ type: MediaType?
     ) throws(ArchiveError) {
-        let type = HTTPFields(block: held.fields.utf8.span).contentType
-        guard !isClosed, held.role == 1, FolderScript.isData(type, byteCount: body.byteCount), script != nil
-        else { return }
+        guard script?.hasTwin(name) == false else { return }
         let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
         guard let twin = script?.twin(of: name, bytes, type) else { return }
         try add(twin.name, twin.text)
+    }
+
+    /// What scripts are known to fetch, whatever it is.
+    private func addAskedTwins() throws(ArchiveError) {
+        for (name, url) in asked.sorted(by: { $0.key < $1.key }) {
+            guard let (final, held) = try shown(at: url), let body = held.body,
+                let content = try ArchiveError.storing({ () throws(StoreError) in
+                    try reader.content(of: body)
+                })
+            else { continue }
+            try addTwin(
+                of: name, changed(content, body, final, name),
+                HTTPFields(block: held.fields.utf8.span).contentType)
+        }
     }
 
     /// What the visit shows there, if it is this site's.
@@ -213,7 +236,7 @@ final class FolderWriter: ArchiveWriter {
         let isRooted = occurrence.flags.contains(.isGuess) && reference.first == UInt8(ascii: "/")
         let isFetched = !isClosed && (occurrence.kind == .data || target.path.hasSuffix(".json"))
         guard isRooted || isFetched, case .file(let name) = try place(of: target) else { return false }
-        return !name.hasSuffix(".html") && !name.hasSuffix(".htm")
+        return occurrence.kind == .data || !name.hasSuffix(".html") && !name.hasSuffix(".htm")
     }
 
     private func hasScript(_ isOne: ([UInt8]) -> Bool) throws(ArchiveError) -> Bool {
@@ -271,6 +294,8 @@ final class FolderWriter: ArchiveWriter {
             let tag = FolderScript.tag(in: name, of: url, base: base)
             changes.append(Patch.Change(mark.place..<mark.place, tag))
         }
+        let said = isClosed && format == .html ? Self.sayingUTF8(source, table) : []
+        changes += said
         if isClosed, format == .html, let language = ZIMMetadata.language(of: source) {
             languages[language, default: 0] += 1
         }
@@ -290,7 +315,8 @@ final class FolderWriter: ArchiveWriter {
         // Nobody says any more which encoding it is in.
         let isUTF8 = table.isTranscoded || table.encoding == .utf8
         let isMarked = text.starts(with: [0xEF, 0xBB, 0xBF])
-        let needsMark = isUTF8 && !isMarked && format == .html && text.contains { $0 >= 0x80 }
+        let needsMark =
+            isUTF8 && !isMarked && said.isEmpty && format == .html && text.contains { $0 >= 0x80 }
         return needsMark ? [0xEF, 0xBB, 0xBF] + text : text
     }
 
@@ -310,9 +336,36 @@ final class FolderWriter: ArchiveWriter {
                     queryEncoding: table.encoding),
                 target.isHTTP, case .file = try place(of: target)
             else { continue }
-            changes.append(Patch.Change(at: attribute.nameStart, "data-origin"))
+            changes.append(Patch.Change(at: attribute.nameStart, Self.withoutLeave))
         }
         return changes
+    }
+
+    /// What ``allowing`` did, undone.
+    static func asking(_ source: [UInt8], _ table: LinkTable) -> [Patch.Change] {
+        var changes: [Patch.Change] = []
+        for occurrence in table.occurrences where occurrence.context.levels == 1 {
+            guard
+                let tag = TagAround(
+                    around: occurrence.range, in: source, isWhole: occurrence.context.inner == .plain),
+                !tag.attributes.contains(where: { $0.name == "crossorigin" }),
+                let attribute = tag.attributes.first(where: { $0.name == "\(withoutLeave)" }),
+                changes.last?.range.lowerBound != attribute.nameStart
+            else { continue }
+            changes.append(Patch.Change(at: attribute.nameStart, "crossorigin"))
+        }
+        return changes
+    }
+
+    /// openZIM's indexer finds no title behind a byte order mark: an element takes its place, in front of what
+    /// the page says itself.
+    private static func sayingUTF8(_ source: [UInt8], _ table: LinkTable) -> [Patch.Change] {
+        guard table.isTranscoded || table.encoding == .utf8, source.contains(where: { $0 >= 0x80 }),
+            let place = BodyFormat.html.headPlace(in: source.span)
+        else { return [] }
+        let isMarked = source.starts(with: [0xEF, 0xBB, 0xBF])
+        return (isMarked ? [Patch.Change(0..<3, [])] : [])
+            + [Patch.Change(place..<place, Array("<meta charset=\"utf-8\">".utf8))]
     }
 
     /// A page that leads on after a while, or to what is not there, or to itself, is one that stays: a ZIM
@@ -334,7 +387,23 @@ final class FolderWriter: ArchiveWriter {
             }
             changes.append(Patch.Change(pragma, Array("ignored".utf8)))
         }
-        return changes + Self.filling(source)
+        return changes + Self.trimming(source, table) + Self.filling(source)
+    }
+
+    /// openZIM's check takes white space around a link for a part of it.
+    private static func trimming(_ source: [UInt8], _ table: LinkTable) -> [Patch.Change] {
+        var changes: [Patch.Change] = []
+        for occurrence in table.occurrences where occurrence.context.levels == 1 {
+            let link = occurrence.range
+            guard let open = source[..<link.lowerBound].lastIndex(where: { $0 > 0x20 }),
+                let close = source[link.upperBound...].firstIndex(where: { $0 > 0x20 }),
+                source[open] == source[close], [0x22, 0x27].contains(source[open])
+            else { continue }
+            for space in [open + 1..<link.lowerBound, link.upperBound..<close] where !space.isEmpty {
+                changes.append(Patch.Change(space, []))
+            }
+        }
+        return changes
     }
 
     /// openZIM's check takes an empty link, which leads to its own page, for a fault.
@@ -363,7 +432,7 @@ final class FolderWriter: ArchiveWriter {
         // What may be no address is left alone, and so is what scripts put together.
         guard !flags.contains(.isGuess), !flags.contains(.hasCodebase), occurrence.kind != .name else {
             if flags.contains(.isGuess), let target = WebURL(utf8: reference, base: base), target.isHTTP,
-                target.path.hasSuffix(".json")
+                occurrence.kind == .data || target.path.hasSuffix(".json")
             {
                 try noteData(target, url)
             }
@@ -386,16 +455,13 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
-    /// What a script will fetch, and has no twin.
+    /// What a script will fetch.
     private func noteData(_ target: WebURL, _ url: WebURL) throws(ArchiveError) {
-        guard !isClosed, case .file = try place(of: target), let held = try held(target.key.href) else {
-            return
-        }
-        let type = HTTPFields(block: held.fields.utf8.span).contentType
-        let hasTwin =
-            held.role == 1
-            && (held.body.map { FolderScript.isData(type, byteCount: $0.byteCount) } ?? held.isRedirect)
-        if script == nil || !hasTwin { noteWanting(url) }
+        guard !isClosed, case .file(let name) = try place(of: target), let (_, held) = try shown(at: target)
+        else { return }
+        let isSmall = held.body.map { $0.byteCount <= FolderScript.largestTwin } ?? false
+        guard script != nil, isSmall, asked.count < Self.mostAsked else { return noteWanting(url) }
+        asked[name] = target.key
     }
 
     /// Held, and left out as there is nothing in it.
@@ -411,22 +477,26 @@ final class FolderWriter: ArchiveWriter {
     private func place(of target: WebURL) throws(ArchiveError) -> Place {
         let href = target.key.href
         if let known = places[href] { return known }
-        var (next, place) = (target.key, Place.missing)
-        for _ in 0...Self.mostRedirects {
-            guard let held = try held(next.href) else { break }
-            if Self.isFile(held) {
-                place = .file(names.name(of: next, held.type))
-                break
-            }
-            let location = HTTPFields(block: held.fields.utf8.span)["Location"]
-            guard held.isRedirect, let further = location.flatMap({ WebURL($0, base: next)?.key }) else {
-                break
-            }
-            next = further
-        }
+        let found = try shown(at: target)
+        let place = found.map { Place.file(names.name(of: $0.url, $0.held.type)) } ?? .missing
         if places.count >= Self.mostPlaces { places.removeAll(keepingCapacity: true) }
         places[href] = place
         return place
+    }
+
+    /// What becomes a file, be it by way of redirects, and its own address.
+    private func shown(at target: WebURL) throws(ArchiveError) -> (url: WebURL, held: StoredResponse)? {
+        var next = target.key
+        for _ in 0...Self.mostRedirects {
+            guard let held = try held(next.href) else { return nil }
+            if Self.isFile(held) { return (next, held) }
+            let location = HTTPFields(block: held.fields.utf8.span)["Location"]
+            guard held.isRedirect, let further = location.flatMap({ WebURL($0, base: next)?.key }) else {
+                return nil
+            }
+            next = further
+        }
+        return nil
     }
 
     // MARK: - Files of its own
@@ -480,6 +550,7 @@ final class FolderWriter: ArchiveWriter {
             let lines = missing.sorted { $0.key < $1.key }.map { "\($0.key)  needed by \($0.value)\n" }
             try add(Self.missingList, lines.joined())
         }
+        try addAskedTwins()
         if let script { try add(FolderScript.name, script.text) }
         let body = try list.finish()
         guard !isClosed else { return try tree.finish() }

@@ -140,3 +140,103 @@ extension Substring {
         return nil
     }
 }
+
+// MARK: - In folders
+
+extension FolderMap {
+    /// Every page that says from where it is, with the folder that its browser put beside it.
+    mutating func readPages(_ named: [Named], _ source: any FileSource) throws(ArchiveError) -> Bool {
+        var left = Self.mostSaved
+        let beside = Self.beside(named)
+        for (file, name) in named where SavedPage.isPage(name) && byName[name] == nil && left > 0 {
+            left -= 1
+            if let page = try saved((file, name), beside, source) {
+                try add(page: (file, name), beside, page, source)
+            }
+        }
+        guard !entries.isEmpty else { return false }
+        for (file, name) in named where byName[name] == nil {
+            refuse("no page says of which address it is", file, source)
+        }
+        return true
+    }
+
+    private static let mostSaved = 10_000
+
+    /// What a page says of where it was saved from; one that says nothing, and has the folder of a browser's
+    /// beside it, goes by the address that it calls its own.
+    mutating func saved(
+        _ page: Named, _ beside: [Substring: [Named]], _ source: any FileSource, isTold: Bool = false
+    ) throws(ArchiveError) -> SavedPage? {
+        if let said = SavedPage(try source.beginning(of: page.file, SavedPage.window)) { return said }
+        guard !isTold, Self.folders(of: page.name).contains(where: { beside[$0[...]] != nil }),
+            let named = SavedPage(naming: try source.beginning(of: page.file, SavedPage.namingWindow))
+        else { return nil }
+        let reason = "nothing says from where it was saved: the address is that which it calls its own"
+        faults.append(ArchiveFault(reason, url: named.url, at: source.place(of: page.file), .doubtful))
+        return named
+    }
+
+    /// The folders that browsers make for what a page needs.
+    private static func folders(of page: String) -> [String] {
+        let slash = page.lastIndex(of: "/").map { page.index(after: $0) } ?? page.startIndex
+        return SavedPage.folders(of: String(page[slash...])).map { page[..<slash] + $0 + "/" }
+    }
+
+    /// What stands in folders that browsers make, by the outermost of those.
+    static func beside(_ named: [Named]) -> [Substring: [Named]] {
+        var beside: [Substring: [Named]] = [:]
+        for (file, name) in named {
+            var start = name.startIndex
+            while let slash = name[start...].firstIndex(of: "/") {
+                if SavedPage.isFolder(name[start..<slash]) {
+                    beside[name[...slash], default: []].append((file, name))
+                    break
+                }
+                start = name.index(after: slash)
+            }
+        }
+        return beside
+    }
+
+    /// What it needs gets the addresses that its links, which lead into the folder beside it, make with its
+    /// own. Pages in frames say theirs.
+    mutating func add(
+        page: Named, _ beside: [Substring: [Named]], _ saved: SavedPage, _ source: any FileSource
+    ) throws(ArchiveError) {
+        guard let url = WebURL(saved.url) else { return }
+        let (own, fetched) = (page.name, saved.date ?? page.file.modified)
+        start = start ?? url.href
+        add(Entry(url: url.key, content: .file(page.file), fetched: fetched, isConverted: true, name: own))
+        let slash = own.lastIndex(of: "/").map { own.index(after: $0) } ?? own.startIndex
+        let folders = Self.folders(of: own)
+        let addresses = FolderAddresses(names: [])
+        for (file, name) in folders.flatMap({ beside[$0[...]] ?? [] }) where byName[name] == nil {
+            let reference = addresses.target(of: String(name[slash...]), keepsIndex: true).dropFirst()
+            guard let target = WebURL("./" + reference, base: url) else { continue }
+            var entry = Entry(
+                url: target.key, content: .file(file), fetched: fetched, isConverted: true, name: name)
+            if SavedPage.isPage(name),
+                let told = SavedPage(try source.beginning(of: file, SavedPage.window)).flatMap({
+                    WebURL($0.url)
+                })
+            {
+                (entry.url, entry.other) = (told.key, target.key)
+            }
+            add(entry)
+            note(besidePages: name)
+        }
+    }
+
+    /// Browsers tell names apart by numbers: `a.png` and `a(1).png`.
+    private mutating func note(besidePages name: String) {
+        guard let number = byName[name], let last = name.split(separator: "/").last else { return }
+        var first = String(last)
+        if let open = last.lastIndex(of: "("), let close = last[open...].firstIndex(of: ")"),
+            Int(last[last.index(after: open)..<close]) != nil
+        {
+            first = String(last[..<open] + last[last.index(after: close)...])
+        }
+        besidePages[first] = .some(besidePages[first] == nil ? number : nil)
+    }
+}

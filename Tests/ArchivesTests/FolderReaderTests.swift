@@ -388,6 +388,34 @@ import Web
         #expect(held["https://example.com/old"] == "301" && held["https://example.com/gone.png"] == "404")
     }
 
+    @Test(arguments: [ArchiveForm.folder, .zip, .tar])
+    func `answers come in again with their fields, and none that was not held`(form: ArchiveForm) throws {
+        var page = HeldSite.Answer.page("/a/", "<a href='?y'>y</a><a href=/b>b</a>")
+        page.fields = [("ETag", "\"1\""), ("X-Odd", "caf\u{EFE9}"), ("Set-Cookie", "a=secret")]
+        var empty = HeldSite.Answer.file("/none", "text/plain", [])
+        empty.status = 204
+        var old = HeldSite.Answer(path: "/old", status: 301)
+        old.fields = [("Location", "/a/"), ("Cache-Control", "max-age=60")]
+        let gone = HeldSite.Answer(path: "/gone", status: 410)
+        let origin = try HeldSite([page, empty, old, gone, .page("/b/", "b")])
+        func lines(_ site: HeldSite) throws -> [String] {
+            // Without the body's digest, and who asked first.
+            try site.held().map { line in
+                let words = line.split(separator: " ", omittingEmptySubsequences: false)
+                return (words[...2] + [words[5]] + words[9...]).joined(separator: " ")
+            }
+        }
+        #expect(try origin.export("out\(form.suffix)", form).leftOutCookies == 0)
+        let taken = try site.take([origin.home.file("out\(form.suffix)")], site: HeldSite.name)
+        #expect(taken.isComplete && taken.responses == 5, "\(taken)")
+        #expect(try lines(site) == lines(origin))
+        // What sets cookies stays at home.
+        let report = try origin.export("open\(form.suffix)", form) { $0.hasPrivate = false }
+        #expect(report.leftOutCookies == 1)
+        _ = try site.take([origin.home.file("open\(form.suffix)")], site: HeldSite.name)
+        #expect(try !lines(site).joined().contains("secret"))
+    }
+
     // MARK: - Hostile ones
 
     @Test(

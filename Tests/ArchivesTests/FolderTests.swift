@@ -1,3 +1,4 @@
+import Glibc
 import Store
 import System
 import TestOrigin
@@ -193,6 +194,28 @@ import Web
         #expect(before.map { $0.split(separator: " ")[8] } == after.map { $0.split(separator: " ")[8] })
     }
 
+    @Test func `what scripts fetch has a twin, be it a page, or large`() throws {
+        let large = Array("[\"\(String(repeating: "jam ", count: 3 << 20))\"]".utf8)
+        let site = try HeldSite([
+            .page("/", "<script src=/a.js></script><a href=/part>part</a>"),
+            .page("/part", "<a href=/>home</a>"),
+            .file("/menu", "text/html", Array("<p>menu".utf8)),
+            .file("/a.js", "text/javascript", Array("fetch('/part');fetch('/all.json')".utf8)),
+            .file("/all.json", "application/json", large),
+            .file("/film.bin", "application/octet-stream", large),
+        ])
+        let report = try site.export("out/", .folder)
+        #expect(report.wantServer.isEmpty && report.isVerified == true, "\(report.wantServer)")
+        #expect(site.home.names(in: "out/~data").sorted() == ["all.json.js", "menu.html.js", "part.html.js"])
+        #expect(
+            try Self.text(site, "out/~data/part.html.js")
+                == "larder$data(\"part.html\",\"text/html;charset=utf-8\",\"<a href=index.html>home</a>\",0)\n"
+        )
+        #expect(
+            try Self.text(site, "out/~larder.js").contains(
+                "\"data\":[\"all.json\",\"menu.html\",\"part.html\"]"))
+    }
+
     @Test func `where none does, pages stay without it`() throws {
         let site = try HeldSite([
             .page("/", "<script src=a.js></script><img src=/i.png>"),
@@ -221,6 +244,13 @@ import Web
             try Self.text(site, "out/index.html")
                 == "<link rel=stylesheet data-origin href=s.css><script crossorigin=anonymous src=https://else.test/x.js></script>"
         )
+        // Whoever takes it in has servers again.
+        let other = try HeldSite()
+        _ = try other.take([site.home.file("out")])
+        _ = try other.export("again.har", .har)
+        let again = try WholeFile.read(other.home.file("again.har"), atMost: 99_999)
+        #expect(
+            String(decoding: again, as: UTF8.self).contains("<link rel=stylesheet crossorigin href=s.css>"))
     }
 
     @Test(arguments: [
@@ -232,6 +262,28 @@ import Web
     ])
     func `the script knows the files of plain addresses by rules`(address: String, file: String?) throws {
         #expect(FolderScript.ruled(try #require(WebURL(address))) == file)
+    }
+
+    @Test func `a place that is no empty folder is refused before anything is written`() throws {
+        let site = try Self.site()
+        try site.home.write("mine", to: "file")
+        #expect(mkdir(site.home.file("real"), 0o755) == 0)
+        for (target, link) in [("real", "link"), ("none", "broken")] {
+            #expect(symlink(site.home.file(target), site.home.file(link)) == 0)
+        }
+        for (name, reason) in [("file/", "no folder"), ("broken/", "no folder")] {
+            let interruption = Interruption()
+            interruption.request()
+            // Who was stopped would say so once he had begun.
+            let plan = ExportPlan(site: try site.site(), path: site.home.file(name), form: .folder)
+            let error = #expect(throws: ArchiveError.self) {
+                try Export(plan, StoreReader(site.folder), interruption).run()
+            }
+            #expect(error?.description.contains("is there already, and \(reason)") == true)
+        }
+        #expect(try Self.text(site, "file") == "mine")
+        #expect(try site.export("link/", .folder).isVerified == true)
+        #expect(site.home.names(in: "real").contains("index.html"))
     }
 
     @Test func `a zip file has the same`() throws {

@@ -75,6 +75,34 @@ import Web
         #expect(found.output.contains("Seite"), "\(found)")
     }
 
+    /// The indexer of openZIM takes what stands in front of a page's first tag for the page.
+    @Test(.enabled(if: isInstalled && Tool.find("kiwix-search") != nil, "kiwix-tools are not installed"))
+    func `pages are found by their titles, in whatever encoding they came`() throws {
+        var (latin, mark) = (HeldSite.Answer.page("/l/", ""), HeldSite.Answer.page("/m/", ""))
+        latin.type = "text/html; charset=iso-8859-1"
+        latin.body =
+            Array("<!doctype html><title>Latin</title><p>Kaninchen m".utf8) + [0xFC] + Array("de".utf8)
+        mark.body = [0xEF, 0xBB, 0xBF] + Array("<!doctype html><title>Mark</title><p>Kaninchen müde".utf8)
+        let site = try HeldSite([
+            .page("/", "<title>Start</title><a href=' l/\n'>l</a><a href=\"m/ \">m</a><a href=u/>u</a>"),
+            latin, mark,
+            .page("/u/", "<!doctype html><title data-rh=true>Plain</title><p>Kaninchen müde"),
+        ])
+        #expect(try site.export("site.zim", .zim).isVerified == true)
+        let search = try #require(Tool.find("kiwix-search"))
+        let found = try ChildProcess(search, [site.home.file("site.zim"), "Kaninchen"], environment: [:])
+            .wait()
+        for title in ["Latin", "Mark", "Plain"] { #expect(found.output.contains(title), "\(found)") }
+        #expect(!found.output.contains("index"), "\(found)")
+        let shown = try ChildProcess(
+            try #require(Tool.find("zimdump")), ["show", "--url=l/index.html", site.home.file("site.zim")],
+            environment: [:]
+        ).wait()
+        #expect(
+            shown.output.contains("<meta charset=\"utf-8\"><title>Latin</title><p>Kaninchen müde"), "\(shown)"
+        )
+    }
+
     @Test(arguments: [
         ("de", "deu"), ("ENG", "eng"), ("en-GB,fr", "eng,fra"), ("tlh", "tlh"), ("xx", nil), ("", nil),
         ("de,", nil), ("german", nil), ("und", nil),
