@@ -63,7 +63,7 @@ final class ArchiveOutput {
     }
 
     /// What a link leads to is what is written. Nothing takes the place of a device, a pipe or a folder.
-    private static func place(of named: String) throws(ArchiveError) -> String {
+    static func place(of named: String) throws(ArchiveError) -> String {
         guard named != "-" else { throw ArchiveError(.input, "an archive is written to a file: name one") }
         let path = Folder.resolved(named)
         var status = stat()

@@ -37,7 +37,7 @@ final class FolderTree: FileTree {
             guard names.isEmpty else {
                 throw ArchiveError(.input, "\(whole) is there already, and not empty; name another folder")
             }
-            whole = Folder.resolved(whole)
+            if status.st_mode & S_IFMT == S_IFLNK { whole = Folder.resolved(whole) }
         }
         self.path = whole
         do throws(SystemError) {

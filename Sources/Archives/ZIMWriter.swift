@@ -21,6 +21,7 @@ final class ZIMWriter: ArchiveWriter {
         _ path: String, _ about: ZIMMetadata, _ interruption: Interruption,
         files: (FolderTree) throws(ArchiveError) -> FolderWriter
     ) throws(ArchiveError) {
+        let path = try ArchiveOutput.place(of: path)
         (self.path, self.about, self.interruption) = (path, about, interruption)
         program = try Self.tool("zimwriterfs", "write")
         do throws(SystemError) {
