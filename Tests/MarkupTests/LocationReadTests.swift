@@ -3,6 +3,7 @@ import Testing
 @testable import Markup
 
 @Suite struct LocationReadTests {
+    private static let bare = "self[self.larder$||'location']"
     private static let read = "[window.larder$||\"location\"]"
 
     @Test(arguments: [
@@ -12,6 +13,15 @@ import Testing
         ("`${window.location.hash}`", "`${window\(read).hash}`"),
         ("t=$_.location", "t=$_[$_.larder$||\"location\"]"),
         ("!window.location||n(window.location)", "!window\(read)||n(window\(read))"),
+        ("f()\nlocation.href='x'", "f()\n\(bare).href='x'"),
+        (
+            "typeof location!=='undefined'&&location . pathname",
+            "typeof location!=='undefined'&&\(bare) . pathname"
+        ),
+        (
+            "a({location:e.location}),location['hash']",
+            "a({location:e[e.larder$||\"location\"]}),\(bare)['hash']"
+        ),
     ])
     func `what a script reads of where its page is can be given to it`(script: String, changed: String) {
         let bytes = Array(script.utf8)
@@ -22,7 +32,12 @@ import Testing
     }
 
     @Test(arguments: [
-        "this.location", "a.b.location", "a?.location", "f().location", "a[0].location", "location.href",
+        "this.location", "a.b.location", "a?.location", "f().location", "a[0].location", "location",
+        "location='x'",
+        "function f(location){return location.href}", "const{location}=r;location.pathname",
+        "location=>location.x",
+        "let location;location.x", "this.#location.href", "go(location,location.href)", "case location:",
+        "({location(){}}),location.x",
         "parent.location", "top.location", "'window.location'", "/window.location/", "// window.location",
         "window.locations", "({location:1})", "...location", "#a.location", "1..location", ".location", "",
         "import.meta.location", "window .location", "\u{E9}.location", "`window.location`",

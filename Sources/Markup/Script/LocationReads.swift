@@ -1,5 +1,6 @@
 /// The places of a script that read where its page is, by a property `location` of something that has a name:
-/// `window.location`, or what a minifier calls a window.
+/// `window.location`, or what a minifier calls a window; or by `location` alone, where the script gives nothing
+/// else that name.
 ///
 /// Whoever shows a page elsewhere can give its routers the address that it had: `x.location` becomes
 /// `x[x.larder$||"location"]`. That is the same for everything that has no property of that name, which the
@@ -16,16 +17,28 @@ package enum LocationReads {
     /// By their places.
     package static func changes(in script: Span<UInt8>) -> [Patch.Change] {
         script.withUnsafeBufferPointer { bytes in
-            guard let base = bytes.baseAddress, bytes.firstIndex(of: ".location") != nil else { return [] }
+            guard let base = bytes.baseAddress, bytes.firstIndex(of: "location") != nil else { return [] }
             var lexer = ScriptLexer(bytes, base: base)
             var changes: [Patch.Change] = []
+            // Nil once something else may have the name.
+            var bare: [Patch.Change]? = []
             while true {
                 let token = lexer.next()
-                if token.kind == .end { return changes }
+                if token.kind == .end {
+                    return (changes + (bare ?? [])).sorted { $0.range.lowerBound < $1.range.lowerBound }
+                }
                 guard token.kind == .name, token.range.count == 8,
-                    lexer.name(at: token.range.lowerBound, is: "location"), lexer.isProperty(0),
-                    let owner = owner(lexer)
+                    lexer.name(at: token.range.lowerBound, is: "location")
                 else { continue }
+                guard lexer.isProperty(0) else {
+                    switch use(bytes, lexer, token.range) {
+                    case .read: bare?.append(Patch.Change(token.range, Array(window.utf8)))
+                    case .mention: break
+                    case .other: bare = nil
+                    }
+                    continue
+                }
+                guard let owner = owner(lexer) else { continue }
                 let dot = lexer.before(1)
                 let text = "[\(String(decoding: bytes.part(owner), as: UTF8.self)).\(name)||\"location\"]"
                 changes.append(Patch.Change(dot..<token.range.upperBound, Array(text.utf8)))
@@ -33,8 +46,38 @@ package enum LocationReads {
         }
     }
 
+    private enum Use {
+        /// Something of it is asked for, which it has everywhere.
+        case read
+        /// A key, or whether there is one.
+        case mention
+        /// It may be given to something, or handed on.
+        case other
+    }
+
+    /// What stands for the name alone: it begins as that does, so that no line before it takes it for a call.
+    private static let window = "self[self.\(name)||'location']"
+
+    private static func use(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ lexer: borrowing ScriptLexer, _ range: Range<Int>
+    ) -> Use {
+        let next = bytes[range.upperBound...].firstIndex { $0 > 0x20 }
+        let isAsked = lexer.name(before: 1, is: "typeof")
+        if range.lowerBound > 0, bytes[range.lowerBound - 1] == UInt8(ascii: "#") { return .mention }
+        guard let next else { return isAsked ? .mention : .other }
+        switch bytes[next] {
+        case UInt8(ascii: ":"): return .mention
+        case UInt8(ascii: "."), UInt8(ascii: "["): return isAsked ? .mention : .read
+        default: return isAsked ? .mention : .other
+        }
+    }
+
     /// Puts back what was there.
     package static func undone(_ script: [UInt8]) -> [UInt8] {
+        undoneOwners(script.replacing(Array(window.utf8), with: Array("location".utf8)))
+    }
+
+    private static func undoneOwners(_ script: [UInt8]) -> [UInt8] {
         let mark = Array(".\(name)||\"location\"]".utf8)
         guard script.firstRange(of: mark) != nil else { return script }
         var text: [UInt8] = []
