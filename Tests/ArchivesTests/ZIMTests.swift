@@ -95,11 +95,12 @@ import Web
         for title in ["Latin", "Mark", "Plain"] { #expect(found.output.contains(title), "\(found)") }
         #expect(!found.output.contains("index"), "\(found)")
         let shown = try ChildProcess(
-            try #require(Tool.find("zimdump")), ["show", "--url=l/index.html", site.home.file("site.zim")],
+            try #require(Tool.find("zimdump")), ["show", "--url=u/index.html", site.home.file("site.zim")],
             environment: [:]
         ).wait()
         #expect(
-            shown.output.contains("<meta charset=\"utf-8\"><title>Latin</title><p>Kaninchen müde"), "\(shown)"
+            shown.output.contains(
+                "<meta charset=\"utf-8\"><title data-rh=true>Plain</title><p>Kaninchen müde"), "\(shown)"
         )
     }
 
@@ -162,6 +163,14 @@ import Web
         var bytes = Array(text.utf8)
         ZIMText.hideWrittenLinks(in: &bytes)
         #expect(String(decoding: bytes, as: UTF8.self) == hidden)
+    }
+
+    @Test(.enabled(if: isInstalled, "zim-tools are not installed"))
+    func `a folder is refused before anything is packed`() throws {
+        let site = try HeldSite([.page("/", "home")])
+        #expect(mkdir(site.home.file("site.zim"), 0o755) == 0)
+        let error = #expect(throws: ArchiveError.self) { try site.export("site.zim", .zim) }
+        #expect(error?.description.contains("is a folder: name a file") == true)
     }
 
     @Test func `an interrupted one leaves nothing`() throws {
