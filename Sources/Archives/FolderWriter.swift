@@ -128,7 +128,7 @@ final class FolderWriter: ArchiveWriter {
         try add(name) { (put) throws(ArchiveError) in try changed.eachArchived(put) }
         let type = HTTPFields(block: held.fields.utf8.span).contentType
         if !isClosed, held.role == 1, FolderScript.isData(type, byteCount: body.byteCount) {
-            try addTwin(of: name, changed, type)
+            try addTwin(of: name, type?.essence == "text/html" ? content : changed, type)
         }
         return true
     }
@@ -149,7 +149,8 @@ final class FolderWriter: ArchiveWriter {
         wantServer.append(url.href)
     }
 
-    /// What scripts fetch is a script beside.
+    /// What scripts fetch is a script beside. Pages are as they came: they become a part of another one, which
+    /// leads what is put into it.
     private func addTwin(
         of name: String, _ content: BodyContent, _ type: MediaType?
     ) throws(ArchiveError) {
@@ -167,9 +168,9 @@ final class FolderWriter: ArchiveWriter {
                     try reader.content(of: body)
                 })
             else { continue }
-            try addTwin(
-                of: name, changed(content, body, final, name),
-                HTTPFields(block: held.fields.utf8.span).contentType)
+            let type = HTTPFields(block: held.fields.utf8.span).contentType
+            let isPage = type?.essence == "text/html"
+            try addTwin(of: name, isPage ? content : changed(content, body, final, name), type)
         }
     }
 

@@ -209,7 +209,7 @@ import Web
         #expect(site.home.names(in: "out/~data").sorted() == ["all.json.js", "menu.html.js", "part.html.js"])
         #expect(
             try Self.text(site, "out/~data/part.html.js")
-                == "larder$data(\"part.html\",\"text/html;charset=utf-8\",\"<a href=index.html>home</a>\",0)\n"
+                == "larder$data(\"part.html\",\"text/html;charset=utf-8\",\"<a href=/>home</a>\",0)\n"
         )
         #expect(
             try Self.text(site, "out/~larder.js").contains(
