@@ -212,7 +212,7 @@ extension Arguments {
         if settings.mode == .never,
             let option = manner.first(where: { source(of: $0) == .commandLine || given(.render) == nil })
         {
-            throw wrong(option, "says how pages are shown in a browser, and --render never shows none")
+            throw wrong(option, "wants pages shown in a browser: leave out --render never, or this")
         }
         settings.scroll = try numberIfGiven(.renderScroll, in: 0...10_000) ?? settings.scroll
         settings.limit = try time(.renderTime) ?? settings.limit

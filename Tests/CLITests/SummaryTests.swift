@@ -56,7 +56,7 @@ import Testing
             #expect(ending.status == 2)
             #expect(
                 ending.errors.contains(
-                    "says how pages are shown in a browser, and --render never shows none"),
+                    "wants pages shown in a browser: leave out --render never, or this"),
                 "\(ending)")
         }
         #expect(origin.requests.isEmpty)
