@@ -482,7 +482,7 @@ extension Frontier {
     /// How many pages may be asked for that have not been; nil where nobody counts.
     var pagesLeft: Int? { core.sharing?.pages.map { max(0, $0 - core.usage.pages) } }
 
-    /// Origins at which something is under way or waits.
+    /// At how many origins something is under way or waits.
     var activeHostCount: Int { core.activeHostCount }
 
     /// Hosts of which enough is left for another worker, up to so many.
