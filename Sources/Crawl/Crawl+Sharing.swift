@@ -56,30 +56,36 @@ struct WorkDesk {
 }
 
 /// Who asks which hosts. Each host takes so long, however many others are asked beside it, so that none waits for
-/// others to be done; and nobody is left with a few while another has more than he can ask.
+/// others to be done; and nobody has more than his share while another could have it: who is done first would have to
+/// go through what others stored.
 extension ServerFrontier.Standing {
     private static let mostHosts = Frontier.mostRunning
     private static let mostHostsAtOnce = 8
     /// With so many requests under way a worker has enough.
     private static let enoughRunning = Frontier.mostRunning * 3 / 4
 
-    /// The hosts that each worker would have.
-    private var fairShare: Int { max(1, (hosts + workers - 1) / workers) }
+    /// The hosts that each worker would have, those that nobody has yet among them.
+    private var fairShare: Int { max(1, (hosts + freeHosts + workers - 1) / workers) }
+
+    /// Whether another has so few that it is worth giving it some.
+    private var isUneven: Bool { workers > 1 && fewestHosts * 4 < fairShare * 3 }
 
     /// Whether a worker that has something to do at so many hosts should have more.
     func isHungry(active: Int, running: Int) -> Bool {
         active == 0 || active < fairShare && running < Self.enoughRunning
     }
 
-    /// How many free hosts a worker takes: no more than its share while others could ask more.
+    /// How many free hosts a worker takes: its share, and whoever has fewest one that has come since.
     func wantedHosts(active: Int, running: Int) -> Int {
         guard active < Self.mostHosts || running < Self.enoughRunning else { return 0 }
-        return hungry > 0 ? min(Self.mostHostsAtOnce, max(0, fairShare - active)) : Self.mostHostsAtOnce
+        guard workers > 1 else { return Self.mostHostsAtOnce }
+        return min(Self.mostHostsAtOnce, max(fairShare - active, active <= fewestHosts ? 1 : 0))
     }
 
-    /// How many of its hosts a worker leaves to others: what it can ask itself it does, unless somebody has nothing.
+    /// How many of its hosts a worker leaves to others: what it asks as fast as the hosts allow it keeps, unless
+    /// somebody has nothing.
     func hostsToLend(active: Int, running: Int) -> Int {
-        guard hungry > 0, workless > 0 || running >= Self.enoughRunning else { return 0 }
+        guard workless > 0 || running >= Self.enoughRunning && (hungry > 0 || isUneven) else { return 0 }
         return max(0, active - fairShare)
     }
 }

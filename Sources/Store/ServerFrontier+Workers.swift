@@ -35,8 +35,11 @@ extension ServerFrontier {
         /// Of the others, how many could ask more than they have, and how many of those have nothing to do.
         package var hungry = 0
         package var workless = 0
-        /// Hosts at which somebody has something to do.
+        /// Hosts at which somebody has something to do, and what the one of the others has that has fewest.
         package var hosts = 0
+        package var fewestHosts = 0
+        /// Hosts that nobody has yet: not all of them, where they are many.
+        package var freeHosts = 0
         /// Pages that others may still ask for.
         package var shares = 0
         /// Pages that nobody may ask for yet; nil without a limit.
@@ -94,7 +97,10 @@ extension ServerFrontier {
                 (SELECT coalesce(CAST(sum(hosts) AS bigint), 0) FROM work_worker WHERE visit = ?1),
                 (SELECT coalesce(CAST(sum(share) AS bigint), 0) FROM work_worker WHERE visit = ?1 AND id <> ?2),
                 max_pages - pages, bytes, finisher,
-                (SELECT coalesce(max(number), 0) FROM work_move WHERE visit = ?1)
+                (SELECT coalesce(max(number), 0) FROM work_move WHERE visit = ?1),
+                (SELECT coalesce(min(hosts), 0) FROM work_worker WHERE visit = ?1 AND id <> ?2),
+                (SELECT count(*) FROM (
+                    SELECT 1 FROM work_host WHERE visit = ?1 AND worker IS NULL AND next <= now() LIMIT 1000) AS free)
             FROM work_visit WHERE visit = ?1
             """
         ).first(.integer(visit), .integer(worker)) { row in
@@ -108,6 +114,8 @@ extension ServerFrontier {
             standing.bytes = Int(row.integer(6))
             standing.finisher = row.optionalInteger(7)
             lastMove = row.integer(8)
+            standing.fewestHosts = Int(row.integer(9))
+            standing.freeHosts = Int(row.integer(10))
             return standing
         }
         guard var standing = found else {

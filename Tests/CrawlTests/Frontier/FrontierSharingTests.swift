@@ -220,10 +220,11 @@ import Web
 /// Which hosts are whose.
 @Suite struct HostShareTests {
     private static func standing(
-        workers: Int, hosts: Int, hungry: Int = 0, workless: Int = 0
+        workers: Int, hosts: Int, fewest: Int = 0, free: Int = 0, hungry: Int = 0, workless: Int = 0
     ) -> ServerFrontier.Standing {
         var standing = ServerFrontier.Standing()
         (standing.workers, standing.hosts) = (workers, hosts)
+        (standing.fewestHosts, standing.freeHosts) = (fewest, free)
         (standing.hungry, standing.workless) = (hungry, workless)
         return standing
     }
@@ -237,6 +238,12 @@ import Web
         (standing(workers: 2, hosts: 10, hungry: 1), active: 10, running: 40, wanted: 0),
         (standing(workers: 2, hosts: 10, hungry: 1), active: 2, running: 40, wanted: 3),
         (standing(workers: 4, hosts: 3, hungry: 3, workless: 1), active: 0, running: 0, wanted: 1),
+        // With what is free, its share is larger; who has more than his share takes none, though he could.
+        (standing(workers: 4, hosts: 56, fewest: 11, free: 8), active: 11, running: 128, wanted: 5),
+        (standing(workers: 4, hosts: 56, fewest: 11, free: 8), active: 18, running: 128, wanted: 0),
+        // One that has come since is taken by whoever has fewest, and no other.
+        (standing(workers: 4, hosts: 64, fewest: 16), active: 16, running: 128, wanted: 1),
+        (standing(workers: 4, hosts: 64, fewest: 15), active: 16, running: 128, wanted: 0),
     ])
     fileprivate func `a worker takes its share of free hosts, and none waits for another to be done`(
         _ standing: ServerFrontier.Standing, active: Int, running: Int, wanted: Int
@@ -262,7 +269,10 @@ import Web
         // What it asks as fast as the hosts allow would not be faster elsewhere.
         (standing(workers: 2, hosts: 6, hungry: 1), active: 5, running: 40, lent: 0),
         (standing(workers: 2, hosts: 6, hungry: 1, workless: 1), active: 6, running: 40, lent: 3),
-        (standing(workers: 2, hosts: 38), active: 35, running: 128, lent: 0),
+        // Who has least has enough for now, and would be done long before the others.
+        (standing(workers: 2, hosts: 38, fewest: 3), active: 35, running: 128, lent: 16),
+        (standing(workers: 2, hosts: 38, fewest: 3), active: 35, running: 40, lent: 0),
+        (standing(workers: 2, hosts: 38, fewest: 16), active: 22, running: 128, lent: 0),
         (standing(workers: 4, hosts: 1, hungry: 3, workless: 3), active: 1, running: 128, lent: 0),
     ])
     fileprivate func `who has more than it can ask lends down to its share, and who has enough does not`(
