@@ -25,6 +25,7 @@ struct HostPace: Sendable, Equatable {
     private(set) var objectionsInARow = 0
     private var lastCut: Duration?
     private var lastStart: Duration?
+    private var startBefore: Duration?
     private var pausedUntil: Duration?
     /// Between two starts, as robots.txt asks for; zero for none.
     private var distance: Duration = .zero
@@ -71,6 +72,7 @@ struct HostPace: Sendable, Equatable {
 
     mutating func started(now: Duration) {
         runningCount += 1
+        startBefore = lastStart
         lastStart = now
     }
 
@@ -87,8 +89,15 @@ struct HostPace: Sendable, Equatable {
         endRound(now: now)
     }
 
-    /// Another source answered in place of the host, which says nothing of its pace.
+    /// Another source answered in place of the host, which says nothing of its pace; and need not be left alone for
+    /// that.
     mutating func recalled() {
+        runningCount -= 1
+        lastStart = startBefore
+    }
+
+    /// It ended without a word of the host.
+    mutating func ended() {
         runningCount -= 1
     }
 

@@ -178,7 +178,7 @@ extension FrontierCore {
             place(host)
         } else if failure.isRefusal || failure.isOfConnection {
             runningCount -= 1
-            hosts[host].pace.recalled()
+            hosts[host].pace.ended()
             place(host)
         } else {
             answered(number, after: latency)

@@ -98,6 +98,15 @@ import Web
         // The start may go before the file is known; three others come after it.
         #expect(clock.now - start >= .milliseconds(400))
     }
+
+    @Test func `nobody waits for the distance with what is held already`() throws {
+        #expect(try bench.politeCrawl().pages == 3)
+        origin.on("/robots.txt", .file("User-agent: *\nCrawl-delay: 30\n", type: "text/plain"))
+        let clock = ContinuousClock()
+        let start = clock.now
+        #expect(try bench.politeCrawl { $0.policy = .preferCache }.pages == 3)
+        #expect(clock.now - start < .seconds(20))
+    }
 }
 
 /// The frontier's side, without waiting.

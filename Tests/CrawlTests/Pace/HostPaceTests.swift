@@ -58,6 +58,16 @@ import Testing
         #expect(pace.mayStart(now: .seconds(1)) == 0)
         #expect(pace.nextStart == .seconds(2))
         #expect(pace.mayStart(now: .seconds(2)) == 1)
+        // What is held already is no reason to leave the host alone.
+        for _ in 1...3 {
+            pace.started(now: .seconds(2))
+            #expect(pace.mayStart(now: .seconds(2)) == 0)
+            pace.recalled()
+            #expect(pace.mayStart(now: .seconds(2)) == 1)
+        }
+        pace.started(now: .seconds(2))
+        pace.answered(after: .milliseconds(100), now: .seconds(3))
+        #expect(pace.mayStart(now: .seconds(3)) == 0)
     }
 
     @Test func `what another source answered says nothing`() {
