@@ -20,6 +20,8 @@ final class ServerSession {
     private var isInTransaction: Bool { depth > 0 }
     /// How many transactions are open, each within the one before.
     private var depth = 0
+    /// Nobody has looked yet at what was answered to that.
+    private var isMomentEnding = false
 
     private var stillness: Duration?
     private var looksUpAlone = false
@@ -200,19 +202,58 @@ final class ServerSession {
     /// A session has one thing to do at a time: what somebody is still reading comes before the next
     /// statement.
     private func drain() {
+        if isMomentEnding {
+            isMomentEnding = false
+            while link.next() != nil {}
+        }
         guard let stream = streams.last, !stream.isOver else { return }
         while let result = link.next() { stream.waiting.append(result) }
         end(stream)
     }
 
+    /// All that `body` reads is of one moment, and it is given the number of changes until then. What has only been read
+    /// is read once more where the session was cut.
+    func atOnce<Result>(_ body: (Int64) throws(StoreError) -> Result) throws(StoreError) -> Result {
+        var isAgain = false
+        while true {
+            let changes = try changeCount(beginsMoment: true)
+            do throws(StoreError) {
+                let result = try body(changes)
+                endMoment()
+                return result
+            } catch {
+                endMoment()
+                guard link.isCut, !isAgain else { throw error }
+                isAgain = true
+                try reconnect()
+            }
+        }
+    }
+
+    /// Nobody waits for the answer: that would be a way there and back more for each moment.
+    private func endMoment() {
+        drain()
+        depth = 0
+        isMomentEnding = link.ask(.command("COMMIT"))
+    }
+
     /// Another number than before once somebody has changed the store, at the latest a moment later.
-    func changeCount() throws(StoreError) -> Int64 {
+    ///
+    /// - Parameter beginsMoment: what is read from now on is as it is now.
+    func changeCount(beginsMoment: Bool = false) throws(StoreError) -> Int64 {
+        let look = beginsMoment ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1" : "SELECT 1"
         if !isListening {
             // A standby sends no word; what has come to it from its primary is counted instead.
             let place = try first(
                 "SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() - '0/0' END", []
             ) { $0.isNull(0) ? nil : $0.integer(0) }
-            if let place { return place }
+            if let place {
+                if beginsMoment {
+                    try whileThere { () throws(StoreError) in try command(look, doing: "read") }
+                    depth = 1
+                }
+                return place
+            }
             try whileThere { () throws(StoreError) in
                 try command("LISTEN \(address.channel)", doing: "read")
             }
@@ -220,9 +261,13 @@ final class ServerSession {
             changes += 1
         }
         // What was said before an answer comes before it.
-        _ = try first("SELECT 1", []) { _ in true }
+        try whileThere { () throws(StoreError) in try command(look, doing: "read") }
         // The session may be another one by now.
-        guard isListening else { return try changeCount() }
+        guard isListening else {
+            if beginsMoment { endMoment() }
+            return try changeCount(beginsMoment: beginsMoment)
+        }
+        if beginsMoment { depth = 1 }
         changes += link.noticeCount()
         return changes
     }

@@ -420,12 +420,15 @@ package final class StoreReader {
 
     /// All that `body` reads, and the version, is of one moment, and a file is locked for it once.
     package func atOnce<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
-        guard let findVersion, heldVersion == nil else { return try body() }
-        return try findVersion.holdingFirst { (row) throws(StoreError) in
-            heldVersion = row?.integer(0)
+        guard heldVersion == nil else { return try body() }
+        func holding(_ version: Int64?) throws(StoreError) -> Result {
+            heldVersion = version
             defer { heldVersion = nil }
             return try body()
         }
+        if let session = connection.session { return try session.atOnce(holding) }
+        guard let findVersion else { return try body() }
+        return try findVersion.holdingFirst { (row) throws(StoreError) in try holding(row?.integer(0)) }
     }
 
     package func sites() throws(StoreError) -> [Site] {
