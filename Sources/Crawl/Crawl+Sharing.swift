@@ -154,10 +154,7 @@ extension Crawl {
             let (mail, ending) = try storing { () throws(StoreError) in try courier.collect() }
             if let ending { return ending }
             try take(mail)
-            while mayScanMore, !interruption.isRequested, let task = frontier.next(now: now) {
-                try start(task)
-                reportProgress()
-            }
+            try startDue()
             let isQuiet = frontier.isDone && scanning == 0 || frontier.isOutOfTime
             if isQuiet, frontier.waitsToSettle, !frontier.isStopped {
                 try apply(.settled)

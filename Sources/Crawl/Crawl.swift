@@ -238,11 +238,7 @@ package final class Crawl {
 
     private func go() throws(CrawlError) {
         while !interruption.isRequested {
-            // What is held already is done at once: of that there may be much.
-            while mayScanMore, !interruption.isRequested, let task = frontier.next(now: now) {
-                try start(task)
-                reportProgress()
-            }
+            try startDue()
             if frontier.isOutOfTime { return }
             if frontier.isDone, scanning == 0 {
                 guard frontier.waitsToSettle else { return }
@@ -259,6 +255,31 @@ package final class Crawl {
             reportProgress()
         }
     }
+
+    /// Starts what may start. What is held already is done at once: of that there may be much.
+    func startDue() throws(CrawlError) {
+        while mayScanMore, !interruption.isRequested, let task = frontier.next(now: now) {
+            if let recall, recall.looksAhead {
+                var tasks = [task]
+                while tasks.count < Frontier.mostRunning, let next = frontier.next(now: now) { tasks.append(next) }
+                let hrefs = tasks.compactMap(hrefToRecall)
+                try storing { () throws(StoreError) in try recall.lookAhead(hrefs) }
+                for task in tasks { try start(task) }
+            } else {
+                try start(task)
+            }
+            reportProgress()
+        }
+    }
+
+    private func hrefToRecall(_ task: Frontier.Task) -> String? {
+        guard case .fetch(let number) = task else { return nil }
+        let url = frontier.url(number)
+        return mayRecall(url) ? url.href : nil
+    }
+
+    /// Whether the larder may hold something of it.
+    private func mayRecall(_ url: WebURL) -> Bool { desk.map { $0.recalls(url.origin) } ?? true }
 
     func turn(atMost longest: Duration = .seconds(60)) throws(CrawlError) -> [FetchResult] {
         do throws(FetchFailure) {
@@ -351,9 +372,8 @@ extension Crawl {
             return try apply(.unstored(number, rule: rule.text))
         }
         let isCORS = frontier.isCORS(number)
-        let mayRecall = desk.map { $0.recalls(url.origin) } ?? true
         let answer = try storing { () throws(StoreError) -> Recall.Answer? in
-            guard mayRecall else { return nil }
+            guard mayRecall(url) else { return nil }
             return try recall?.answer(
                 for: url, requiring: required[url], origin: frontier.origin(askingFor: number),
                 isCORS: isCORS,

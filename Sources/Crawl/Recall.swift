@@ -38,6 +38,16 @@ final class Recall {
     private var numbers: [UInt32?] = []
     /// The store's numbers of the links that were given last as new.
     private var unnumbered: [Int] = []
+    /// What was looked for ahead.
+    private var ahead = Ahead()
+
+    /// What was asked for at once, of what is come to next.
+    private struct Ahead {
+        var hrefs: Set<String> = []
+        var walked: [String: WalkedResponse] = [:]
+        /// Of links that have no number yet.
+        var addresses: [Int64: String] = [:]
+    }
 
     private static let profile = CacheProfile.private
 
@@ -62,6 +72,38 @@ final class Recall {
         self.rules = rules
     }
 
+    /// Whether it is worth a question for several at once: each takes a way to a PostgreSQL and back.
+    var looksAhead: Bool { isShared && visit.isContinued }
+
+    /// What this visit has of what is come to next is looked for at once.
+    func lookAhead(_ hrefs: [String]) throws(StoreError) {
+        ahead = Ahead()
+        guard !hrefs.isEmpty else { return }
+        var unknown: Set<Int64> = []
+        for walked in try reader.walk(hrefs, ofVisit: visit.id) {
+            ahead.walked[walked.response.href] = walked
+            for link in walked.links?.numbers.all ?? [] where number(of: link) == nil { unknown.insert(link) }
+        }
+        ahead.hrefs = Set(hrefs)
+        if !unknown.isEmpty { ahead.addresses = try reader.addresses(of: Array(unknown)) }
+    }
+
+    private func own(_ href: String) throws(StoreError) -> StoredResponse? {
+        // Once: by the next time it may have been stored.
+        if ahead.hrefs.remove(href) != nil { return ahead.walked[href]?.response }
+        return try reader.response(for: href, ofVisit: visit.id)
+    }
+
+    private func toldLinks(of held: StoredResponse) throws(StoreError) -> ToldLinks? {
+        if let walked = ahead.walked[held.href], walked.response == held { return walked.links }
+        return try reader.toldLinks(of: held)
+    }
+
+    private func addresses(of numbers: [Int64]) throws(StoreError) -> [Int64: String] {
+        guard numbers.contains(where: { ahead.addresses[$0] == nil }) else { return ahead.addresses }
+        return try reader.addresses(of: numbers)
+    }
+
     /// What is to be done about an URL that is due.
     ///
     /// - Parameters:
@@ -79,7 +121,7 @@ final class Recall {
             }
             return held.visit == visit.id ? .done(held) : .reuse(held)
         }
-        if visit.isContinued, let own = try reader.response(for: url.href, ofVisit: visit.id) {
+        if visit.isContinued, let own = try own(url.href) {
             if own.status < 400 { return .done(own) }
             // Else what was gone is asked for again: it may be there by now.
             if isShared { return .gone(status: own.status) }
@@ -182,11 +224,12 @@ final class Recall {
         unnumbered.removeAll(keepingCapacity: true)
         var links = Links()
         guard let body = held.body else { return links }
-        guard let (lists, ends) = try reader.toldLinks(of: held) else { return nil }
-        if body.format != .opaque, let told = LinkTable.told(byEnds: ends) {
-            guard told.isCurrent else { return nil }
-            links.renderReasons = told.renderReasons
+        guard let told = try toldLinks(of: held) else { return nil }
+        if body.format != .opaque, let table = LinkTable.told(byEnds: told.ends) {
+            guard table.isCurrent else { return nil }
+            links.renderReasons = table.renderReasons
         }
+        let lists = told.numbers
         links.known.reserveCapacity(lists.pages.count + lists.requisites.count + lists.guesses.count)
         var unknown: [(number: Int64, kind: LinkClass)] = []
         func add(_ numbers: [Int64], _ kind: LinkClass) {
@@ -205,7 +248,7 @@ final class Recall {
         add(lists.requisites, .requisite)
         add(lists.guesses, .guess)
         guard !unknown.isEmpty else { return links }
-        let addresses = try reader.addresses(of: unknown.map(\.number))
+        let addresses = try addresses(of: unknown.map(\.number))
         for (number, kind) in unknown {
             guard let href = addresses[number], let url = WebURL(href) else { continue }
             unnumbered.append(Int(number))

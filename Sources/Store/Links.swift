@@ -14,11 +14,32 @@ package struct StoredLinkNumbers: Sendable, Equatable {
     package let requisites: [Int64]
     package let guesses: [Int64]
 
-    init(_ row: Row) {
-        pages = LinkLists.numbers(row.text(0))
-        requisites = LinkLists.numbers(row.text(1))
-        guesses = LinkLists.numbers(row.text(2))
+    init(_ row: Row, from column: Int32 = 0) {
+        pages = LinkLists.numbers(row.text(column))
+        requisites = LinkLists.numbers(row.text(column + 1))
+        guesses = LinkLists.numbers(row.text(column + 2))
     }
+
+    package var all: [Int64] { pages + requisites + guesses }
+}
+
+/// The links of a body, and the two bytes with which its link table begins, and the one with which it ends: by which
+/// larder it was made, and what else it says of itself. Those are none where there is no table.
+package struct ToldLinks: Sendable, Equatable {
+    package let numbers: StoredLinkNumbers
+    package let ends: [UInt8]
+
+    init(_ row: Row, from column: Int32 = 0) {
+        numbers = StoredLinkNumbers(row, from: column)
+        ends = row.blob(column + 3) + row.blob(column + 4)
+    }
+}
+
+/// All that a walk through a visit asks of an address.
+package struct WalkedResponse: Sendable {
+    package let response: StoredResponse
+    /// Nil where they were never kept.
+    package let links: ToldLinks?
 }
 
 extension StoreReader {
@@ -36,18 +57,42 @@ extension StoreReader {
     package func linkNumbers(of response: StoredResponse) throws(StoreError) -> StoredLinkNumbers? {
         guard let body = response.body else { return nil }
         return try findLinkLists.first(
-            .integer(response.url), .integer(body.id), read: StoredLinkNumbers.init)
+            .integer(response.url), .integer(body.id)
+        ) { StoredLinkNumbers($0) }
     }
 
-    /// The same, and the two bytes with which the body's link table begins, and the one with which it ends: by
-    /// which larder it was made, and what else it says of itself. Those are none where there is no table.
-    package func toldLinks(
-        of response: StoredResponse
-    ) throws(StoreError) -> (numbers: StoredLinkNumbers, ends: [UInt8])? {
+    /// The same, and what the body's link table says of itself.
+    package func toldLinks(of response: StoredResponse) throws(StoreError) -> ToldLinks? {
         guard let body = response.body else { return nil }
-        return try findToldLinks.first(.integer(response.url), .integer(body.id)) { row in
-            (StoredLinkNumbers(row), row.blob(3) + row.blob(4))
+        return try findToldLinks.first(.integer(response.url), .integer(body.id)) { ToldLinks($0) }
+    }
+
+    /// What the visit has for those of the addresses for which it has anything: of a PostgreSQL, where one question for
+    /// all takes one way there and back. The limits keep its planner at one look into an index for each.
+    package func walk(_ hrefs: [String], ofVisit visit: Int64) throws(StoreError) -> [WalkedResponse] {
+        var walked: [WalkedResponse] = []
+        walked.reserveCapacity(hrefs.count)
+        try prepare(
+            """
+            SELECT \(StoredResponse.columns), told.pages, told.requisites, told.guesses, told.start, told.finish
+            FROM unnest(?1) AS given(address)
+            CROSS JOIN LATERAL (SELECT id, href FROM url WHERE url.href = given.address LIMIT 1) AS url
+            CROSS JOIN LATERAL (
+                SELECT * FROM response
+                WHERE response.url = url.id AND response.visit = ?2 AND response.request = ?3
+                ORDER BY response.fetched DESC LIMIT 1) AS response
+            LEFT JOIN LATERAL (SELECT * FROM body WHERE body.id = response.body LIMIT 1) AS body ON true
+            LEFT JOIN LATERAL (
+                SELECT pages, requisites, guesses, substr(content.links, 1, 2) AS start,
+                    substr(content.links, length(content.links), 1) AS finish
+                FROM link LEFT JOIN content ON content.body = link.body
+                WHERE link.url = response.url AND link.body = response.body LIMIT 1) AS told ON true
+            """
+        ).each([.texts(hrefs), .integer(visit), .text(RequestKey.get.text)]) { row in
+            let links = row.isNull(18) ? nil : ToldLinks(row, from: 18)
+            walked.append(WalkedResponse(response: StoredResponse(row), links: links))
         }
+        return walked
     }
 
     package func address(of number: Int64) throws(StoreError) -> String? {

@@ -131,6 +131,10 @@ struct ServerFrontierTests {
         #expect(standing.hungry == 2)
         #expect(standing.workless == 1)
         #expect(standing.hosts == 3)
+        #expect(standing.fewestHosts == 0)
+        #expect(standing.freeHosts == 3)
+        #expect(try frontier.lease(2, for: one, of: visit).count == 2)
+        #expect(try frontier.beat(one, of: visit, .init())?.freeHosts == 1)
     }
 
     @Test func `pages of the whole visit are shared, and what one does not ask for others may`() throws {

@@ -35,6 +35,40 @@ struct ServerTests {
             """)
     }
 
+    @Test func `what a visit has for many addresses is asked for at once, as each would be alone`() throws {
+        for round in 1...2 {
+            let writer = try StoreWriter(folder)
+            let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+            let queue = try WriteQueue(writer, visit: visit)
+            // The second visit has the first half, with other texts.
+            for number in 0..<(round == 1 ? 40 : 20) {
+                try queue.add(try page(number, "page \(number) \(round)"))
+                guard number % 3 > 0 else { continue }
+                var links = NewLinks(from: NewLinks.Target(href: nil, number: UInt32(number)))
+                links.pages = [NewLinks.Target(href: nil, number: UInt32(number - 1))]
+                try queue.addWithoutWaiting(links)
+            }
+            try queue.add(
+                NewResponse(
+                    href: "http://a/gone", referrer: nil, status: 404, role: 0, fields: "", fetched: 1, body: .none))
+            try queue.finish(.publish(now: 2))
+            let reader = try StoreReader(folder)
+            let hrefs = (0..<41).map { "http://a/\($0)" } + ["http://a/gone", "http://a/x'y", ""]
+            var walked: [String: WalkedResponse] = [:]
+            for one in try reader.walk(hrefs, ofVisit: visit.id) {
+                #expect(walked.updateValue(one, forKey: one.response.href) == nil)
+            }
+            #expect(walked.count == (round == 1 ? 41 : 21))
+            for href in hrefs {
+                let alone = try reader.response(for: href, ofVisit: visit.id)
+                #expect(walked[href]?.response == alone)
+                let links = if let alone { try reader.toldLinks(of: alone) } else { ToldLinks?.none }
+                #expect(walked[href]?.links == links)
+            }
+            #expect(try reader.walk([], ofVisit: visit.id).isEmpty)
+        }
+    }
+
     @Test func `a writer whose session is cut goes on with what it had, and nothing is lost or twice`() throws
     {
         let writer = try StoreWriter(folder)
