@@ -261,7 +261,9 @@ package final class Crawl {
         while mayScanMore, !interruption.isRequested, let task = frontier.next(now: now) {
             if let recall, recall.looksAhead {
                 var tasks = [task]
-                while tasks.count < Frontier.mostRunning, let next = frontier.next(now: now) { tasks.append(next) }
+                while tasks.count < Frontier.mostRunning, let next = frontier.next(now: now) {
+                    tasks.append(next)
+                }
                 let hrefs = tasks.compactMap(hrefToRecall)
                 try storing { () throws(StoreError) in try recall.lookAhead(hrefs) }
                 for task in tasks { try start(task) }

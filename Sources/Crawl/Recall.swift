@@ -32,6 +32,7 @@ final class Recall {
     private let hasWholePacks: Bool
     private let visit: OpenVisit
     private let isShared: Bool
+    private let isServed: Bool
     private let policy: CachePolicy
     private let rules: CacheRules
     /// What each number of the store's URLs is to the frontier; by the store's number.
@@ -68,12 +69,13 @@ final class Recall {
         hasWholePacks = try reader.hasWholePacks()
         self.visit = visit
         self.isShared = isShared
+        isServed = folder.server != nil
         self.policy = policy
         self.rules = rules
     }
 
     /// Whether it is worth a question for several at once: each takes a way to a PostgreSQL and back.
-    var looksAhead: Bool { isShared && visit.isContinued }
+    var looksAhead: Bool { isServed && visit.isContinued }
 
     /// What this visit has of what is come to next is looked for at once.
     func lookAhead(_ hrefs: [String]) throws(StoreError) {

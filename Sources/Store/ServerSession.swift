@@ -211,8 +211,8 @@ final class ServerSession {
         end(stream)
     }
 
-    /// All that `body` reads is of one moment, and it is given the number of changes until then. What has only been read
-    /// is read once more where the session was cut.
+    /// All that `body` reads is of one moment, and it is given the number of changes until then. What has only
+    /// been read is read once more where the session was cut.
     func atOnce<Result>(_ body: (Int64) throws(StoreError) -> Result) throws(StoreError) -> Result {
         var isAgain = false
         while true {

@@ -50,7 +50,8 @@ struct ServerTests {
             }
             try queue.add(
                 NewResponse(
-                    href: "http://a/gone", referrer: nil, status: 404, role: 0, fields: "", fetched: 1, body: .none))
+                    href: "http://a/gone", referrer: nil, status: 404, role: 0, fields: "", fetched: 1,
+                    body: .none))
             try queue.finish(.publish(now: 2))
             let reader = try StoreReader(folder)
             let hrefs = (0..<41).map { "http://a/\($0)" } + ["http://a/gone", "http://a/x'y", ""]
