@@ -4,7 +4,7 @@ internal import Web
 
 /// The forms of archives.
 public enum ArchiveForm: String, Sendable, CaseIterable {
-    /// WARC 1.1, compressed by members.
+    /// WARC 1.1, compressed by members, or plain where its name ends with `.warc`.
     case warc
     /// WACZ 1.1.1: WARC with an index and a list of pages.
     case wacz

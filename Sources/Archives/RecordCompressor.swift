@@ -2,10 +2,20 @@ internal import Codings
 internal import Store
 internal import Web
 
-/// Makes the gzip members of records. It belongs to one thread.
+/// How records stand in their file.
+enum RecordPacking: Sendable {
+    case plain
+    /// Each is a gzip member for itself (WARC 1.1, annex D).
+    case members
+
+    /// What the name of a file says: readers go by it.
+    init(path: String) { self = path.lowercased().hasSuffix(".warc") ? .plain : .members }
+}
+
+/// Makes records what they are in their file: gzip members, or plain. It belongs to one thread.
 final class RecordCompressor {
-    private let text: Deflater
-    private let packed: Deflater
+    /// Nil where records are plain.
+    private let deflaters: (text: Deflater, packed: Deflater)?
     /// The same for what is at hand, where libdeflate is installed.
     private let whole: (text: WholeDeflater, packed: WholeDeflater)?
     private var record: [UInt8] = []
@@ -18,12 +28,16 @@ final class RecordCompressor {
     /// What is compressed already becomes no smaller.
     private static let levelOfPacked: Int32 = 1
 
-    /// Nil where zlib is not there.
-    init?() {
+    /// Nil where zlib is wanted and not there.
+    init?(_ packing: RecordPacking) {
+        guard packing == .members else {
+            (deflaters, whole) = (nil, nil)
+            return
+        }
         guard let text = Deflater(.gzip, level: Self.level),
             let packed = Deflater(.gzip, level: Self.levelOfPacked)
         else { return nil }
-        (self.text, self.packed) = (text, packed)
+        deflaters = (text, packed)
         whole = WholeDeflater(level: Self.level).flatMap { text in
             WholeDeflater(level: Self.levelOfPacked).map { (text, $0) }
         }
@@ -34,14 +48,18 @@ final class RecordCompressor {
         return made
     }
 
-    /// One member of everything at hand.
+    /// One record of everything at hand.
     func add(_ parts: [[UInt8]], isPacked: Bool) {
+        guard let deflaters else {
+            for part in parts { made += part }
+            return
+        }
         if let whole {
             record.removeAll(keepingCapacity: true)
             for part in parts { record += part }
             return (isPacked ? whole.packed : whole.text).add(record, to: &made)
         }
-        let deflater = isPacked ? packed : text
+        let deflater = isPacked ? deflaters.packed : deflaters.text
         for part in parts {
             part.withUnsafeBytes { bytes in
                 deflater.take(bytes) { (piece) throws(Never) in made.append(contentsOf: piece) }
@@ -50,12 +68,17 @@ final class RecordCompressor {
         deflater.finish { (piece) throws(Never) in made.append(contentsOf: piece) }
     }
 
-    /// One member of a head, a large body, and an end; handed on as it is made.
+    /// One record of a head, a large body, and an end; handed on as it is made.
     func stream(
         _ head: [UInt8], _ body: BodyContent, _ end: [UInt8], isPacked: Bool,
         _ give: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
     ) throws(ArchiveError) {
-        let deflater = isPacked ? packed : text
+        guard let deflaters else {
+            try head.withBytes { (bytes) throws(ArchiveError) in try give(bytes) }
+            try body.eachArchived(give)
+            return try end.withBytes { (bytes) throws(ArchiveError) in try give(bytes) }
+        }
+        let deflater = isPacked ? deflaters.packed : deflaters.text
         try head.withBytes { (bytes) throws(ArchiveError) in try deflater.take(bytes, give) }
         try body.eachArchived { (bytes) throws(ArchiveError) in try deflater.take(bytes, give) }
         try end.withBytes { (bytes) throws(ArchiveError) in try deflater.take(bytes, give) }

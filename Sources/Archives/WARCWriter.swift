@@ -16,7 +16,7 @@ struct WARCPlace: Sendable {
     let byteCount: Int64
 }
 
-/// Writes the records of one file, compressed on several threads, in the order of the responses. It belongs
+/// Writes the records of one file, made on several threads, in the order of the responses. It belongs
 /// to one thread.
 final class WARCStream {
     private struct Part: Sendable {
@@ -45,15 +45,15 @@ final class WARCStream {
     ///   - write: takes the bytes of the file.
     ///   - found: is told where each response stands.
     init(
-        _ info: ArchiveInfo, filename: String,
+        _ info: ArchiveInfo, filename: String, _ packing: RecordPacking = .members,
         write: @escaping (UnsafeRawBufferPointer) throws(ArchiveError) -> Void,
         found: @escaping (WARCPlace) throws(ArchiveError) -> Void = { (_) throws(ArchiveError) in }
     ) throws(ArchiveError) {
         records = WARCRecords(info, filename: filename)
-        guard let compressor = RecordCompressor() else {
+        guard let compressor = RecordCompressor(packing) else {
             throw ArchiveError(.machine, "zlib cannot be used; install it: libz.so.1 is not found")
         }
-        pool = try PartPool(threads: Machine.coreCount, named: "larder-pack") { RecordCompressor() }
+        pool = try PartPool(threads: Machine.coreCount, named: "larder-pack") { RecordCompressor(packing) }
         self.compressor = compressor
         (self.write, self.found) = (write, found)
         let first = records.first
@@ -173,8 +173,8 @@ final class WARCStream {
     }
 }
 
-/// Writes WARC 1.1, compressed by members, into one file or, from a size on, into several: `site.warc.gz`, or
-/// `site-00000.warc.gz` and so on.
+/// Writes WARC 1.1, plain where the name ends with `.warc` and else compressed by members, into one file or,
+/// from a size on, into several: `site.warc.gz`, or `site-00000.warc.gz` and so on.
 package final class WARCWriter: ArchiveWriter {
     private let path: String
     private let info: ArchiveInfo
@@ -191,7 +191,7 @@ package final class WARCWriter: ArchiveWriter {
         let output = try ArchiveOutput(split == nil ? path : Self.numbered(path, files.count))
         files.append(output)
         let name = output.path.split(separator: "/").last.map(String.init) ?? output.path
-        stream = try WARCStream(info, filename: name) { (bytes) throws(ArchiveError) in
+        stream = try WARCStream(info, filename: name, RecordPacking(path: path)) { (bytes) throws(ArchiveError) in
             try output.write(bytes)
         }
     }
@@ -200,8 +200,8 @@ package final class WARCWriter: ArchiveWriter {
     private static func numbered(_ path: String, _ number: Int) -> String {
         let digits = String(number)
         let padded = String(repeating: "0", count: max(0, 5 - digits.count)) + digits
-        for suffix in [".warc.gz", ".gz", ".warc"] where path.hasSuffix(suffix) {
-            return "\(path.dropLast(suffix.count))-\(padded)\(suffix)"
+        for suffix in [".warc.gz", ".gz", ".warc"] where path.lowercased().hasSuffix(suffix) {
+            return "\(path.dropLast(suffix.count))-\(padded)\(path.suffix(suffix.count))"
         }
         return "\(path)-\(padded).warc.gz"
     }

@@ -221,6 +221,27 @@ import Web
         #expect(try other.held() == site.held())
     }
 
+    /// Readers go by the name.
+    @Test(arguments: [nil, 30_000] as [Int64?])
+    func `a WARC without .gz in its name is plain, and one with it is compressed by records`(split: Int64?)
+        throws
+    {
+        let site = try HeldSite(Self.answers)
+        for (name, mark) in [("out.warc", Array("WARC/1.1\r\n".utf8)), ("out.WARC.GZ", [0x1F, 0x8B])] {
+            let report = try site.export(name, .warc) { $0.split = split }
+            #expect(report.isVerified == true && (report.files.count > 1) == (split != nil))
+            for file in report.files {
+                #expect(file.path.hasSuffix(name.dropFirst(3)))
+                let bytes = try WholeFile.read(file.path, atMost: 8 << 20)
+                #expect(Array(bytes.prefix(mark.count)) == mark, "\(file.path)")
+            }
+            let other = try HeldSite()
+            let taken = try other.take(report.files.map(\.path), site: HeldSite.name)
+            #expect(taken.refused == [] && taken.doubtful == [] && (taken.revisits > 0) == (split == nil))
+            #expect(try other.held() == site.held())
+        }
+    }
+
     @Test func `a damaged body is left out and told, not written`() throws {
         let site = try HeldSite([
             .page("/", "home"), .file("/large.bin", "video/mp4", Array(repeating: 7, count: 2 << 20)),

@@ -241,7 +241,7 @@ struct HelpTopic: Sendable {
               larder import build/ --url https://example.com/docs/
 
             Out
-              warc   WARC 1.1, each record compressed for itself. A response, its request as far as it is known, and for a
+              warc   WARC 1.1, each record compressed for itself (.warc.gz), or plain (.warc). A response, its request as far as it is known, and for a
                      body that is in the file already a revisit. --split begins another file at a size
               wacz   WACZ 1.1.1: the WARC with an index, the list of pages with their text and the digests of all, as
                      ReplayWeb.page and pywb show it. --sign signs those digests with a key of the larder's own (P-384, in
