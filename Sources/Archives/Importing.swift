@@ -38,8 +38,7 @@ package final class Import {
     /// What was read to find out which site it is.
     private var first: [ArchivedItem]
     private var readers: [any ArchiveReader]
-    /// By the hash of what tells a response apart, when it was fetched.
-    private var times: [Int: Int64] = [:]
+    private var newest = NewestAnswers()
     /// By the payload's digest, the address that has it.
     private var originals: [Digest: String] = [:]
     /// Of revisits, whose bodies are there already.
@@ -66,7 +65,6 @@ package final class Import {
     private var unseenBytes = Int.max / 2
 
     private static let mostUnseen = 32 << 20
-    private static let mostTimes = 1_000_000
     private static let mostOriginals = 200_000
     private static let mostRevisits = 4096
     private static let mostFirst = 64
@@ -286,15 +284,12 @@ package final class Import {
         return text.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(text.dropFirst(3)) : text
     }
 
+    private static func key(of response: ArchivedResponse, _ url: WebURL) -> NewestAnswers.Key {
+        NewestAnswers.Key(url.href, response.request, variant(of: response))
+    }
+
     private func isNewest(_ response: ArchivedResponse, _ url: WebURL) -> Bool {
-        var hasher = Hasher()
-        hasher.combine(url.href)
-        hasher.combine(response.request)
-        hasher.combine(response.notes?.variant ?? "")
-        let key = hasher.finalize()
-        if let before = times[key], before > response.fetched { return false }
-        if times.count < Self.mostTimes { times[key] = response.fetched }
-        return true
+        newest.admits(Self.key(of: response, url), fetched: response.fetched)
     }
 
     /// It is as with a crawl: bodies of what succeeded, redirects, and what is said to be gone; and all that a
@@ -357,7 +352,8 @@ package final class Import {
     }
 
     private func add(
-        _ response: ArchivedResponse, _ url: WebURL, _ body: NewResponse.Body, links: NewLinks?, isPage: Bool
+        _ response: ArchivedResponse, _ url: WebURL, _ body: NewResponse.Body, links: NewLinks?, isPage: Bool,
+        isRevisit: Bool = false
     ) throws(ArchiveError) {
         var new = NewResponse(
             href: url.href, referrer: response.notes?.referrer, status: response.status,
@@ -366,21 +362,26 @@ package final class Import {
         new.request = response.request
         new.flags = response.notes?.flags ?? Self.flags(response)
         new.type = response.fields.contentType?.essence
-        new.variant = response.notes?.variant ?? Self.variant(response)
+        new.variant = Self.variant(of: response)
         let ready = new
         try ArchiveError.storing { () throws(StoreError) in
             try writes.add(ready)
             if let links { try writes.addWithoutWaiting(links) }
         }
-        report.responses += 1
-        if new.role == 0, response.status == 200 {
+        let hasBody =
             switch body {
-            case .new, .held: report.pages += 1
-            case .none: break
+            case .new, .held: true
+            case .none: false
             }
+        let answer = NewestAnswers.Answer(
+            byteCount: response.body?.byteCount ?? 0,
+            isPage: new.role == 0 && response.status == 200 && hasBody, isRevisit: isRevisit)
+        if let replaced = newest.put(answer, Self.key(of: response, url)) {
+            report.superseded += 1
+            report.count(replaced, by: -1)
         }
+        report.count(answer, by: 1)
         if let body = response.body {
-            report.byteCount += Int64(body.byteCount)
             if originals.count < Self.mostOriginals { originals[body.sha256] = url.href }
             if let stated = response.payloadDigest, originals.count < Self.mostOriginals {
                 originals[stated] = url.href
@@ -390,7 +391,8 @@ package final class Import {
     }
 
     /// Where nobody knows what was asked, it suits whoever asks.
-    private static func variant(_ response: ArchivedResponse) -> String {
+    private static func variant(of response: ArchivedResponse) -> String {
+        if let known = response.notes?.variant { return known }
         guard !response.requestFields.isEmpty else { return "" }
         return VaryKey(decoded: response.fields, request: response.requestFields)?.text ?? VaryKey.never
     }
@@ -448,8 +450,7 @@ package final class Import {
             let links = try ArchiveError.storing { () throws(StoreError) -> NewLinks? in
                 try linksElsewhere(of: body, at: url, response, reader)
             }
-            try add(response, url, .held(body), links: links, isPage: isPage)
-            report.revisits += 1
+            try add(response, url, .held(body), links: links, isPage: isPage, isRevisit: true)
         }
         // What still waits comes once more in the end.
         revisits = later

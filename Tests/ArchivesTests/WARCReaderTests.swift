@@ -268,6 +268,46 @@ import Web
         #expect(report.responses == 1 && report.unkept == [503: 1] && report.superseded == 0, "\(report)")
     }
 
+    @Test(arguments: [[2020, 2021, 2022], [2022, 2021, 2020], [2021, 2022, 2021], [2020, 2020, 2020]])
+    func `of answers that replace each other one is counted, in whatever order they come`(years: [Int])
+        throws
+    {
+        var bytes = Self.record("response", "http://a.test/b", Self.answer("other"))
+        for year in years {
+            let record = String(
+                decoding: Self.record("response", "http://a.test/", Self.answer("in \(year)")),
+                as: UTF8.self)
+            bytes += Array(record.replacing("WARC-Date: 2020", with: "WARC-Date: \(year)").utf8)
+        }
+        try home.write(bytes, to: "in.warc")
+        let site = try HeldSite()
+        let report = try site.take([home.file("in.warc")])
+        #expect(report.responses == 2 && report.pages == 2 && report.superseded == 2, "\(report)")
+        #expect(report.byteCount == 12)
+        #expect(try site.held().count == report.responses)
+    }
+
+    /// An older one is another answer as long as it is for others.
+    @Test func `answers to different languages do not replace each other`() throws {
+        let head = "Content-Type: text/html\r\nVary: Accept-Language\r\n"
+        var bytes: [UInt8] = []
+        for (language, year) in [("de", 2022), ("en", 2020)] {
+            let id = "<urn:\(language)>"
+            let request = "GET / HTTP/1.1\r\nAccept-Language: \(language)\r\n\r\n"
+            let records =
+                Self.record(
+                    "request", "http://a.test/", request,
+                    [("WARC-Record-ID", "<urn:q\(language)>"), ("WARC-Concurrent-To", id)])
+                + Self.record(
+                    "response", "http://a.test/", Self.answer(language, head), [("WARC-Record-ID", id)])
+            let text = String(decoding: records, as: UTF8.self)
+            bytes += Array(text.replacing("WARC-Date: 2020", with: "WARC-Date: \(year)").utf8)
+        }
+        try home.write(bytes, to: "in.warc")
+        let report = try HeldSite().take([home.file("in.warc")])
+        #expect(report.responses == 2 && report.superseded == 0, "\(report)")
+    }
+
     @Test(arguments: [("", "it is empty"), ("\r\n\r\n", "it is empty")])
     func `a file that has nothing is told beside others`(text: String, reason: String) throws {
         let site = try HeldSite([.page("/", "home")])
