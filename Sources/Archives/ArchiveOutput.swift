@@ -132,13 +132,16 @@ final class ArchiveOutput {
         }
     }
 
+    /// All of it is on the disk, without its name.
+    func settle() throws(ArchiveError) {
+        try flush()
+        try ArchiveError.writing(path) { () throws(SystemError) in try file.sync() }
+    }
+
     /// All of it is on the disk, and has its name from here on.
     func finish() throws(ArchiveError) -> ArchiveFile {
-        try flush()
-        try ArchiveError.writing(path) { () throws(SystemError) in
-            try file.sync()
-            try takeName()
-        }
+        try settle()
+        try ArchiveError.writing(path) { () throws(SystemError) in try takeName() }
         isFinished = true
         return ArchiveFile(path: path, byteCount: byteCount, sums: sums)
     }

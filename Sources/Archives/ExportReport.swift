@@ -7,6 +7,8 @@ public struct ExportReport: Sendable, Equatable {
     public let visit: Int64?
     public let form: ArchiveForm
     public internal(set) var files: [File] = []
+    /// Of a WARC in parts: further ones of an earlier export under the same name, which went.
+    public internal(set) var removed: [String] = []
     public internal(set) var responses = 0
     /// Of them, pages.
     public internal(set) var pages = 0
@@ -80,7 +82,7 @@ extension ExportReport: JSONObject {
     package var members: JSONMembers {
         [
             "site": site, "visit": visit, "format": form.rawValue,
-            "files": files.map { ["path": $0.path, "bytes": $0.byteCount] as JSONMembers },
+            "files": files.map { ["path": $0.path, "bytes": $0.byteCount] as JSONMembers }, "removed": removed,
             "responses": responses, "pages": pages, "bytes": byteCount, "leftOutPrivate": leftOutPrivate,
             "leftOutCookies": leftOutCookies, "leftOutByPattern": leftOutByPattern,
             "leftOutByForm": leftOutByForm, "damaged": damaged,
@@ -104,6 +106,7 @@ public struct ImportReport: Sendable, Equatable {
     public let visit: Int64
     /// From here on readers see the visit.
     public internal(set) var isPublished = false
+    /// What the visit has of them: of answers that replace each other, the newest.
     public internal(set) var responses = 0
     /// Of them, pages.
     public internal(set) var pages = 0
@@ -111,7 +114,7 @@ public struct ImportReport: Sendable, Equatable {
     public internal(set) var revisits = 0
     /// Of the bodies.
     public internal(set) var byteCount: Int64 = 0
-    /// Another answer at the same address was newer.
+    /// Answers that are not there, as another one at the same address was newer, whichever came first.
     public internal(set) var superseded = 0
     /// What answers no request, such as what archives say of themselves.
     public internal(set) var other = 0

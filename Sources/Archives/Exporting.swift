@@ -82,6 +82,7 @@ package final class Export {
         report.signer = plan.key.map { DigestStream.digest(.sha256, of: $0.publicKey.span).hex }
         let written = try writer.finish()
         report.files = written.map { ExportReport.File(path: $0.path, byteCount: $0.byteCount) }
+        if let warc = writer as? WARCWriter { report.removed = warc.removed }
         if let zim = writer as? ZIMWriter { report.missing = ExportReport.missing(zim.missing) }
         if let files = writer as? FolderWriter { report.wantServer = files.wantServer }
         if plan.isVerified { report.isVerified = try verify(writer, written) }

@@ -1,4 +1,5 @@
 internal import Digest
+internal import Glibc
 internal import Store
 internal import System
 internal import Web
@@ -220,8 +221,45 @@ package final class WARCWriter: ArchiveWriter {
     package func finish() throws(ArchiveError) -> [ArchiveFile] {
         try stream?.drain()
         stream = nil
+        for file in files { try file.settle() }
         var finished: [ArchiveFile] = []
         for file in files { finished.append(try file.finish()) }
+        if split != nil { try removeFurtherParts() }
         return finished
     }
+
+    /// Parts that an earlier export had more than this one: with them what is there would be no whole.
+    private(set) var removed: [String] = []
+
+    /// They follow each other, and the last one goes first, so that whoever is killed here leaves none that
+    /// the next one does not find.
+    private func removeFurtherParts() throws(ArchiveError) {
+        var further: [String] = []
+        while case let part = Self.numbered(path, files.count + further.count), Self.isPart(part) {
+            further.append(part)
+        }
+        for part in further.reversed() {
+            guard unlink(part) == 0 || errno == ENOENT else {
+                throw ArchiveError(
+                    SystemError(
+                        errno, doing: "remove", part,
+                        advice: "remove it yourself: it belongs to an earlier export, of more parts"))
+            }
+            removed.insert(part, at: 0)
+        }
+    }
+
+    /// A file, and no link to one, that begins as those do that are written here.
+    private static func isPart(_ path: String) -> Bool {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            let input = try? ArchiveInput(path), let isFilled = try? input.fill(), isFilled
+        else { return false }
+        let beginning = Array(input.available.prefix(largestFirst))
+        return beginning.starts(with: "WARC/".utf8)
+            && beginning.firstRange(of: Array("\nsoftware: \(Product.token)/".utf8)) != nil
+    }
+
+    /// Of the record that says who wrote it.
+    private static let largestFirst = 4096
 }

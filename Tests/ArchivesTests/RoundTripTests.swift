@@ -242,6 +242,53 @@ import Web
         }
     }
 
+    @Test(arguments: ["out.warc.gz", "out.warc"])
+    func `further parts of an earlier export go, and nothing else does`(name: String) throws {
+        let site = try HeldSite(Self.answers)
+        func part(_ number: String) -> String { name.replacing("out", with: "out-\(number)") }
+        let first = try site.export(name, .warc) { $0.split = 30_000 }
+        try #require(first.files.count > 2 && first.removed.isEmpty)
+        // By a larder, and no part of it: dated copies, another number of digits, behind a gap.
+        let bytes = try WholeFile.read(first.files[1].path, atMost: 8 << 20)
+        let kept = [part("20241125"), part("7"), part("000002"), part("00900"), "out-x.warc", "other-00003.warc.gz"]
+        for name in kept { try site.home.write(bytes, to: name) }
+        let second = try site.export(name, .warc) { $0.split = 100_000_000 }
+        #expect(second.files.map(\.path) == [site.home.file(part("00000"))])
+        #expect(second.removed == first.files.dropFirst().map(\.path))
+        #expect(Set(site.home.names(in: "")) == Set(kept + [part("00000"), "store"]))
+    }
+
+    @Test(arguments: ["", "x", "WARC/1.0\r\nWARC-Type: warcinfo\r\n\r\nsoftware: Wget/1.21\r\n", nil])
+    func `what others wrote, and links, are no parts of an earlier export`(text: String?) throws {
+        let site = try HeldSite(Self.answers)
+        let part = site.home.file("out-00001.warc")
+        if let text {
+            try site.home.write(text, to: "out-00001.warc")
+        } else {
+            try site.export("elsewhere.warc", .warc)
+            #expect(symlink(site.home.file("elsewhere.warc"), part) == 0)
+        }
+        #expect(try site.export("out.warc", .warc) { $0.split = 100_000_000 }.removed == [])
+        #expect(access(part, F_OK) == 0)
+    }
+
+    @Test func `an interrupted export leaves the parts of an earlier one`() throws {
+        let site = try HeldSite(Self.answers)
+        let first = try site.export("out.warc.gz", .warc) { $0.split = 30_000 }
+        let before = try first.files.map { try WholeFile.read($0.path, atMost: 8 << 20) }
+        let interruption = Interruption()
+        var plan = ExportPlan(site: try site.site(), path: site.home.file("out.warc.gz"), form: .warc)
+        plan.split = 30_000
+        plan.progress = { done, _ in if done == Self.answers.count - 3 { interruption.request() } }
+        let broken = plan
+        #expect(throws: ArchiveError.self) {
+            try Export(broken, StoreReader(site.folder), interruption).run()
+        }
+        let isWhole = try first.files.map { try WholeFile.read($0.path, atMost: 8 << 20) } == before
+        #expect(isWhole)
+        #expect(Set(site.home.names(in: "")).count == first.files.count + 1)
+    }
+
     @Test func `a damaged body is left out and told, not written`() throws {
         let site = try HeldSite([
             .page("/", "home"), .file("/large.bin", "video/mp4", Array(repeating: 7, count: 2 << 20)),

@@ -50,6 +50,10 @@ enum ExportCommand {
                 + "(\(Wording.count(report.pages, "page"))), \(Wording.bytes(report.byteCount))"
         ]
         for file in report.files { lines.append("  \(file.path): \(Wording.bytes(file.byteCount))") }
+        if let first = report.removed.first {
+            let count = Wording.count(report.removed.count, "further part")
+            lines.append("  \(count) of an earlier export removed, beginning with \(first)")
+        }
         if report.leftOutPrivate > 0 {
             lines.append(
                 "  \(Wording.count(report.leftOutPrivate, "response")) left out that came by a login or cookies; "
