@@ -214,7 +214,9 @@ final class FolderReader: ArchiveReader {
         _ bytes: inout [UInt8], of url: WebURL, _ entry: FolderMap.Entry, _ fields: inout HTTPFields
     ) {
         let format = BodyFormat(mediaType: fields.contentType, url: url, body: bytes.span)
-        if map.isLarders { bytes = FolderScript.undone(bytes, format) }
+        if map.isLarders {
+            bytes = EncodingMark.undone(FolderScript.undone(bytes, format), fields.contentType, format)
+        }
         sayCharset(bytes, &fields)
         let reading = scanner.read(bytes.span, of: url, as: fields.contentType)
         let table = reading.table

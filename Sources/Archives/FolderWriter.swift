@@ -124,9 +124,9 @@ final class FolderWriter: ArchiveWriter {
         else { return false }
         try note(url, response, file: name)
         script?.add(url, file: name, isPage: held.role == 0)
-        let changed = try self.changed(content, body, url, name)
-        try add(name) { (put) throws(ArchiveError) in try changed.eachArchived(put) }
         let type = HTTPFields(block: held.fields.utf8.span).contentType
+        let changed = try self.changed(content, body, type, url, name)
+        try add(name) { (put) throws(ArchiveError) in try changed.eachArchived(put) }
         if !isClosed, held.role == 1, FolderScript.isData(type, byteCount: body.byteCount) {
             try addTwin(of: name, type?.essence == "text/html" ? content : changed, type)
         }
@@ -135,13 +135,14 @@ final class FolderWriter: ArchiveWriter {
 
     /// With links that lead to files.
     private func changed(
-        _ content: BodyContent, _ body: StoredBody, _ url: WebURL, _ name: String
+        _ content: BodyContent, _ body: StoredBody, _ type: MediaType?, _ url: WebURL, _ name: String
     ) throws(ArchiveError) -> BodyContent {
         guard body.byteCount <= BodyReading.byteLimit, let table = try table(of: body) else { return content }
         if Self.wantsServer(table) { noteWanting(url) }
-        guard isChanged(table, body.form) else { return content }
+        let format = BodyFormat(form: body.form) ?? .opaque
+        guard isChanged(table, format) || EncodingMark.isWanted(type, table, format) else { return content }
         let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
-        return .bytes(try patched(bytes, table, url, name, body.form))
+        return .bytes(try patched(bytes, table, url, name, type, format))
     }
 
     private func noteWanting(_ url: WebURL) {
@@ -170,7 +171,7 @@ final class FolderWriter: ArchiveWriter {
             else { continue }
             let type = HTTPFields(block: held.fields.utf8.span).contentType
             let isPage = type?.essence == "text/html"
-            try addTwin(of: name, isPage ? content : changed(content, body, final, name), type)
+            try addTwin(of: name, isPage ? content : changed(content, body, type, final, name), type)
         }
     }
 
@@ -200,9 +201,9 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
-    private func isChanged(_ table: LinkTable, _ form: String) -> Bool {
+    private func isChanged(_ table: LinkTable, _ format: BodyFormat) -> Bool {
         !table.occurrences.isEmpty || !table.marks.isEmpty || table.isTranscoded
-            || BodyFormat(form: form) == .html || hasRouter && BodyFormat(form: form) == .javaScript
+            || format == .html || hasRouter && format == .javaScript
     }
 
     // MARK: - What scripts put together
@@ -276,7 +277,8 @@ final class FolderWriter: ArchiveWriter {
     // MARK: - Links
 
     private func patched(
-        _ bytes: [UInt8], _ table: LinkTable, _ url: WebURL, _ name: String, _ form: String
+        _ bytes: [UInt8], _ table: LinkTable, _ url: WebURL, _ name: String, _ type: MediaType?,
+        _ format: BodyFormat
     ) throws(ArchiveError) -> [UInt8] {
         let source = table.source(of: bytes.span) ?? bytes
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
@@ -287,7 +289,9 @@ final class FolderWriter: ArchiveWriter {
         } else {
             changes += try allowing(source, table, url, base)
         }
-        let format = BodyFormat(form: form)
+        if EncodingMark.isWanted(type, table, format) {
+            changes += EncodingMark.changes(in: source, type, table, format)
+        }
         if hasRouter, format == .javaScript { changes += LocationReads.changes(in: source.span) }
         if script != nil, url.origin == start.origin, format == .html,
             let mark = table.marks.first(where: { $0.kind == .start })

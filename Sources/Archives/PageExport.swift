@@ -69,9 +69,9 @@ final class PageExport {
         var tally = PartTally()
         for (url, copy) in parts {
             try check()
-            guard let bytes = try part(copy, at: url) else { continue }
+            guard let (bytes, type) = try part(copy, at: url) else { continue }
             tally.add(url.href, DigestStream.digest(.sha256, of: bytes.span))
-            try writer.add(bytes, DataURL.type(copy.type, else: DataURL.type(of: copy.format)), at: url)
+            try writer.add(bytes, type, at: url)
         }
         let file = try writer.finish()
         finish(file, needs, page)
@@ -79,19 +79,29 @@ final class PageExport {
     }
 
     /// As it came, but for policies and digests, by which a page would not have its parts; what came by way
-    /// of a redirect names what it needs in full.
-    private func part(_ copy: ShownCopies.Copy, at url: WebURL) throws(ArchiveError) -> [UInt8]? {
+    /// of a redirect names what it needs in full. Browsers take a page's encoding from the page alone.
+    private func part(
+        _ copy: ShownCopies.Copy, at url: WebURL
+    ) throws(ArchiveError) -> (bytes: [UInt8], type: String)? {
+        let type = DataURL.type(copy.type, else: DataURL.type(of: copy.format))
         guard let bytes = try copies.bytes(of: copy) else { return nil }
-        guard let table = try copies.table(of: copy), !table.isTranscoded else { return bytes }
+        guard let table = try copies.table(of: copy) else { return (bytes, type) }
+        let source = table.source(of: bytes.span) ?? bytes
+        let marks = EncodingMark.changes(in: source, copy.type, table, copy.format)
+        guard !table.isTranscoded || !marks.isEmpty else { return (bytes, type) }
         let base = table.base.flatMap { WebURL($0, base: copy.url) } ?? copy.url
         let isMoved = copy.url.key != url.key
-        let patch = Patch(bytes.span, table, changes: Patch.Change.freeing(table)) { occurrence, reference in
+        let changes = (marks + Patch.Change.freeing(table)).sorted {
+            $0.range.lowerBound < $1.range.lowerBound
+        }
+        let patch = Patch(source.span, table, changes: changes) { occurrence, reference in
             guard isMoved, occurrence.flags.isDisjoint(with: [.isGuess, .isFragment, .hasCodebase]) else {
                 return nil
             }
             return WebURL(utf8: reference, base: base, queryEncoding: table.encoding)?.href
         }
-        return patch.applied(to: bytes)
+        let whole = table.isTranscoded ? type.prefix { $0 != ";" } + DataURL.charset("utf-8") : type
+        return (patch.applied(to: source), whole)
     }
 
     private func check() throws(ArchiveError) {

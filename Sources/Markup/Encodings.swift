@@ -1,4 +1,4 @@
-internal import Web
+package import Web
 
 extension BodyFormat {
     /// The encoding of a body: byte order mark, HTTP header, the body's own declaration, then the format's
@@ -6,13 +6,22 @@ extension BodyFormat {
     func encoding(of body: Bytes, charset: String?) -> TextEncoding {
         if let mark = TextEncoding.byteOrderMark(of: Span(_unsafeElements: body)) { return mark.encoding }
         if let charset, let named = TextEncoding(label: charset) { return named }
+        return declared(in: body) ?? (self == .html ? .windows1252 : .utf8)
+    }
+
+    /// The encoding that a body says itself, whoever gives it; nil where it says none.
+    package func declaredEncoding(of body: Span<UInt8>) -> TextEncoding? {
+        body.withUnsafeBufferPointer { TextEncoding.byteOrderMark(of: body)?.encoding ?? declared(in: $0) }
+    }
+
+    private func declared(in body: Bytes) -> TextEncoding? {
         switch self {
-        case .html: return HTMLPrescan.encoding(of: body) ?? .windows1252
-        case .css: return Self.cssCharset(body) ?? .utf8
-        case .xhtml, .svg, .xml, .dash, .sitemap, .feed: return Self.xmlDeclaration(body) ?? .utf8
+        case .html: HTMLPrescan.encoding(of: body)
+        case .css: Self.cssCharset(body)
+        case .xhtml, .svg, .xml, .dash, .sitemap, .feed: Self.xmlDeclaration(body)
         case .opaque, .javaScript, .json, .webManifest, .importMap, .speculationRules, .jsonLD, .hls, .webVTT,
             .plainText:
-            return .utf8
+            nil
         }
     }
 

@@ -102,6 +102,11 @@ import Web
             shown.output.contains(
                 "<meta charset=\"utf-8\"><title data-rh=true>Plain</title><p>Kaninchen müde"), "\(shown)"
         )
+        let old = try ChildProcess(
+            try #require(Tool.find("zimdump")), ["show", "--url=l/index.html", site.home.file("site.zim")],
+            environment: [:]
+        ).wait()
+        #expect(old.output.hasPrefix("<!doctype html><meta charset=\"windows-1252\" data-larder>"), "\(old)")
     }
 
     @Test(arguments: [

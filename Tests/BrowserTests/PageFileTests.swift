@@ -223,4 +223,51 @@ struct PageFileTests {
         let isSamePicture = try shown.screenshot() == picture
         #expect(isSamePicture)
     }
+
+    /// Also where the page says another: a server's word counts more.
+    @Test(arguments: [
+        ("text/html; charset=windows-1251", "<title>t</title><p>Привет"),
+        (
+            "text/html; charset=windows-1251",
+            "<!doctype html><html><head><meta charset=utf-8><title>t</title></head><p>Заголовок"
+        ),
+        ("text/html; charset=shift_jis", "<!doctype html><title>t</title><p>表示ソ能"),
+        ("text/html; charset=iso-2022-jp", "<!doctype html><title>t</title><p>日本語のページ"),
+        ("text/html; charset=utf-8", "<!doctype html><meta charset=windows-1252><title>t</title><p>é, ü"),
+        (
+            "application/xhtml+xml; charset=windows-1251",
+            "<html xmlns='http://www.w3.org/1999/xhtml'><head><title>t</title></head><body><p>Икс</p></body></html>"
+        ),
+    ])
+    func `a page whose encoding its server says is read in every form`(type: String, page: String)
+        async throws
+    {
+        let label = try #require(type.split(separator: "=").last)
+        let encoding = try #require(TextEncoding(label: String(label)))
+        let origin = try TestOrigin()
+        origin.on("/", .file(encoding.encode(Array(page.utf8).span), type: type))
+        let folder = try TemporaryFolder()
+        let larder = Larder(at: folder.file("store"))
+        _ = try await larder.prefetch([origin.url("/")])
+        origin.stop()
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let browser = try Chromium()
+        let text = try browser.open(try #require(service.address(of: origin.url("/")))).text()
+        let isXML = type.contains("xhtml")
+        #expect(page.contains(text.split(separator: "\n").last ?? "-"))
+        let index = isXML ? "folder/index.xhtml" : "folder/index.html"
+        let forms = [("page.html", "page.html"), ("page.mhtml", "page.mhtml"), ("folder/", index)]
+        for (path, shown) in forms {
+            var options = ExportOptions()
+            options.isVerified = true
+            let report = try await larder.export(origin.url("/"), to: folder.file(path), options: options)
+            #expect(report.isVerified == true)
+            #expect(try browser.open("file://" + folder.file(shown)).text() == text, "\(path)")
+        }
+        // A declaration of XML stays; else nothing has changed that comes in again.
+        guard !isXML else { return }
+        _ = try await larder.takeIn([folder.file("folder")], into: origin.url("/"))
+        #expect(try await larder.difference(of: origin.url("/")).isEmpty)
+    }
 }
