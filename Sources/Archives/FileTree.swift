@@ -18,6 +18,8 @@ protocol FileTree: AnyObject {
 /// A folder, beside its place until it is whole.
 final class FolderTree: FileTree {
     private let path: String
+    /// What somebody named whom it is for; nil where that is its own path.
+    private let named: String?
     private let folder: ScratchFolder
     private var draft: String { folder.path }
     private var file: File?
@@ -26,7 +28,8 @@ final class FolderTree: FileTree {
     private var made: Set<String> = []
     private var byteCount: Int64 = 0
 
-    init(_ path: String) throws(ArchiveError) {
+    init(_ path: String, for named: String? = nil) throws(ArchiveError) {
+        self.named = named
         var whole = path
         while whole.utf8.count > 1, whole.hasSuffix("/") { whole.removeLast() }
         var status = stat()
@@ -55,12 +58,13 @@ final class FolderTree: FileTree {
         while let slash = name[end...].firstIndex(of: "/") {
             let folder = String(name[..<slash])
             if made.insert(folder).inserted, mkdir("\(draft)/\(folder)", 0o755) != 0, errno != EEXIST {
-                throw ArchiveError(SystemError(errno, doing: "create the folder", "\(path)/\(folder)"))
+                throw ArchiveError(
+                    SystemError(errno, doing: "create the folder", named ?? "\(path)/\(folder)"))
             }
             end = name.index(after: slash)
         }
         let place = "\(draft)/\(name)"
-        open = "\(path)/\(name)"
+        open = named ?? "\(path)/\(name)"
         file = try ArchiveError.writing(open) { () throws(SystemError) in
             try File(place, O_WRONLY | O_CREAT | O_EXCL, mode: 0o644)
         }

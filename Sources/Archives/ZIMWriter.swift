@@ -32,7 +32,7 @@ final class ZIMWriter: ArchiveWriter {
                     error.code, doing: "write", path,
                     advice: "name a file in a folder that can be written to"))
         }
-        self.files = try files(FolderTree("\(folder.path)/site"))
+        self.files = try files(FolderTree("\(folder.path)/site", for: path))
     }
 
     /// Of several languages, or none that anybody knows: with it Kiwix finds words as they stand, with `und`

@@ -65,6 +65,22 @@ import Web
         #expect(error.description.hasSuffix("; make room, or name a place on another disk"))
     }
 
+    @Test(
+        .enabled(if: Tmpfs.isPossible, "only root can mount a tmpfs"),
+        arguments: ArchiveForm.allCases.filter { !$0.isOfPage && $0.isWritable })
+    func `on a full disk nothing is left, and what is told is what was named`(form: ArchiveForm) throws {
+        let site = try HeldSite(Self.answers)
+        let disk = try Tmpfs(byteCount: 4096)
+        let path = form == .folder ? "\(disk.path)/out" : "\(disk.path)/out\(form.suffix)"
+        let error = #expect(throws: ArchiveError.self) {
+            try site.export("", form) { $0.path = path }
+        }
+        let text = error?.description ?? ""
+        #expect(text.contains("\(path)") && !text.contains(".part"), "\(text)")
+        #expect(text.hasSuffix("; make room, or name a place on another disk"), "\(text)")
+        #expect(Folder.names(in: disk.path) == [])
+    }
+
     private static let noise: [UInt8] = {
         var state: UInt64 = 1
         return (0..<70_000).map { _ -> UInt8 in
