@@ -129,12 +129,13 @@ final class PageExport {
         }
         if let copy = try copies.copy(at: url) { return copy }
         let isPrivate = !copies.leftOutPrivate.isEmpty
-        throw ArchiveError(
-            .input,
+        let reason =
             isPrivate
-                ? "cannot export \(url.href): it was fetched with credentials; have it exported all the same"
-                : "cannot export \(url.href): the larder does not hold it; prefetch it",
-            remedy: isPrivate ? .privateToo : nil)
+            ? "it was fetched with credentials; have it exported all the same"
+            : copies.leftOutByPattern.isEmpty
+                ? "the larder does not hold it; prefetch it" : "the patterns leave it out; name others"
+        throw ArchiveError(
+            .input, "cannot export \(url.href): \(reason)", remedy: isPrivate ? .privateToo : nil)
     }
 
     private func tell(_ needs: PageNeeds, _ page: ShownCopies.Copy) {

@@ -52,6 +52,10 @@ public struct ExportOptions: Sendable {
             (isSigned, form == .wacz, "WACZ is signed", ArchiveForm.wacz.suffix),
             (viewport != nil, form.isShown, "PNG and PDF are shown in a window", shown),
             (prefersDark, form.isShown, "PNG and PDF are shown in dark colours", shown),
+            (
+                !(include + exclude).isEmpty, !form.isShown, "what no browser makes is chosen by patterns",
+                "\(ArchiveForm.html.suffix) or \(ArchiveForm.mhtml.suffix)"
+            ),
             (!keepsScripts, form == .html, "HTML has its scripts left out", ArchiveForm.html.suffix),
         ]
         for mistake in mistakes where mistake.isAsked && !mistake.isPossible {

@@ -155,8 +155,21 @@ import Web
             let ending = try Command(command, home: home).wait()
             #expect(ending.status == 2 && ending.errors.contains("only "), "\(ending)")
         }
+        for file in ["s.png", "s.pdf"] {
+            let ending = try larder("export", origin.url("/"), home.file(file), "--exclude", "*.png")
+            #expect(ending.status == 2 && ending.errors.contains("only what no browser makes"), "\(ending)")
+        }
+        for file in ["s.html", "s.mhtml"] {
+            let ending = try larder("export", origin.url("/"), home.file(file), "--include", "/none/**")
+            #expect(ending.status == 2 && ending.errors.contains("the patterns leave it out"), "\(ending)")
+        }
         // A file of settings means the forms that it is for.
-        try home.write(#"{"export": {"viewport": "390x844", "no-scripts": true}}"#, to: "larder.json")
+        try home.write(
+            #"{"exclude": ["*.zip"], "export": {"viewport": "390x844", "no-scripts": true}}"#,
+            to: "larder.json")
+        let picture = try larder(
+            "export", origin.url("/"), home.file("s.png"), "--browser", "/no/chromium")
+        #expect(picture.errors.contains("cannot be run"), "\(picture)")
         #expect(try larder("export", origin.url("/"), home.file("s.har"), "--quiet").status == 0)
         #expect(
             try larder("export", origin.url("/"), home.file("no/s.har")).errors.contains(

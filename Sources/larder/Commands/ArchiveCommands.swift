@@ -8,8 +8,6 @@ enum ExportCommand {
             var options = ExportOptions()
             options.visit = try arguments.numberIfGiven(.visit, in: 1...Int(Int32.max)).map { Int64($0) }
             options.form = try arguments.choice(.archiveFormat)
-            options.include = arguments.texts(.include)
-            options.exclude = arguments.texts(.exclude)
             options.hasPrivate = arguments.has(.privateToo)
             options.split = try arguments.size(.split)
             if let split = options.split, split.byteCount < 1_000_000 {
@@ -21,6 +19,11 @@ enum ExportCommand {
                 let form = options.form ?? ArchiveForm(path: arguments.operands[1])
                 return form.map(forms.contains) ?? true || arguments.source(of: option) == .commandLine
             }
+            let isChosen = { (option: Option) in
+                isMeant(option, .warc, .wacz, .har, .folder, .zip, .tar, .zim, .html, .mhtml)
+            }
+            options.include = isChosen(.include) ? arguments.texts(.include) : []
+            options.exclude = isChosen(.exclude) ? arguments.texts(.exclude) : []
             options.language = isMeant(.language, .zim) ? arguments.text(.language) : nil
             options.keepsScripts = !(isMeant(.noScripts, .html) && arguments.has(.noScripts))
             options.largestPart = try arguments.size(.maxBody)
