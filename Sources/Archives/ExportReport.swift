@@ -31,6 +31,8 @@ public struct ExportReport: Sendable, Equatable {
     public internal(set) var wantServer: [String] = []
     /// Of one page: what it needs, and has no room in one file.
     public internal(set) var tooLarge: [Large] = []
+    /// Of a picture: it ends at the height that one can have, and the page goes on, most likely.
+    public internal(set) var isCut = false
     /// What was written was read back, and is what was held; nil where nobody asked for that.
     public internal(set) var isVerified: Bool?
     /// SHA-256 of the public key with which it is signed; nil where nobody asked for that.
@@ -60,8 +62,10 @@ public struct ExportReport: Sendable, Equatable {
     }
 
     /// Of a page that a browser showed.
-    package mutating func tell(_ file: ArchiveFile, missing: [String: String], isVerified: Bool?) {
-        self.isVerified = isVerified
+    package mutating func tell(
+        _ file: ArchiveFile, missing: [String: String], isVerified: Bool?, isCut: Bool
+    ) {
+        (self.isVerified, self.isCut) = (isVerified, isCut)
         files = [File(path: file.path, byteCount: file.byteCount)]
         (responses, pages, byteCount) = (1, 1, file.byteCount)
         self.missing = Self.missing(missing)
@@ -87,7 +91,7 @@ extension ExportReport: JSONObject {
             "leftOutCookies": leftOutCookies, "leftOutByPattern": leftOutByPattern,
             "leftOutByForm": leftOutByForm, "damaged": damaged,
             "verified": isVerified, "signer": signer, "missing": missing, "wantServer": wantServer,
-            "tooLarge": tooLarge,
+            "tooLarge": tooLarge, "cut": isCut,
         ]
     }
 }

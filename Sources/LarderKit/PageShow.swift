@@ -38,10 +38,6 @@ struct PageShow {
     /// - Throws: `LarderError` of kind `.input` where what is wanted cannot be.
     init(_ larder: Larder, _ plan: ExportPlan, _ options: ExportOptions) throws(LarderError) {
         (self.larder, self.plan, prefersDark) = (larder, plan, options.prefersDark)
-        guard plan.visit == nil else {
-            throw LarderError(
-                .input, "a browser shows what is served; to show visit \(plan.visit ?? 0), publish it")
-        }
         program = try BrowserProgram.needed(options.browser)
         guard let page = plan.page?.href ?? plan.site.start.first else {
             throw LarderError(.input, "\(plan.site.name) has no page to begin at: name the URL of one")
@@ -67,7 +63,7 @@ struct PageShow {
     private func show(
         _ browser: Browser, _ service: MirrorService, _ interruption: Interruption
     ) throws(LarderError) -> ExportReport {
-        var visit = PageVisit(url: service.address(of: page) ?? page)
+        var visit = PageVisit(url: address(at: service))
         visit.viewports = [viewport]
         visit.prefersDark = prefersDark
         visit.limit = .seconds(60)
@@ -84,6 +80,12 @@ struct PageShow {
         }
     }
 
+    /// Where it is served, as of the visit that is wanted.
+    private func address(at service: MirrorService) -> String {
+        if let visit = plan.visit { return "http://localhost:\(service.port)/@\(visit)/\(page)" }
+        return service.address(of: page) ?? page
+    }
+
     private func report(_ outcome: PageOutcome, _ service: MirrorService) throws(LarderError) -> ExportReport
     {
         // The page's own comes before those of its frames.
@@ -95,36 +97,60 @@ struct PageShow {
                 .input, "cannot show \(page): the larder does not hold it, or may not show it; prefetch it",
                 remedy: plan.hasPrivate ? nil : .privateToo)
         }
+        if let elsewhere = ledTo(outcome) {
+            throw LarderError(
+                .input,
+                "a script of \(page) leads on to \(original(of: elsewhere, service)), which the larder does not hold; prefetch that, or export the page as HTML"
+            )
+        }
         guard let bytes = plan.form == .pdf ? outcome.paper : outcome.picture else {
-            throw LarderError(.machine, "the browser made nothing of \(page): \(Self.words(outcome.ending))")
+            throw LarderError(.machine, "the browser made nothing of \(page): \(words(outcome.ending))")
         }
         let (plan, missing) = (plan, missing(outcome, service))
         return try archiving { () throws(ArchiveError) -> ExportReport in
             var report = ExportReport(site: plan.site.name, visit: plan.visit, form: plan.form)
             let file = try ArchiveFiles.write(bytes, to: plan.path)
             let isVerified = plan.isVerified ? try ShownFile(plan.path).holds(bytes, plan.form) : nil
-            report.tell(file, missing: missing, isVerified: isVerified)
+            report.tell(
+                file, missing: missing, isVerified: isVerified,
+                isCut: plan.form == .png && Self.height(of: bytes) >= PageVisit.pictureHeight - 8)
             return report
         }
     }
 
+    /// Of a PNG, in pixels (section 11.2.1 of its standard).
+    private static func height(of picture: [UInt8]) -> Int {
+        picture.count < 24 ? 0 : picture[20..<24].reduce(0) { $0 << 8 | Int($1) }
+    }
+
+    /// Where scripts led the tab, and nothing is held.
+    private func ledTo(_ outcome: PageOutcome) -> String? {
+        guard let end = WebURL(outcome.address)?.key.href else { return nil }
+        let last = outcome.requests.last { $0.type == "Document" && WebURL($0.url)?.key.href == end }
+        return (last?.status ?? 0) >= 400 ? end : nil
+    }
+
     /// What it asked for and is not held, under the name that it has in the web, as far as that is known.
     private func missing(_ outcome: PageOutcome, _ service: MirrorService) -> [String: String] {
-        let origin = WebURL(page)?.origin ?? page
-        let local = service.address(of: origin + "/").flatMap { WebURL($0)?.origin }
         var missing: [String: String] = [:]
         for request in outcome.requests
-        where request.status ?? 0 >= 500 && !request.url.hasSuffix("/favicon.ico") {
-            guard let url = WebURL(request.url) else { continue }
-            missing[url.origin == local ? origin + url.target : url.href] = page
+        where request.status ?? 0 >= 400 && !request.url.hasSuffix("/favicon.ico") {
+            missing[original(of: request.url, service)] = page
         }
         return missing
     }
 
-    private static func words(_ ending: PageOutcome.Ending) -> String {
+    private func original(of address: String, _ service: MirrorService) -> String {
+        let origin = WebURL(page)?.origin
+        return service.original(of: address) { $0.origin == origin }?.href ?? address
+    }
+
+    private func words(_ ending: PageOutcome.Ending) -> String {
         switch ending {
         case .complete: "it gave no picture; try again, or a smaller page"
-        case .outOfTime: "it does not come to rest; try again"
+        case .outOfTime where plan.form == .pdf:
+            "it does not come to rest, or has no end; export it as PNG, or as HTML with its scripts left out"
+        case .outOfTime: "it does not come to rest; export it as HTML with its scripts left out"
         case .hung: "its scripts never pause; export it as HTML with its scripts left out"
         case .crashed: "it crashes the browser; try another one"
         case .download: "it is a file, and no page; name a page"

@@ -201,6 +201,54 @@ struct PageFileTests {
         #expect(Set(folder.names(in: "")) == ["store", "light.png", "dark.png", "page.pdf"])
     }
 
+    @Test func `a picture is of the visit that is wanted, and tells what is not in it`() async throws {
+        let origin = try TestOrigin()
+        let tall = "<p>end<img src=/none.png><div style='height: 20000px'></div>"
+        origin.on("/", .page("<!doctype html><h1>first</h1>\(tall)"))
+        let folder = try TemporaryFolder()
+        let larder = Larder(at: folder.file("store"))
+        _ = try await larder.prefetch([origin.url("/")])
+        var options = ExportOptions()
+        options.browser = Chromium.executable
+        let first = try await larder.export(origin.url("/"), to: folder.file("1.png"), options: options)
+        #expect(first.isCut && first.missing.map(\.url) == [origin.url("/none.png")], "\(first)")
+        origin.on("/", .page("<!doctype html><h1>second</h1>"))
+        _ = try await larder.prefetch([origin.url("/")])
+        origin.stop()
+        let second = try await larder.export(origin.url("/"), to: folder.file("2.png"), options: options)
+        #expect(!second.isCut && second.missing == [], "\(second)")
+        options.visit = 1
+        let again = try await larder.export(origin.url("/"), to: folder.file("1-again.png"), options: options)
+        #expect(again.isCut && again.visit == 1 && again.missing.map(\.url) == [origin.url("/none.png")], "\(again)")
+        let pictures = try ["1.png", "1-again.png", "2.png"].map {
+            try WholeFile.read(folder.file($0), atMost: 64 << 20)
+        }
+        let (isSame, isOther) = (pictures[0] == pictures[1], pictures[0] != pictures[2])
+        #expect(isSame && isOther)
+    }
+
+    @Test func `a page that leads on to what is not held is told, and no picture of something else made`()
+        async throws
+    {
+        let origin = try TestOrigin()
+        origin.on("/", .page("<!doctype html><p>here<script>location.href = 'else' + 'where'</script>"))
+        let folder = try TemporaryFolder()
+        let larder = Larder(at: folder.file("store"))
+        _ = try await larder.prefetch([origin.url("/")])
+        origin.stop()
+        var options = ExportOptions()
+        options.browser = Chromium.executable
+        for file in ["page.png", "page.pdf"] {
+            let error = await #expect(throws: LarderError.self) {
+                try await larder.export(origin.url("/"), to: folder.file(file), options: options)
+            }
+            #expect(
+                error?.description.contains("leads on to \(origin.url("/elsewhere")), which") == true,
+                "\(String(describing: error))")
+        }
+        #expect(folder.names(in: "") == ["store"])
+    }
+
     @Test func `what Chromium saved is taken in, and shown as it was`() async throws {
         let site = try await Furnished(hasScripts: false)
         let service = try site.larder.serve(port: 0)

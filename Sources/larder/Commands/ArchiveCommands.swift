@@ -91,6 +91,9 @@ enum ExportCommand {
         if others > 0 {
             lines.append("  and \(Wording.grouped(others)) more that are not in it (--json lists them)")
         }
+        if report.isCut {
+            lines.append("  The picture is as high as one can be; what is below is in a PDF: name a .pdf")
+        }
         if let first = report.wantServer.first {
             let count = Wording.count(report.wantServer.count, "file")
             lines.append(

@@ -241,8 +241,9 @@ struct HelpTopic: Sendable {
               larder import build/ --url https://example.com/docs/
 
             Out
-              warc   WARC 1.1, each record compressed for itself (.warc.gz), or plain (.warc). A response, its request as far as it is known, and for a
-                     body that is in the file already a revisit. --split begins another file at a size
+              warc   WARC 1.1, each record compressed for itself (.warc.gz), or plain (.warc). A response, its request as far
+                     as it is known, and for a body that is in the file already a revisit. --split begins another file at a
+                     size (NAME-00000 and so on), and removes parts that an earlier export of the name had more
               wacz   WACZ 1.1.1: the WARC with an index, the list of pages with their text and the digests of all, as
                      ReplayWeb.page and pywb show it. --sign signs those digests with a key of the larder's own (P-384, in
                      signing.key of its folder): whoever knows the key knows that all of it is yours
@@ -271,6 +272,7 @@ struct HelpTopic: Sendable {
                      Browsers run no scripts of it, and take no parts out of other drawings
               pdf    On paper, as a Chromium or Chrome prints it, by what larder holds alone (LARDER_CHROMIUM or --browser)
               png    A picture of all of the page, up to 16,384 pixels high; --viewport says how wide, --dark in which colours
+                     Both are of any visit. A page that runs on to another that is not held is told, and none is made
 
             In
               WARC 1.0 and 1.1, ARC; plain, .gz, .zst and .xz; WACZ; HAR with content; MHTML; ZIM where zimdump is there
@@ -295,7 +297,8 @@ struct HelpTopic: Sendable {
               others pass over. Fields that set cookies go out with --private alone. With it, what went out as WARC,
               WACZ or HAR and is imported again is what was held, byte for byte. Of folders, zip files and tars the same
               answers come back with their fields, but not those to POST, nor variants beside the one that readers get; links
-              are spelled anew, and digests differ. A ZIM holds bodies, an MHTML one page, and neither holds fields. From where an answer came is never taken from an archive: its pages lead to public addresses alone.
+              are spelled anew, and digests differ. Where only its server said in which encoding a page is, the file says so
+              itself. A ZIM holds bodies, an MHTML one page, and neither holds fields. From where an answer came is never taken from an archive: its pages lead to public addresses alone.
             """)
 
     private static let rendering = HelpTopic(
