@@ -361,21 +361,20 @@ package final class Import {
             fetched: response.fetched, body: body)
         new.request = response.request
         new.flags = response.notes?.flags ?? Self.flags(response)
-        new.type = response.fields.contentType?.essence
+        let bodyBytes = Self.byteCount(of: body)
+        // As with a crawl: of what is a redirect or gone nobody keeps what it was written in.
+        if bodyBytes != nil || (200..<300).contains(response.status) {
+            new.type = response.fields.contentType?.essence
+        }
         new.variant = Self.variant(of: response)
         let ready = new
         try ArchiveError.storing { () throws(StoreError) in
             try writes.add(ready)
             if let links { try writes.addWithoutWaiting(links) }
         }
-        let hasBody =
-            switch body {
-            case .new, .held: true
-            case .none: false
-            }
         let answer = NewestAnswers.Answer(
-            byteCount: response.body?.byteCount ?? 0,
-            isPage: new.role == 0 && response.status == 200 && hasBody, isRevisit: isRevisit)
+            byteCount: bodyBytes ?? 0, isPage: new.role == 0 && response.status == 200 && bodyBytes != nil,
+            isRevisit: isRevisit)
         if let replaced = newest.put(answer, Self.key(of: response, url)) {
             report.superseded += 1
             report.count(replaced, by: -1)
@@ -388,6 +387,15 @@ package final class Import {
             }
         }
         plan.progress?(report.responses, report.byteCount)
+    }
+
+    /// Nil where there is none.
+    private static func byteCount(of body: NewResponse.Body) -> Int? {
+        switch body {
+        case .new(let new): new.byteCount
+        case .held(let held): held.byteCount
+        case .none: nil
+        }
     }
 
     /// Where nobody knows what was asked, it suits whoever asks.

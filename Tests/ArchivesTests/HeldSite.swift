@@ -70,7 +70,10 @@ struct HeldSite {
         var new = NewResponse(
             href: "https://example.com\(answer.path)", referrer: answer.role == 1 ? Self.name : nil,
             status: answer.status, role: answer.role, fields: fields.block, fetched: time, body: body)
-        new.type = answer.type.split(separator: ";").first.map(String.init)
+        // As with a crawl: redirects and what is gone have none.
+        if answer.body != nil || (200..<300).contains(answer.status) {
+            new.type = answer.type.split(separator: ";").first.map(String.init)
+        }
         new.request = answer.request
         new.variant = answer.variant
         new.flags = answer.flags
