@@ -140,7 +140,9 @@ final class FolderWriter: ArchiveWriter {
         guard body.byteCount <= BodyReading.byteLimit, let table = try table(of: body) else { return content }
         if Self.wantsServer(table) { noteWanting(url) }
         let format = BodyFormat(form: body.form) ?? .opaque
-        guard isChanged(table, format) || EncodingMark.isWanted(type, table, format) else { return content }
+        guard
+            isChanged(table, format) || isRecoded(table, format) || EncodingMark.isWanted(type, table, format)
+        else { return content }
         let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
         return .bytes(try patched(bytes, table, url, name, type, format))
     }
@@ -289,7 +291,7 @@ final class FolderWriter: ArchiveWriter {
         } else {
             changes += try allowing(source, table, url, base)
         }
-        if EncodingMark.isWanted(type, table, format) {
+        if !isClosed, EncodingMark.isWanted(type, table, format) {
             changes += EncodingMark.changes(in: source, type, table, format)
         }
         if hasRouter, format == .javaScript { changes += LocationReads.changes(in: source.span) }
@@ -299,7 +301,7 @@ final class FolderWriter: ArchiveWriter {
             let tag = FolderScript.tag(in: name, of: url, base: base)
             changes.append(Patch.Change(mark.place..<mark.place, tag))
         }
-        let said = isClosed && format == .html ? Self.sayingUTF8(source, table) : []
+        let said = isClosed && format == .html ? Self.sayingUTF8(source) : []
         changes += said
         if isClosed, format == .html, let language = ZIMMetadata.language(of: source) {
             languages[language, default: 0] += 1
@@ -316,12 +318,15 @@ final class FolderWriter: ArchiveWriter {
         }
         if let failure { throw failure }
         var text = patch.applied(to: source)
+        let isRecoded = isRecoded(table, format)
+        if isRecoded { text = table.encoding.decode(text.span) }
         if isClosed, format == .html { ZIMText.hideWrittenLinks(in: &text) }
         // Nobody says any more which encoding it is in.
-        let isUTF8 = table.isTranscoded || table.encoding == .utf8
+        let isUTF8 = table.isTranscoded || table.encoding == .utf8 || isRecoded
         let isMarked = text.starts(with: [0xEF, 0xBB, 0xBF])
         let needsMark =
-            isUTF8 && !isMarked && said.isEmpty && format == .html && text.contains { $0 >= 0x80 }
+            isUTF8 && !isMarked && said.isEmpty && (format == .html || isRecoded)
+            && text.contains { $0 >= 0x80 }
         return needsMark ? [0xEF, 0xBB, 0xBF] + text : text
     }
 
@@ -362,10 +367,16 @@ final class FolderWriter: ArchiveWriter {
         return changes
     }
 
+    /// Kiwix takes what it shows for UTF-8, and puts its own into pages as such.
+    private func isRecoded(_ table: LinkTable, _ format: BodyFormat) -> Bool {
+        isClosed && !table.isTranscoded && table.encoding != .utf8 && format != .opaque
+    }
+
     /// openZIM's indexer finds no title behind a byte order mark: an element takes its place, in front of what
     /// the page says itself.
-    private static func sayingUTF8(_ source: [UInt8], _ table: LinkTable) -> [Patch.Change] {
-        guard table.isTranscoded || table.encoding == .utf8, source.contains(where: { $0 >= 0x80 }),
+    private static func sayingUTF8(_ source: [UInt8]) -> [Patch.Change] {
+        // Texts of ISO-2022-JP are ASCII with escapes.
+        guard source.contains(where: { $0 >= 0x80 || $0 == 0x1B }),
             let place = BodyFormat.html.headPlace(in: source.span)
         else { return [] }
         let isMarked = source.starts(with: [0xEF, 0xBB, 0xBF])
