@@ -41,6 +41,7 @@ extension StoreWriter {
                 if !isRehearsing { try bodies.outer?.removeStrays() }
                 result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
             }
+            try countAgain()
             result.shrinkFailure = shrink() ?? result.shrinkFailure
             try renewJournal(&journaled, &result)
         }
@@ -74,6 +75,8 @@ extension StoreWriter {
             result.droppedVisits += try dropVisits(downTo: target, progress)
             result.evictedURLs += try evict(downTo: target, progress)
             result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
+            // What is written behind the journal has that written once more.
+            try countAgain()
             if !isServed { _ = shrink() }
             try renewJournal(&journaled, &result)
             let used = try usedByteCount()
@@ -172,6 +175,7 @@ extension StoreWriter {
             try transaction { () throws(StoreError) in
                 let delete = try prepare("DELETE FROM response WHERE url = ?")
                 for url in urls { try delete.run(.integer(url)) }
+                try forgetCounts()
             }
             try removeOrphans()
             evicted += urls.count
@@ -392,7 +396,10 @@ extension StoreWriter {
             """
             DELETE FROM content WHERE NOT EXISTS (SELECT 1 FROM response WHERE response.body = content.body)
             """)
-        try run("DELETE FROM body WHERE NOT EXISTS (SELECT 1 FROM response WHERE response.body = body.id)")
+        let delete = try prepare(
+            "DELETE FROM body WHERE NOT EXISTS (SELECT 1 FROM response WHERE response.body = body.id)")
+        try delete.run()
+        if changedRowCount > 0 { try forgetCount(of: KeptTally.bodies) }
     }
 
     /// Removes the files that no body has. The caller is alone: another writer's file comes before its row.

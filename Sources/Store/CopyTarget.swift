@@ -320,6 +320,7 @@ final class CopyTarget {
         guard connection.isServed else {
             try connection.execute(
                 """
+                DELETE FROM tally;
                 DELETE FROM sqlite_sequence WHERE name = 'visit';
                 INSERT INTO sqlite_sequence (name, seq) VALUES ('visit', \(lastVisit));
                 """, doing: "copy to")

@@ -117,12 +117,14 @@ extension StoreWriter {
             try transaction { () throws(StoreError) in
                 if !findings.databaseFaults.isEmpty { try removeDanglingRows() }
                 for body in findings.damaged { try takeOutOfService(body) }
+                try forgetCounts()
                 try removeOrphanRows()
             }
             if !isServed { try execute("PRAGMA synchronous = NORMAL", doing: "repair") }
             try removeOrphanFiles()
             try bodies.outer?.removeStrays()
             _ = try thinPacks(wasteAllowed: .infinity)
+            try countAgain()
             try renewJournal()
         }
     }

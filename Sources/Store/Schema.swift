@@ -4,7 +4,7 @@ internal import Web
 enum Schema {
     /// "lrdr", so that `file` and we know our own.
     static let applicationID: Int64 = 0x6c72_6472
-    static let version: Int64 = 5
+    static let version: Int64 = 6
 
     /// Makes an empty database ours, or checks that it is ours and not newer than we are. An older one stays
     /// as it is: `Migration` is for those who hold the store alone.
@@ -104,7 +104,7 @@ enum Schema {
             bytes BLOB
         ) STRICT;
 
-        """ + sinceVersion2 + sinceVersion3
+        """ + sinceVersion2 + sinceVersion3 + KeptTally.table + KeptTally.nothing
 
     static let sinceVersion2 = """
         CREATE TABLE response (
@@ -233,6 +233,7 @@ enum Migration {
         case 2: try from2(connection)
         case 3: try from3(connection)
         case 4: try from4(connection)
+        case 5: try from5(connection)
         default: break
         }
     }
@@ -285,6 +286,11 @@ enum Migration {
             ALTER TABLE body ADD COLUMN frame INTEGER;
             \(Schema.views)
             """, doing: "bring up to date")
+    }
+
+    /// Counts. Whoever opens it to write next counts what there is.
+    private static func from5(_ connection: Connection) throws(StoreError) {
+        try connection.execute(KeptTally.table, doing: "bring up to date")
     }
 
     private static let dropViews = """

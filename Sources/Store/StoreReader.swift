@@ -392,6 +392,8 @@ package final class StoreReader {
         try eachRow("SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2") { row in
             add(row.text(0), row.text(1), row.integer(2))
         }
+        let wrong = try connection.integer(KeptTally.wrongCount)
+        if wrong > 0 { faults.append("counts that are kept and are not those of the rows: \(wrong)") }
         return faults
     }
 
@@ -432,11 +434,12 @@ package final class StoreReader {
     }
 
     package func sites() throws(StoreError) -> [Site] {
+        let responses =
+            isServed ? "(SELECT count(*) FROM response WHERE visit = visit.id)" : KeptTally.responsesOfVisit
         var visits: [Int64: [Visit]] = [:]
         try connection.prepare(
             """
-            SELECT site, id, started, finished, base, (SELECT count(*) FROM response WHERE visit = visit.id)
-            FROM visit ORDER BY id
+            SELECT site, id, started, finished, base, \(responses) FROM visit ORDER BY id
             """
         ).each { row in
             visits[row.integer(0), default: []].append(
@@ -460,22 +463,7 @@ package final class StoreReader {
     }
 
     package func summary() throws(StoreError) -> StoreSummary {
-        var summary = StoreSummary()
-        try connection.prepare(
-            """
-            SELECT count(*), sum(iif(role = 0 AND body IS NOT NULL, 1, 0)),
-                sum(iif(role = 1 AND body IS NOT NULL, 1, 0)), sum(iif(status IN (404, 410), 1, 0)) FROM response
-            """
-        ).each { row in
-            summary.responses = Int(row.integer(0))
-            summary.pages = Int(row.integer(1))
-            summary.requisites = Int(row.integer(2))
-            summary.tombstones = Int(row.integer(3))
-        }
-        try connection.prepare("SELECT count(*), coalesce(sum(size), 0) FROM body").each { row in
-            summary.bodies = Int(row.integer(0))
-            summary.bytes = row.integer(1)
-        }
-        return summary
+        try prepare(isServed ? KeptTally.countedRows : KeptTally.summary).first(read: StoreSummary.init)
+            ?? StoreSummary()
     }
 }

@@ -41,6 +41,7 @@ package final class StoreWriter {
     private let addLinks: Statement
     private let changeLinks: Statement
     private let knownLinks: Statement
+    private let removeCount: Statement
     /// The sites whose visits this writer has open.
     private var openSites: Set<Int64> = []
     /// In whose name a worker writes; nil where the site is held by one alone.
@@ -118,6 +119,8 @@ package final class StoreWriter {
             WHERE url = ?1
                 AND body IN (SELECT body FROM response WHERE url = ?1 AND visit = ?2 AND request = '')
             """)
+        removeCount = try connection.prepare(KeptTally.remove)
+        try countAgain()
         // An earlier larder kept none.
         if folder.server == nil, folder.journalFiles.isEmpty,
             try connection.integer("SELECT EXISTS (SELECT 1 FROM site)") != 0
@@ -237,6 +240,7 @@ package final class StoreWriter {
         try bring(responses)
         try putting { () throws(StoreError) in
             fence?.pages += responses.count { $0.isPage }
+            if !responses.isEmpty { try forgetCount(of: visit.id) }
             if let batch { return try put(responses, links: links, to: visit, by: batch) }
             for response in responses { try add(response, to: visit) }
             for links in links { try add(links, to: visit) }
@@ -319,6 +323,12 @@ package final class StoreWriter {
         urls.committed()
     }
 
+    /// Rows of the visit come, go or move in the transaction that is open: they are not counted until `countAgain`.
+    func forgetCount(of visit: Int64) throws(StoreError) {
+        guard !isServed else { return }
+        try removeCount.run(.integer(visit))
+    }
+
     /// Whether a transaction that failed may be done once more: another session was in its way, or the
     /// PostgreSQL was started anew. Then there is a session again, which holds what the one before held.
     func recovers(from error: StoreError) -> Bool {
@@ -379,6 +389,7 @@ package final class StoreWriter {
             break
         case .forget:
             try transaction { () throws(StoreError) in
+                try forgetCount(of: visit.id)
                 try connection.prepare("DELETE FROM response WHERE visit = ?").run(.integer(visit.id))
                 try connection.prepare("DELETE FROM visit WHERE id = ?").run(.integer(visit.id))
                 try connection.prepare(
@@ -386,6 +397,7 @@ package final class StoreWriter {
                 ).run(.integer(visit.site))
             }
         }
+        try countAgain()
         try noteState()
         openSites.remove(visit.site)
         try locks.release(site: visit.site)
@@ -496,6 +508,9 @@ package final class StoreWriter {
     func run(_ sql: String, _ values: SQLValue...) throws(StoreError) {
         try connection.prepare(sql).run(values, doing: "write to")
     }
+
+    /// By the last statement that writes.
+    var changedRowCount: Int { connection.changedRowCount }
 
     var everChangedRowCount: Int64 { connection.everChangedRowCount }
 

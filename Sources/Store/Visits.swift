@@ -297,11 +297,14 @@ extension StoreWriter {
                 SELECT 1 FROM response AS own WHERE own.url = response.url AND own.visit = ?1
                     AND own.request = response.request AND own.variant = response.variant)
             """, .integer(other), .integer(visit))
+        try forgetCount(of: visit)
+        try forgetCount(of: other)
     }
 
     private func remove(visit: Int64) throws(StoreError) {
         try run("UPDATE site SET overlay = NULL WHERE overlay = ?", .integer(visit))
         try run("DELETE FROM response WHERE visit = ?", .integer(visit))
+        try forgetCount(of: visit)
         try run("DELETE FROM visit WHERE id = ?", .integer(visit))
     }
 
@@ -309,6 +312,7 @@ extension StoreWriter {
     /// instead.
     package func drop(visit: Int64, of site: Site) throws(StoreError) {
         try dropRows(ofVisit: visit, of: site)
+        try countAgain()
         try renewJournal()
     }
 
@@ -439,6 +443,7 @@ extension StoreWriter {
             try run(
                 "DELETE FROM response WHERE visit IN (SELECT id FROM visit WHERE site = ?)", .integer(site.id)
             )
+            for visit in try visits(of: site) { try forgetCount(of: visit.id) }
             try run("DELETE FROM visit WHERE site = ?", .integer(site.id))
             try run("DELETE FROM pin WHERE kind = 'site' AND value = ?", .text(site.name))
             try run("DELETE FROM site WHERE id = ?", .integer(site.id))
@@ -463,7 +468,9 @@ extension StoreWriter {
                 for url in urls {
                     try run("DELETE FROM response WHERE url = ? AND request <> 'manifest'", .integer(url))
                 }
+                if !urls.isEmpty { try forgetCounts() }
             }
+            try countAgain()
             try renewJournal()
         }
         return urls.count

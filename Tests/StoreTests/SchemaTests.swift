@@ -90,7 +90,7 @@ import Web
             DROP VIEW larder_body; DROP VIEW larder_response; DROP VIEW larder_link;
             ALTER TABLE site DROP COLUMN overlay; ALTER TABLE visit DROP COLUMN base;
             ALTER TABLE body DROP COLUMN pack; ALTER TABLE body DROP COLUMN start;
-            ALTER TABLE body DROP COLUMN frame; DROP TABLE pack;
+            ALTER TABLE body DROP COLUMN frame; DROP TABLE pack; DROP TABLE tally;
             CREATE VIEW larder_body AS SELECT 1; PRAGMA user_version = 2;
             """)
         for name in store.scratch.names(in: "store/packs") { store.scratch.remove("store/packs/" + name) }
