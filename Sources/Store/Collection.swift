@@ -167,15 +167,14 @@ extension StoreWriter {
             if try usedByteCount() > limit { _ = shrink() }
             let used = try usedByteCount()
             guard used > limit else { break }
-            let plan = try evictionPlan()
-            // The plan knows what bodies take, and not what the database takes to keep them.
-            let share = Double(used - limit) / Double(used)
-            let urls = plan.urls(toFree: Int64((Double(plan.byteCount) * share).rounded(.up)))
+            let urls = try urlsToEvict(share: Double(used - limit) / Double(used))
             guard !urls.isEmpty else { break }
-            try transaction { () throws(StoreError) in
-                let delete = try prepare("DELETE FROM response WHERE url = ?")
-                for url in urls { try delete.run(.integer(url)) }
-                try forgetCounts()
+            try rememberingMore { () throws(StoreError) in
+                try transaction { () throws(StoreError) in
+                    let delete = try prepare("DELETE FROM response WHERE url = ?")
+                    for url in urls { try delete.run(.integer(url)) }
+                    try forgetCounts()
+                }
             }
             try removeOrphans()
             evicted += urls.count
@@ -184,12 +183,30 @@ extension StoreWriter {
         return evicted
     }
 
+    /// The plan, which is large, is gone when they are.
+    private func urlsToEvict(share: Double) throws(StoreError) -> [Int64] {
+        let plan = try evictionPlan()
+        // The plan knows what bodies take, and not what the database takes to keep them.
+        return plan.urls(toFree: Int64((Double(plan.byteCount) * share).rounded(.up)))
+    }
+
+    /// What goes lies all over the indexes: pages for which there is no room in memory are written once a row.
+    private func rememberingMore(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        if isServed { return try body() }
+        try execute("PRAGMA cache_size = -\(Limits.collectorCacheKiB)", doing: "collect")
+        let result = Result { () throws(StoreError) in try body() }
+        try execute("PRAGMA cache_size = -\(Limits.writerCacheKiB)", doing: "collect")
+        try result.get()
+    }
+
     private func removeOrphans() throws(StoreError) {
         var urls: [Int64] = []
-        try transaction { () throws(StoreError) in
-            try removeOrphanRows()
-            // Whoever writes knows them by their numbers.
-            if !isBeside { urls = try removeOrphanURLs() }
+        try rememberingMore { () throws(StoreError) in
+            try transaction { () throws(StoreError) in
+                try removeOrphanRows()
+                // Whoever writes knows them by their numbers.
+                if !isBeside { urls = try removeOrphanURLs() }
+            }
         }
         // Only a server starts a note book.
         if folder.hasNotes, !urls.isEmpty, !isRehearsing { try NoteBook(folder).forget(urls) }

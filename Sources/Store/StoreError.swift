@@ -173,6 +173,8 @@ package enum Limits {
     static let writerCacheKiB = 8 * 1024
     /// So many bodies a reader counts itself: by then they are kept as a sum.
     static let uncountedBodies = 4096
+    /// The same as `writerCacheKiB` while rows are taken away by the million.
+    static let collectorCacheKiB = 48 * 1024
     /// What a reader keeps at most. With SQLite's own 2 MB a list of 10,000 URLs reads each page 40 times.
     static let readerCacheKiB = 8 * 1024
     /// The same where a site is gone through to and fro: with less, each page of lists of links is read twice.

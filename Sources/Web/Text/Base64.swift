@@ -2,20 +2,27 @@
 package enum Base64 {
     /// The text, padded, on one line.
     package static func encode(_ bytes: Span<UInt8>) -> String {
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count / 3 + 1) * 4)
-        var at = 0
-        while at < bytes.count {
-            let count = min(3, bytes.count - at)
-            var group = UInt32(bytes[at]) << 16
-            if count > 1 { group |= UInt32(bytes[at + 1]) << 8 }
-            if count > 2 { group |= UInt32(bytes[at + 2]) }
-            for index in 0..<4 {
-                text.append(index <= count ? digit(UInt8(group >> (18 - 6 * UInt32(index)) & 63)) : 0x3D)
+        let whole = bytes.count / 3 * 3
+        let length = (bytes.count + 2) / 3 * 4
+        return String(unsafeUninitializedCapacity: length) { text in
+            var end = 0
+            func add(_ group: UInt32, _ digits: Int) {
+                for index in 0..<4 {
+                    text[end] =
+                        index < digits
+                        ? digit(UInt8(truncatingIfNeeded: group >> (18 - 6 * UInt32(index)) & 63)) : 0x3D
+                    end += 1
+                }
             }
-            at += count
+            for at in stride(from: 0, to: whole, by: 3) {
+                add(UInt32(bytes[at]) << 16 | UInt32(bytes[at + 1]) << 8 | UInt32(bytes[at + 2]), 4)
+            }
+            if bytes.count == whole + 1 { add(UInt32(bytes[whole]) << 16, 2) }
+            if bytes.count == whole + 2 {
+                add(UInt32(bytes[whole]) << 16 | UInt32(bytes[whole + 1]) << 8, 3)
+            }
+            return end
         }
-        return String(decoding: text, as: UTF8.self)
     }
 
     package static func encode(_ bytes: [UInt8]) -> String { encode(bytes.span) }
@@ -66,15 +73,10 @@ package enum Base64 {
         return bytes
     }
 
-    private static func digit(_ value: UInt8) -> UInt8 {
-        switch value {
-        case 0..<26: value + 0x41
-        case 26..<52: value - 26 + 0x61
-        case 52..<62: value - 52 + 0x30
-        case 62: 0x2B
-        default: 0x2F
-        }
-    }
+    @inline(__always)
+    private static func digit(_ value: UInt8) -> UInt8 { digits[Int(value)] }
+
+    private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
     @inline(__always)
     private static func value(_ byte: UInt8) -> UInt8? {
@@ -99,6 +101,19 @@ package enum Hex {
             text.append(digit(byte & 0xF))
         }
         return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The same without a look at each byte by way of a protocol: for what is written by the million.
+    package static func encode(_ bytes: [UInt8]) -> String {
+        String(unsafeUninitializedCapacity: bytes.count * 2) { text in
+            var end = 0
+            for byte in bytes {
+                text[end] = digit(byte >> 4)
+                text[end + 1] = digit(byte & 0xF)
+                end += 2
+            }
+            return end
+        }
     }
 
     /// Both cases are read; nil for anything but pairs of digits.
