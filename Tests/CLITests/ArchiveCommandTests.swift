@@ -36,6 +36,23 @@ import Web
         #expect(try larder("check", "--offline", origin.url("/"), "--store", home.file("other")).status == 0)
     }
 
+    @Test(arguments: ["warc", "warc.gz", "wacz", "har"])
+    func `what leads on, and what is gone, is listed as before`(suffix: String) throws {
+        origin.on("/s/", .page("<title>S</title><a href=old>old</a><a href=gone>gone</a>"))
+        origin.on("/s/old", .redirect(to: "/s/new", status: 301))
+        origin.on("/s/new", .page("new"))
+        let (site, own, other) = (origin.url("/s/"), home.file("own"), home.file("other"))
+        #expect(try larder("prefetch", site, "--store", own, "--quiet").status <= 1)
+        let file = home.file("s.\(suffix)")
+        #expect(try larder("export", site, file, "--store", own).status == 0)
+        #expect(try larder("import", file, "--store", other, "--quiet").status == 0)
+        let listed = try larder("list", "--json", "--store", own).output
+        for status in ["404", "301"] {
+            #expect(try larder("list", "--status", status, "--store", own).output.hasPrefix(status))
+        }
+        #expect(try larder("list", "--json", "--store", other).output == listed)
+    }
+
     @Test(arguments: ["site.warc.gz", "site.zip", "site/"])
     func `two addresses with the same body come in again with what both need`(name: String) throws {
         let page = "<title>Start</title><link rel=stylesheet href=a.css><a href=index.html>index</a>"
