@@ -86,7 +86,8 @@ extension ExportReport: JSONObject {
     package var members: JSONMembers {
         [
             "site": site, "visit": visit, "format": form.rawValue,
-            "files": files.map { ["path": $0.path, "bytes": $0.byteCount] as JSONMembers }, "removed": removed,
+            "files": files.map { ["path": $0.path, "bytes": $0.byteCount] as JSONMembers },
+            "removed": removed,
             "responses": responses, "pages": pages, "bytes": byteCount, "leftOutPrivate": leftOutPrivate,
             "leftOutCookies": leftOutCookies, "leftOutByPattern": leftOutByPattern,
             "leftOutByForm": leftOutByForm, "damaged": damaged,

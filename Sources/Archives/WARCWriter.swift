@@ -192,7 +192,8 @@ package final class WARCWriter: ArchiveWriter {
         let output = try ArchiveOutput(split == nil ? path : Self.numbered(path, files.count))
         files.append(output)
         let name = output.path.split(separator: "/").last.map(String.init) ?? output.path
-        stream = try WARCStream(info, filename: name, RecordPacking(path: path)) { (bytes) throws(ArchiveError) in
+        stream = try WARCStream(info, filename: name, RecordPacking(path: path)) {
+            (bytes) throws(ArchiveError) in
             try output.write(bytes)
         }
     }

@@ -268,7 +268,9 @@ import Web
         try #require(first.files.count > 2 && first.removed.isEmpty)
         // By a larder, and no part of it: dated copies, another number of digits, behind a gap.
         let bytes = try WholeFile.read(first.files[1].path, atMost: 8 << 20)
-        let kept = [part("20241125"), part("7"), part("000002"), part("00900"), "out-x.warc", "other-00003.warc.gz"]
+        let kept = [
+            part("20241125"), part("7"), part("000002"), part("00900"), "out-x.warc", "other-00003.warc.gz",
+        ]
         for name in kept { try site.home.write(bytes, to: name) }
         let second = try site.export(name, .warc) { $0.split = 100_000_000 }
         #expect(second.files.map(\.path) == [site.home.file(part("00000"))])

@@ -90,11 +90,12 @@ import Web
             latinFile("s.js", "text/javascript", "name = 'ü'"),
         ]
         mark.body = [0xEF, 0xBB, 0xBF] + Array("<!doctype html><title>Mark</title><p>Kaninchen müde".utf8)
-        let site = try HeldSite([
-            .page("/", "<title>Start</title><a href=' l/\n'>l</a><a href=\"m/ \">m</a><a href=u/>u</a>"),
-            latin, mark,
-            .page("/u/", "<!doctype html><title data-rh=true>Plain</title><p>Kaninchen müde"),
-        ] + others)
+        let site = try HeldSite(
+            [
+                .page("/", "<title>Start</title><a href=' l/\n'>l</a><a href=\"m/ \">m</a><a href=u/>u</a>"),
+                latin, mark,
+                .page("/u/", "<!doctype html><title data-rh=true>Plain</title><p>Kaninchen müde"),
+            ] + others)
         #expect(try site.export("site.zim", .zim).isVerified == true)
         let search = try #require(Tool.find("kiwix-search"))
         let found = try ChildProcess(search, [site.home.file("site.zim"), "Kaninchen"], environment: [:])

@@ -219,7 +219,9 @@ struct PageFileTests {
         #expect(!second.isCut && second.missing == [], "\(second)")
         options.visit = 1
         let again = try await larder.export(origin.url("/"), to: folder.file("1-again.png"), options: options)
-        #expect(again.isCut && again.visit == 1 && again.missing.map(\.url) == [origin.url("/none.png")], "\(again)")
+        #expect(
+            again.isCut && again.visit == 1 && again.missing.map(\.url) == [origin.url("/none.png")],
+            "\(again)")
         let pictures = try ["1.png", "1-again.png", "2.png"].map {
             try WholeFile.read(folder.file($0), atMost: 64 << 20)
         }

@@ -58,7 +58,9 @@ import Testing
 
     @Test func `what comes again in a visit, as something else, counts once`() throws {
         try store.visit(pages(), ending: .keepOpen)
-        try store.visit([page("1", edition: 2), page("needed"), store.response("http://a/2", nil, status: 410)])
+        try store.visit([
+            page("1", edition: 2), page("needed"), store.response("http://a/2", nil, status: 410),
+        ])
         try expectCounts()
         #expect(try store.reader().summary().tombstones == 2)
     }
@@ -91,7 +93,8 @@ import Testing
         var bad = try page("bad")
         bad.body = .held(
             StoredBody(
-                id: 77, sha256: [UInt8](repeating: 7, count: 32), form: "x", byteCount: 1, title: nil, md5: nil))
+                id: 77, sha256: [UInt8](repeating: 7, count: 32), form: "x", byteCount: 1, title: nil,
+                md5: nil))
         #expect(throws: StoreError.self) { try writer.add([try page("3"), bad], to: visit) }
         try writer.add([page("4")], to: visit)
         try writer.end(visit, .publish(now: 2))
@@ -103,7 +106,8 @@ import Testing
     func `a second visit, however it ends`(ending: String) throws {
         try store.visit(pages())
         let endings: [String: VisitEnding] = [
-            "forgotten": .forget, "held back": .holdBack(now: 4), "so far": .publishSoFar, "kept open": .keepOpen,
+            "forgotten": .forget, "held back": .holdBack(now: 4), "so far": .publishSoFar,
+            "kept open": .keepOpen,
         ]
         try store.visit(pages(edition: 1), now: 3, ending: try #require(endings[ending]))
         try expectCounts()
@@ -174,18 +178,22 @@ import Testing
 
     @Test(.ofFiles) func `a repair, where bodies or rows are damaged`() throws {
         try store.visit(pages())
-        try store.execute("UPDATE content SET bytes = x'00' WHERE body = 1; DELETE FROM url WHERE href = 'http://a/2'")
+        try store.execute(
+            "UPDATE content SET bytes = x'00' WHERE body = 1; DELETE FROM url WHERE href = 'http://a/2'")
         let findings = try store.inspect()
         #expect(!findings.isSound)
         try StoreWriter(store.folder).repair(findings)
         try expectCounts()
     }
 
-    @Test(.ofFiles, arguments: [
-        "UPDATE tally SET responses = responses + 1 WHERE visit > 0", "UPDATE tally SET bytes = 1 WHERE visit = 0",
-        "INSERT INTO tally (visit, pages) VALUES (99, 3)", "DELETE FROM response WHERE status = 404",
-        "UPDATE response SET role = 1",
-    ])
+    @Test(
+        .ofFiles,
+        arguments: [
+            "UPDATE tally SET responses = responses + 1 WHERE visit > 0",
+            "UPDATE tally SET bytes = 1 WHERE visit = 0",
+            "INSERT INTO tally (visit, pages) VALUES (99, 3)", "DELETE FROM response WHERE status = 404",
+            "UPDATE response SET role = 1",
+        ])
     func `counts that are wrong are told, and set right by a repair`(damage: String) throws {
         try store.visit(pages())
         try store.execute(damage)
@@ -197,7 +205,9 @@ import Testing
     }
 
     @Test(.ofFiles, arguments: ["", " WHERE visit = 0", " WHERE visit > 0"])
-    func `what is not counted is gone through by readers, and counted by the next writer`(which: String) throws {
+    func `what is not counted is gone through by readers, and counted by the next writer`(which: String)
+        throws
+    {
         try store.visit(pages())
         let before = try store.reader().summary()
         try store.execute("DELETE FROM tally\(which)")
