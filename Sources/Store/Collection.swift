@@ -31,7 +31,11 @@ extension StoreWriter {
         result.byteCountBefore = folder.byteCount
         try aloneForAWhile(doing: "collect") { () throws(StoreError) in
             // On a full disk the first room to be had is that of the log. Without it, the first change tells.
-            if !isServed { _ = try? isLogEmptied() }
+            if !isServed {
+                _ = try? isLogEmptied()
+                // Nor is the log anything that is held.
+                result.byteCountBefore = folder.byteCount
+            }
             var journaled = everChangedRowCount
             try withoutReferences { () throws(StoreError) in
                 let bodiesBefore = try count("SELECT count(*) FROM body")
@@ -232,7 +236,7 @@ extension StoreWriter {
     }
 
     /// False while somebody reads what was there before.
-    private func isLogEmptied() throws(StoreError) -> Bool {
+    func isLogEmptied() throws(StoreError) -> Bool {
         // Readers are done soon, or not for a long time.
         waitForOthers(milliseconds: 1000)
         let isBlocked = try count("PRAGMA wal_checkpoint(TRUNCATE)") != 0

@@ -24,7 +24,10 @@ extension StoreWriter {
         -> CollectionForecast
     {
         if isServed { return try rehearseCollection(limit: limit) }
-        try alone(doing: "look through") { () throws(StoreError) in try folder.copyWithoutBytes(to: copy) }
+        try alone(doing: "look through") { () throws(StoreError) in
+            _ = try? isLogEmptied()
+            try folder.copyWithoutBytes(to: copy)
+        }
         let writer = try StoreWriter(copy)
         let (visits, urls) = (try writer.everyVisit(), try writer.everyURL())
         let usedBefore = try writer.usedByteCount()
