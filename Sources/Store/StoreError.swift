@@ -171,10 +171,10 @@ package enum Limits {
     /// What a writer keeps of the database in memory: what does not fit is written more than once in a
     /// transaction.
     static let writerCacheKiB = 8 * 1024
-    /// So many bodies a reader counts itself: by then they are kept as a sum.
-    static let uncountedBodies = 4096
     /// The same as `writerCacheKiB` while rows are taken away by the million.
     static let collectorCacheKiB = 48 * 1024
+    /// So many bodies a reader counts itself: by then they are kept as a sum.
+    static let uncountedBodies = 4096
     /// What a reader keeps at most. With SQLite's own 2 MB a list of 10,000 URLs reads each page 40 times.
     static let readerCacheKiB = 8 * 1024
     /// The same where a site is gone through to and fro: with less, each page of lists of links is read twice.
