@@ -57,8 +57,7 @@ extension ServerFrontier {
             ON CONFLICT DO NOTHING
             """, [.integer(visit), .texts(origins)])
         var known: Set<Int64> = []
-        var rows: [(key: Int64, found: Found)] = []
-        for one in found where known.insert(one.key).inserted { rows.append((one.key, one)) }
+        let rows = found.map { (key: $0.key, found: $0) }.filter { known.insert($0.key).inserted }
         _ = try change(
             """
             INSERT INTO work_url (visit, key, host, href, referrer, facts)
@@ -74,14 +73,17 @@ extension ServerFrontier {
             ])
     }
 
-    /// The first of what waits and is not read. Its order keeps the planner at the index, whatever it knows of
-    /// the table:
-    /// else it may go through all of it for each host, since it expects to come upon one soon.
-    static func first(_ condition: String, of visit: String) -> String {
-        """
-        (SELECT number FROM work_url WHERE work_url.visit = \(visit) AND \(condition) AND NOT is_read
-            ORDER BY host, number LIMIT 1)
-        """
+    /// Up to so much of what waits and is not read, for one host or for any. The order of a range keeps the planner at the
+    /// index, whatever it knows of the table: else it may go through all of it for each host, since it expects to come
+    /// upon one soon.
+    static func waiting(
+        _ columns: String, for host: String? = nil, of visit: String, atMost count: String = "1"
+    ) -> String {
+        let range = host.map { "AND work_url.host BETWEEN \($0) AND \($0)" } ?? ""
+        return """
+            (SELECT \(columns) FROM work_url WHERE work_url.visit = \(visit) AND NOT is_read \(range)
+                ORDER BY work_url.host LIMIT \(count))
+            """
     }
 
     /// Leases up to so many hosts for which something waits.
@@ -96,7 +98,7 @@ extension ServerFrontier {
                 WITH free AS MATERIALIZED (
                     SELECT id, left_by FROM work_host
                     WHERE visit = ?1 AND worker IS NULL AND next <= now()
-                        AND (left_by > 0 OR \(Self.first("work_url.host = work_host.id", of: "?1")) IS NOT NULL)
+                        AND (left_by > 0 OR \(Self.waiting("1", for: "work_host.id", of: "?1")) IS NOT NULL)
                     ORDER BY next, id LIMIT ?3 FOR NO KEY UPDATE SKIP LOCKED)
                 UPDATE work_host SET worker = ?2, left_by = 0 FROM free
                 WHERE work_host.visit = ?1 AND work_host.id = free.id
@@ -136,7 +138,8 @@ extension ServerFrontier {
             ])
     }
 
-    /// What others found for the hosts that the worker has, in the order in which it came.
+    /// What others found for the hosts that the worker has. Where more waits for a host than is taken at once, it is what
+    /// lies first in the table, which is what came first but for the room of what is gone.
     package func take(atMost count: Int, for worker: Int64, of visit: Int64) throws(StoreError) -> [Found] {
         try transaction { () throws(StoreError) in
             guard try holdsLease(worker) else { return [] }
@@ -145,10 +148,7 @@ extension ServerFrontier {
                 """
                 WITH mine AS MATERIALIZED (
                     SELECT waiting.key, work_host.origin FROM work_host
-                    CROSS JOIN LATERAL (
-                        SELECT key, number FROM work_url
-                        WHERE work_url.visit = ?1 AND work_url.host = work_host.id AND NOT is_read
-                        ORDER BY number LIMIT ?3) AS waiting
+                    CROSS JOIN LATERAL \(Self.waiting("key, number", for: "work_host.id", of: "?1", atMost: "?3")) AS waiting
                     WHERE work_host.visit = ?1 AND work_host.worker = ?2
                     ORDER BY waiting.number LIMIT ?3)
                 UPDATE work_url SET is_read = true FROM mine WHERE work_url.visit = ?1 AND work_url.key = mine.key

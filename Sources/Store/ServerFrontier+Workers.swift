@@ -69,7 +69,7 @@ extension ServerFrontier {
                 share = ?, heard = ?, is_idle = ? <> 0 AND NOT EXISTS (
                     SELECT 1 FROM work_host
                     WHERE work_host.visit = work_worker.visit AND work_host.worker = work_worker.id
-                        AND \(Self.first("work_url.host = work_host.id", of: "work_worker.visit")) IS NOT NULL)
+                        AND \(Self.waiting("1", for: "work_host.id", of: "work_worker.visit")) IS NOT NULL)
             WHERE id = ? RETURNING id
             """
         ).first(
@@ -191,7 +191,7 @@ extension ServerFrontier {
                     OR heard < (SELECT coalesce(max(number), 0) FROM work_move WHERE work_move.visit = ?1)))
                 AND (is_cut
                     OR NOT EXISTS (SELECT 1 FROM work_host WHERE work_host.visit = ?1 AND left_by > 0)
-                        AND \(Self.first("true", of: "?1")) IS NULL)
+                        AND \(Self.waiting("1", of: "?1")) IS NULL)
             RETURNING finisher
             """
         ).first(.integer(visit), .integer(worker)) { $0.integer(0) }

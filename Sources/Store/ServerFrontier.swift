@@ -31,8 +31,8 @@ package final class ServerFrontier {
     /// Makes the tables where there are none yet, or those of an earlier larder. The larder has its own.
     package func prepare() throws(StoreError) {
         let isThere = try connection.prepare(
-            "SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(?) AND attname = 'kept')"
-        ).first(.text("\(folder.server?.schema ?? "").work_worker")) { $0.integer(0) != 0 }
+            "SELECT to_regclass(?) IS NOT NULL"
+        ).first(.text("\(folder.server?.quotedSchema ?? "").work_url_waiting")) { $0.integer(0) != 0 }
         guard isThere != true else { return }
         try transaction { () throws(StoreError) in
             try holdAlone()
@@ -51,6 +51,8 @@ package final class ServerFrontier {
     /// What the visit's rows are in goes as a whole.
     private static let parts = ["work_host", "work_url", "work_outcome", "work_answer"]
 
+    /// What is known is told by an index that no larger frontier makes slow as long as it lies in memory: each visit's has
+    /// the keys alone, and what waits for a host is a list of places behind its number. Those of an earlier larder become so.
     private static let tables = """
         CREATE SEQUENCE IF NOT EXISTS work_number;
         CREATE TABLE IF NOT EXISTS work_visit (
@@ -116,10 +118,9 @@ package final class ServerFrontier {
             href text COLLATE "C" NOT NULL,
             referrer text COLLATE "C",
             facts bigint NOT NULL,
-            is_read boolean NOT NULL DEFAULT false,
-            PRIMARY KEY (visit, key)
+            is_read boolean NOT NULL DEFAULT false
         ) PARTITION BY LIST (visit);
-        CREATE INDEX IF NOT EXISTS work_url_unread ON work_url (host, number) WHERE NOT is_read;
+        CREATE INDEX IF NOT EXISTS work_url_waiting ON work_url (host) WHERE NOT is_read;
         CREATE TABLE IF NOT EXISTS work_outcome (
             visit bigint NOT NULL,
             origin text COLLATE "C" NOT NULL,
@@ -138,6 +139,13 @@ package final class ServerFrontier {
             body bytea NOT NULL
         ) PARTITION BY LIST (visit);
         CREATE INDEX IF NOT EXISTS work_answer_origin ON work_answer (origin);
+        ALTER TABLE work_url DROP CONSTRAINT IF EXISTS work_url_pkey;
+        DROP INDEX IF EXISTS work_url_unread;
+        DO $$ DECLARE visit bigint; BEGIN
+            FOR visit IN SELECT work_visit.visit FROM work_visit LOOP
+                EXECUTE format('CREATE UNIQUE INDEX IF NOT EXISTS work_url_%1$s_key ON work_url_%1$s (key)', visit);
+            END LOOP;
+        END $$;
 
         """
 
@@ -257,6 +265,9 @@ extension ServerFrontier {
                     WITH (autovacuum_vacuum_scale_factor = 0.05, fillfactor = 80)
                     """, doing: "set up")
             }
+            try connection.execute(
+                "CREATE UNIQUE INDEX IF NOT EXISTS work_url_\(visit.id)_key ON work_url_\(visit.id) (key)",
+                doing: "set up")
             try add(starts, to: visit.id)
             return true
         }

@@ -222,13 +222,28 @@ struct ServerFrontierTests {
     }
 
     @Test func `tables of an earlier larder get what they lack`() throws {
-        try folder.connect(.readWrite).execute("ALTER TABLE work_worker DROP COLUMN kept")
-        try frontier.prepare()
         let visit = try shared(maxPages: 3).visit
+        let connection = try folder.connect(.readWrite)
+        try connection.execute(
+            """
+            ALTER TABLE work_worker DROP COLUMN kept;
+            DROP INDEX work_url_waiting;
+            DROP INDEX work_url_\(visit)_key;
+            ALTER TABLE work_url ADD PRIMARY KEY (visit, key);
+            CREATE INDEX work_url_unread ON work_url (host, number) WHERE NOT is_read;
+            """)
+        try frontier.prepare()
         let one = try frontier.join(visit, named: "one")
         #expect(try frontier.takePages(2, for: one, of: visit) == 2)
+        let hosts = try frontier.lease(3, for: one, of: visit).map(\.origin)
+        for _ in 1...2 {
+            #expect(try frontier.send([found("http://h9/x", of: hosts[0])], by: one, of: visit))
+        }
+        #expect(try frontier.take(atMost: 10, for: one, of: visit).count == 4)
         try frontier.leave(one, of: visit)
         #expect(try frontier.limits(of: visit).pagesLeft == 3)
+        let indexes = "SELECT count(*) FROM pg_index WHERE indrelid = CAST('work_url_\(visit)' AS regclass)"
+        #expect(try connection.prepare(indexes).first { $0.integer(0) } == 2)
     }
 
     @Test func `a prefetch of its own and workers keep each other out`() throws {
