@@ -119,7 +119,10 @@ let package = Package(
         tests("ArchivesTests", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Archives"]),
         tests(
             "ServeTests",
-            ["System", "Web", "Markup", "Store", "Fetch", "TLS", "Reports", "Search", "Serve", "LarderKit"]),
+            [
+                "System", "Web", "Codings", "Markup", "Store", "Fetch", "TLS", "Reports", "Search", "Serve",
+                "LarderKit",
+            ]),
         tests(
             "LarderKitTests",
             ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "LarderKit"]),

@@ -236,6 +236,18 @@ package final class StoreReader {
         return content
     }
 
+    /// The frame of zstd that a body is kept as (RFC 8878); nil for one that is kept otherwise. Whether it is whole, only its
+    /// content tells.
+    package func frame(of body: StoredBody) throws(StoreError) -> [UInt8]? {
+        try whileReading { () throws(StoreError) in
+            guard case .pack(let place)? = try place(of: body), let byteCount = place.frameByteCount else {
+                return nil
+            }
+            let frame = try Pack(place.pack, in: folder).read(from: place.start, byteCount: byteCount)
+            return frame?.count == byteCount ? frame : nil
+        }
+    }
+
     /// Whether there are as many bytes as the body has. Reads none of them.
     package func isThere(_ body: StoredBody) throws(StoreError) -> Bool {
         try whileReading { () throws(StoreError) in

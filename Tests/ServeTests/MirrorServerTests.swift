@@ -1,3 +1,4 @@
+import Codings
 import Serve
 import Store
 import TestOrigin
@@ -386,5 +387,95 @@ import Testing
         // The larder's own pages need nothing of it.
         let portal = try client.get("/", host: "localhost:\(other.port)")
         #expect(portal["Content-Security-Policy"]?.hasPrefix("default-src 'none'") == true)
+    }
+}
+
+/// Bodies that are kept as frames of zstd, for clients that take them so.
+@Suite struct FrameServingTests {
+    private let store: StockedStore
+    private let server: MirrorServer
+
+    private static let script = String(repeating: "var again = 'and again';\n", count: 2000)
+    private static let page = """
+        <!doctype html><title>T</title><a href="https://other.test/">\(String(repeating: "other ", count: 2000))</a>
+        """
+
+    init() throws {
+        store = try StockedStore(
+            [
+                .init(href: "https://example.test/", text: Self.page),
+                .init(href: "https://example.test/s.js", text: Self.script, type: "text/javascript"),
+                .init(
+                    href: "https://example.test/fixed.js", text: Self.script + "fixed()",
+                    type: "text/javascript",
+                    extra: "Cache-Control: no-transform\r\n"),
+                .init(
+                    href: "https://example.test/told.js", text: Self.script + "told()",
+                    type: "text/javascript",
+                    extra: "Content-Digest: sha-256=:AA==:\r\n"),
+                .init(href: "https://example.test/small.js", text: "small()", type: "text/javascript"),
+            ], compresses: true)
+        server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
+    }
+
+    private func answers(_ target: String, _ fields: [[(String, String)]], method: String = "GET") throws
+        -> [RawResponse]
+    {
+        defer { server.stop() }
+        let client = try RawClient(port: Int(server.port))
+        return try fields.map {
+            try client.get(target, method: method, host: "example-test.localhost:\(server.port)", fields: $0)
+        }
+    }
+
+    private static let browser = [("Accept-Encoding", "gzip, deflate, br, zstd")]
+
+    @Test func `who takes zstd gets the frame, and who does not the text, in any order`() throws {
+        let got = try answers("/s.js", [[], Self.browser, [], Self.browser])
+        for (number, answer) in got.enumerated() {
+            #expect(answer.status == 200 && answer["Vary"] == "Accept-Encoding")
+            guard number % 2 == 1 else {
+                #expect(answer.text == Self.script && answer["Content-Encoding"] == nil)
+                continue
+            }
+            #expect(answer["Content-Encoding"] == "zstd" && answer.body.count < 1000)
+            #expect(
+                ZstdFrame.unpacked(answer.body, byteCount: Self.script.utf8.count) == Array(Self.script.utf8))
+            // Parts of it are of the text, and are not to be put together with the frame's.
+            #expect(answer["ETag"] == got[0]["ETag"].map { "W/" + $0 } && answer["Accept-Ranges"] == nil)
+        }
+    }
+
+    @Test func `its tag is known again, and joins no parts`() throws {
+        defer { server.stop() }
+        let client = try RawClient(port: Int(server.port))
+        func get(_ fields: (String, String)...) throws -> RawResponse {
+            try client.get(
+                "/s.js", host: "example-test.localhost:\(server.port)", fields: Self.browser + fields)
+        }
+        let tag = try #require(try get()["ETag"])
+        let known = try get(("If-None-Match", tag))
+        #expect(known.status == 304 && known["ETag"] == tag)
+        #expect(try get(("If-Range", tag), ("Range", "bytes=0-9"))["Content-Encoding"] == "zstd")
+        let part = try get(("Range", "bytes=0-9"))
+        #expect(part.status == 206 && part.text == Self.script.prefix(10) && part["Content-Encoding"] == nil)
+    }
+
+    @Test func `a HEAD is told of the same`() throws {
+        let head = try #require(try answers("/s.js", [Self.browser], method: "HEAD").first)
+        #expect(head.body.isEmpty && head["Content-Encoding"] == "zstd")
+    }
+
+    @Test(arguments: ["/", "/fixed.js", "/told.js", "/small.js"])
+    func `what is changed, may not be, or is no frame goes out as it is`(target: String) throws {
+        let answer = try #require(try answers(target, [Self.browser]).first)
+        #expect(answer.status == 200 && answer["Content-Encoding"] == nil)
+    }
+
+    @Test(arguments: ["zstd;q=0", "gzip", "zstdx", "*"]) func `nobody else gets a frame`(codings: String)
+        throws
+    {
+        let answer = try #require(try answers("/s.js", [[("Accept-Encoding", codings)]]).first)
+        #expect(answer["Content-Encoding"] == nil && answer.text == Self.script)
     }
 }

@@ -17,9 +17,11 @@ struct StockedStore {
     let scratch: TemporaryFolder
     let folder: StoreFolder
 
-    init(_ entries: [Entry], settings: String = "") throws {
+    init(_ entries: [Entry], settings: String = "", compresses: Bool = false) throws {
         scratch = try TemporaryFolder()
-        folder = StoreFolder(scratch.file("store"))
+        var folder = StoreFolder(scratch.file("store"))
+        folder.compresses = compresses
+        self.folder = folder
         try publish(entries, settings: settings)
     }
 

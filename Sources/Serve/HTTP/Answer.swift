@@ -19,6 +19,8 @@ final class Answer: Sendable {
     let freshness: Freshness?
     /// The text of the `VaryKey` of those who may have it.
     let variant: String
+    /// The body as a frame of zstd, for whoever takes that.
+    let frame: [UInt8]?
 
     struct FileBody: Sendable {
         let path: String
@@ -29,14 +31,15 @@ final class Answer: Sendable {
     }
 
     init(
-        status: Int, fields: [(name: String, value: String)], body: [UInt8], sharing: Sharing = .own,
-        freshness: Freshness? = nil, variant: String = ""
+        status: Int, fields: [(name: String, value: String)], body: [UInt8], frame: [UInt8]? = nil,
+        sharing: Sharing = .own, freshness: Freshness? = nil, variant: String = ""
     ) {
         var bytes = Self.head(status: status, fields: fields, byteCount: body.count, extra: body.count)
         headCount = bytes.count
         bytes.append(contentsOf: body)
         self.status = status
         self.bytes = bytes
+        self.frame = frame
         (entityTag, lastModified, hasDate) = Self.validators(fields)
         file = nil
         self.sharing = sharing
@@ -51,6 +54,7 @@ final class Answer: Sendable {
         self.status = status
         bytes = Self.head(status: status, fields: fields, byteCount: file.byteCount, extra: 0)
         headCount = bytes.count
+        frame = nil
         (entityTag, lastModified, hasDate) = Self.validators(fields)
         self.file = file
         self.sharing = sharing
@@ -65,6 +69,7 @@ final class Answer: Sendable {
         self.status = status
         bytes = Self.head(status: status, fields: fields, byteCount: byteCount, extra: 0)
         headCount = bytes.count
+        frame = nil
         (entityTag, lastModified, hasDate) = Self.validators(fields)
         file = FileBody(path: "", byteCount: byteCount ?? 0)
         self.sharing = sharing
@@ -76,10 +81,10 @@ final class Answer: Sendable {
     var bodyByteCount: Int { file?.byteCount ?? bytes.count - headCount }
 
     /// What it takes of memory.
-    var heldByteCount: Int { bytes.capacity + (file?.patch?.heldByteCount ?? 0) }
+    var heldByteCount: Int { bytes.capacity + (file?.patch?.heldByteCount ?? 0) + (frame?.capacity ?? 0) }
 
-    /// Everything that a client is sent stands in `bytes`.
-    var isPlain: Bool { hasDate && file == nil }
+    /// Everything that any client is sent stands in `bytes`.
+    var isPlain: Bool { hasDate && file == nil && frame == nil }
 
     static func text(
         _ status: Int, _ text: String, fields: [(name: String, value: String)] = [], sharing: Sharing = .own

@@ -23,21 +23,36 @@ struct Outgoing {
 
     /// What was selected of the answer.
     ///
-    /// - Parameter boundary: stands between parts, and in none of them.
+    /// - Parameters:
+    ///   - takesZstd: whoever asks takes the answer's frame for its body.
+    ///   - boundary: stands between parts, and in none of them.
     init(
-        _ answer: Answer, _ selection: Selection, ownFields: [UInt8], withBody: Bool,
+        _ answer: Answer, _ selection: Selection, ownFields: [UInt8], withBody: Bool, takesZstd: Bool = false,
         boundary: @autoclosure () -> String
     ) {
         let range: (ContentRange) -> String = { "Content-Range: \($0.text)\r\n" }
         let total = answer.bodyByteCount
         switch selection {
         case .whole:
-            self.init(answer, ownFields: ownFields, withBody: withBody)
+            guard takesZstd, let frame = answer.frame else {
+                self.init(answer, ownFields: ownFields, withBody: withBody)
+                return
+            }
+            let lines =
+                Self.weakTag(of: answer) + "Content-Encoding: zstd\r\nContent-Length: \(frame.count)\r\n"
+            self.init(
+                answer, answer.status, without: Self.ofLength + ["accept-ranges", "etag"],
+                ownFields + lines.utf8,
+                pieces: withBody ? [.bytes(frame)] : [])
         case .notModified:
             // §15.4.5: what speaks of the body is known to the client already.
-            let known: [StaticString] =
+            var known: [StaticString] =
                 answer.entityTag == nil ? Self.ofBody : Self.ofBody + ["last-modified"]
-            self.init(answer, 304, without: known, ownFields, pieces: [])
+            let isCoded = takesZstd && answer.frame != nil
+            if isCoded { known.append("etag") }
+            self.init(
+                answer, 304, without: known, ownFields + (isCoded ? Self.weakTag(of: answer) : "").utf8,
+                pieces: [])
         case .failed:
             self.init(answer, 412, without: Self.ofBody + Self.validators, ownFields + Self.empty, pieces: [])
         case .unsatisfiable:
@@ -93,6 +108,12 @@ struct Outgoing {
         head += Self.end
         self.head = head
         self.pieces = pieces
+    }
+
+    /// §8.8.3.3: a strong one is for the bytes of one coding; of parts nobody must put together those of two.
+    private static func weakTag(of answer: Answer) -> String {
+        guard let tag = answer.entityTag else { return "" }
+        return "ETag: \(tag.hasPrefix("W/") ? "" : "W/")\(tag)\r\n"
     }
 
     private static let end: [UInt8] = [0x0d, 0x0a]

@@ -104,6 +104,8 @@ package struct RequestHead: Equatable {
     package var isConnect = false
     /// There is an `Upgrade` among the fields.
     var asksUpgrade = false
+    /// `Accept-Encoding` has zstd, without a weight.
+    var takesZstd = false
     /// There is something among the fields about where the message has been, or how far it is to go.
     var saysWay = false
     /// There is something among the fields by which one may get another answer than the next: what a cache is
@@ -265,6 +267,8 @@ struct HeadReader {
             head.isParticular = true
         case 14 where matches(name, "content-length"): return length(value, into: &head)
         case 14 where matches(name, "sec-fetch-site"): (head.fetchSite, head.isParticular) = (value, true)
+        case 15 where matches(name, "accept-encoding"):
+            if lists(value, "zstd") { head.takesZstd = true }
         case 17 where matches(name, "transfer-encoding"): return coding(value, into: &head)
         default: break
         }

@@ -281,9 +281,12 @@ final class RequestHandler {
             let selection = Selection(
                 of: reply.answer, method: asked.method, fields: fields, now: date, as: reply.role)
             outgoing = Outgoing(
-                reply.answer, selection, ownFields: own, withBody: withBody, boundary: Self.boundary())
+                reply.answer, selection, ownFields: own, withBody: withBody, takesZstd: asked.head.takesZstd,
+                boundary: Self.boundary())
         } else {
-            outgoing = Outgoing(reply.answer, ownFields: own, withBody: withBody)
+            outgoing = Outgoing(
+                reply.answer, .whole, ownFields: own, withBody: withBody, takesZstd: asked.head.takesZstd,
+                boundary: "")
         }
         if client.append(outgoing) { return }
         refuse(client, 500)

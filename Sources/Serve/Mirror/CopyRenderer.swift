@@ -97,7 +97,7 @@ final class CopyRenderer {
         }
         return try answer(
             status: copy.response.status, copy.fields, copy.url, (bytes, table, format), source, sharing,
-            tag: tag)
+            tag: tag, held: body)
     }
 
     /// What a proxy is asked for goes out as it came in.
@@ -198,10 +198,11 @@ final class CopyRenderer {
     private func answer(
         status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: Body, _ source: AnswerSource,
         _ sharing: Sharing,
-        tag: String?
+        tag: String?, held: StoredBody? = nil
     ) throws(StoreError) -> Answer {
         let bytes = body.table.source(of: body.bytes.span) ?? body.bytes
-        var shown = try patch(for: bytes, body.table, url, body.format).applied(to: bytes)
+        let patch = try patch(for: bytes, body.table, url, body.format)
+        var shown = patch.applied(to: bytes)
         if hasPrefix(url) { shown = prefix(of: body.bytes, url) + shown }
         // The server's own tag is for the server's own bytes.
         let isSame = finder.fields.isProxy && shown == body.bytes
@@ -216,8 +217,24 @@ final class CopyRenderer {
         if status == 206 || status == 416, let range = stored["Content-Range"] {
             outgoing.append(("Content-Range", range))
         }
-        return Answer(status: status, fields: outgoing, body: shown, sharing: sharing)
+        var frame: [UInt8]?
+        if let held, patch.isEmpty, !hasPrefix(url), !body.table.isTranscoded, mayBeFrame(status, stored) {
+            frame = try finder.reader.frame(of: held)
+            if frame != nil { outgoing.append(("Vary", "Accept-Encoding")) }
+        }
+        return Answer(status: status, fields: outgoing, body: shown, frame: frame, sharing: sharing)
     }
+
+    /// Whether what nobody has changed may go out as the frame that it is kept as: its fields speak of no other bytes, and
+    /// nobody has forbidden it (RFC 9111 §5.2.2.6).
+    private func mayBeFrame(_ status: Int, _ stored: HTTPFields) -> Bool {
+        status == 200 && !finder.fields.isProxy && !Self.ofBytes.contains { stored.contains($0) }
+            && !stored.elements("Cache-Control").contains { HTTPGrammar.matches($0, "no-transform") }
+    }
+
+    private static let ofBytes = [
+        "Content-Encoding", "Content-Digest", "Repr-Digest", "Digest", "Content-MD5",
+    ]
 
     // MARK: - Bodies
 
