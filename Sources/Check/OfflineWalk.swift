@@ -63,16 +63,10 @@ struct OfflineWalk {
             discover(bundle.href, from: -1, depth: 0, isRequisite: true, isGuess: !bundle.isRequired)
         }
         try goOn(interruption)
-        // Pages that a sitemap named, and no other page.
-        var others: [String] = []
-        if let published = site.published {
-            try reader.eachResponse(ofVisit: published) { response in
-                if response.role == 0, response.status < 400, nodeOfHref[response.href] == nil {
-                    others.append(response.href)
-                }
-            }
-        }
-        for other in others.sorted() { discover(other, from: -1, depth: 0) }
+        guard let published = site.published, !isCut else { return }
+        // Pages that a sitemap named, and no other page. More of them than the limit cut the walk.
+        let others = try reader.pages(ofVisit: published, atMost: limit == .max ? .max : limit + 1)
+        for other in others.sorted() where nodeOfHref[other] == nil { discover(other, from: -1, depth: 0) }
         try goOn(interruption)
     }
 

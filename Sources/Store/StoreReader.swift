@@ -352,6 +352,19 @@ package final class StoreReader {
         ).each(.integer(visit)) { row in read(StoredResponse(row)) }
     }
 
+    /// The addresses of the pages that a visit has, published or not; up to so many of them.
+    package func pages(ofVisit visit: Int64, atMost count: Int) throws(StoreError) -> [String] {
+        var pages: [String] = []
+        try connection.prepare(
+            """
+            SELECT url.href FROM (
+                SELECT DISTINCT url FROM response WHERE visit = ? AND role = 0 AND status < 400 LIMIT ?) AS page
+            JOIN url ON url.id = page.url
+            """
+        ).each(.integer(visit), .integer(Int64(count))) { pages.append($0.text(0)) }
+        return pages
+    }
+
     /// Reads more than a few rows as they are at one moment. Shortly: while it lasts, the log of changes can
     /// only grow.
     package func steadily<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {

@@ -42,6 +42,27 @@ import Testing
         try #require(try StoreReader(folder).sites().first { $0.name == name })
     }
 
+    @Test func `a visit's pages are those that are there, and no more of them than asked for`() throws {
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        func response(_ href: String, status: Int = 200, role: UInt8 = 0, variant: String = "") -> NewResponse
+        {
+            var response = NewResponse(
+                href: href, referrer: nil, status: status, role: role, fields: "", fetched: 1, body: .none)
+            response.variant = variant
+            return response
+        }
+        try writer.add(
+            [
+                response("/a"), response("/a", variant: "accept: x"), response("/b"),
+                response("/gone", status: 404),
+                response("/style", role: 1),
+            ], to: visit)
+        try writer.end(visit, .publish(now: 2))
+        let reader = try StoreReader(folder)
+        #expect(try reader.pages(ofVisit: visit.id, atMost: .max).sorted() == ["/a", "/b"])
+        #expect(try reader.pages(ofVisit: visit.id, atMost: 1).count == 1)
+    }
+
     @Test func `what differs between two visits is told by what readers see of each`() throws {
         let first = try visit(["/same": "a", "/changed": "b", "/gone": "c", "/old": "d", "/unreached": "e"])
         let second = try visit([

@@ -11,6 +11,8 @@ final class PortalMemory {
     private var tallies: [Int64: VisitTally] = [:]
     private var types: [Int64: [TypeTally]] = [:]
     private var needs: [Int64: SiteNeeds] = [:]
+    /// Of sites that have more addresses, the most that was allowed.
+    private var limits: [Int64: Int] = [:]
     /// Of the metrics.
     var counts: [Int64: [(String, Int)]] = [:]
     private var searcher: Searcher?
@@ -30,7 +32,7 @@ final class PortalMemory {
         sites = nil
         tallies = [:]
         types = [:]
-        needs = [:]
+        (needs, limits) = ([:], [:])
         counts = [:]
     }
 
@@ -65,8 +67,9 @@ final class PortalMemory {
     /// What is missing of a site; nil where the walk would come to more addresses than `limit`.
     func needs(of site: Site, limit: Int, _ reader: StoreReader) throws(StoreError) -> SiteNeeds? {
         if let known = needs[site.id] { return known }
-        guard limit > 0, let walk, let found = try walk(reader, site, limit) else { return nil }
-        needs[site.id] = found
+        guard limit > limits[site.id] ?? 0, let walk else { return nil }
+        let found = try walk(reader, site, limit)
+        (needs[site.id], limits[site.id]) = (found, found == nil ? limit : nil)
         return found
     }
 
