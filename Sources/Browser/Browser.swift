@@ -361,7 +361,8 @@ private final class BrowserLoop {
         }
         if let session = event["sessionId"]?.string { return sessions[session].map { [$0] } ?? [] }
         // A download names a frame. Whose it is, the tabs know.
-        return Array(tabs.keys)
+        guard let frame = event["frameId"]?.string else { return [] }
+        return tabs.keys.filter { tabs[$0]?.tab.owns(frame: frame) ?? false }
     }
 
     private func post(_ command: Command) {

@@ -106,8 +106,9 @@ enum Message: Sendable {
         "Network.requestWillBeSent", "Network.responseReceived",
         "Network.webSocketCreated", "Network.webSocketFrameError",
         "Network.webSocketHandshakeResponseReceived",
-        "Page.frameNavigated", "Page.frameRequestedNavigation", "Page.javascriptDialogOpening",
-        "Page.lifecycleEvent", "Page.navigatedWithinDocument", "Page.windowOpen",
+        "Page.frameAttached", "Page.frameDetached", "Page.frameNavigated",
+        "Page.frameRequestedNavigation", "Page.javascriptDialogOpening", "Page.lifecycleEvent",
+        "Page.navigatedWithinDocument", "Page.windowOpen",
         "Runtime.bindingCalled", "Runtime.exceptionThrown", "Runtime.executionContextsCleared",
         "Target.attachedToTarget", "Target.detachedFromTarget",
     ]

@@ -22,6 +22,7 @@ struct PageWalk: Sendable {
     }
 
     private static let errorLimit = 1000
+    private static let frameLimit = 20_000
 
     let visit: PageVisit
     private var talk = TabTalk<Purpose>()
@@ -33,6 +34,8 @@ struct PageWalk: Sendable {
     private var session: String?
     /// The page's own and those of its frames and workers.
     private var sessions: Set<String> = []
+    /// Its document's, those in it, and those of windows that it opened.
+    private var frames: Set<String> = []
     /// The world in which we look at the document that is shown.
     private var world: Int?
 
@@ -188,6 +191,8 @@ struct PageWalk: Sendable {
             let target = info["targetId"]?.string
         else { return }
         let type = info["type"]?.string ?? ""
+        // What shows a document has its frame's name.
+        if !type.hasSuffix("worker") { own(frame: target) }
         if event.session == nil, type == "page" {
             guard self.target == nil else {
                 post("Runtime.runIfWaitingForDebugger", name)
@@ -212,6 +217,13 @@ struct PageWalk: Sendable {
     private mutating func own(_ session: String) {
         sessions.insert(session)
         talk.say(.ownSession(session))
+    }
+
+    func owns(frame: String) -> Bool { frames.contains(frame) }
+
+    private mutating func own(frame: String) {
+        // The tab is ended long before, but what comes until then must have an end too.
+        if frames.count < Self.frameLimit { frames.insert(frame) }
     }
 
     private mutating func setUp(_ session: String, _ now: Duration) {
@@ -269,6 +281,13 @@ struct PageWalk: Sendable {
             let url = event["url"]?.string ?? ""
             tour.add([url], to: &outcome)
             nuisance(.window, url, now)
+        case "Page.frameAttached":
+            if let frame = event["frameId"]?.string { own(frame: frame) }
+        case "Page.frameDetached":
+            // It may go on in a process of its own.
+            if event["reason"]?.string != "swap", let frame = event["frameId"]?.string {
+                frames.remove(frame)
+            }
         case "Browser.downloadWillBegin":
             // Only the page's own document has the target's name.
             if event["frameId"]?.string == target { takeDownload(now) }

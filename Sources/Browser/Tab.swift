@@ -59,6 +59,9 @@ struct Tab: Sendable {
         window?.take(reply, to: number, now: now)
     }
 
+    /// Whether the frame is in its page, or in a window that this opened.
+    func owns(frame: String) -> Bool { walk?.owns(frame: frame) ?? false }
+
     mutating func take(_ event: Event, now: Duration) {
         walk?.take(event, now: now)
         window?.take(event, now: now)

@@ -342,6 +342,36 @@ struct RenderingTests {
         #expect(direct.requests.map(\.url) == [origin.url("/file")])
     }
 
+    @Test func `a download is told of the page that began it, in whichever frame, and of no other`() throws {
+        let file = OriginAnswer.file("data", type: "application/octet-stream")
+        let other = try site("<iframe src=/inner></iframe>", ["/inner": .page("<iframe src=/file></iframe>")])
+        other.on("/file", file)
+        let origin = try site(
+            """
+            <a id=a href=/file download>file</a><iframe src=/file></iframe>
+            <iframe src=http://b.localhost:\(other.port)/></iframe><iframe src=/frame></iframe>
+            <script>onload = () => a.click()</script>
+            """,
+            [
+                "/file": file,
+                "/frame": .page("<a id=a href=/file download>file</a><script>a.click()</script>"),
+            ])
+        let bystander = try site("<img src=/held>")
+        bystander.hold("/held")
+        var visit = PageVisit(url: bystander.url("/"))
+        (visit.scroll, visit.patience, visit.limit) = (0, .seconds(120), .seconds(120))
+        let outcome = Monitor<PageOutcome?>(nil)
+        try SharedBrowser.get().open(visit) { result in outcome.change { $0 = result } }
+        #expect(bystander.waitForRequests(1, to: "/held"))
+        let beginner = try SharedBrowser.look(at: "http://a.localhost:\(origin.port)/")
+        bystander.release("/held")
+        #expect(beginner.ending == .complete)
+        #expect(count(.download, of: beginner) == 4)
+        let seen = outcome.wait { $0 }
+        #expect(seen.ending == .complete)
+        #expect(seen.notices == [])
+    }
+
     @Test func `what a page asks a person for is refused at once`() throws {
         let origin = try site(
             """

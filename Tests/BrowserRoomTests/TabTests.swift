@@ -437,6 +437,21 @@ private struct Play {
         #expect(play.takeNames() == ["Page.createIsolatedWorld"])
     }
 
+    @Test func `a tab knows the frames that are its own, whatever process they are in`() throws {
+        var play = Play()
+        try play.open()
+        try play.event("Page.frameAttached", #"{"frameId":"A","parentFrameId":"T"}"#)
+        try play.event("Page.frameAttached", #"{"frameId":"B","parentFrameId":"T"}"#)
+        try play.event("Page.frameDetached", #"{"frameId":"B","reason":"swap"}"#)
+        try play.attach("F", "B", "iframe", from: "S")
+        try play.event("Page.frameAttached", #"{"frameId":"C","parentFrameId":"B"}"#, session: "F")
+        try play.attach("P", "D", "page", from: nil)
+        for frame in ["T", "A", "B", "C", "D"] { #expect(play.tab.owns(frame: frame), "\(frame)") }
+        try play.event("Page.frameDetached", #"{"frameId":"A","reason":"remove"}"#)
+        #expect(!play.tab.owns(frame: "A"))
+        #expect(!play.tab.owns(frame: "E"))
+    }
+
     @Test(arguments: [("alert", true), ("beforeunload", true), ("confirm", false), ("prompt", false)])
     func `a dialog is answered at once`(type: String, isAccepted: Bool) throws {
         var play = Play()
