@@ -475,10 +475,12 @@ struct PageWalk: Sendable {
         stage = .asking
         attempts = 0
         world = nil
-        ask(
-            Command("Runtime.evaluate", session, ["expression": "0"]), .probe,
-            until: now + max(visit.stall, Tab.Patience.probe))
+        ask(Command("Runtime.evaluate", session, ["expression": "0"]), .probe, until: now + stall)
     }
+
+    /// How long the page has for an answer. One whose scripts were stopped keeps nobody waiting: what is slow
+    /// then is the machine.
+    private var stall: Duration { isCurtailed ? max(visit.stall, Tab.Patience.probe) : visit.stall }
 
     // MARK: - Steps
 
@@ -488,7 +490,7 @@ struct PageWalk: Sendable {
         guard world != nil else {
             let frame: JSONMembers = ["frameId": target ?? "", "worldName": "larder"]
             return ask(
-                Command("Page.createIsolatedWorld", session, frame), .world, until: now + visit.stall)
+                Command("Page.createIsolatedWorld", session, frame), .world, until: now + stall)
         }
         if let session, step == .dark { post(SessionSetUp.colours("dark", session)) }
         if let session, case .viewport(let number) = step {
@@ -505,7 +507,7 @@ struct PageWalk: Sendable {
             "expression": tour.expression(of: step), "awaitPromise": true, "returnByValue": true,
         ]
         if inWorld, let world { parameters = parameters + ["contextId": world] }
-        ask(Command("Runtime.evaluate", session, parameters), .step, until: now + visit.stall + further)
+        ask(Command("Runtime.evaluate", session, parameters), .step, until: now + stall + further)
     }
 
     private mutating func takeStep(_ reply: Reply, _ now: Duration) {

@@ -333,6 +333,27 @@ private struct Play {
         #expect(play.outcomes.first?.links == ["http://a.test/b"])
     }
 
+    /// Where nobody else runs for a second, it may be for a busy machine.
+    @Test func `a page whose scripts were stopped has time to answer, however little they had`() throws {
+        var play = Play { $0.stall = .seconds(1) }
+        try play.start()
+        try play.reply("Runtime.runIfWaitingForDebugger")
+        try play.commit()
+        try play.reply("Page.navigate", #"{"loaderId":"L"}"#)
+        play.commands = []
+        play.pass(.seconds(1))
+        _ = try play.takeCommand("Runtime.evaluate")
+        play.pass(.seconds(4))
+        try play.value("0")
+        play.pass(.seconds(4))
+        try play.enterWorld()
+        play.pass(.seconds(4))
+        try play.look()
+        try play.reply("Target.disposeBrowserContext")
+        #expect(play.outcomes.map(\.ending) == [.hung])
+        #expect(play.outcomes.first?.links == ["http://a.test/b"])
+    }
+
     @Test func `a script that cannot be stopped costs the page, and no more time`() throws {
         var play = Play()
         try play.open()
