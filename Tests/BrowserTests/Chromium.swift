@@ -44,7 +44,7 @@ final class Chromium {
         self.viewport = viewport
         self.prefersDark = prefersDark
         var arguments = [
-            "--headless=new", "--remote-debugging-pipe", "--window-size=\(viewport.width),\(viewport.height)",
+            "--headless=new", "--remote-debugging-pipe", "--window-size=1280,800",
             // Names other than loopback do not resolve, and no proxy of the environment is asked.
             "--host-resolver-rules=\(names.map { "MAP \($0) 127.0.0.1 , " } ?? "")MAP * ~NOTFOUND"
                 + " , EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1, EXCLUDE [::1]",

@@ -56,6 +56,22 @@ final class ChromiumVisit {
         try enable(session)
         try connection.call("Page.enable", session: session)
         try connection.call("Page.setLifecycleEventsEnabled", session: session) { $0.member("enabled", true) }
+        try set(viewport, prefersDark: prefersDark)
+    }
+
+    /// Shows the page in another window, or to who prefers other colours.
+    func show(in viewport: Chromium.Viewport, prefersDark: Bool) throws(ChromiumError) {
+        try set(viewport, prefersDark: prefersDark)
+        // It comes with the next picture, of which no script is told where none may run.
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try evaluate("innerWidth")?.int != viewport.width {
+            guard ContinuousClock.now < deadline else {
+                throw ChromiumError("making the window \(viewport.width) wide", "it stays as it was")
+            }
+        }
+    }
+
+    private func set(_ viewport: Chromium.Viewport, prefersDark: Bool) throws(ChromiumError) {
         try connection.call("Emulation.setDeviceMetricsOverride", session: session) {
             $0.member("width", viewport.width)
             $0.member("height", viewport.height)

@@ -51,13 +51,36 @@ struct PortalTests {
         ]
     }
 
-    @Test(arguments: [(360, true), (390, false), (1280, true), (1280, false)])
-    func `every page fits, can be read, and asks for nothing but its style`(width: Int, isDark: Bool) throws {
+    private static let views = [
+        (width: 360, isDark: true), (390, false), (390, true), (1280, true), (1280, false),
+    ]
+
+    /// Shows the page in all windows and colours that a person may have, and has it fit and be read in each.
+    static func expectOrder(_ visit: ChromiumVisit, _ target: String) throws {
+        func expectNone(_ faults: String, _ comment: Comment) throws {
+            #expect(try visit.evaluate(faults)?.array?.compactMap(\.string) == [], comment)
+        }
+        for (width, isDark) in views {
+            try visit.show(in: .init(width: width, height: 800), prefersDark: isDark)
+            let overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            #expect(try visit.evaluate(overflow)?.int == 0, "\(target) is wider than \(width)")
+            try expectNone(poorContrast, "\(target), \(width) wide, dark: \(isDark)")
+        }
+        // It opens what is folded.
+        for (width, isDark) in views {
+            try visit.show(in: .init(width: width, height: 800), prefersDark: isDark)
+            try expectNone(structuralFaults, "\(target), \(width) wide")
+        }
+    }
+
+    @Test func `every page fits, can be read by everybody, and asks for nothing but its style`() throws {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
-        let browser = try Chromium(viewport: .init(width: width, height: 800), prefersDark: isDark)
+        let browser = try Chromium(viewport: .init(width: 360, height: 800), prefersDark: true)
         for target in targets {
-            let visit = try browser.open(service.address + target)
+            let visit = try browser.open(service.address + target, quiet: nil)
+            try Self.expectOrder(visit, target)
+            try visit.settle()
             #expect(visit.escapes.isEmpty, "\(target)")
             #expect(visit.scriptErrors.isEmpty, "\(target): \(visit.scriptErrors)")
             // A page that says that nothing is there answers 404 itself.
@@ -67,23 +90,8 @@ struct PortalTests {
             let allowed = target.contains("search?") ? types.union(["Script"]) : types
             #expect(Set(visit.requests.map(\.type)).isSubset(of: allowed), "\(target)")
             #expect(try visit.evaluate("typeof window.isOpen")?.string == "undefined")
-            let overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-            #expect(try visit.evaluate(overflow)?.int == 0, "\(target) is wider than the window")
-            let poor = try visit.evaluate(Self.poorContrast)?.array?.compactMap(\.string)
-            #expect(poor == [], "\(target)")
         }
         #expect(origin.requests.isEmpty)
-    }
-
-    @Test func `every page is in order for whoever does not see it`() throws {
-        let service = try larder.serve(port: 0)
-        defer { service.stop() }
-        let browser = try Chromium(viewport: .init(width: 360, height: 800))
-        for target in targets {
-            let visit = try browser.open(service.address + target)
-            let faults = try visit.evaluate(Self.structuralFaults)?.array?.compactMap(\.string)
-            #expect(faults == [], "\(target)")
-        }
     }
 
     @Test func `a search is a form that leads to a page, and the page to its copy`() throws {
