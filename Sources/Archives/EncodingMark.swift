@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Markup
 internal import Web
 
@@ -69,8 +70,9 @@ enum EncodingMark {
         guard let label = type?.charset, let encoding = TextEncoding(label: label) else { return bytes }
         switch format {
         case .html:
-            guard let range = bytes.prefix(window).firstRange(of: html(encoding)) else { return bytes }
-            return Array(bytes[..<range.lowerBound] + bytes[range.upperBound...])
+            let mark = html(encoding)
+            guard let start = bytes.place(of: mark, in: 0..<min(bytes.count, window)) else { return bytes }
+            return Array(bytes[..<start] + bytes[(start + mark.count)...])
         case .css:
             let mark = css(encoding)
             return bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
@@ -80,4 +82,20 @@ enum EncodingMark {
 
     /// How far a document's head is looked for it.
     private static let window = 1 << 20
+}
+
+extension [UInt8] {
+    /// Where `part`, which is not empty, stands first in a range of these.
+    func place(of part: [UInt8], in range: Range<Int>) -> Int? {
+        withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return nil }
+            let end = range.upperBound - part.count + 1
+            var at = range.lowerBound
+            while at < end, let hit = memchr(base + at, Int32(part[0]), end - at) {
+                if memcmp(hit, part, part.count) == 0 { return UnsafeRawPointer(hit) - base }
+                at = UnsafeRawPointer(hit) - base + 1
+            }
+            return nil
+        }
+    }
 }

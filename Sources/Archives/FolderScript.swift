@@ -104,10 +104,10 @@ struct FolderScript {
     /// A page or a script without what was put into it.
     static func undone(_ bytes: [UInt8], _ format: BodyFormat) -> [UInt8] {
         guard format != .javaScript else { return LocationReads.undone(bytes) }
-        guard let start = bytes.prefix(1 << 20).firstRange(of: mark),
-            let end = bytes[start.upperBound...].firstRange(of: markEnd)
+        guard let start = bytes.place(of: mark, in: 0..<min(bytes.count, 1 << 20)),
+            let end = bytes.place(of: markEnd, in: (start + mark.count)..<bytes.count)
         else { return bytes }
-        return Array(bytes[..<start.lowerBound] + bytes[end.upperBound...])
+        return Array(bytes[..<start] + bytes[(end + markEnd.count)...])
     }
 
     // MARK: - The script

@@ -54,11 +54,12 @@ import Testing
     /// style has variables that look like options.
     @Test func `only the command knows the names of its options`() throws {
         var named: [String] = []
+        let option = /[ (]--[a-z]/
         for room in Self.walls.keys.sorted() where room != "larder" {
             for file in Self.files(below: Self.root + "/Sources/" + room)
             where !file.hasSuffix("/PortalStyle.swift") {
                 named += try Self.lines(of: file).filter { line in
-                    !line.drop { $0 == " " }.hasPrefix("//") && line.contains(/[ (]--[a-z]/)
+                    !line.drop { $0 == " " }.hasPrefix("//") && line.contains(option)
                 }.map { "\(file): \($0)" }
             }
         }

@@ -15,7 +15,7 @@ import Testing
     }
 
     private static func bytes(_ seed: UInt8, count: Int = 5000) -> [UInt8] {
-        (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) ^ seed }
+        Array(repeating: (0..<256).map { UInt8(truncatingIfNeeded: $0 &* 7) ^ seed }, toCount: count)
     }
 
     private func page(_ href: String, _ seed: UInt8) throws -> NewResponse {
@@ -313,8 +313,7 @@ import Testing
     }
 
     private static func bytes(_ number: Int, count: Int) -> [UInt8] {
-        let text = Array("page \(number) ".utf8)
-        return (0..<count).map { text[$0 % text.count] }
+        Array(repeating: Array("page \(number) ".utf8), toCount: count)
     }
 
     /// A visit of two sites, whose bodies lie between each other; then the second site goes.

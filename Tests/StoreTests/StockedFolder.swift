@@ -176,3 +176,12 @@ extension Trait where Self == ConditionTrait {
     /// About what is in a folder, and not in a PostgreSQL.
     static var ofFiles: Self { .disabled(if: TestStore.isServed, "it is about files") }
 }
+
+extension [UInt8] {
+    /// So many bytes: these, again and again. Megabytes that a test makes one by one are most of its time.
+    init(repeating part: [UInt8], toCount count: Int) {
+        var bytes = part
+        while bytes.count < count { bytes += bytes }
+        self = Array(bytes.prefix(count))
+    }
+}

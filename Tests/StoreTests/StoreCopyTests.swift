@@ -31,7 +31,8 @@ struct StoreCopyTests {
     }
 
     private static func large(_ number: Int) -> [UInt8] {
-        (0..<(Limits.packedBody * 3 + number)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) }
+        let all = (0..<256).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) }
+        return Array(repeating: all, toCount: Limits.packedBody * 3 + number)
     }
 
     private func page(_ href: String, _ bytes: [UInt8]?, in folder: StoreFolder) throws -> NewResponse {

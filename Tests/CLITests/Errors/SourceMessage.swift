@@ -45,17 +45,30 @@ struct SourceMessage: CustomTestStringConvertible, Sendable {
     private static func calls(of maker: String, in text: [UInt8]) -> [String] {
         let head = Array((maker + "(").utf8)
         var found: [String] = []
-        var rest = text[...]
-        while let range = rest.firstRange(of: head) {
-            var scanner = LiteralScanner(text, at: range.upperBound)
+        var end = 0
+        while let start = place(of: head, in: text, from: end) {
+            end = start + head.count
+            var scanner = LiteralScanner(text, at: end)
             let message = scanner.scanCall()
-            let before = range.lowerBound > 0 ? text[range.lowerBound - 1] : 0x20
+            let before = start > 0 ? text[start - 1] : 0x20
             let isCall = before == 0x20 || before == UInt8(ascii: "(") || before == 0x0A
             // What only puts others together has no letter of its own.
             if isCall, message.contains(where: \.isLetter), message.contains(" ") { found.append(message) }
-            rest = text[range.upperBound...]
         }
         return found
+    }
+
+    private static func place(of part: [UInt8], in text: [UInt8], from start: Int) -> Int? {
+        text.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return nil }
+            var at = start
+            while let hit = memchr(base + at, Int32(part[0]), text.count - at) {
+                at = UnsafeRawPointer(hit) - base
+                if text.count - at >= part.count, memcmp(hit, part, part.count) == 0 { return at }
+                at += 1
+            }
+            return nil
+        }
     }
 }
 
