@@ -36,41 +36,39 @@ extension StoreWriter {
                 // Nor is the log anything that is held.
                 result.byteCountBefore = folder.byteCount
             }
-            var journaled = everChangedRowCount
             try withoutReferences { () throws(StoreError) in
                 let bodiesBefore = try count("SELECT count(*) FROM body")
                 try removeOrphans()
                 result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
-                if let limit { try collect(downTo: contentLimit(limit), &result, &journaled, progress) }
+                if let limit { try collect(limit, &result, progress) }
                 if !isRehearsing { try bodies.outer?.removeStrays() }
                 result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
             }
             try countAgain()
             result.shrinkFailure = shrink() ?? result.shrinkFailure
-            try renewJournal(&journaled, &result)
+            try catchUpJournal(&result)
         }
         result.byteCountAfter = isServed ? try usedByteCount() : folder.byteCount
         return result
     }
 
-    /// Where rows have changed since it knew of all, and there is room. Without it the journal names what is
-    /// gone, which does no harm.
-    private func renewJournal(_ known: inout Int64, _ result: inout CollectionResult) throws(StoreError) {
-        guard everChangedRowCount != known else { return }
+    /// Where there is room. Without it the journal names what is gone, which does no harm.
+    private func catchUpJournal(_ result: inout CollectionResult) throws(StoreError) {
+        guard isJournalBehind else { return }
         do throws(StoreError) {
             try renewJournal()
-            known = everChangedRowCount
         } catch  where error.reason == .full {
             result.shrinkFailure = result.shrinkFailure ?? error
         }
     }
 
     private func collect(
-        downTo limit: Int64, _ result: inout CollectionResult, _ journaled: inout Int64,
-        _ progress: (Int64) -> Void
+        _ limit: Int64, _ result: inout CollectionResult, _ progress: (Int64) -> Void
     ) throws(StoreError) {
         let used = try usedByteCount()
         let whole = isServed ? used : used + folder.journalByteCount
+        // The index of words becomes smaller as the rest does.
+        let limit = Self.share(of: limit, whole, of: whole + folder.searchIndexByteCount)
         guard max(whole, folder.contentByteCount) > limit else { return }
         // The journal, which says once more what the database does, becomes smaller as that does.
         var target = Self.share(of: limit, used, of: whole)
@@ -79,10 +77,8 @@ extension StoreWriter {
             result.droppedVisits += try dropVisits(downTo: target, progress)
             result.evictedURLs += try evict(downTo: target, progress)
             result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
-            // What is written behind the journal has that written once more.
-            try countAgain()
             if !isServed { _ = shrink() }
-            try renewJournal(&journaled, &result)
+            try catchUpJournal(&result)
             let used = try usedByteCount()
             guard used <= target else { break }
             if isServed { return }
@@ -103,11 +99,8 @@ extension StoreWriter {
         whole > part ? Int64(Double(limit) * Double(part) / Double(whole)) : limit
     }
 
-    /// What is left of a limit for all but the index of words, which becomes smaller as the rest does.
-    private func contentLimit(_ limit: Int64) throws(StoreError) -> Int64 {
-        let content = try usedByteCount() + (isServed ? 0 : folder.journalByteCount)
-        return Self.share(of: limit, content, of: content + folder.searchIndexByteCount)
-    }
+    /// A URL that goes may be known still, since another one leads to it.
+    private static let reserve = 1.0125
 
     /// So much of a pack may be room that no body has: moving them takes longer than it is worth.
     private static let usualWaste = 0.25
@@ -155,6 +148,7 @@ extension StoreWriter {
             guard let site = try reader.sites().first(where: { $0.visits.contains { $0.id == visit } }) else {
                 continue
             }
+            isJournalBehind = true
             try dropRows(ofVisit: visit, of: site)
             try removeOrphans()
             dropped += 1
@@ -168,30 +162,49 @@ extension StoreWriter {
         for _ in 1...8 {
             // Pages that are half empty count whole. Where they cannot be put together, more goes than had
             // to.
-            if try usedByteCount() > limit { _ = shrink() }
-            let used = try usedByteCount()
+            var used = try usedByteCount()
+            if used > limit, try hasRoom() {
+                _ = shrink()
+                used = try usedByteCount()
+            }
+            progress(used)
             guard used > limit else { break }
             let urls = try urlsToEvict(share: Double(used - limit) / Double(used))
             guard !urls.isEmpty else { break }
-            try rememberingMore { () throws(StoreError) in
-                try transaction { () throws(StoreError) in
-                    let delete = try prepare("DELETE FROM response WHERE url = ?")
-                    for url in urls { try delete.run(.integer(url)) }
-                    try forgetCounts()
-                }
-            }
-            try removeOrphans()
+            try remove(urls)
             evicted += urls.count
-            progress(try usedByteCount())
         }
         return evicted
+    }
+
+    private func remove(_ urls: [Int64]) throws(StoreError) {
+        if !isServed {
+            do throws(StoreError) {
+                let forgotten = try copyWhatStays(without: urls)
+                try forgetNotes(of: forgotten)
+                return try removeOrphanFiles()
+            } catch  where error.reason == .full {
+                // Rows that go one by one need less room.
+            }
+        }
+        isJournalBehind = true
+        try rememberingMore { () throws(StoreError) in
+            try transaction { () throws(StoreError) in
+                let delete = try prepare("DELETE FROM response WHERE url = ?")
+                for url in urls { try delete.run(.integer(url)) }
+                try forgetCounts()
+            }
+        }
+        try removeOrphans()
     }
 
     /// The plan, which is large, is gone when they are.
     private func urlsToEvict(share: Double) throws(StoreError) -> [Int64] {
         let plan = try evictionPlan()
-        // The plan knows what bodies take, and not what the database takes to keep them.
-        return plan.urls(toFree: Int64((Double(plan.byteCount) * share).rounded(.up)))
+        // The plan knows what bodies take, and not what the database takes to keep them. A little more spares a second
+        // round, which takes as long as the first.
+        let wanted = Double(plan.byteCount) * share * Self.reserve
+        return plan.urls(toFree: Int64(wanted.rounded(.up)))
     }
 
     /// What goes lies all over the indexes: pages for which there is no room in memory are written once a row.
@@ -212,9 +225,14 @@ extension StoreWriter {
                 if !isBeside { urls = try removeOrphanURLs() }
             }
         }
-        // Only a server starts a note book.
-        if folder.hasNotes, !urls.isEmpty, !isRehearsing { try NoteBook(folder).forget(urls) }
+        try forgetNotes(of: urls)
         try removeOrphanFiles()
+    }
+
+    /// Only a server starts a note book.
+    private func forgetNotes(of urls: [Int64]) throws(StoreError) {
+        guard folder.hasNotes, !urls.isEmpty, !isRehearsing else { return }
+        try NoteBook(folder).forget(urls)
     }
 
     /// Why the file could not be made smaller, if it could not.
@@ -225,7 +243,7 @@ extension StoreWriter {
                 try execute("VACUUM response, link, url, body, content, piece", doing: "shrink")
                 return nil
             }
-            if try count("PRAGMA freelist_count") > 0 { try vacuum() }
+            if try hasRoom() { try vacuum() }
             guard try !isLogEmptied() else { return nil }
             return StoreError(
                 .busy, doing: "shrink", path: folder.database, detail: "somebody is reading from it",
@@ -233,6 +251,12 @@ extension StoreWriter {
         } catch {
             return error
         }
+    }
+
+    /// A few pages of many are not worth a copy of all others.
+    private func hasRoom() throws(StoreError) -> Bool {
+        if isServed { return true }
+        return try count("PRAGMA freelist_count") > count("PRAGMA page_count") / 256
     }
 
     /// False while somebody reads what was there before.
@@ -302,99 +326,6 @@ extension StoreWriter {
     }
 }
 
-// MARK: - EvictionPlan
-
-/// Chooses what goes when a store is larger than allowed: what was not served for the longest time, and of
-/// what was never served since it was fetched, what was fetched first. Of equals the one that was found last
-/// goes first, so that the beginnings of sites stay.
-///
-/// There may be millions of them: all is in few arrays.
-struct EvictionPlan {
-    /// One URL with all that is held under it.
-    struct Holding {
-        let url: Int64
-        /// When it was last served or, later, fetched.
-        var lastUse: Int64
-        var isPinned: Bool
-        /// What it takes beside its bodies.
-        var byteCount: Int
-        /// Behind the last of its bodies in `uses`, where those of the one before it end first.
-        fileprivate var usesEnd: UInt32 = 0
-
-        init(url: Int64, lastUse: Int64, isPinned: Bool, byteCount: Int) {
-            self.url = url
-            self.lastUse = lastUse
-            self.isPinned = isPinned
-            self.byteCount = byteCount
-        }
-    }
-
-    private var holdings: [Holding] = []
-    /// Places in `bodies`, holding by holding, each once.
-    private var uses: [UInt32] = []
-    /// In the order of their numbers.
-    private var bodies: [(number: Int64, byteCount: Int)] = []
-
-    /// - Precondition: One with a larger number than those before, and all before the first holding.
-    mutating func add(body number: Int64, byteCount: Int) {
-        precondition(number > bodies.last?.number ?? .min && holdings.isEmpty)
-        bodies.append((number, byteCount))
-    }
-
-    /// The next holding to be added has this body.
-    mutating func addUse(of number: Int64) {
-        var places = 0..<bodies.count
-        while places.count > 1 {
-            let middle = places.lowerBound + places.count / 2
-            places =
-                bodies[middle].number <= number
-                ? middle..<places.upperBound : places.lowerBound..<middle
-        }
-        guard let place = places.first, bodies[place].number == number,
-            !uses[Int(holdings.last?.usesEnd ?? 0)...].contains(UInt32(place))
-        else { return }
-        uses.append(UInt32(place))
-    }
-
-    mutating func add(_ holding: Holding) {
-        var holding = holding
-        holding.usesEnd = UInt32(uses.count)
-        holdings.append(holding)
-    }
-
-    private func uses(of place: Int) -> ArraySlice<UInt32> {
-        uses[(place == 0 ? 0 : Int(holdings[place - 1].usesEnd))..<Int(holdings[place].usesEnd)]
-    }
-
-    /// What all holdings together take, each body counted once.
-    var byteCount: Int64 {
-        holdings.reduce(0) { $0 + Int64($1.byteCount) } + bodies.reduce(0) { $0 + Int64($1.byteCount) }
-    }
-
-    /// The URLs without which at least so many bytes are free; every one that is not pinned when that is not
-    /// enough. A body counts only when the last URL that has it goes.
-    func urls(toFree wanted: Int64) -> [Int64] {
-        var references = [UInt32](repeating: 0, count: bodies.count)
-        for place in uses { references[Int(place)] += 1 }
-        var chosen: [Int64] = []
-        var free: Int64 = 0
-        let order = holdings.indices.filter { !holdings[$0].isPinned }.sorted {
-            let (one, other) = (holdings[$0], holdings[$1])
-            return one.lastUse != other.lastUse ? one.lastUse < other.lastUse : one.url > other.url
-        }
-        for place in order {
-            guard free < wanted else { break }
-            chosen.append(holdings[place].url)
-            free += Int64(holdings[place].byteCount)
-            for body in uses(of: place) {
-                references[Int(body)] -= 1
-                if references[Int(body)] == 0 { free += Int64(bodies[Int(body)].byteCount) }
-            }
-        }
-        return chosen
-    }
-}
-
 extension StoreWriter {
     /// Removes bodies that no response has, with what is known of them. The caller is alone, in a
     /// transaction.
@@ -413,14 +344,31 @@ extension StoreWriter {
             DELETE FROM link WHERE NOT EXISTS (
                 SELECT 1 FROM response WHERE response.url = link.url AND response.body = link.body)
             """)
-        try run(
-            """
-            DELETE FROM content WHERE NOT EXISTS (SELECT 1 FROM response WHERE response.body = content.body)
-            """)
-        let delete = try prepare(
-            "DELETE FROM body WHERE NOT EXISTS (SELECT 1 FROM response WHERE response.body = body.id)")
-        try delete.run()
-        if changedRowCount > 0 { try forgetCount(of: KeptTally.bodies) }
+        if isServed {
+            try run(
+                """
+                DELETE FROM content WHERE NOT EXISTS (SELECT 1 FROM response WHERE response.body = content.body)
+                """)
+            try run(
+                "DELETE FROM body WHERE NOT EXISTS (SELECT 1 FROM response WHERE response.body = body.id)")
+            return
+        }
+        // What the bodies have is read only where one goes.
+        let held = try heldBodies()
+        var orphans: [Int64] = []
+        try eachRow("SELECT id FROM body") { row in
+            if !held.contains(row.integer(0)) { orphans.append(row.integer(0)) }
+        }
+        guard !orphans.isEmpty else { return }
+        let (deleteContent, deleteBody) = (
+            try prepare("DELETE FROM content WHERE body = ?"), try prepare("DELETE FROM body WHERE id = ?")
+        )
+        for orphan in orphans {
+            try deleteContent.run(.integer(orphan))
+            try deleteBody.run(.integer(orphan))
+        }
+        isJournalBehind = true
+        try forgetCount(of: KeptTally.bodies)
     }
 
     /// Removes the files that no body has. The caller is alone: another writer's file comes before its row.
@@ -432,6 +380,8 @@ extension StoreWriter {
         defer { orphanDigests = [] }
         if isRehearsing { return }
         try bodies.outer?.remove(orphanDigests)
+        let names = folder.bodyFileNames
+        guard !names.isEmpty else { return }
         var known: Set<String> = []
         try eachRow(
             """
@@ -439,7 +389,7 @@ extension StoreWriter {
             WHERE content.bytes IS NULL AND body.pack IS NULL
             """
         ) { known.insert($0.text(0)) }
-        for name in folder.bodyFileNames where !known.contains(name) {
+        for name in names where !known.contains(name) {
             let file = folder.bodyFile(sha256: name)
             guard unlink(file) == 0 || errno == ENOENT else {
                 throw StoreError(errno, doing: "remove", path: file)
@@ -451,16 +401,7 @@ extension StoreWriter {
     /// and references are not followed: SQLite would look through every response for each URL. Gives their
     /// numbers.
     private func removeOrphanURLs() throws(StoreError) -> [Int64] {
-        var named = NumberSet()
-        try eachRow("SELECT url, referrer FROM response") { row in
-            named.insert(row.integer(0))
-            if let referrer = row.optionalInteger(1) { named.insert(referrer) }
-        }
-        try eachRow("SELECT pages, requisites, guesses FROM link") { row in
-            for column in 0..<3 as Range<Int32> {
-                LinkLists.each(row.utf8(column)) { named.insert($0) }
-            }
-        }
+        let named = try namedURLs()
         var orphans: [Int64] = []
         try eachRow("SELECT id FROM url") { row in
             if !named.contains(row.integer(0)) { orphans.append(row.integer(0)) }
@@ -468,18 +409,5 @@ extension StoreWriter {
         let delete = try prepare("DELETE FROM url WHERE id = ?")
         for orphan in orphans { try delete.run(.integer(orphan)) }
         return orphans
-    }
-}
-
-/// Numbers that lie close together, a bit each.
-private struct NumberSet {
-    private var words: [Int64: UInt64] = [:]
-
-    mutating func insert(_ number: Int64) {
-        words[number >> 6, default: 0] |= 1 << UInt64(number & 63)
-    }
-
-    func contains(_ number: Int64) -> Bool {
-        (words[number >> 6] ?? 0) & 1 << UInt64(number & 63) != 0
     }
 }

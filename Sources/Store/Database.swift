@@ -99,7 +99,7 @@ final class Connection {
         if case .file(let handle) = driver { sqlite3_close_v2(handle) }
     }
 
-    private static func uri(_ path: String) -> String {
+    static func uri(_ path: String) -> String {
         // With an empty host a path may begin with two slashes.
         "file:\(path.hasPrefix("/") ? "//" : "")\(percentEncoded(path))"
     }
@@ -195,12 +195,6 @@ final class Connection {
         return Int(sqlite3_changes(handle))
     }
 
-    /// How many rows were changed since it was opened, by whichever statement.
-    var everChangedRowCount: Int64 {
-        guard case .file(let handle) = driver else { return 0 }
-        return sqlite3_total_changes64(handle)
-    }
-
     /// Puts a database together in which there is room. What is made of it meanwhile is as large as what is
     /// left, and lies in this folder; in memory, as all else that passes, it would be a gigabyte of a large one.
     func vacuum(in folder: String) throws(StoreError) {
@@ -209,6 +203,47 @@ final class Connection {
         let result = Result { () throws(StoreError) in try execute("VACUUM", doing: "shrink") }
         try execute("PRAGMA temp_store = MEMORY; PRAGMA temp_store_directory = '';", doing: "shrink")
         try result.get()
+    }
+
+    /// Has what the other one has in place of what it had: all of it in one transaction or, when it throws,
+    /// nothing. Both are files of SQLite's.
+    func take(_ other: Connection, doing: String) throws(StoreError) {
+        guard case .file(let own) = driver, case .file(let source) = other.driver else { return }
+        guard let backup = sqlite3_backup_init(own, "main", source, "main") else {
+            throw error(sqlite3_errcode(own), doing: doing)
+        }
+        let step = sqlite3_backup_step(backup, -1)
+        let code = sqlite3_backup_finish(backup)
+        // Whoever was in the way is not told by the second.
+        guard step == SQLITE_DONE, code == SQLITE_OK else {
+            throw error(code == SQLITE_OK ? step : code, doing: doing)
+        }
+    }
+
+    /// A function by which statements ask whether a number is one of these. It may be given another meaning.
+    func define(_ name: String, _ numbers: NumberSet) throws(StoreError) {
+        guard case .file(let handle) = driver else { return }
+        let code = sqlite3_create_function_v2(
+            handle, name, 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+            Unmanaged.passRetained(AskedNumbers(numbers)).toOpaque(),
+            { context, _, values in
+                guard let asked = sqlite3_user_data(context), let value = values?[0] else { return }
+                let isOne = Unmanaged<AskedNumbers>.fromOpaque(asked)._withUnsafeGuaranteedRef {
+                    $0.numbers.contains(sqlite3_value_int64(value))
+                }
+                sqlite3_result_int(context, isOne ? 1 : 0)
+            }, nil, nil,
+            // SQLite calls it where it fails, too.
+            { asked in
+                if let asked { Unmanaged<AskedNumbers>.fromOpaque(asked).release() }
+            })
+        guard code == SQLITE_OK else { throw error(code, doing: "read") }
+    }
+
+    private final class AskedNumbers {
+        let numbers: NumberSet
+
+        init(_ numbers: NumberSet) { self.numbers = numbers }
     }
 
     /// Of a PostgreSQL.
@@ -472,6 +507,13 @@ struct Row {
         guard let bytes = sqlite3_column_text(handle, column) else { return [] }
         let count = min(Int(sqlite3_column_bytes(handle, column)), most)
         return [UInt8](UnsafeBufferPointer(start: bytes, count: count))
+    }
+
+    /// Text or a blob, without a copy.
+    func withBytes<Result>(_ column: Int32, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        if let served { return served.bytes(column, body) }
+        let bytes = sqlite3_column_blob(handle, column)?.assumingMemoryBound(to: UInt8.self)
+        return body(UnsafeBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, column))))
     }
 
     func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }

@@ -1,5 +1,6 @@
 internal import Digest
 internal import Glibc
+internal import Synchronization
 internal import System
 internal import Web
 
@@ -12,7 +13,7 @@ internal import Web
 final class Journal {
     private let folder: StoreFolder
     private var file: File?
-    private var waiting: [UInt8] = []
+    private var waiting = LineWriter()
     /// What it says of a database is there already: no commit is waited for.
     private let isAlone: Bool
     /// A PostgreSQL keeps a log of its own.
@@ -62,16 +63,22 @@ final class Journal {
                 md5: body.md5?.hex, place: place, bytes: inline))
     }
 
-    func note(_ line: some JSONWritable) {
+    func note(_ line: some LineWritable) {
+        guard isNeeded else { return }
+        waiting.add(line)
+        writeIfMuch()
+    }
+
+    func note(_ state: JournalLine.State) {
         guard isNeeded else { return }
         var writer = JSONWriter()
-        writer.value(line)
-        let text = writer.takeBytes()
-        waiting += Hex.encode(bigEndian: Self.checksum(text)).utf8
-        waiting.append(0x20)
-        waiting += text
-        waiting.append(0x0A)
-        guard waiting.count > Self.longestWait, isAlone, failure == nil else { return }
+        writer.value(state)
+        waiting.add(json: writer.bytes)
+        writeIfMuch()
+    }
+
+    private func writeIfMuch() {
+        guard waiting.bytes.count > Self.longestWait, isAlone, failure == nil else { return }
         do throws(StoreError) { try flush() } catch { failure = error }
     }
 
@@ -81,27 +88,38 @@ final class Journal {
     /// What was noted is in the file. It is synced when the system sees fit, as the database's log is.
     func flush() throws(StoreError) {
         if let failure { throw failure }
-        guard !waiting.isEmpty else { return }
-        defer { waiting.removeAll(keepingCapacity: true) }
+        guard !waiting.bytes.isEmpty else { return }
+        defer { waiting.removeAll() }
         if file == nil { file = try Self.open(in: folder) }
-        try StoreError.wrapping { () throws(SystemError) in try file?.write(waiting) }
+        try StoreError.wrapping { () throws(SystemError) in try file?.write(waiting.bytes) }
     }
 
-    /// Writes all that the database has to a file of its own, after which those before it are nobody's, but
-    /// for those that other writers hold.
-    func renew(_ write: (Journal) throws(StoreError) -> Void) throws(StoreError) {
-        guard isNeeded else { return }
-        try StoreFolder.makeFolders(folder.journal)
-        let target = folder.journal + "/" + Self.name(Int64.random(in: 1...Int64.max))
-        let part = target + ".part"
-        let whole = try Journal(folder, at: part)
+    /// Writes all that a database has to a file that is nobody's until it is adopted.
+    static func draft(
+        in folder: StoreFolder, _ write: (Journal) throws(StoreError) -> Void
+    ) throws(StoreError) -> String {
+        let path = folder.incoming + "/journal-" + name(Int64.random(in: 1...Int64.max))
         do throws(StoreError) {
+            let whole = try Journal(folder, at: path)
             try write(whole)
             try whole.flush()
             try StoreError.wrapping { () throws(SystemError) in try whole.file?.syncData() }
-            guard rename(part, target) == 0 else { throw StoreError(errno, doing: "write to", path: part) }
         } catch {
-            unlink(part)
+            unlink(path)
+            throw error
+        }
+        return path
+    }
+
+    /// What the file says is all there is, after which those before it are nobody's, but for those that other
+    /// writers hold.
+    func adopt(_ draft: String) throws(StoreError) {
+        let target = folder.journal + "/" + Self.name(Int64.random(in: 1...Int64.max))
+        do throws(StoreError) {
+            try StoreFolder.makeFolders(folder.journal)
+            guard rename(draft, target) == 0 else { throw StoreError(errno, doing: "write to", path: target) }
+        } catch {
+            unlink(draft)
             throw error
         }
         file = nil
@@ -210,29 +228,47 @@ extension StoreFolder {
 
 /// What the journal has of a database.
 extension Connection {
-    /// All of it, line by line, in the memory of a line.
-    func write(to journal: Journal) throws(StoreError) {
+    /// All of it as it is at this moment, or some of its bodies and responses, line by line, in the memory of a line.
+    func write(
+        to journal: Journal, bodies: String = "true", responses: String = "true"
+    ) throws(StoreError) {
+        try beginReading()
+        let result = Result { () throws(StoreError) in
+            try writeLines(to: journal, bodies: bodies, responses: responses)
+        }
+        try commit(hasChanged: false)
+        try result.get()
+    }
+
+    private func writeLines(
+        to journal: Journal, bodies: String, responses: String
+    ) throws(StoreError) {
         journal.note(try state())
         try prepare(
             """
-            SELECT \(JournalLine.Body.columns), iif(pack IS NULL, content.bytes, NULL), sha256
-            FROM body LEFT JOIN content ON content.body = body.id
-            """
-        ).each { row in
-            journal.note(JournalLine.Body(row, sha256: row.blob(8), bytes: row.optionalBlob(7)))
-        }
-        try prepare(
-            """
-            SELECT \(JournalLine.Response.columns), url.href, referrer.href, body.sha256, body.form FROM response
-            JOIN url ON url.id = response.url
-            LEFT JOIN url AS referrer ON referrer.id = response.referrer
-            LEFT JOIN body ON body.id = response.body
+            SELECT \(JournalLine.bodyColumns), iif(pack IS NULL, content.bytes, NULL), sha256
+            FROM body LEFT JOIN content ON content.body = body.id WHERE \(bodies)
             """
         ).each { row in
             journal.note(
-                JournalLine.Response(
-                    row, href: row.text(10), referrer: row.optionalText(11),
-                    body: row.optionalBlob(12).map { ($0, row.text(13)) }))
+                JournalLine.BodyLine(
+                    row, sha256: RowText(row, 8, .hexadecimal),
+                    md5: row.isNull(3) ? nil : RowText(row, 3, .hexadecimal),
+                    bytes: row.isNull(7) ? nil : RowText(row, 7, .base64)))
+        }
+        try prepare(
+            """
+            SELECT \(JournalLine.responseColumns), url.href, referrer.href, body.sha256, body.form FROM response
+            JOIN url ON url.id = response.url
+            LEFT JOIN url AS referrer ON referrer.id = response.referrer
+            LEFT JOIN body ON body.id = response.body WHERE \(responses)
+            """
+        ).each { row in
+            journal.note(
+                JournalLine.ResponseLine(
+                    row, href: RowText(row, 10), referrer: RowText(optional: row, 11),
+                    sha256: row.isNull(12) ? nil : RowText(row, 12, .hexadecimal),
+                    form: RowText(optional: row, 13)))
         }
         try journal.flush()
     }
@@ -261,21 +297,24 @@ extension Connection {
             if let inline = row.optionalBlob(1) { bytes[row.integer(0)] = inline }
         }
         var bodies: [Int64: (sha256: [UInt8], form: String)] = [:]
-        try rows("body", "\(JournalLine.Body.columns), id, sha256", by: "id") { row in
+        try rows("body", "\(JournalLine.bodyColumns), id, sha256", by: "id") { row in
             let id = row.integer(7)
             bodies[id] = (row.blob(8), row.text(0))
             journal.note(
-                JournalLine.Body(row, sha256: row.blob(8), bytes: row.isNull(4) ? bytes[id] : nil))
+                JournalLine.BodyLine(
+                    row, sha256: Hex.encode(row.blob(8)), md5: row.optionalBlob(3).map { Hex.encode($0) },
+                    bytes: row.isNull(4) ? bytes[id].map { Base64.encode($0) } : nil))
         }
-        let columns = "\(JournalLine.Response.columns), url, referrer, body"
+        let columns = "\(JournalLine.responseColumns), url, referrer, body"
         try rows("response", columns, by: "url,visit,request,variant") { row in
             guard let href = hrefs[row.integer(10)] else { return }
             let body = row.optionalInteger(12).flatMap { bodies[$0] }
             // What its body was is not known: it is missing.
             if body == nil, !row.isNull(12) { return }
             journal.note(
-                JournalLine.Response(
-                    row, href: href, referrer: row.optionalInteger(11).flatMap { hrefs[$0] }, body: body))
+                JournalLine.ResponseLine(
+                    row, href: href, referrer: row.optionalInteger(11).flatMap { hrefs[$0] },
+                    sha256: body.map { Hex.encode($0.sha256) }, form: body?.form))
         }
     }
 
@@ -310,32 +349,65 @@ extension Connection {
     }
 }
 
-extension JournalLine.Body {
-    /// Of `body`, what `init(_:sha256:bytes:)` reads first.
-    fileprivate static let columns = "form, size, title, md5, pack, start, frame"
+extension JournalLine {
+    /// Of `body`, what a line of a row reads first.
+    fileprivate static let bodyColumns = "form, size, title, md5, pack, start, frame"
 
-    fileprivate init(_ row: Row, sha256: [UInt8], bytes: [UInt8]?) {
-        self.init(
-            sha256: Hex.encode(sha256), form: row.text(0), byteCount: row.integer(1),
-            title: row.optionalText(2),
-            md5: row.optionalBlob(3).map { Hex.encode($0) },
-            place: PackPlace(row, from: 4), bytes: bytes)
-    }
-}
-
-extension JournalLine.Response {
-    /// Of `response`, what `init(_:href:referrer:body:)` reads first.
-    fileprivate static let columns = """
+    /// Of `response`, what a line of a row reads first.
+    fileprivate static let responseColumns = """
         response.visit, response.request, response.variant, response.status, response.role, response.flags,
         response.requested, response.fetched, response.type, response.fields
         """
+}
 
-    fileprivate init(_ row: Row, href: String, referrer: String?, body: (sha256: [UInt8], form: String)?) {
+extension JournalLine.BodyLine {
+    fileprivate init(_ row: Row, sha256: Text, md5: Text?, bytes: Text?) {
         self.init(
-            href: href, visit: row.integer(0), request: row.text(1), variant: row.text(2),
-            status: row.integer(3),
-            role: row.integer(4), flags: row.integer(5), requested: row.integer(6), fetched: row.integer(7),
-            type: row.optionalText(8), referrer: referrer, fields: row.text(9),
-            sha256: body.map { Hex.encode($0.sha256) }, form: body?.form)
+            sha256: sha256, form: Text(row, 0), byteCount: row.integer(1), title: Text(optional: row, 2),
+            md5: md5, place: PackPlace(row, from: 4), bytes: bytes)
+    }
+}
+
+extension JournalLine.ResponseLine {
+    fileprivate init(_ row: Row, href: Text, referrer: Text?, sha256: Text?, form: Text?) {
+        self.init(
+            href: href, visit: row.integer(0), request: Text(row, 1), variant: Text(row, 2),
+            status: row.integer(3), role: row.integer(4), flags: row.integer(5), requested: row.integer(6),
+            fetched: row.integer(7), type: Text(optional: row, 8), referrer: referrer, fields: Text(row, 9),
+            sha256: sha256, form: form)
+    }
+}
+
+/// A journal of what stays, that a thread of its own writes while the database is made smaller.
+final class JournalDraft {
+    private let thread: NamedThread
+    private let path: Path
+
+    private final class Path: Sendable {
+        let result = Mutex<Result<String, StoreError>?>(nil)
+    }
+
+    init(
+        of folder: StoreFolder, _ write: @escaping @Sendable (Journal) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        let path = Path()
+        self.path = path
+        thread = try StoreError.wrapping { () throws(SystemError) in
+            try NamedThread.start("larder-journal") {
+                let result = Result { () throws(StoreError) in try Journal.draft(in: folder, write) }
+                path.result.withLock { $0 = result }
+            }
+        }
+    }
+
+    /// The file, once it is whole.
+    func wait() throws(StoreError) -> String? {
+        thread.join()
+        return try path.result.withLock { $0 }?.get()
+    }
+
+    func drop() {
+        thread.join()
+        if case .success(let path) = path.result.withLock({ $0 }) { unlink(path) }
     }
 }

@@ -2,32 +2,36 @@ internal import Web
 
 /// What a line of the journal says. Its keys are short, since there are many.
 enum JournalLine {
-    struct Response: JSONWritable {
-        var href: String
+    typealias Response = ResponseLine<String>
+    typealias Body = BodyLine<String>
+
+    struct ResponseLine<Text: LineText> {
+        var href: Text
         var visit: Int64
-        var request: String
-        var variant: String
+        var request: Text
+        var variant: Text
         var status: Int64
         var role: Int64
         var flags: Int64
         var requested: Int64
         var fetched: Int64
-        var type: String?
-        var referrer: String?
-        var fields: String
-        var sha256: String?
-        var form: String?
+        var type: Text?
+        var referrer: Text?
+        var fields: Text
+        var sha256: Text?
+        var form: Text?
     }
 
-    struct Body: JSONWritable {
-        var sha256: String
-        var form: String
+    struct BodyLine<Text: LineText> {
+        var sha256: Text
+        var form: Text
         var byteCount: Int64
-        var title: String?
-        var md5: String?
+        var title: Text?
+        var md5: Text?
         /// Nil for what is in a file of its own, or in the line.
         var place: PackPlace?
-        var bytes: [UInt8]?
+        /// In Base64.
+        var bytes: Text?
     }
 
     /// All sites, visits and pins, as they are from this time on.
@@ -84,7 +88,7 @@ extension JSONValue {
     fileprivate func integer(_ key: String) -> Int64? { self[key]?.int.map { Int64($0) } }
 }
 
-extension JournalLine.Response {
+extension JournalLine.ResponseLine<String> {
     init?(_ json: JSONValue) {
         guard let href = json["r"]?.string, let visit = json.integer("v"), let status = json.integer("s"),
             let fields = json["h"]?.string, let requested = json.integer("t"), let fetched = json.integer("u")
@@ -95,28 +99,28 @@ extension JournalLine.Response {
             fetched: fetched, type: json["m"]?.string, referrer: json["w"]?.string, fields: fields,
             sha256: json["b"]?.string, form: json["k"]?.string)
     }
+}
 
-    func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("r", href)
-            object.member("v", visit)
-            if !request.isEmpty { object.member("q", request) }
-            if !variant.isEmpty { object.member("x", variant) }
-            object.member("s", status)
-            if role != 0 { object.member("o", role) }
-            if flags != 0 { object.member("f", flags) }
-            object.member("t", requested)
-            object.member("u", fetched)
-            object.memberIfPresent("m", type)
-            object.memberIfPresent("w", referrer)
-            object.member("h", fields)
-            object.memberIfPresent("b", sha256)
-            object.memberIfPresent("k", form)
-        }
+extension JournalLine.ResponseLine: LineWritable {
+    func write(to line: inout LineWriter) {
+        line.member("r", href)
+        line.member("v", visit)
+        if !request.isEmpty { line.member("q", request) }
+        if !variant.isEmpty { line.member("x", variant) }
+        line.member("s", status)
+        if role != 0 { line.member("o", role) }
+        if flags != 0 { line.member("f", flags) }
+        line.member("t", requested)
+        line.member("u", fetched)
+        line.memberIfPresent("m", type)
+        line.memberIfPresent("w", referrer)
+        line.member("h", fields)
+        line.memberIfPresent("b", sha256)
+        line.memberIfPresent("k", form)
     }
 }
 
-extension JournalLine.Body {
+extension JournalLine.BodyLine<String> {
     init?(_ json: JSONValue) {
         guard let sha256 = json["body"]?.string, let form = json["form"]?.string,
             let size = json.integer("size")
@@ -130,23 +134,35 @@ extension JournalLine.Body {
         self.init(
             sha256: sha256, form: form, byteCount: size, title: json["title"]?.string,
             md5: json["md5"]?.string,
-            place: place, bytes: json["bytes"]?.string.flatMap { Base64.decode($0) })
+            place: place, bytes: json["bytes"]?.string)
     }
 
-    func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("body", sha256)
-            object.member("form", form)
-            object.member("size", byteCount)
-            object.memberIfPresent("title", title)
-            object.memberIfPresent("md5", md5)
-            if let place {
-                object.member("pack", place.pack)
-                object.member("start", place.start)
-                object.memberIfPresent("frame", place.frameByteCount)
-            }
-            object.memberIfPresent("bytes", bytes.map { Base64.encode($0) })
+    init(
+        sha256: String, form: String, byteCount: Int64, title: String? = nil, md5: String? = nil,
+        place: PackPlace? = nil, bytes: [UInt8]?
+    ) {
+        self.init(
+            sha256: sha256, form: form, byteCount: byteCount, title: title, md5: md5, place: place,
+            bytes: bytes.map { Base64.encode($0) })
+    }
+
+    /// What is in the line of it.
+    var inline: [UInt8]? { bytes.flatMap { Base64.decode($0) } }
+}
+
+extension JournalLine.BodyLine: LineWritable {
+    func write(to line: inout LineWriter) {
+        line.member("body", sha256)
+        line.member("form", form)
+        line.member("size", byteCount)
+        line.memberIfPresent("title", title)
+        line.memberIfPresent("md5", md5)
+        if let place {
+            line.member("pack", place.pack)
+            line.member("start", place.start)
+            if let frame = place.frame { line.member("frame", frame) }
         }
+        line.memberIfPresent("bytes", bytes)
     }
 }
 
@@ -227,6 +243,184 @@ extension JournalLine.State.Pin {
             object.member("kind", kind)
             object.member("value", value)
             object.member("added", added)
+        }
+    }
+}
+
+// MARK: - LineWriter
+
+/// What writes its members into a line.
+protocol LineWritable {
+    func write(to line: inout LineWriter)
+}
+
+/// What stands in a line as a string.
+protocol LineText {
+    /// A column's text.
+    init(_ row: Row, _ column: Int32)
+
+    var isEmpty: Bool { get }
+    /// With its quotes.
+    func write(to line: inout LineWriter)
+}
+
+extension LineText {
+    /// Nil for null.
+    init?(optional row: Row, _ column: Int32) {
+        if row.isNull(column) { return nil }
+        self.init(row, column)
+    }
+}
+
+/// Lines of a journal, one behind the other. A collection writes them by the million: they are put together
+/// where they go from, out of what stands in the rows.
+struct LineWriter {
+    private(set) var bytes: [UInt8] = []
+
+    /// A line whose members are written meanwhile.
+    mutating func add(_ line: some LineWritable) {
+        let start = begin()
+        bytes.append(UInt8(ascii: "{"))
+        line.write(to: &self)
+        bytes.append(UInt8(ascii: "}"))
+        end(start)
+    }
+
+    mutating func add(json: [UInt8]) {
+        let start = begin()
+        bytes += json
+        end(start)
+    }
+
+    mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
+
+    private mutating func begin() -> Int {
+        bytes += "00000000 ".utf8
+        return bytes.count
+    }
+
+    private mutating func end(_ start: Int) {
+        let sum = bytes.withUnsafeBufferPointer { Journal.checksum($0[start...]) }
+        for place in 0..<8 {
+            bytes[start - 9 + place] = Self.digits[Int(sum >> UInt32(28 - 4 * place) & 15)]
+        }
+        bytes.append(0x0A)
+    }
+
+    mutating func member(_ key: StaticString, _ text: some LineText) {
+        write(key)
+        text.write(to: &self)
+    }
+
+    mutating func memberIfPresent(_ key: StaticString, _ text: (some LineText)?) {
+        if let text { member(key, text) }
+    }
+
+    mutating func member(_ key: StaticString, _ integer: Int64) {
+        write(key)
+        if integer < 0 { bytes.append(UInt8(ascii: "-")) }
+        let start = bytes.count
+        var rest = integer.magnitude
+        repeat {
+            bytes.append(UInt8(truncatingIfNeeded: 0x30 + rest % 10))
+            rest /= 10
+        } while rest > 0
+        bytes[start...].reverse()
+    }
+
+    private mutating func write(_ key: StaticString) {
+        if bytes.last != UInt8(ascii: "{") { bytes.append(UInt8(ascii: ",")) }
+        bytes.append(Self.quote)
+        bytes.append(contentsOf: UnsafeBufferPointer(start: key.utf8Start, count: key.utf8CodeUnitCount))
+        bytes.append(Self.quote)
+        bytes.append(UInt8(ascii: ":"))
+    }
+
+    /// - Precondition: It is UTF-8.
+    mutating func string(_ utf8: UnsafeBufferPointer<UInt8>) {
+        bytes.append(Self.quote)
+        var copied = 0
+        for place in utf8.indices where utf8[place] < 0x20 || utf8[place] == 0x22 || utf8[place] == 0x5C {
+            bytes.append(contentsOf: utf8[copied..<place])
+            escape(utf8[place])
+            copied = place + 1
+        }
+        bytes.append(contentsOf: utf8[copied...])
+        bytes.append(Self.quote)
+    }
+
+    private mutating func escape(_ byte: UInt8) {
+        bytes.append(0x5C)
+        switch byte {
+        case 0x09: bytes.append(UInt8(ascii: "t"))
+        case 0x0A: bytes.append(UInt8(ascii: "n"))
+        case 0x0D: bytes.append(UInt8(ascii: "r"))
+        case ..<0x20:
+            bytes += "u00".utf8
+            bytes.append(Self.digits[Int(byte >> 4)])
+            bytes.append(Self.digits[Int(byte & 15)])
+        default: bytes.append(byte)
+        }
+    }
+
+    mutating func hexadecimal(_ blob: UnsafeBufferPointer<UInt8>) {
+        bytes.append(Self.quote)
+        for byte in blob {
+            bytes.append(Self.digits[Int(byte >> 4)])
+            bytes.append(Self.digits[Int(byte & 15)])
+        }
+        bytes.append(Self.quote)
+    }
+
+    mutating func base64(_ blob: UnsafeBufferPointer<UInt8>) {
+        bytes.append(Self.quote)
+        Base64.encode(Span(_unsafeElements: blob), to: &bytes)
+        bytes.append(Self.quote)
+    }
+
+    private static let quote: UInt8 = 0x22
+    private static let digits = Array("0123456789abcdef".utf8)
+}
+
+extension String: LineText {
+    init(_ row: Row, _ column: Int32) { self = row.text(column) }
+
+    func write(to line: inout LineWriter) {
+        var text = self
+        text.withUTF8 { line.string($0) }
+    }
+}
+
+/// A column of the row that a statement stands on.
+struct RowText: LineText {
+    enum Form {
+        case text, hexadecimal, base64
+    }
+
+    private let row: Row
+    private let column: Int32
+    private let form: Form
+
+    init(_ row: Row, _ column: Int32) { self.init(row, column, .text) }
+
+    init(_ row: Row, _ column: Int32, _ form: Form) {
+        self.row = row
+        self.column = column
+        self.form = form
+    }
+
+    var isEmpty: Bool { row.withBytes(column) { $0.isEmpty } }
+
+    func write(to line: inout LineWriter) {
+        row.withBytes(column) { bytes in
+            switch form {
+            case .hexadecimal: line.hexadecimal(bytes)
+            case .base64: line.base64(bytes)
+            // What is no UTF-8 would be no JSON.
+            case .text where bytes.contains { $0 >= 0x80 }:
+                String(decoding: bytes, as: UTF8.self).write(to: &line)
+            case .text: line.string(bytes)
+            }
         }
     }
 }

@@ -182,7 +182,7 @@ private struct RebuiltRows {
             .blob(digest.bytes), .text(body.form), .integer(body.byteCount), .optional(body.title),
             body.md5.flatMap { Digest(.md5, hex: $0) }.map { .blob($0.bytes) } ?? .null,
             .optional(body.place?.pack), .optional(body.place?.start), .optional(body.place?.frame))
-        try addContent.run(.optional(row), body.bytes.map { .blob($0) } ?? .null)
+        try addContent.run(.optional(row), body.inline.map { .blob($0) } ?? .null)
     }
 
     private func isWhole(_ body: JournalLine.Body, _ digest: Digest) throws(StoreError) -> Bool {
@@ -190,7 +190,7 @@ private struct RebuiltRows {
         if let place = body.place {
             content = try place.read(Int(clamping: body.byteCount), in: folder).map { .bytes($0) }
         } else {
-            content = body.bytes.map { .bytes($0) } ?? .file(path: folder.bodyFile(sha256: body.sha256))
+            content = body.inline.map { .bytes($0) } ?? .file(path: folder.bodyFile(sha256: body.sha256))
         }
         guard let content, Int64(content.byteCount ?? -1) == body.byteCount else { return false }
         return try content.measure().sha256 == digest

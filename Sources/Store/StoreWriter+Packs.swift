@@ -191,6 +191,7 @@ extension StoreWriter {
                 return
             }
             try writer.settle()
+            isJournalBehind = true
             try transaction { () throws(StoreError) in
                 try run(
                     "INSERT INTO pack (number, size) VALUES (?, ?)", .integer(writer.pack.number),

@@ -4,6 +4,7 @@ import Store
 /// A process for tests to kill. It says on its standard output, a letter each, what it has just done.
 ///
 ///     StoreFaults stock FOLDER SITE VISITS    so many visits of a site, dropping and collecting what is old
+///     StoreFaults collect FOLDER LIMIT        makes the store as small as that
 ///     StoreFaults open FOLDER                 opens the store to write, which brings it up to date
 ///     StoreFaults read FOLDER                 opens the store to read, as a user who owns nothing
 ///     StoreFaults copy FOLDER PLACE           copies the store, in no haste
@@ -17,6 +18,10 @@ import Store
             switch (words.first, words.count) {
             case ("stock", 4):
                 try Stocking(StoreFolder(words[1]), site: words[2]).run(visits: Int(words[3]) ?? 0)
+            case ("collect", 3):
+                let writer = try StoreWriter(StoreFolder(words[1]))
+                say("s")
+                _ = try writer.collect(limit: Int64(words[2]))
             case ("open", 2):
                 say("s")
                 _ = try StoreWriter(StoreFolder(words[1]))

@@ -283,6 +283,66 @@ import Testing
         #expect(try collect(nil).byteCountAfter < emptySize + 70_000)
     }
 
+    /// What stays is copied: all of it has to come along, and nothing that has gone.
+    @Test(.ofFiles) func `what stays is as it was, with what somebody has added to the database`() throws {
+        var numbering: [String] = []
+        try store.visit(
+            [page("/a", fetched: 1), page("/b", fetched: 2), page("/tiny", byteCount: 400, fetched: 3)],
+            links: [
+                NewLinks(from: "/a", pages: ["/only-a"], numbering: &numbering),
+                NewLinks(from: "/b", pages: ["/a", "/ahead"], requisites: ["/tiny"], numbering: &numbering),
+            ])
+        try StoreWriter(store.folder).add(Pin(.url, "/tiny"), now: 1)
+        try store.execute(
+            """
+            CREATE TABLE "a ""note" (text TEXT, seen INTEGER DEFAULT 3); INSERT INTO "a ""note" VALUES ('own', 4);
+            CREATE INDEX own_index ON url(length(href));
+            CREATE VIEW own_view AS SELECT text FROM "a ""note" JOIN site ON true;
+            CREATE TRIGGER own_trigger AFTER INSERT ON "a ""note" BEGIN DELETE FROM "a ""note" WHERE text = 'x'; END;
+            CREATE VIRTUAL TABLE own_words USING fts5(text); INSERT INTO own_words VALUES ('some words');
+            """)
+        let schema = "SELECT type || name || coalesce(sql, '') FROM sqlite_schema ORDER BY 1"
+        let known = try store.column(schema)
+        let reader = try store.reader()
+        let rows = try ["site", "visit", "pin", "pack", "sqlite_sequence"].map {
+            try store.column("SELECT * FROM \($0)")
+        }
+        let bodies = try store.column("SELECT id || hex(sha256) || form FROM body WHERE id > 1")
+        let result = try collect(collect(nil).byteCountAfter - 1)
+        #expect(result.evictedURLs == 1 && result.removedBodies == 1)
+        #expect(try store.column(schema) == known)
+        #expect(
+            try ["site", "visit", "pin", "pack", "sqlite_sequence"].map {
+                try store.column("SELECT * FROM \($0)")
+            } == rows)
+        #expect(try store.column("SELECT id || hex(sha256) || form FROM body") == bodies)
+        #expect(try store.column("SELECT href FROM url ORDER BY 1") == ["/a", "/ahead", "/b", "/tiny"])
+        #expect(try store.column("SELECT text FROM own_view") == ["own"])
+        #expect(
+            try store.column("SELECT text FROM own_words WHERE own_words MATCH 'words'") == ["some words"])
+        #expect(try store.column("PRAGMA user_version") == ["\(Schema.version)"])
+        #expect(try store.column("PRAGMA journal_mode") == ["wal"])
+        // Whoever had it open before sees it, too.
+        #expect(try reader.response(for: "/a") == nil)
+        let left = try #require(try reader.response(for: "/b"))
+        #expect(try reader.storedLinks(of: left)?.pages == ["/a", "/ahead"])
+        #expect(try reader.summary().responses == 2)
+        #expect(store.scratch.names(in: "store/incoming").isEmpty)
+        try store.visit([page("/c")])
+        #expect(try held() == ["/b", "/c", "/tiny"])
+    }
+
+    @Test(.ofFiles) func `a journal says what a collection has left`() throws {
+        try store.visit((0..<20).map { try page("/\($0)", byteCount: 600, fetched: Int64($0)) })
+        #expect(try collect(store.folder.byteCount - 10_000).evictedURLs > 0)
+        let left = try held()
+        for name in store.scratch.names(in: "store") where name.hasPrefix("larder.db") {
+            store.scratch.remove("store/" + name)
+        }
+        #expect(try StoreRebuild.run(store.folder).lostBodies == 0)
+        #expect(try held() == left)
+    }
+
     @Test(.ofFiles) func `references are looked after again when a collection has failed`() throws {
         try store.visit([page("/a")])
         let writer = try StoreWriter(store.folder)

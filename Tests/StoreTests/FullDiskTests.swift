@@ -132,4 +132,26 @@ struct FullDiskTests {
         #expect(try StoreReader(folder).inspect().isSound)
         #expect(try StoreReader(folder).summary().responses <= count - result.evictedURLs)
     }
+
+    /// Half of what is there would have to be there twice.
+    @Test func `where there is no room for a copy of what stays, rows go by themselves`() throws {
+        try disk.resize(byteCount: 40_000_000)
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        for first in stride(from: 0, to: 3000, by: 100) {
+            try writer.add((first..<first + 100).map { try response($0, byteCount: 1000) }, to: visit)
+        }
+        try writer.end(visit, .publish(now: 2))
+        _ = try writer.isLogEmptied()
+        let whole = folder.byteCount
+        try disk.resize(byteCount: Int(whole) + 3_200_000)
+        let result = try writer.collect(limit: whole / 2)
+        #expect(result.evictedURLs > 1000)
+        #expect(try StoreReader(folder).inspect().isSound)
+        #expect(try StoreReader(folder).summary().responses == 3000 - result.evictedURLs)
+        try disk.resize(byteCount: 40_000_000)
+        let rest = try writer.collect(limit: whole / 2)
+        #expect(rest.shrinkFailure == nil && rest.byteCountAfter <= whole / 2)
+        #expect(try StoreReader(folder).inspect().isSound)
+    }
 }

@@ -41,6 +41,39 @@ import Testing
         }
     }
 
+    /// The one is made of what comes, the other of rows.
+    @Test func `a journal that is written anew says the same as the one that came about`() throws {
+        let store = try StockedFolder()
+        let odd = "q\"b\\t\tn\nr\r\u{1}\u{1f}\u{7f} ü€😀"
+        var rich = try store.response(
+            "/\(odd)", bytes: Array(odd.utf8), status: -7, fields: odd, fetched: .max)
+        rich.type = odd
+        rich.referrer = "/\(odd)?"
+        rich.role = 1
+        var responses = [rich, try store.response("/gone", nil, status: 404, fields: "")]
+        for count in 0..<6 {
+            responses.append(try store.response("/\(count)", bytes: Array(0..<UInt8(count))))
+        }
+        responses.append(try store.response("/packed", bytes: [UInt8](repeating: 7, count: 5000)))
+        responses.append(
+            try store.response("/file", bytes: [UInt8](repeating: 7, count: Limits.packedBody + 1)))
+        try store.visit(responses)
+        func lines() throws -> Set<String> {
+            let bytes = try store.folder.journalFiles.flatMap { try BodyContent.file(path: $0).load() }
+            let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+            return Set(lines.filter { !$0.contains("\"time\":") })
+        }
+        let before = try lines()
+        #expect(before.count == 10 + 9)
+        try StoreWriter(store.folder).renewJournal()
+        #expect(try lines() == before)
+        var count = 0
+        for path in store.folder.journalFiles {
+            try Journal.eachLine(of: path) { json in if JournalLine(json) != nil { count += 1 } }
+        }
+        #expect(count == before.count + 1)
+    }
+
     /// As much as is written before the end, and what is written at the end.
     @Test(arguments: [5000, 1]) func `what does not get to the disk is told`(count: Int) throws {
         let scratch = try TemporaryFolder()

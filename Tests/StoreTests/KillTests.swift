@@ -60,6 +60,51 @@ import Testing
     }
 
     @Test(.ofFiles)
+    func `a collection that is killed at any moment has taken away what it was to take, or nothing`() throws {
+        let stocked = try StockedFolder()
+        let count = 2000
+        try stocked.visit(
+            (0..<count).map {
+                try stocked.response(
+                    "/\($0)", String(repeating: "text of \($0) ", count: 60), fetched: Int64($0))
+            })
+        func copy() throws -> StockedFolder {
+            let other = try StockedFolder()
+            _ = try StoreCopy.run(from: stocked.folder, to: other.folder) { _ in }
+            return other
+        }
+        let clock = ContinuousClock()
+        let first = try copy()
+        let limit = first.folder.byteCount / 2
+        let undisturbed = try Child("collect", first.place, "\(limit)")
+        _ = undisturbed.read(1)
+        let started = clock.now
+        #expect(undisturbed.wait().status == 0)
+        let wholeTime = Int((clock.now - started) / .microseconds(1))
+        let left = try first.column("SELECT count(*) FROM response")
+        #expect(left != ["\(count)"])
+        var ends: [String: Int] = [:]
+        for number in 0..<Self.kills {
+            let store = try copy()
+            let child = try Child("collect", store.place, "\(limit)")
+            _ = child.read(1)
+            usleep(UInt32(wholeTime * number / Self.kills))
+            child.signal(SIGKILL)
+            _ = child.wait()
+            #expect(try store.inspect().isSound)
+            ends[try store.column("SELECT count(*) FROM response").first ?? "", default: 0] += 1
+            #expect(try store.text("/\(count - 1)")?.hasPrefix("text of \(count - 1) ") == true)
+            // What it left behind is nobody's, and the next one ends what it began.
+            let result = try StoreWriter(store.folder).collect(limit: limit)
+            #expect(result.excess == nil && result.byteCountAfter <= limit)
+            let end = try store.column("SELECT count(*) FROM response").first.flatMap { Int($0) } ?? 0
+            #expect(end > 0 && end <= Int(left[0]) ?? 0)
+            #expect(store.scratch.names(in: "store/incoming").isEmpty)
+        }
+        #expect(Set(ends.keys).isSubset(of: ["\(count)", left[0]]) && ends["\(count)"] != nil, "\(ends)")
+    }
+
+    @Test(.ofFiles)
     func `a store that is killed while it is brought up to date is of one version or the other`() throws {
         func makeStore() throws -> StockedFolder {
             let store = try StockedFolder()

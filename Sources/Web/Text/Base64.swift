@@ -2,26 +2,34 @@
 package enum Base64 {
     /// The text, padded, on one line.
     package static func encode(_ bytes: Span<UInt8>) -> String {
+        var text: [UInt8] = []
+        encode(bytes, to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The same behind other text.
+    package static func encode(_ bytes: Span<UInt8>, to text: inout [UInt8]) {
+        let start = text.count
+        // What is not written over pads it.
+        text.append(contentsOf: repeatElement(0x3D, count: (bytes.count + 2) / 3 * 4))
         let whole = bytes.count / 3 * 3
-        let length = (bytes.count + 2) / 3 * 4
-        return String(unsafeUninitializedCapacity: length) { text in
-            var end = 0
-            func add(_ group: UInt32, _ digits: Int) {
-                for index in 0..<4 {
-                    text[end] =
-                        index < digits
-                        ? digit(UInt8(truncatingIfNeeded: group >> (18 - 6 * UInt32(index)) & 63)) : 0x3D
-                    end += 1
+        digits.withUnsafeBufferPointer { digits in
+            text.withUnsafeMutableBufferPointer { text in
+                var end = start
+                func add(_ group: UInt32, _ count: UInt32) {
+                    for index in 0..<count {
+                        text[end] = digits[Int(group >> (18 - 6 * index) & 63)]
+                        end += 1
+                    }
+                }
+                for at in stride(from: 0, to: whole, by: 3) {
+                    add(UInt32(bytes[at]) << 16 | UInt32(bytes[at + 1]) << 8 | UInt32(bytes[at + 2]), 4)
+                }
+                if bytes.count == whole + 1 { add(UInt32(bytes[whole]) << 16, 2) }
+                if bytes.count == whole + 2 {
+                    add(UInt32(bytes[whole]) << 16 | UInt32(bytes[whole + 1]) << 8, 3)
                 }
             }
-            for at in stride(from: 0, to: whole, by: 3) {
-                add(UInt32(bytes[at]) << 16 | UInt32(bytes[at + 1]) << 8 | UInt32(bytes[at + 2]), 4)
-            }
-            if bytes.count == whole + 1 { add(UInt32(bytes[whole]) << 16, 2) }
-            if bytes.count == whole + 2 {
-                add(UInt32(bytes[whole]) << 16 | UInt32(bytes[whole + 1]) << 8, 3)
-            }
-            return end
         }
     }
 
@@ -72,9 +80,6 @@ package enum Base64 {
         }
         return bytes
     }
-
-    @inline(__always)
-    private static func digit(_ value: UInt8) -> UInt8 { digits[Int(value)] }
 
     private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 

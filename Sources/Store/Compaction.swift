@@ -1,0 +1,186 @@
+internal import Glibc
+
+extension StoreWriter {
+    /// Takes away what is held under these URLs, with what nothing else names, by copying what stays into a database
+    /// that takes the place of this one. A row that goes costs a look into each index, and the room that it
+    /// leaves is given back by copying what stays all the same. Gives the URLs that are not known any more.
+    ///
+    /// The copy takes its place in one transaction: where it throws, nothing has changed. The journal is written beside
+    /// it. The caller is alone, and has removed what nothing named before.
+    func copyWhatStays(without urls: [Int64]) throws(StoreError) -> [Int64] {
+        let path = folder.incoming + "/larder.db"
+        unlink(path)
+        defer { unlink(path) }
+        let gone = NumberSet(urls)
+        let stay = Staying(gone: gone, bodies: try heldBodies(without: gone))
+        let draft = try JournalDraft(of: folder) { [folder] journal throws(StoreError) in
+            let connection = try Connection(folder.database, access: .readOnly)
+            try connection.define(stay)
+            try connection.write(to: journal, bodies: "is_held(id)", responses: "NOT is_gone(response.url)")
+        }
+        let forgotten: [Int64]
+        do throws(StoreError) {
+            let copy = try Connection(path, access: .readWrite, modeOf: folder.locks)
+            forgotten = try copy.fill(from: folder.database, with: stay, keepsURLs: isBeside)
+            try take(copy)
+        } catch {
+            draft.drop()
+            throw error
+        }
+        try adopt(draft)
+        return forgotten
+    }
+}
+
+/// What stays of a database.
+private struct Staying: Sendable {
+    let gone: NumberSet
+    let bodies: NumberSet
+}
+
+extension Connection {
+    fileprivate func define(_ stay: Staying) throws(StoreError) {
+        try define("is_gone", stay.gone)
+        try define("is_held", stay.bodies)
+    }
+
+    /// Makes an empty database one that has what stays of another one.
+    fileprivate func fill(
+        from path: String, with stay: Staying, keepsURLs: Bool
+    ) throws(StoreError) -> [Int64] {
+        try prepare("ATTACH ? AS whole").run(.text(Self.uri(path)), doing: "shrink")
+        // It is nothing before it is whole.
+        try execute(
+            """
+            PRAGMA main.page_size = \(try integer("PRAGMA whole.page_size")); PRAGMA main.journal_mode = OFF;
+            PRAGMA main.synchronous = OFF; PRAGMA main.cache_size = -\(Limits.collectorCacheKiB);
+            PRAGMA whole.cache_size = -4096; PRAGMA temp_store = MEMORY;
+            PRAGMA main.application_id = \(try integer("PRAGMA whole.application_id"));
+            PRAGMA main.user_version = \(try integer("PRAGMA whole.user_version"));
+            """, doing: "shrink")
+        try define(stay)
+        return try transaction { () throws(StoreError) in
+            for table in try makeTables() {
+                switch table {
+                case "response", "link": try copyRows(of: table, "WHERE NOT is_gone(url)")
+                case "body": try copyRows(of: table, "WHERE is_held(id)")
+                case "content": try copyRows(of: table, "WHERE is_held(body)")
+                case "url", "tally": break
+                default: try copyRows(of: table)
+                }
+            }
+            let forgotten = try copyURLs(keepsAll: keepsURLs)
+            try execute("DELETE FROM main.sqlite_sequence", doing: "shrink")
+            try copyRows(of: "sqlite_sequence")
+            try makeRest()
+            try execute(KeptTally.count, doing: "count")
+            return forgotten
+        }
+    }
+
+    private func makeTables() throws(StoreError) -> [String] {
+        var tables: [(name: String, sql: String)] = []
+        try prepare(
+            """
+            SELECT name, sql FROM whole.sqlite_schema
+            WHERE type = 'table' AND rootpage > 0 AND substr(name, 1, 7) <> 'sqlite_' ORDER BY rowid
+            """
+        ).each { tables.append(($0.text(0), $0.text(1))) }
+        for table in tables { try execute(table.sql, doing: "shrink") }
+        return tables.map(\.name)
+    }
+
+    /// An index that is made of all its rows is made in its order. Views and what else has no rows of its own only
+    /// has to be known.
+    private func makeRest() throws(StoreError) {
+        var indexes: [String] = []
+        try prepare(
+            "SELECT sql FROM whole.sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY rowid"
+        )
+        .each { indexes.append($0.text(0)) }
+        for index in indexes { try execute(index, doing: "shrink") }
+        try execute(
+            """
+            PRAGMA writable_schema = ON;
+            INSERT INTO main.sqlite_schema SELECT * FROM whole.sqlite_schema
+                WHERE type IN ('view', 'trigger') OR (type = 'table' AND rootpage = 0);
+            PRAGMA writable_schema = OFF;
+            """, doing: "shrink")
+    }
+
+    private func copyRows(of table: String, _ condition: String = "") throws(StoreError) {
+        let name = "\"\(table.replacing("\"", with: "\"\""))\""
+        try execute("INSERT INTO main.\(name) SELECT * FROM whole.\(name) \(condition)", doing: "shrink")
+    }
+
+    private func copyURLs(keepsAll: Bool) throws(StoreError) -> [Int64] {
+        if keepsAll {
+            try copyRows(of: "url")
+            return []
+        }
+        let named = try namedURLs()
+        try define("is_named", named)
+        try copyRows(of: "url", "WHERE is_named(id)")
+        var forgotten: [Int64] = []
+        try prepare("SELECT id FROM whole.url WHERE NOT is_named(id)").each {
+            forgotten.append($0.integer(0))
+        }
+        return forgotten
+    }
+
+    /// The bodies that responses have, but for those of some URLs.
+    func heldBodies(without gone: NumberSet) throws(StoreError) -> NumberSet {
+        var held = NumberSet()
+        // What an index of bodies has; the rest of the rows is not read.
+        try prepare("SELECT body, url FROM response WHERE body IS NOT NULL").each { row in
+            if !gone.contains(row.integer(1)) { held.insert(row.integer(0)) }
+        }
+        return held
+    }
+
+    /// The URLs that responses and lists of links name.
+    func namedURLs() throws(StoreError) -> NumberSet {
+        var named = NumberSet()
+        try prepare("SELECT url, referrer FROM response").each { row in
+            named.insert(row.integer(0))
+            if let referrer = row.optionalInteger(1) { named.insert(referrer) }
+        }
+        try prepare("SELECT pages, requisites, guesses FROM link").each { row in
+            for column in 0..<3 as Range<Int32> {
+                row.withBytes(column) { LinkLists.each($0) { named.insert($0) } }
+            }
+        }
+        return named
+    }
+}
+
+/// Numbers of rows, most of which lie close together.
+struct NumberSet: Sendable {
+    private var words: [UInt64] = []
+    /// Those that a bit each would take too much memory for.
+    private var others: Set<Int64> = []
+
+    init(_ numbers: [Int64] = []) {
+        for number in numbers { insert(number) }
+    }
+
+    mutating func insert(_ number: Int64) {
+        guard Self.close.contains(number) else {
+            others.insert(number)
+            return
+        }
+        let word = Int(number >> 6)
+        if word >= words.count {
+            words.append(contentsOf: repeatElement(0, count: max(word + 1, words.count * 2) - words.count))
+        }
+        words[word] |= 1 << UInt64(number & 63)
+    }
+
+    func contains(_ number: Int64) -> Bool {
+        guard Self.close.contains(number) else { return others.contains(number) }
+        let word = Int(number >> 6)
+        return word < words.count && words[word] & 1 << UInt64(number & 63) != 0
+    }
+
+    private static let close: Range<Int64> = 0..<1 << 27
+}
