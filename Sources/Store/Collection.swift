@@ -184,7 +184,8 @@ extension StoreWriter {
                 try forgetNotes(of: forgotten)
                 return try removeOrphanFiles()
             } catch  where error.reason == .full {
-                // Rows that go one by one need less room.
+                // Rows that go one by one need less room, and that of the log.
+                _ = try isLogEmptied()
             }
         }
         isJournalBehind = true

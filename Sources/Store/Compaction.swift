@@ -9,6 +9,7 @@ extension StoreWriter {
     /// it. The caller is alone, and has removed what nothing named before.
     func copyWhatStays(without urls: [Int64]) throws(StoreError) -> [Int64] {
         let path = folder.incoming + "/larder.db"
+        try StoreFolder.makeFolders(folder.incoming)
         unlink(path)
         defer { unlink(path) }
         let gone = NumberSet(urls)
@@ -22,6 +23,8 @@ extension StoreWriter {
         do throws(StoreError) {
             let copy = try Connection(path, access: .readWrite, modeOf: folder.locks)
             forgotten = try copy.fill(from: folder.database, with: stay, keepsURLs: isBeside)
+            // A kill between the two would leave a journal that is larger than what it tells of.
+            draft.finish()
             try take(copy)
         } catch {
             draft.drop()

@@ -99,6 +99,7 @@ final class Journal {
         in folder: StoreFolder, _ write: (Journal) throws(StoreError) -> Void
     ) throws(StoreError) -> String {
         let path = folder.incoming + "/journal-" + name(Int64.random(in: 1...Int64.max))
+        try StoreFolder.makeFolders(folder.incoming)
         do throws(StoreError) {
             let whole = try Journal(folder, at: path)
             try write(whole)
@@ -382,6 +383,7 @@ extension JournalLine.ResponseLine {
 final class JournalDraft {
     private let thread: NamedThread
     private let path: Path
+    private var isFinished = false
 
     private final class Path: Sendable {
         let result = Mutex<Result<String, StoreError>?>(nil)
@@ -400,14 +402,20 @@ final class JournalDraft {
         }
     }
 
+    /// Waits until it is whole, or cannot be so.
+    func finish() {
+        if !isFinished { thread.join() }
+        isFinished = true
+    }
+
     /// The file, once it is whole.
     func wait() throws(StoreError) -> String? {
-        thread.join()
+        finish()
         return try path.result.withLock { $0 }?.get()
     }
 
     func drop() {
-        thread.join()
+        finish()
         if case .success(let path) = path.result.withLock({ $0 }) { unlink(path) }
     }
 }

@@ -44,6 +44,7 @@ import Testing
     /// The one is made of what comes, the other of rows.
     @Test func `a journal that is written anew says the same as the one that came about`() throws {
         let store = try StockedFolder()
+        let writer = try StoreWriter(store.folder)
         let odd = "q\"b\\t\tn\nr\r\u{1}\u{1f}\u{7f} ü€😀"
         var rich = try store.response(
             "/\(odd)", bytes: Array(odd.utf8), status: -7, fields: odd, fetched: .max)
@@ -57,7 +58,9 @@ import Testing
         responses.append(try store.response("/packed", bytes: [UInt8](repeating: 7, count: 5000)))
         responses.append(
             try store.response("/file", bytes: [UInt8](repeating: 7, count: Limits.packedBody + 1)))
-        try store.visit(responses)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add(responses, to: visit)
+        try writer.end(visit, .publish(now: 2))
         func lines() throws -> Set<String> {
             let bytes = try store.folder.journalFiles.flatMap { try BodyContent.file(path: $0).load() }
             let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
@@ -65,7 +68,7 @@ import Testing
         }
         let before = try lines()
         #expect(before.count == 10 + 9)
-        try StoreWriter(store.folder).renewJournal()
+        try writer.renewJournal()
         #expect(try lines() == before)
         var count = 0
         for path in store.folder.journalFiles {
