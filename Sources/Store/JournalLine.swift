@@ -337,31 +337,7 @@ struct LineWriter {
     }
 
     /// - Precondition: It is UTF-8.
-    mutating func string(_ utf8: UnsafeBufferPointer<UInt8>) {
-        bytes.append(Self.quote)
-        var copied = 0
-        for place in utf8.indices where utf8[place] < 0x20 || utf8[place] == 0x22 || utf8[place] == 0x5C {
-            bytes.append(contentsOf: utf8[copied..<place])
-            escape(utf8[place])
-            copied = place + 1
-        }
-        bytes.append(contentsOf: utf8[copied...])
-        bytes.append(Self.quote)
-    }
-
-    private mutating func escape(_ byte: UInt8) {
-        bytes.append(0x5C)
-        switch byte {
-        case 0x09: bytes.append(UInt8(ascii: "t"))
-        case 0x0A: bytes.append(UInt8(ascii: "n"))
-        case 0x0D: bytes.append(UInt8(ascii: "r"))
-        case ..<0x20:
-            bytes += "u00".utf8
-            bytes.append(Self.digits[Int(byte >> 4)])
-            bytes.append(Self.digits[Int(byte & 15)])
-        default: bytes.append(byte)
-        }
-    }
+    mutating func string(_ utf8: UnsafeBufferPointer<UInt8>) { JSONWriter.quote(utf8, to: &bytes) }
 
     mutating func hexadecimal(_ blob: UnsafeBufferPointer<UInt8>) {
         bytes.append(Self.quote)

@@ -119,21 +119,26 @@ package struct JSONWriter: Sendable {
     }
 
     private mutating func writeQuoted(_ text: String) {
-        bytes.append(0x22)
         var text = text
-        text.withUTF8 { utf8 in
-            var copied = 0
-            for index in utf8.indices where utf8[index] < 0x20 || utf8[index] == 0x22 || utf8[index] == 0x5C {
-                bytes.append(contentsOf: utf8[copied..<index])
-                writeEscape(utf8[index])
-                copied = index + 1
-            }
-            bytes.append(contentsOf: utf8[copied...])
+        text.withUTF8 { Self.quote($0, to: &bytes) }
+    }
+
+    /// A text as a string with its quotes.
+    ///
+    /// - Precondition: It is UTF-8.
+    package static func quote(_ utf8: UnsafeBufferPointer<UInt8>, to bytes: inout [UInt8]) {
+        bytes.append(0x22)
+        var copied = 0
+        for index in utf8.indices where utf8[index] < 0x20 || utf8[index] == 0x22 || utf8[index] == 0x5C {
+            bytes.append(contentsOf: utf8[copied..<index])
+            escape(utf8[index], to: &bytes)
+            copied = index + 1
         }
+        bytes.append(contentsOf: utf8[copied...])
         bytes.append(0x22)
     }
 
-    private mutating func writeEscape(_ byte: UInt8) {
+    private static func escape(_ byte: UInt8, to bytes: inout [UInt8]) {
         bytes.append(0x5C)
         switch byte {
         case 0x22, 0x5C: bytes.append(byte)
