@@ -169,6 +169,7 @@ package final class Crawl {
             for result in loop.abandon() { try keepPartial(of: result) }
             try apply(.ended)
             try findKept()
+            try storing { () throws(StoreError) in try recall?.rest() }
         } catch {
             failure = failure ?? error
         }
@@ -284,6 +285,7 @@ package final class Crawl {
     private func mayRecall(_ url: WebURL) -> Bool { desk.map { $0.recalls(url.origin) } ?? true }
 
     func turn(atMost longest: Duration = .seconds(60)) throws(CrawlError) -> [FetchResult] {
+        try storing { () throws(StoreError) in try recall?.rest() }
         do throws(FetchFailure) {
             // With the scans backed up nothing may start, whatever is due; their results end the wait.
             let due = mayScanMore ? frontier.nextDue : nil

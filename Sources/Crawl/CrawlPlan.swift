@@ -122,6 +122,7 @@ package struct CrawlPlan: Sendable {
     var fetchOfVisit: FetchOptions {
         var options = fetch
         options.connectionsPerHost = connectionsPerHost
+        options.shortWay = .all
         guard options.cookies == nil else { return options }
         var cookies = CookieOptions()
         cookies.areNobodys = true

@@ -117,6 +117,7 @@ final class Recall {
         for url: WebURL, requiring bundle: Bundle? = nil, origin: @autoclosure () -> String?, isCORS: Bool,
         now: HTTPDate
     ) throws(StoreError) -> Answer {
+        try reader.holdMoment()
         if let bundle {
             guard let held = try shelf.response(for: url, as: bundle) else {
                 return .load(adding: HTTPFields().naming(origin: isCORS ? origin() : nil))
@@ -161,6 +162,9 @@ final class Recall {
         }
         return .load(adding: HTTPFields().naming(origin: asking), inPlaceOf: usable)
     }
+
+    /// Others want to be waited for: what comes next is looked up as it is then.
+    func rest() throws(StoreError) { try reader.letGoOfMoment() }
 
     /// What an earlier visit saw of the page; nil where none showed it.
     func memory(of page: WebURL) throws(StoreError) -> PageMemory? {
@@ -226,6 +230,7 @@ final class Recall {
         unnumbered.removeAll(keepingCapacity: true)
         var links = Links()
         guard let body = held.body else { return links }
+        try reader.holdMoment()
         guard let told = try toldLinks(of: held) else { return nil }
         if body.format != .opaque, let table = LinkTable.told(byEnds: told.ends) {
             guard table.isCurrent else { return nil }

@@ -14,6 +14,7 @@ package struct AnswerHead: Equatable {
     package private(set) var body: BodyFraming?
     /// The connection is not kept.
     package private(set) var isLast = false
+    package private(set) var setsCookie = false
     /// Where the body begins.
     package private(set) var end: Int
 
@@ -51,6 +52,7 @@ package struct AnswerHead: Equatable {
                 case 17 where matches(line[..<colon], "transfer-encoding"):
                     guard !isChunked, matches(value(line, colon), "chunked") else { return .odd }
                     isChunked = true
+                case 10 where matches(line[..<colon], "set-cookie"): head.setsCookie = true
                 case 10 where matches(line[..<colon], "connection"):
                     if !matches(value(line, colon), "keep-alive") { head.isLast = true }
                 default: break

@@ -9,6 +9,8 @@ final class CookieJar {
     /// It must outlive the handle.
     private let share: Share
     private let options: CookieOptions
+    /// Nobody has put anything in.
+    var isEmpty: Bool
     /// What pages' scripts set. All else is the servers' and the user's.
     private var scripted: Set<CookieName> = []
 
@@ -20,6 +22,7 @@ final class CookieJar {
     init(_ options: CookieOptions, share: Share) throws(FetchFailure) {
         self.options = options
         self.share = share
+        isEmpty = options.load.isEmpty
         guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "no memory is left") }
         self.handle = handle
         try larder_curl_set_pointer(handle, CURLOPT_SHARE, share.pointer).check()
@@ -87,6 +90,7 @@ final class CookieJar {
             // What libcurl takes for none, it leaves out.
             try larder_curl_set_text(handle, CURLOPT_COOKIELIST, line).check()
             scripted.insert(name)
+            isEmpty = false
         }
     }
 

@@ -32,15 +32,15 @@ package final class FetchLoop {
         }
         waker = try FetchWaker(multi)
         sockets = try SocketQueue(waker)
-        shortWay = ShortWay(options, receiver, sockets)
-        setup = try TransferSetup(options, receiver)
+        setup = try TransferSetup(options, receiver, waker.book)
+        shortWay = ShortWay(setup, sockets)
         limits = options.watch
         strictTransport = options.strictTransport
         // Without it libcurl keeps four connections for each running transfer.
         try larder_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, options.keptConnections).check()
         try larder_curl_multi_set_long(
             multi, CURLMOPT_MAX_HOST_CONNECTIONS,
-            options.connectionsPerHost - (shortWay?.linesPerHost ?? 0)
+            options.connectionsPerHost - (options.shortWay == .half ? shortWay?.linesPerHost ?? 0 : 0)
         ).check()
     }
 
@@ -154,6 +154,11 @@ extension FetchLoop {
                 running[transfer.handle] = transfer
                 return
             }
+            if let shortWay, setup.options.shortWay == .all {
+                let origin = request.url.origin
+                let others = running.values.count { $0.line == nil && $0.request?.url.origin == origin }
+                shortWay.makeRoom(for: request, others + 1)
+            }
             try transfer.start(request)
             try curl_multi_add_handle(waker.multi, transfer.handle).check()
             running[transfer.handle] = transfer
@@ -178,6 +183,7 @@ extension FetchLoop {
 
     private func advance(waitingAtMost time: Duration) throws(FetchFailure) {
         try goOn()
+        if let shortWay, shortWay.hasUnsent { shortWay.sendAll().forEach(take) }
         try sockets.turn(waitingAtMost: min(time, patience))
         if let shortWay {
             for (socket, flags) in sockets.takeOthers() { take(shortWay.turn(socket, flags)) }
@@ -319,7 +325,9 @@ extension FetchLoop {
 
 /// Ends a loop's wait from any thread.
 package final class FetchWaker: Waker, @unchecked Sendable {
-    // Other threads touch the descriptor alone; whoever holds the waker keeps the handle alive.
+    // Other threads touch the descriptor alone; whoever holds the waker keeps the handle alive, and what that tells of its
+    // connections.
+    let book = ConnectionBook()
     let multi: UnsafeMutableRawPointer
     /// Readable since somebody called.
     let descriptor: Int32

@@ -45,8 +45,7 @@ package struct FetchOptions: Sendable {
     package var keptConnections = 64
     /// Further requests to a host wait for one of these; over HTTP/2 many share one.
     package var connectionsPerHost = 64
-    /// Plain requests to servers that are asked again and again go past libcurl.
-    package var hasShortWay = false
+    package var shortWay = ShortWayUse.never
     package var family = AddressFamily.any
     package var hostAddresses: [HostAddress] = []
     package var proxies = ProxyRules.ofEnvironment
@@ -71,6 +70,15 @@ package struct FetchOptions: Sendable {
         self.userAgent = userAgent
         self.spoolFolder = spoolFolder
     }
+}
+
+/// Whether plain requests to servers that are asked again and again go past libcurl.
+package enum ShortWayUse: Sendable {
+    case never
+    /// Each way has half of a host's connections.
+    case half
+    /// For who has no more under way to a host than it may have connections: those are for either way.
+    case all
 }
 
 /// Which addresses of a host are tried.

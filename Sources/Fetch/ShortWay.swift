@@ -10,7 +10,8 @@ internal import Web
 /// found out lately.
 ///
 /// What is odd goes by libcurl: a request before anything of it is sent, and one whose answer is odd while nobody was given
-/// anything of that, as a GET may be asked twice (RFC 9110 §9.2.2). It belongs to the thread of its loop.
+/// anything of that, as a GET may be asked twice (RFC 9110 §9.2.2). So does what has to do with cookies. It belongs to the
+/// thread of its loop.
 final class ShortWay {
     /// What came of an event.
     enum Progress {
@@ -32,6 +33,10 @@ final class ShortWay {
 
     private let options: FetchOptions
     private let sockets: SocketQueue
+    /// Nil where none are taken.
+    private let jar: CookieJar?
+    /// Of libcurl's connections; nil where those are counted apart.
+    private let book: ConnectionBook?
     private let age = Stopwatch()
     private let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 64 * 1024)
     private var places: [String: Place] = [:]
@@ -40,7 +45,6 @@ final class ShortWay {
     private var unsent: [ShortLine] = []
     private var idleCount = 0
 
-    /// Half of what a host gets; libcurl has the other.
     let linesPerHost: Int
     private static let placeTime = Duration.seconds(60)
     private static let oddTime = Duration.seconds(600)
@@ -50,13 +54,16 @@ final class ShortWay {
     private static let headByteCount = 16 * 1024
 
     /// Nil where libcurl puts something into requests that it alone knows, or is slowed down.
-    init?(_ options: FetchOptions, _ receiver: (any BodyReceiver)?, _ sockets: SocketQueue) {
-        guard options.hasShortWay, receiver == nil, options.cookies == nil, options.credentials.isEmpty,
-            options.hostFields.isEmpty, options.proxies.isEmpty, options.bytesPerSecond == nil
+    init?(_ setup: TransferSetup, _ sockets: SocketQueue) {
+        let options = setup.options
+        guard options.shortWay != .never, setup.receiver == nil, !options.hasSession,
+            options.hostFields.isEmpty,
+            options.proxies.isEmpty, options.bytesPerSecond == nil
         else { return nil }
         self.options = options
         self.sockets = sockets
-        linesPerHost = options.connectionsPerHost / 2
+        (jar, book) = (setup.cookies, setup.book)
+        linesPerHost = book == nil ? options.connectionsPerHost / 2 : options.connectionsPerHost
     }
 
     deinit {
@@ -80,7 +87,7 @@ final class ShortWay {
     /// False where the request is libcurl's.
     func takes(_ request: FetchRequest, by transfer: Transfer) -> Bool {
         guard request.method == "GET", request.body == nil, request.resume == nil, !request.asksWholeServer,
-            request.url.scheme == "http", request.cookies.isEmpty,
+            request.url.scheme == "http", request.cookies.isEmpty, jar?.isEmpty ?? true,
             !options.sendsReferrer || request.referrer == nil
         else { return false }
         let (origin, now) = (request.url.origin, age.elapsed)
@@ -115,7 +122,8 @@ final class ShortWay {
     }
 
     private func newLine(to origin: String, _ port: Int, for reach: Reach, _ now: Duration) -> ShortLine? {
-        guard let place = places[origin], now < place.end, place.lineCount < linesPerHost,
+        guard let place = places[origin], now < place.end,
+            place.lineCount + (book?.count(of: origin) ?? 0) < linesPerHost,
             Self.mayReach(place.peer, reach),
             let line = ShortLine(origin, place.peer, port: UInt16(clamping: port))
         else { return nil }
@@ -126,6 +134,15 @@ final class ShortWay {
         lines[line.descriptor] = line
         places[origin]?.lineCount += 1
         return line
+    }
+
+    /// Libcurl goes on with so many requests to the host of one.
+    func makeRoom(for request: FetchRequest, _ count: Int) {
+        guard let book, case let origin = request.url.origin, let place = places[origin],
+            place.lineCount + max(book.count(of: origin), count) > linesPerHost, let line = place.idle.last
+        else { return }
+        forget(idle: line)
+        drop(line)
     }
 
     private static func mayReach(_ peer: IPAddress, _ reach: Reach) -> Bool {
@@ -238,6 +255,7 @@ final class ShortWay {
                 line.received = Array(rest)
                 return .more
             case .incomplete, .odd: return odd(line)
+            case .head(let head) where head.setsCookie && jar != nil: return odd(line)
             case .head(let head):
                 line.begin(head, at: age.elapsed)
                 let whole = UnsafeBufferPointer(rebasing: rest[..<head.end])

@@ -31,6 +31,16 @@ extension Transfer {
             },
         ]
         for code in codes { try code.check() }
+        guard let book = setup.book else { return }
+        // A connection may outlive the transfer that opened it.
+        let context = Unmanaged.passUnretained(book).toOpaque()
+        try larder_curl_set_pointer(handle, CURLOPT_CLOSESOCKETDATA, context).check()
+        try larder_curl_on_close_socket(handle) { context, socket in
+            if let context {
+                Unmanaged<ConnectionBook>.fromOpaque(context).takeUnretainedValue().closed(socket)
+            }
+            return close(socket)
+        }.check()
     }
 
     /// libcurl does not tell whether it put cookies or a login into a request; what goes out does.
@@ -81,7 +91,9 @@ extension Transfer {
         }
         hasSocket = true
         let type = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
-        return socket(address.pointee.family, type, address.pointee.protocol)
+        let socket = socket(address.pointee.family, type, address.pointee.protocol)
+        if socket >= 0, let request { setup.book?.opened(socket, to: request.url.origin) }
+        return socket
     }
 
     /// A connection stands, new or not: one that another request opened may lead where this one must not go.
@@ -135,6 +147,7 @@ extension Transfer {
             return
         }
         var fields = head.fields
+        if line == nil, let jar = setup.cookies, fields.contains("Set-Cookie") { jar.isEmpty = false }
         if let held {
             switch held.meaning(status: status, fields: fields) {
             case .rest(let whole):

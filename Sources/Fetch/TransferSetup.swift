@@ -11,16 +11,21 @@ final class TransferSetup {
     let cookies: CookieJar?
     let rate: RateGate?
     let receiver: (any BodyReceiver)?
+    /// Nil where nobody wants to know how many connections there are.
+    let book: ConnectionBook?
     private var pauseCount = 0
     /// Where hosts are, as libcurl takes it.
     private var addresses = FieldList()
 
-    init(_ options: FetchOptions, _ receiver: (any BodyReceiver)?) throws(FetchFailure) {
+    init(
+        _ options: FetchOptions, _ receiver: (any BodyReceiver)?, _ book: ConnectionBook
+    ) throws(FetchFailure) {
         if let path = options.authorities, access(path, R_OK) != 0 {
             throw FetchFailure(SystemError(errno, doing: "read", path))
         }
         self.options = options
         self.receiver = receiver
+        self.book = options.shortWay == .all ? book : nil
         rate = options.bytesPerSecond.map { RateGate(bytesPerSecond: $0) }
         let share = try Share(cookies: options.cookies != nil)
         self.share = share
@@ -42,6 +47,25 @@ final class TransferSetup {
     var hasSecrets: Bool { options.cookies?.areNobodys == false || !options.credentials.isEmpty }
 
     var addressList: UnsafeMutablePointer<curl_slist>? { addresses.list }
+}
+
+/// How many connections libcurl has to whom. It belongs to the thread of its loop.
+final class ConnectionBook {
+    private var origins: [curl_socket_t: String] = [:]
+    private var counts: [String: Int] = [:]
+
+    func count(of origin: String) -> Int { counts[origin] ?? 0 }
+
+    func opened(_ socket: curl_socket_t, to origin: String) {
+        closed(socket)
+        origins[socket] = origin
+        counts[origin, default: 0] += 1
+    }
+
+    func closed(_ socket: curl_socket_t) {
+        guard let origin = origins.removeValue(forKey: socket), let count = counts[origin] else { return }
+        counts[origin] = count > 1 ? count - 1 : nil
+    }
 }
 
 /// What all handles of a loop have in common: the sessions of TLS, and the cookies where they are wanted.

@@ -20,7 +20,7 @@ final class LoadLoop: OwnLoads {
     /// - Parameter clock: by which requests and answers are dated.
     init(_ options: FetchOptions, clock: @escaping @Sendable () -> HTTPDate) throws(FetchFailure) {
         var options = options
-        options.hasShortWay = true
+        options.shortWay = .half
         loop = try FetchLoop(options)
         waker = loop.waker
         self.clock = clock

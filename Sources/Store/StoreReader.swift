@@ -20,6 +20,8 @@ package final class StoreReader {
     private let findVersion: Statement?
     /// While something is read at once.
     private var heldVersion: Int64?
+    /// How often something was looked up at the moment that is held; nil while none is.
+    private var looksAtMoment: Int?
     private let findLinks: Statement
     let findManifests: Statement
     let findLinkLists: Statement
@@ -330,6 +332,8 @@ package final class StoreReader {
     private func whileReading<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         // What a PostgreSQL moves it shows where it was for as long as somebody reads it.
         guard !isReading, folder.server == nil else { return try body() }
+        // Who moved it since that moment knows nothing of a reader.
+        try letGoOfMoment()
         isReading = true
         defer { isReading = false }
         return try readers.whileReading(body)
@@ -371,7 +375,31 @@ package final class StoreReader {
         try whileReading { () throws(StoreError) in try atOneMoment(body) }
     }
 
+    /// What is looked up next is as it is now until `letGoOfMoment`, or until much was looked up: a file is locked once for
+    /// all of it.
+    package func holdMoment() throws(StoreError) {
+        guard folder.server == nil else { return }
+        if let looks = looksAtMoment {
+            guard looks >= Self.mostLooksAtMoment else {
+                looksAtMoment = looks + 1
+                return
+            }
+            try letGoOfMoment()
+        }
+        try connection.beginReading()
+        looksAtMoment = 1
+    }
+
+    package func letGoOfMoment() throws(StoreError) {
+        guard looksAtMoment != nil else { return }
+        looksAtMoment = nil
+        try connection.commit(hasChanged: false)
+    }
+
+    private static let mostLooksAtMoment = 256
+
     private func atOneMoment<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+        guard looksAtMoment == nil else { return try body() }
         try connection.beginReading()
         do {
             let result = try body()

@@ -37,7 +37,7 @@ import Web
             options.connectionsPerHost = 8
             options.stallTimeout = .milliseconds(500)
             options.bytesPerSecond = rate
-            options.hasShortWay = shortens
+            options.shortWay = shortens ? .half : .never
         }
         let loop = try fetching.loop()
         var counts: [UInt32: Int] = [:]

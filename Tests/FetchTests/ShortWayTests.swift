@@ -1,4 +1,5 @@
 import Fetch
+import Glibc
 import TestOrigin
 import Testing
 import Web
@@ -11,7 +12,7 @@ import Web
     init() throws {
         origin = try TestOrigin()
         fetching = try Fetching { options in
-            options.hasShortWay = true
+            options.shortWay = .half
             options.stallTimeout = .seconds(5)
         }
     }
@@ -130,6 +131,62 @@ import Web
         }
         #expect(try Fetching.results(of: requests, in: loop).count == 24)
         #expect(origin.connectionCount <= 4)
+    }
+
+    /// What is asked by libcurl meanwhile counts, and what it keeps open.
+    @Test(arguments: [1, 4])
+    func `either way takes all connections of a host, and both together no more`(count: Int) throws {
+        origin.otherwise { .file($0.target, type: "text/plain").delayed(.milliseconds($0.target.utf8.count)) }
+        var options = fetching.options
+        options.shortWay = .all
+        options.connectionsPerHost = count
+        let loop = try FetchLoop(options)
+        var (next, done): (UInt32, Int) = (0, 0)
+        while done < 120 {
+            while next < 120, loop.runningCount < count {
+                let request = try Fetching.request(origin.url("/\(next)")) { request in
+                    request.number = next
+                    // Of those from the 40th to the 79th every second, and of the others hardly any.
+                    if next % ((40..<80).contains(next) ? 2 : 19) == 1 { request.method = "POST" }
+                }
+                loop.start(request)
+                next += 1
+            }
+            for result in try loop.turn(waitingAtMost: .seconds(20)) {
+                #expect(try result.response().status == 200)
+                done += 1
+            }
+            // What was closed the origin learns a moment later.
+            for _ in 0..<1000 where origin.openConnectionCount > count { usleep(1000) }
+            #expect(origin.openConnectionCount <= count)
+        }
+        if count > 1 { #expect(origin.connectionCount > 1) }
+    }
+
+    /// libcurl keeps them.
+    @Test func `what has to do with cookies goes by libcurl`() throws {
+        origin.otherwise { .file($0["Cookie"] ?? "none", type: "text/plain") }
+        origin.on("/sets") { request in
+            .file(request["Cookie"] ?? "none", type: "text/plain").adding("Set-Cookie", "jam=plum")
+        }
+        var options = fetching.options
+        options.cookies = CookieOptions()
+        options.cookies?.areNobodys = true
+        let loop = try FetchLoop(options)
+        func text(_ target: String) throws -> String {
+            try fetching.response(origin.url(target), in: loop).text()
+        }
+        #expect(try text("/1") == "none")
+        #expect(try text("/2") == "none")
+        #expect(origin.requests.last?.connection == 2)
+        #expect(try text("/sets") == "none")
+        #expect(origin.requests(to: "/sets").map(\.connection) == [2, 1])
+        #expect(try text("/3") == "jam=plum")
+        options.cookies?.areNobodys = false
+        let own = try FetchLoop(options)
+        let first = origin.connectionCount
+        for target in ["/4", "/5", "/6"] { _ = try fetching.response(origin.url(target), in: own) }
+        #expect(origin.connectionCount == first + 1)
     }
 
     @Test func `what is under way is ended when nobody waits for it`() throws {

@@ -41,6 +41,37 @@ import Testing
         #expect(site.visits.map(\.responseCount) == [2])
     }
 
+    /// Whoever moves a body waits for those who read it, and for no others.
+    @Test(.enabled(if: !TestStore.isServed))
+    func `a moment is held for what is looked up, and not for bodies`() throws {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([response("http://a/")], to: visit)
+        let reader = try StoreReader(folder)
+        func isThere(_ href: String) throws -> Bool {
+            try reader.response(for: href, ofVisit: visit.id) != nil
+        }
+        for hasEnded in [false, true] {
+            try reader.holdMoment()
+            #expect(try isThere("http://a/"))
+            let new = "http://a/\(hasEnded)"
+            try writer.add([response(new)], to: visit)
+            #expect(try !isThere(new))
+            if hasEnded {
+                try reader.letGoOfMoment()
+            } else {
+                let body = try #require(try reader.response(for: "http://a/")?.body)
+                #expect(try reader.content(of: body) != nil)
+            }
+            #expect(try isThere(new))
+        }
+        // Nobody holds one for ever.
+        for _ in 0..<2 { try reader.holdMoment() }
+        try writer.add([response("http://a/last")], to: visit)
+        for _ in 0..<1000 where try !isThere("http://a/last") { try reader.holdMoment() }
+        #expect(try isThere("http://a/last"))
+    }
+
     @Test(arguments: [
         0, Limits.inlineBody, Limits.inlineBody + 1, Limits.packedBody, Limits.packedBody + 1, 3_000_000,
     ])
