@@ -445,7 +445,7 @@ extension Crawl {
         request.cookies = rendering?.cookies[number] ?? []
         // To where it is redirected too.
         if request.fields.contains("Origin") { try apply(.askedByOrigin(number)) }
-        request.referrer = frontier.referrer(of: number)
+        if plan.fetch.sendsReferrer { request.referrer = frontier.referrer(of: number) }
         request.reach = plan.mayReachPrivate ? .thisMachine : frontier.mayReach(number)
         // What is asked for by conditions is held whole.
         request.resume =

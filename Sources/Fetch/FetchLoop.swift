@@ -154,12 +154,13 @@ extension FetchLoop {
                 running[transfer.handle] = transfer
                 return
             }
-            if let shortWay, setup.options.shortWay == .all {
+            var keepsConnection = true
+            if let shortWay, setup.options.shortWay == .all, request.url.scheme == "http" {
                 let origin = request.url.origin
                 let others = running.values.count { $0.line == nil && $0.request?.url.origin == origin }
-                shortWay.makeRoom(for: request, others + 1)
+                keepsConnection = shortWay.yields(to: request, others + 1)
             }
-            try transfer.start(request)
+            try transfer.start(request, keepsConnection: keepsConnection)
             try curl_multi_add_handle(waker.multi, transfer.handle).check()
             running[transfer.handle] = transfer
         } catch {

@@ -86,12 +86,8 @@ final class ShortWay {
 
     /// False where the request is libcurl's.
     func takes(_ request: FetchRequest, by transfer: Transfer) -> Bool {
-        guard request.method == "GET", request.body == nil, request.resume == nil, !request.asksWholeServer,
-            request.url.scheme == "http", request.cookies.isEmpty, jar?.isEmpty ?? true,
-            !options.sendsReferrer || request.referrer == nil
-        else { return false }
         let (origin, now) = (request.url.origin, age.elapsed)
-        guard let place = places[origin], place.oddEnd <= now,
+        guard mayTake(request, to: origin, now),
             let message = Message(request, to: origin, options),
             let line = idleLine(to: origin, for: request.reach, now)
                 ?? newLine(to: origin, request.url.effectivePort, for: request.reach, now)
@@ -100,6 +96,14 @@ final class ShortWay {
         line.begin(transfer, message.bytes, now)
         if line.isConnected { unsent.append(line) }
         return true
+    }
+
+    private func mayTake(_ request: FetchRequest, to origin: String, _ now: Duration) -> Bool {
+        guard request.method == "GET", request.body == nil, request.resume == nil, !request.asksWholeServer,
+            request.url.scheme == "http", request.cookies.isEmpty, jar?.isEmpty ?? true,
+            !options.sendsReferrer || request.referrer == nil, let place = places[origin]
+        else { return false }
+        return place.oddEnd <= now
     }
 
     var hasUnsent: Bool { !unsent.isEmpty }
@@ -136,13 +140,18 @@ final class ShortWay {
         return line
     }
 
-    /// Libcurl goes on with so many requests to the host of one.
-    func makeRoom(for request: FetchRequest, _ count: Int) {
-        guard let book, case let origin = request.url.origin, let place = places[origin],
-            place.lineCount + max(book.count(of: origin), count) > linesPerHost, let line = place.idle.last
-        else { return }
-        forget(idle: line)
-        drop(line)
+    /// A connection is left for what libcurl asks, which has so many requests to the host under way. Whether libcurl is to
+    /// keep its own: not where the next one like this could go the short way.
+    func yields(to request: FetchRequest, _ count: Int) -> Bool {
+        guard let book else { return true }
+        let origin = request.url.origin
+        if let place = places[origin], let line = place.idle.last,
+            place.lineCount + max(book.count(of: origin), count) > linesPerHost
+        {
+            forget(idle: line)
+            drop(line)
+        }
+        return !mayTake(request, to: origin, age.elapsed)
     }
 
     private static func mayReach(_ peer: IPAddress, _ reach: Reach) -> Bool {

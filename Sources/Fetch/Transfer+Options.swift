@@ -4,7 +4,7 @@ internal import Web
 
 /// What libcurl is told before a request.
 extension Transfer {
-    func configure(_ request: FetchRequest) throws(FetchFailure) {
+    func configure(_ request: FetchRequest, keepsConnection: Bool) throws(FetchFailure) {
         guard request.url.isHTTP else { throw FetchFailure(.refused, "only http and https are fetched") }
         let href = request.url.withoutFragment.href
         guard href.utf8.count <= options.maxURL else {
@@ -16,6 +16,10 @@ extension Transfer {
             try setUp()
         }
         try set(CURLOPT_URL, href)
+        if !keepsConnection {
+            isPlain = false
+            try set(CURLOPT_FORBID_REUSE, 1)
+        }
         try route(request)
         var fields = request.fields
         if !options.hostFields.isEmpty, !isAnonymous {

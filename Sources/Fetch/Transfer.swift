@@ -88,10 +88,10 @@ final class Transfer {
     /// Another one's connection may become its own, or a name is looked up.
     var isWaiting: Bool { !hasSocket && !isSent }
 
-    func start(_ request: FetchRequest) throws(FetchFailure) {
+    func start(_ request: FetchRequest, keepsConnection: Bool = true) throws(FetchFailure) {
         self.request = request
         held = request.resume
-        try configure(request)
+        try configure(request, keepsConnection: keepsConnection)
     }
 
     func start(_ request: FetchRequest, on line: ShortLine, _ message: ShortWay.Message) {

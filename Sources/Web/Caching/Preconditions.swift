@@ -137,12 +137,12 @@ package struct Validator: Sendable, Equatable {
 
     /// Whether a 304 with this validator may confirm the stored response that it is asked of: one that names
     /// another version must not (RFC 9111, section 4.3.4). One that names none speaks of the only one that we
-    /// asked for.
+    /// asked for. A tag may be weak for one and strong for the other: servers that make bodies small on the way mark
+    /// those alone as weak, and a 304 has none.
     package func confirms(_ stored: Validator) -> Bool {
         if let entityTag {
             guard let storedTag = stored.entityTag else { return false }
-            return entityTag.isWeak
-                ? entityTag.matchesWeakly(storedTag) : entityTag.matchesStrongly(storedTag)
+            return entityTag.matchesWeakly(storedTag)
         }
         guard let lastModified, let storedDate = stored.lastModified else { return true }
         return Self.isSameDate(lastModified, storedDate)

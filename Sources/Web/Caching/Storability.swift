@@ -147,7 +147,11 @@ extension HTTPFields {
     /// Stored fields, brought up to date by those of a 304 or of a HEAD's answer: each field that came
     /// replaces the stored ones of its name, the others stay.
     package func updated(by newer: HTTPFields, in profile: CacheProfile) -> HTTPFields {
-        let changes = newer.storable(in: profile).removing(Self.bodyFields)
+        var changes = newer.storable(in: profile).removing(Self.bodyFields)
+        // What is held may be another body than the one that the strong tag is for.
+        if let own = entityTag, own.isWeak, let tag = newer.entityTag, !tag.isWeak, tag.matchesWeakly(own) {
+            changes.remove("ETag")
+        }
         let kept = list.filter { held in
             // An age belongs to the message that it came with.
             !HTTPGrammar.matches(held.name, "Age")

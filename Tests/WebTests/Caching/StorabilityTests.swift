@@ -172,6 +172,9 @@ struct StorabilityTests {
             ),
             (head("Age: 50"), head("Date: @+9"), head("Date: @+9")),
             (head("Age: 50"), head("Age: 3"), head("Age: 3")),
+            (head("ETag: W/\"1\""), head("ETag: \"1\"", "A: 1"), head("ETag: W/\"1\"", "A: 1")),
+            (head("ETag: W/\"1\""), head("ETag: \"2\""), head("ETag: \"2\"")),
+            (head("ETag: \"1\""), head("ETag: W/\"1\""), head("ETag: W/\"1\"")),
             (head("Set-Cookie: a"), head("Set-Cookie: b", "Connection: c", "C: 1"), head("Set-Cookie: b")),
         ] as [(HTTPFields, HTTPFields, HTTPFields)])
     func updated(stored: HTTPFields, newer: HTTPFields, expected: HTTPFields) {
