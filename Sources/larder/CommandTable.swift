@@ -122,6 +122,9 @@ struct CommandEntry: Sendable {
                 An earlier visit is looked at by its day: http://localhost:8080/@2026-11-20/https://example.com/
                 """,
                 """
+                What --compress keeps small and nobody has to change goes out as it is kept, in zstd, to clients that take it.
+                """,
+                """
                 Bundles of a manifest go out byte for byte, with Larder-Bundle: verified and their digests; what a server
                 sends in their place and does not verify is never shown.
                 """,
