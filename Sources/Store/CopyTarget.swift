@@ -23,6 +23,9 @@ final class CopyTarget {
     private var files: BodyFiles
     private var packWriter: PackWriter?
 
+    /// A PostgreSQL keeps no frames.
+    var keepsFrames: Bool { !connection.isServed }
+
     init(_ folder: StoreFolder, of source: StoreFolder) throws(StoreError) {
         let opened = try OpenedStore(folder)
         connection = opened.connection
@@ -260,7 +263,7 @@ final class CopyTarget {
         } else if let file = body.file {
             try files.add(try ownCopy(of: file), sha256: Hex.encode(body.body.sha256))
         } else if let bytes = body.bytes, bytes.count > Limits.inlineBody {
-            place = try placed(bytes, row: body.body)
+            place = try placed(bytes, as: body.frame, row: body.body)
         } else {
             inline = body.bytes
         }
@@ -287,11 +290,15 @@ final class CopyTarget {
     }
 
     /// Nil for what got a file of its own.
-    private func placed(_ bytes: [UInt8], row: StoredBody) throws(StoreError) -> PackPlace? {
+    ///
+    /// - Parameter known: the frame that it was where it came from.
+    private func placed(
+        _ bytes: [UInt8], as known: [UInt8]?, row: StoredBody
+    ) throws(StoreError) -> PackPlace? {
         // What is larger than what a pack takes as it is was a frame where it came from.
         let isLarge = bytes.count > Limits.packedBody
         let mayBeFrame = folder.compresses && StoredBody.mayBeFrame(form: row.form, byteCount: bytes.count)
-        let frame = mayBeFrame || isLarge ? ZstdFrame.packed(bytes) : nil
+        let frame = known ?? (mayBeFrame || isLarge ? ZstdFrame.packed(bytes) : nil)
         if isLarge, frame?.count ?? .max > Limits.packedBody {
             try files.add(try BodyFiles.write(bytes, in: folder), sha256: Hex.encode(row.sha256))
             return nil

@@ -266,6 +266,9 @@ package final class StoreCopy {
         guard measured.sha256.bytes == row.body.sha256 else { return "its bytes have changed" }
         if case .bytes(let bytes) = content {
             row.bytes = bytes
+            if target.keepsFrames, bytes.count >= Limits.leastFramed {
+                row.frame = try source.frame(of: row.body)
+            }
         } else if measured.byteCount <= Limits.packedBody {
             row.bytes = try content.load()
         } else {
@@ -322,6 +325,8 @@ struct CopiedBody {
     let links: [UInt8]
     var bytes: [UInt8]?
     var file: BodyContent?
+    /// Of what was one, the frame, where it stays one.
+    var frame: [UInt8]?
 }
 
 // MARK: - CopyTable

@@ -1,3 +1,4 @@
+import Store
 import TestOrigin
 import Testing
 
@@ -98,6 +99,24 @@ struct ServerStoreTests {
             let wrong = try run(words)
             #expect(wrong.status == 2 && wrong.errors.contains("larder help store"), "\(wrong)")
         }
+    }
+
+    @Test func `a copy between folders is made small where that is wanted, and stays small`() throws {
+        let site = origin.url("/")
+        origin.on("/", .page("<p>" + String(repeating: "how to cook plums, and what of. ", count: 20_000)))
+        #expect(try larder(["prefetch", site], places[0]).status == 0)
+        func copy(_ from: String, _ name: String, _ more: String...) throws -> (place: String, bytes: Int) {
+            let place = home.file(name)
+            let ending = try Command(["store", "copy", from, place] + more, home: home).wait()
+            #expect(ending.status == 0, "\(ending)")
+            let packs = home.names(in: name + "/packs").map { BodyContent.file(path: "\(place)/packs/\($0)") }
+            return (place, packs.reduce(0) { $0 + ($1.byteCount ?? 0) })
+        }
+        let plain = try copy(places[0], "plain")
+        let small = try copy(places[0], "small", "--compress")
+        #expect(plain.bytes > 600_000)
+        #expect(small.bytes < plain.bytes - 500_000)
+        #expect(try copy(small.place, "again").bytes == small.bytes)
     }
 
     @Test func `a command that is proposed has the address without its password`() throws {

@@ -245,6 +245,41 @@ struct StoreCopyTests {
         if to.server == nil, compresses { #expect(to.bodyFileNames.isEmpty && to.byteCount < 1_000_000) }
     }
 
+    @Test
+    func `what is a frame stays that very one, and only what is none is made small where that is wanted`()
+        throws
+    {
+        var (from, to) = try places(.betweenFolders)
+        var plain = try folder("plain", isServed: false)
+        from.compresses = true
+        try stock(from)
+        func frames(_ folder: StoreFolder) throws -> [String] {
+            var found: [String] = []
+            let reader = try StoreReader(folder)
+            try reader.eachRow("SELECT \(StoredBody.columns) FROM body WHERE frame IS NOT NULL ORDER BY id") {
+                row in
+                if let body = StoredBody(row, from: 0), let frame = try? reader.frame(of: body) {
+                    found.append("\(body.id) \(DigestStream.digest(.sha256, of: frame.span).hex)")
+                }
+            }
+            return found
+        }
+        _ = try StoreCopy.run(from: from, to: to)
+        let held = try frames(from)
+        #expect(held.count >= 3)
+        #expect(try frames(to) == held)
+        #expect(to.bodyFileNames.isEmpty)
+        // What came as it is, is a frame in the end, whatever it was.
+        try stock(plain)
+        #expect(try frames(plain).isEmpty)
+        plain.compresses = true
+        let made = StoreFolder(scratch.file("made"))
+        to = made
+        to.compresses = true
+        _ = try StoreCopy.run(from: plain, to: to)
+        #expect(try frames(to) == held)
+    }
+
     @Test func `a folder with something else in it is none for a copy, nor one in the larder`() throws {
         let (from, to) = try places(.betweenFolders)
         try stock(from, pages: 1)

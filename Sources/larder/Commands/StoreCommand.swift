@@ -40,10 +40,12 @@ enum StoreCommand {
         let watch = try Watch(arguments, terminal)
         let shown = [from, to].map { Larder(at: $0).shownPath }
         let isVerified = arguments.has(.readBack)
-        let again = CommandLine.shown(
-            ["store", "copy"] + shown + (isVerified ? [Option.readBack.name] : []))
-        let report = try await watch.during(again: again, isStoppable: false) {
-            try await Larder(at: from).copyStore(
+        let said = [Option.readBack, .compress].filter { arguments.has($0) }.map(\.name)
+        let again = CommandLine.shown(["store", "copy"] + shown + said)
+        var larder = Larder(at: from)
+        larder.compresses = arguments.has(.compress)
+        let report = try await watch.during(again: again, isStoppable: false) { [larder] in
+            try await larder.copyStore(
                 to: to, verify: isVerified, progress: watch.progress("Copying what is held"))
         }
         terminal.report(arguments.has(.json) ? report.json : text(of: report, shown))
