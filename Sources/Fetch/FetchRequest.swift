@@ -78,6 +78,8 @@ package struct FetchResult: Sendable {
     package var partial: PartialBody?
     /// The rest was asked for, and the server sent a part of it, whole.
     package var isShortPart = false
+    /// The request's stream got all of the body, which failed to be kept beside.
+    package var isPassedOn = false
 
     package enum Outcome: Sendable {
         case response(FetchedResponse)

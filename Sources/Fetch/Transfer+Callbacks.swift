@@ -192,7 +192,7 @@ extension Transfer {
                 byteCount: byteCount)
         }
         guard length <= options.maxBody || isStreamed || request?.method == "HEAD" else { throw tooLargeBody }
-        if isStreamed, length > options.maxBody { isUnkept = true }
+        if isStreamed, length > options.maxBody { unkept = unkeptBody }
         if status == 200, !isStreamed, request?.method != "HEAD" {
             openStream = try OpenStream(fields, length: length >= 0 ? length : nil)
         }
@@ -228,18 +228,25 @@ extension Transfer {
 
     private func take(content bytes: UnsafeRawBufferPointer) throws(FetchFailure) {
         if isStreamed { request?.stream?.take(bytes) }
-        if isStreamed, !isUnkept, sink.byteCount + bytes.count > options.maxBody {
+        if isStreamed, unkept == nil, sink.byteCount + bytes.count > options.maxBody {
             sink = BodySink()
-            isUnkept = true
+            unkept = unkeptBody
         }
-        if isUnkept { return sink.pass(bytes.count) }
+        if unkept != nil { return sink.pass(bytes.count) }
         guard sink.byteCount + bytes.count <= options.maxBody else { throw tooLargeBody }
         if let receiver = setup.receiver {
             guard hand(bytes, to: receiver) else { throw FetchFailure(.tooLarge, "nobody wants more of it") }
         } else {
             let length = contentLength
             let whole = expected ?? (decoder == nil && length >= 0 ? length : nil)
-            try sink.take(bytes, of: whole, options)
+            do throws(FetchFailure) {
+                try sink.take(bytes, of: whole, options)
+            } catch  where isStreamed {
+                // Whoever gets it meanwhile gets all of it: there only is no room to keep it.
+                sink = BodySink()
+                unkept = error
+                return sink.pass(bytes.count)
+            }
         }
         if let expected, sink.byteCount > expected {
             throw FetchFailure(.mismatch, "more came than the rest")
@@ -254,6 +261,10 @@ extension Transfer {
 
     private var tooLargeBody: FetchFailure {
         FetchFailure(.tooLarge, "the body is over \(options.maxBody) bytes")
+    }
+
+    private var unkeptBody: FetchFailure {
+        FetchFailure(.tooLarge, "the body is over \(options.maxBody) bytes, and is not kept")
     }
 }
 

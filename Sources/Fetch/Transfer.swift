@@ -52,11 +52,11 @@ final class Transfer {
     var openStream: OpenStream?
     /// Where there is a receiver: whether it wants this body.
     var isWanted = false
-    /// Whether the request's stream wants this body; whether that is known to end; whether it became too
-    /// large to be kept.
+    /// Whether the request's stream wants this body; whether that is known to end.
     var isStreamed = false
     var hasKnownEnd = false
-    var isUnkept = false
+    /// Why what the stream gets is not kept beside.
+    var unkept: FetchFailure?
     /// What the request is to resume, until an answer says how it goes on.
     var held: PartialBody?
     /// How long the body is when it was resumed.
@@ -106,9 +106,8 @@ final class Transfer {
         if isStreamed {
             request.stream?.end(isWhole: code == CURLE_OK && stop == nil && decoder?.flaw == nil)
         }
-        if isUnkept, stop == nil {
-            stop = FetchFailure(.tooLarge, "the body is over \(options.maxBody) bytes, and is not kept")
-        }
+        let isPassedOn = unkept != nil && stop == nil && code == CURLE_OK && decoder?.flaw == nil
+        if let unkept { stop = stop ?? unkept }
         let isShortPart = code == CURLE_OK && stop == nil && expected.map { sink.byteCount < $0 } ?? false
         var outcome = outcome(code)
         let partial = remainder(&outcome)
@@ -117,6 +116,7 @@ final class Transfer {
             wireByteCount: receivedByteCount, exchange: exchange,
             sentFields: isSent ? openFields : HTTPFields(), partial: partial)
         result.isShortPart = isShortPart
+        result.isPassedOn = isPassedOn
         clear()
         return result
     }
@@ -137,7 +137,7 @@ final class Transfer {
         openStream = nil
         sink = BodySink()
         isWanted = false
-        (isStreamed, hasKnownEnd, isUnkept) = (false, false, false)
+        (isStreamed, hasKnownEnd, unkept) = (false, false, nil)
         held = nil
         expected = nil
         stop = nil

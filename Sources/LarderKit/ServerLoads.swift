@@ -141,7 +141,8 @@ extension FetchRequest {
 extension LoadOutcome {
     fileprivate init(_ result: FetchResult, start: HTTPDate, end: HTTPDate) {
         switch result.outcome {
-        case .failure(let failure): self = .failure(failure.description)
+        case .failure(let failure):
+            self = result.isPassedOn ? .passedOn(failure.description) : .failure(failure.description)
         case .response(let response):
             let fields = response.fields.shown(isCoded: response.isCoded)
             var flags = result.exchange.map(ResponseFlags.init) ?? []

@@ -50,4 +50,23 @@ struct StoppedRunTests {
         #expect(full.errors.contains("no room on the disk"), "\(full)")
         #expect(!full.errors.contains("so far") && !full.errors.contains("that this visit has"), "\(full)")
     }
+
+    @Test func `what a full disk has no room for goes to its client whole, and is named`() throws {
+        try disk.resize(byteCount: 8_000_000)
+        var urls: [String] = []
+        for (name, count) in [("/a", 3_600_000), ("/b", 2_600_000), ("/c", 1_700_000), ("/d", 400_000)] {
+            origin.on(
+                name, .file((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }, type: "image/x"))
+            urls.append(origin.url(name))
+        }
+        let sizes = urls.flatMap { ["-o", "/dev/null", $0] }
+        let words = ["curl", "-sS", "-w", "%{http_code} %{size_download}\n"] + sizes
+        let ending = try Command(
+            ["record", "--store", disk.path + "/store", "--"] + words, home: home
+        ).wait()
+        #expect(ending.status == 0, "\(ending)")
+        #expect(ending.output == "200 3600000\n200 2600000\n200 1700000\n200 400000\n", "\(ending)")
+        #expect(ending.errors.contains("could not be kept"), "\(ending)")
+        #expect(ending.errors.contains(origin.url("/")), "\(ending)")
+    }
 }

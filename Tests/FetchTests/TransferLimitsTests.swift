@@ -1,3 +1,4 @@
+import Synchronization
 import TestOrigin
 import Testing
 import Web
@@ -147,6 +148,29 @@ import Web
         let response = try roomy.response(origin.url("/"))
         #expect(response.body.byteCount == 30_000_000)
         response.body.discard()
+    }
+
+    /// Counts what it gets.
+    private final class Listener: BodyStream {
+        let counts = Mutex<(byteCount: Int, isWhole: Bool?)>((0, nil))
+        func begin(status: Int, fields: HTTPFields, isCoded: Bool, byteCount: Int?) -> Bool { true }
+        var hasRoom: Bool { true }
+        var isGone: Bool { false }
+        func take(_ bytes: UnsafeRawBufferPointer) { counts.withLock { $0.byteCount += bytes.count } }
+        func end(isWhole: Bool) { counts.withLock { $0.isWhole = isWhole } }
+    }
+
+    @Test(arguments: [true, false])
+    func `who gets a body as it comes gets all of one that there is no room for`(hasLength: Bool) throws {
+        let answer = OriginAnswer.file([UInt8](repeating: 7, count: 30_000_000), type: "video/mp4")
+        origin.on("/", hasLength ? answer : answer.untilClose())
+        let fetching = try Fetching { $0.room = { _ in 5_000_000 } }
+        let listener = Listener()
+        let result = try fetching.result(of: Fetching.request(origin.url("/")) { $0.stream = listener })
+        #expect(try result.failure().kind == .noRoom)
+        #expect(result.isPassedOn)
+        #expect(listener.counts.withLock { $0.byteCount == 30_000_000 && $0.isWhole == true })
+        #expect(fetching.scratch.names().isEmpty)
     }
 }
 

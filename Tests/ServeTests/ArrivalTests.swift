@@ -35,10 +35,10 @@ import Web
         let reply = Reply(answer: .text(200, "jam\n"), source: .network, isKept: true)
         log.note("GET", "http://jam.test/", reply, since: .now)
         #expect(log.counts.kept == 1)
-        log.noteLoss("the disk is full")
+        log.noteLoss("the disk is full", of: "http://jam.test/")
         #expect(log.counts.kept == 0)
         #expect(log.counts.lost == 1)
-        #expect(log.counts.lostWhy == "the disk is full")
+        #expect(log.counts.lostWhy == "http://jam.test/: the disk is full")
         log.note(
             "GET", "http://jam.test/", Reply(answer: .text(500, ""), failure: "it is damaged"), since: .now)
         #expect(log.counts.kept == 0)

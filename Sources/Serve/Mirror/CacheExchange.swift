@@ -301,7 +301,9 @@ struct CacheExchange {
         }
         let stream = stream(job, slot)
         job.stream = stream
-        if let log = exchange.context.log { job.isLost = { why in log.noteLoss(why) } }
+        if let log = exchange.context.log {
+            job.isLost = { [url = held.url.href] why in log.noteLoss(why, of: url) }
+        }
         let conclude: @Sendable (LoadedReply) -> Void = { [timing = exchange.timing] loaded in
             var timing = timing
             timing.add("load", ContinuousClock.now - start)

@@ -118,7 +118,7 @@ extension LoadJob {
     func conclusion(of outcome: LoadOutcome, _ profile: CacheProfile, _ now: HTTPDate) -> CacheConclusion {
         let answered: CacheOutcome =
             switch outcome {
-            case .failure: .unreachable
+            case .failure, .passedOn: .unreachable
             case .response(let response):
                 .answered(
                     CacheAnswer(
@@ -228,6 +228,8 @@ package enum LoadOutcome: Sendable {
     case response(LoadedResponse)
     /// Nothing whole came, and why.
     case failure(String)
+    /// The request's stream got all of it, and why nothing of it is here.
+    case passedOn(String)
 }
 
 /// Asks a server, without making the caller wait, and completes once, on whichever thread.

@@ -72,8 +72,23 @@ final class LoadedKeeper {
             return try reply(to: job, conclusion, outcome, loaded, now, bundle)
         } catch {
             fail(error)
-            return .failed(job, error)
+            return unkept(job, conclusion, outcome, error)
         }
+    }
+
+    /// Whoever has a proxy ask gets what came, whatever becomes of it here; but for what has to be held against
+    /// a digest, and what was to complete something.
+    private func unkept(
+        _ job: LoadJob, _ conclusion: CacheConclusion, _ outcome: LoadOutcome, _ error: StoreError
+    ) -> LoadedReply {
+        guard job.layout.isTransparent, job.required == nil, !job.isCompletion,
+            conclusion.reply == .received, case .response(let response) = outcome,
+            case .bytes(let bytes) = response.body
+        else { return .failed(job, error) }
+        let answer = AnswerFields(layout: job.layout).asItCame(
+            response.status, response.fields, job.request.url, job.method == "HEAD" ? nil : bytes)
+        return LoadedReply(
+            answer: answer, ownFields: response.fields.cookieLines, isShared: false, failure: "\(error)")
     }
 
     /// Puts what its client has already. Gives what stands against that.

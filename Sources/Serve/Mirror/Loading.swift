@@ -197,6 +197,9 @@ final class Loading: Sendable {
                 self.reach.note(origin, answered: true, now: now)
                 if shared.job.layout.isTransparent { self.reach.note(origin, from: response.flags) }
             case .failure: self.reach.note(origin, answered: false, now: now)
+            case .passedOn(let why):
+                self.reach.note(origin, answered: true, now: now)
+                return done(.passedOn(shared.job, why))
             }
             if case .response(let response) = outcome {
                 self.changes.note(
@@ -256,7 +259,7 @@ final class Loading: Sendable {
             start(SharedJob(job.unconditional), done: done)
             return nil
         }
-        return { failure in done(failure.map { .failed(job, $0) } ?? reply) }
+        return { failure in done(failure.map { reply.unkept(job, $0) } ?? reply) }
     }
 
     /// Returns when what has come is kept. From any other thread, and as often as one likes.
@@ -329,6 +332,22 @@ struct LoadedReply: Sendable {
                 500, "\(error)\n", fields: job.layout.fields(of: job.request.url),
                 sharing: Sharing(missing: job.request.url)),
             isShared: false, failure: "\(error)")
+    }
+
+    /// The same, where nothing of what came is kept after all: that is nothing to a proxy's client.
+    func unkept(_ job: LoadJob, _ error: StoreError) -> LoadedReply {
+        guard job.layout.isTransparent else { return .failed(job, error) }
+        var reply = self
+        reply.isShared = false
+        reply.failure = failure ?? "\(error)"
+        return reply
+    }
+
+    /// Its client has all of it already.
+    static func passedOn(_ job: LoadJob, _ why: String) -> LoadedReply {
+        LoadedReply(
+            answer: .text(502, "\(why)\n", fields: job.layout.fields(of: job.request.url)), isShared: false,
+            failure: why)
     }
 }
 

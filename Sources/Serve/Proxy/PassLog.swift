@@ -36,7 +36,7 @@ package final class PassLog: Sendable {
         fileprivate var bySource = [Int](repeating: 0, count: Source.allCases.count)
         package fileprivate(set) var kept = 0
         package fileprivate(set) var byteCount = 0
-        /// What came and could not be kept, and why at last.
+        /// What came and could not be kept; the last of it, and why.
         package fileprivate(set) var lost = 0
         package fileprivate(set) var lostWhy: String?
         /// Each once, in the order in which they came; the first of them only.
@@ -70,17 +70,17 @@ package final class PassLog: Sendable {
         let (status, byteCount) = reply.streamed ?? (reply.answer.status, reply.answer.bodyByteCount)
         let source = reply.streamed == nil ? reply.source : .network
         note(method, url, status, source, byteCount, isKept: reply.isKept, since: start)
-        if let failure = reply.failure { noteLoss(failure, wasCounted: false) }
+        if let failure = reply.failure { noteLoss(failure, of: url, wasCounted: false) }
     }
 
     /// What its client has could not be kept.
     ///
     /// - Parameter wasCounted: among what is kept.
-    func noteLoss(_ why: String, wasCounted: Bool = true) {
+    func noteLoss(_ why: String, of url: String, wasCounted: Bool = true) {
         state.withLock { state in
             if wasCounted { state.counts.kept -= 1 }
             state.counts.lost += 1
-            state.counts.lostWhy = why
+            state.counts.lostWhy = "\(url): \(why)"
         }
     }
 

@@ -17,7 +17,10 @@ enum ProxyCommand {
             terminal.say("The proxy is at http://localhost:\(service.proxyPort ?? 0) (Ctrl-C stops)")
             await stop.requested()
             service.stop()
-            if let traffic = service.traffic { terminal.say(summary(of: traffic)) }
+            if let traffic = service.traffic {
+                terminal.say(summary(of: traffic))
+                if let losses = losses(of: traffic) { terminal.remark(losses) }
+            }
             return .done
         }
     }
@@ -43,6 +46,14 @@ enum ProxyCommand {
         if traffic.tunnels > 0 { parts.append("\(traffic.tunnels) passed untouched") }
         if traffic.missedCount > 0 { parts.append("\(traffic.missedCount) missed") }
         return parts.joined(separator: "; ")
+    }
+
+    /// Nil where all was kept that was to be.
+    static func losses(of traffic: ProxyTraffic) -> String? {
+        traffic.lostWhy.map { why in
+            traffic.lost == 1
+                ? "1 could not be kept: \(why)" : "\(traffic.lost) could not be kept, the last of them \(why)"
+        }
     }
 }
 
@@ -95,7 +106,7 @@ enum RecordCommand {
 
     private static func tell(_ traffic: ProxyTraffic, _ terminal: Terminal) {
         terminal.remark(ProxyCommand.summary(of: traffic))
-        if let why = traffic.lostWhy { terminal.remark("\(traffic.lost) could not be kept: \(why)") }
+        if let losses = ProxyCommand.losses(of: traffic) { terminal.remark(losses) }
         for url in traffic.missed.prefix(mostNamed) { terminal.remark("missed \(url)") }
         let more = traffic.missed.count - mostNamed
         if more > 0 { terminal.remark("and \(more) more; larder misses lists them") }
