@@ -7,7 +7,7 @@ package import Web
 /// `missing` and `wireByteCount`, and what became of the visit.
 @dynamicMemberLookup
 public struct PrefetchReport: Sendable, Equatable {
-    private let crawl: CrawlReport
+    private var crawl: CrawlReport
     /// How the site was prefetched.
     public let plan: SitePlan
     /// What a manifest's bundles are in the visit; nil where no manifest was given.
@@ -61,6 +61,9 @@ public struct PrefetchReport: Sendable, Equatable {
         crawl = report
         self.plan = plan
     }
+
+    /// All that came was refused: there is no more of a visit to be served than of one that the gate stops.
+    mutating func holdBack() { crawl.isHeldBack = true }
 
     /// Which limit ended the run, or kept pages out of it.
     public var limit: String? { crawl.limit?.description }

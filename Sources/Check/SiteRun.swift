@@ -222,6 +222,10 @@ package struct SiteRun {
         report.check = verdict.report.withLock { $0 }
         report.manifestFailure = found.failure?.description
         let isRefused = report.isHeldBack || report.missing.contains(where: \.failure.isAltered)
+        // It starts with its bundles, of which none is held then.
+        if isRefused, plan.startsAtRequisites, !report.isPublished, !report.isInterrupted {
+            report.holdBack()
+        }
         if !report.isPublished, !report.isInterrupted, !isRefused {
             let site = sites.first { $0.name == plan.site }
             let served = site?.visits.first { $0.id == site?.published }

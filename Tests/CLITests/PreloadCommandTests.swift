@@ -99,6 +99,23 @@ import Testing
         #expect(elsewhere.status == 3)
     }
 
+    /// Some of them, or all.
+    @Test(arguments: [1, bundleCount])
+    func `an update says that bundles do not verify, however many do not`(count: Int) throws {
+        release("one")
+        #expect(try preload().wait().status == 0)
+        release("two")
+        for number in 0..<count { origin.on("/\(number).js", .file("another", type: "text/javascript")) }
+        let site = origin.url("/sums")
+        let store = ["LARDER_STORE": home.file("s")]
+        for words in [["update"], ["prefetch", "--manifest", site]] {
+            let bad = try Command(words, home: home, environment: store).wait()
+            #expect(bad.status == 1, "\(bad)")
+            #expect(bad.errors.contains("bundles do not verify, so that the visit is not served"), "\(bad)")
+            #expect(try shown() == ["one"])
+        }
+    }
+
     @Test
     func
         `a manifest whose name does not say so is prefetched with --manifest, and checked without a network`()
