@@ -122,6 +122,11 @@ extension RobotsGate {
         fail(trouble, now: now)
     }
 
+    /// It is asked for at once, if it is to be asked for again at all.
+    package mutating func hurry(now: Duration) {
+        if case .awaited = rules { due = min(due, now) }
+    }
+
     /// The distance between requests that the file asks for, and the one that is kept.
     package struct CrawlDelay: Sendable, Equatable {
         package var asked: Duration

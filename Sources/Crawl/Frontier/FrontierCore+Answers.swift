@@ -196,6 +196,10 @@ extension FrontierCore {
         guard case .again(let delay) = decision, !hosts[host].pace.isHopeless else {
             fail(number, failure)
             if hosts[host].pace.isHopeless { giveUp(host, failure) }
+            if failure.isOfConnection {
+                hosts[host].isUnreachable = true
+                hurryGate(of: host)
+            }
             return
         }
         records[Int(number)].state = .waiting
@@ -219,6 +223,8 @@ extension FrontierCore {
         }
         fail(number, failure)
         giveUp(host, failure)
+        hosts[host].isUnreachable = true
+        hurryGate(of: host)
     }
 
     private static let lookupPause: Duration = .seconds(2)

@@ -204,6 +204,7 @@ extension FrontierCore {
             records[Int(number)].state = .waiting
             hosts[Int(record.host)].atGate.append(number)
             approachGate(of: Int(record.host))
+            hurryGate(of: Int(record.host))
         case .refused(let reason)?:
             skip(number, reason)
         }
@@ -513,11 +514,30 @@ extension FrontierCore {
                 return [.ask(.robots(host: host, target, reach))]
             }
         case .failed(let failure):
-            hosts[host].gate?.failed(
-                failure.description, mayPass: failure.mayPass || failure.kind == .unknownHost, now: now)
+            let mayPass = failure.mayPass || failure.kind == .unknownHost
+            let isLost = Failure.fetch(failure).isOfConnection && isGivenUp(host)
+            hosts[host].gate?.failed(failure.description, mayPass: mayPass && !isLost, now: now)
         }
         passGate(of: host)
         return []
+    }
+
+    /// Whether all that was asked of the host failed as often as it is tried, and nobody was reached: its
+    /// robots.txt has the same door.
+    private func isGivenUp(_ host: Int) -> Bool {
+        hosts[host].isUnreachable && !hosts[host].hasAnswered && hosts[host].queuedCount == 0
+            && hosts[host].pace.runningCount == 0
+            && !retries.contains { Int(records[Int($0)].host) == host }
+    }
+
+    /// Nothing of the host is left but what waits at its gate: it is knocked at once more, and not waited for.
+    mutating func hurryGate(of host: Int) {
+        guard !hosts[host].atGate.isEmpty, let due = hosts[host].gate?.nextFetch, due > now, isGivenUp(host)
+        else { return }
+        hosts[host].gate?.hurry(now: now)
+        gates.removeAll { Int($0) == host }
+        hosts[host].isGateDue = false
+        approachGate(of: host)
     }
 
     /// Those who wait at a gate go on, or away, once it is known what robots.txt says.

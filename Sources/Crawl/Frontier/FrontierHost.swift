@@ -39,6 +39,8 @@ extension FrontierCore {
         /// When something was first asked of it, and whether it has ever answered.
         var firstStart: Duration?
         var hasAnswered = false
+        /// Something was given up as nobody was reached.
+        var isUnreachable = false
         /// Its name was not found: when it is looked up once more, for all that wait for it.
         var nextLookup: Duration?
         /// Whether it counts among the hosts of its domain; nil until something is to be asked of it.

@@ -148,6 +148,60 @@ import Web
         #expect(frontier.state(1) == .skipped(.robotsUnknown("timed out (no luck)")))
     }
 
+    /// Nobody is reached. Gives when the crawl is done.
+    private mutating func runInVain(_ failure: FetchFailure, from start: Duration = .zero) throws -> Duration
+    {
+        var now = start
+        while !frontier.isDone {
+            while let task = frontier.next(now: now) {
+                switch task {
+                case .fetch(let number): frontier.failed(number, .fetch(failure), now: now)
+                case .robots(let host, _, _): frontier.robotsFailed(host: host, failure, now: now)
+                case .probe, .witness, .render: Issue.record("\(task)")
+                }
+            }
+            if !frontier.isDone { now = max(now, try #require(frontier.nextDue)) }
+        }
+        return now
+    }
+
+    /// An earlier visit has a page beside the start, which waits for what robots.txt says: it is known from
+    /// the beginning, or when the start is given up.
+    @Test(arguments: [FetchFailure.Kind.unreachable, .unknownHost], [true, false])
+    mutating func `where nobody is reached at all, robots.txt is not waited for`(
+        kind: FetchFailure.Kind, isKnown: Bool
+    ) throws {
+        let failure = FetchFailure(kind, "no luck")
+        let alone = try runInVain(failure)
+        #expect(alone < .seconds(5))
+        let page = Frontier.Event.miss(try #require(WebURL("http://a.test/b")), isPage: true)
+        frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options(productToken: "larder"))
+        frontier.start(start)
+        if isKnown { frontier.apply(page, now: .zero) }
+        var end = try runInVain(failure)
+        if !isKnown {
+            frontier.apply(page, now: end)
+            end = try runInVain(failure, from: end)
+        }
+        // A name is looked up once more after two seconds.
+        #expect(end <= alone + .seconds(2))
+        #expect(frontier.state(1) == .skipped(.robotsUnknown(failure.description)))
+    }
+
+    @Test mutating func `where a page was answered, robots.txt is waited for`() throws {
+        frontier.startGuess(
+            try #require(WebURL("http://a.test/b")), isPage: true, mayReach: .thisMachine)
+        var now = Duration.zero
+        while !frontier.isDone {
+            while let task = frontier.next(now: now) {
+                if case .fetch(let number) = task { frontier.succeeded(number) }
+                if case .robots = task { fail(.unreachable, now: now) }
+            }
+            if !frontier.isDone { now = max(now, try #require(frontier.nextDue)) }
+        }
+        #expect(now == .seconds(42))
+    }
+
     @Test mutating func `what lasts is not waited for`() throws {
         _ = frontier.next(now: .zero)
         _ = frontier.next(now: .zero)
