@@ -354,7 +354,8 @@ extension FrontierCore {
         // Whoever has just answered is likely to answer again: looking at all hosts can wait.
         guard time - lastAnswer >= Self.quietTime else { return lastAnswer + Self.quietTime }
         var (last, running) = (Duration.zero, 0)
-        for host in hosts.indices where hosts[host].runningCount > 0 || hosts[host].queuedCount > 0 {
+        for host in hosts.indices
+        where hosts[host].runningCount > 0 || hosts[host].queuedCount > 0 || !hosts[host].atGate.isEmpty {
             guard isSilent(host) else { return nil }
             last = max(last, hosts[host].firstStart ?? time)
             running += hosts[host].runningCount

@@ -188,6 +188,30 @@ import Web
         #expect(frontier.state(1) == .skipped(.robotsUnknown(failure.description)))
     }
 
+    /// Else whoever drives it would look again and again until that is over.
+    @Test mutating func `a start's own host is waited for beyond the patience with others`() throws {
+        var options = Frontier.Options(productToken: "larder")
+        options.patience = .seconds(5)
+        frontier = Frontier(scope: Scope(start: [start]), options: options)
+        frontier.start(start)
+        frontier.startGuess(
+            try #require(WebURL("http://a.test/b")), isPage: true, mayReach: .thisMachine)
+        var now = Duration.zero
+        while !frontier.isDone {
+            while let task = frontier.next(now: now) {
+                if case .fetch(let number) = task {
+                    frontier.failed(number, .fetch(FetchFailure(.insecure, "no luck")), now: now)
+                }
+                if case .robots = task { fail(.timeout, now: now) }
+            }
+            guard !frontier.isDone else { break }
+            let due = try #require(frontier.nextDue)
+            #expect(due > now && !frontier.isOutOfPatience(now: now))
+            now = max(now + .milliseconds(1), due)
+        }
+        #expect(now == .seconds(42))
+    }
+
     @Test mutating func `where a page was answered, robots.txt is waited for`() throws {
         frontier.startGuess(
             try #require(WebURL("http://a.test/b")), isPage: true, mayReach: .thisMachine)
