@@ -131,6 +131,8 @@ package struct ArchiveFault: Sendable, Equatable {
         case refused
         /// It was taken, though something speaks against it.
         case doubtful
+        /// It is none of the site's: servers do not show it.
+        case leftOut
     }
 
     package var gravity = Gravity.refused

@@ -130,6 +130,9 @@ public struct ImportReport: Sendable, Equatable {
     public internal(set) var refusedCount = 0
     public internal(set) var doubtful: [Fault] = []
     public internal(set) var doubtfulCount = 0
+    /// What is none of the site's, such as `.DS_Store`.
+    public internal(set) var leftOut: [Fault] = []
+    public internal(set) var leftOutCount = 0
     /// SHA-256 of the public keys by which archives are signed, where that holds.
     public internal(set) var signers: [String] = []
 
@@ -157,13 +160,16 @@ public struct ImportReport: Sendable, Equatable {
         case .doubtful:
             doubtfulCount += 1
             if doubtful.count < Self.mostFaults { doubtful.append(told) }
+        case .leftOut:
+            leftOutCount += 1
+            if leftOut.count < Self.mostFaults { leftOut.append(told) }
         }
     }
 
     /// Something was refused for becoming many times as large.
     public var hasGrownTooMuch: Bool { refused.contains { ArchiveLimits.isExcess($0.reason) } }
 
-    /// Everything that the archives have was taken.
+    /// Everything that the archives have of the site was taken.
     public var isComplete: Bool { refusedCount == 0 && isPublished }
 
     /// The report for programs.
@@ -183,7 +189,7 @@ extension ImportReport: JSONObject {
                 ["status": $0.key, "count": $0.value] as JSONMembers
             },
             "refusedCount": refusedCount, "refused": refused, "doubtfulCount": doubtfulCount,
-            "doubtful": doubtful, "signers": signers,
+            "doubtful": doubtful, "leftOutCount": leftOutCount, "leftOut": leftOut, "signers": signers,
         ]
     }
 }

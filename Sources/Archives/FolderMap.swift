@@ -409,7 +409,7 @@ struct FolderMap {
             try read(files, below: origin, folder + "/", saysOwn: isHTTrack ? source : nil)
         }
         start = base?.href ?? first.flatMap { origins[$0] }.map { $0 + "/" }
-        if let start, byHref[start] == nil { self.start = entries.first?.url.href }
+        if let start, byHref[start] == nil { self.start = firstPage }
     }
 
     // MARK: - Below an address
@@ -426,10 +426,23 @@ struct FolderMap {
             name.split(separator: "/").contains { $0.hasPrefix(".") && $0 != ".well-known" }
         }
         for (file, name) in named where isHidden(name) {
-            faults.append(ArchiveFault("its name begins with a dot: it is left out", at: file.path))
+            faults.append(ArchiveFault("its name begins with a dot", at: file.path, .leftOut))
         }
         try? read(named.filter { !isHidden($0.name) }, below: base, "", saysOwn: nil)
-        start = byHref[base.key.href] == nil ? entries.first?.url.href ?? base.key.href : base.key.href
+        let folder = WebURL("\(base.origin)\(Self.folder(of: base))/")?.key.href
+        start =
+            [base.key.href, folder].compactMap { $0 }.first { byHref[$0] != nil } ?? firstPage
+            ?? base.key.href
+    }
+
+    /// Where a site begins of which nothing says so: at the page in the fewest folders, and at the page of a folder
+    /// rather than at others in it; where no file has the name of a page, at the first.
+    private var firstPage: String? {
+        func rank(_ url: WebURL) -> (depth: Int, isFile: Int) {
+            (url.path.utf8.count { $0 == UInt8(ascii: "/") }, url.path.hasSuffix("/") ? 0 : 1)
+        }
+        let pages = entries.filter { $0.name.map(SavedPage.isPage) ?? false }
+        return (pages.min { rank($0.url) < rank($1.url) } ?? entries.first)?.url.href
     }
 
     /// - Parameters:

@@ -267,12 +267,35 @@ import Web
             "b/.well-known/a.txt": "a",
         ])
         let report = try take("b", at: "https://example.com/docs")
-        #expect(report.site == "https://example.com/docs/" && report.refused.count == 2)
+        #expect(report.site == "https://example.com/docs/" && report.leftOut.count == 2)
+        // They are none of the site's.
+        #expect(report.isComplete && report.refused.isEmpty)
         #expect(
             Set(try held().keys).isSuperset(of: [
                 "https://example.com/docs/", "https://example.com/docs/.well-known/a.txt",
             ]))
         #expect(try held().keys.allSatisfy { !$0.contains("/.env") && !$0.contains("/.git") })
+    }
+
+    /// Names of files, the address that is given, and where the site begins.
+    @Test(arguments: [
+        (["index.html", "about.html"], "http://docs.test/py", "http://docs.test/py/"),
+        (["index.html", "about.html"], "http://docs.test/py/index.html", "http://docs.test/py/"),
+        (["about.html"], "http://docs.test/py", "http://docs.test/py/about.html"),
+        (["_static/a.js", "z/index.html"], "http://docs.test/", "http://docs.test/z/"),
+        (
+            ["_static/a.js", "a/b/c.html", "z/b.html", "z/index.html"], "http://docs.test/",
+            "http://docs.test/z/"
+        ),
+        (["_static/a.js"], "http://docs.test/", "http://docs.test/_static/a.js"),
+    ])
+    func `a folder begins with its own page, else with another one, and with no script`(
+        names: [String], base: String, start: String
+    ) throws {
+        try write(
+            Dictionary(names.map { ("b/" + $0, $0 == "_static/a.js" ? "f()" : "<title>x</title>") }) { $1 })
+        let report = try take("b", at: base)
+        #expect(report.site == start && report.isComplete)
     }
 
     @Test func `saved pages come with the folders beside them`() throws {

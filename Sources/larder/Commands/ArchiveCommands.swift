@@ -160,6 +160,7 @@ enum ImportCommand {
             )
         }
         lines += told(report.doubtful, report.doubtfulCount, "doubtful, and taken")
+        lines += told(report.leftOut, report.leftOutCount, "left out")
         for signer in report.signers { lines.append("Signed by the key \(signer), and the signature holds") }
         lines.append(
             report.isPublished
