@@ -63,6 +63,8 @@ extension ManifestPlan {
         options.network = network
         options.bases = base.map { [$0] } ?? []
         options.format = format
+        // What is fetched is on servers, wherever the list of it is.
+        options.places = [.live]
         return options
     }
 }

@@ -99,6 +99,26 @@ import Testing
         #expect(elsewhere.status == 3)
     }
 
+    @Test(arguments: ["md5sums.txt", "bundles.json"])
+    func `names in a local list are relative to nothing that anybody has said`(name: String) throws {
+        let sum = DigestStream.digest(.md5, of: Array("one 0".utf8).span).hex
+        let list =
+            name.hasSuffix(".txt")
+            ? "\(sum)  0.js\n" : "{\"bundles\": [{\"url\": \"0.js\", \"md5\": \"\(sum)\"}]}"
+        let file = try home.write(list, to: name)
+        let store = ["LARDER_STORE": home.file("s")]
+        for words in [["preload", file], ["prefetch", "--manifest", file]] {
+            let ending = try Command(words, home: home, environment: store).wait()
+            #expect(ending.status == 2, "\(ending)")
+            #expect(ending.errors.contains("\"0.js\" is relative: say to what with --base URL"), "\(ending)")
+        }
+        release("one")
+        let ending = try Command(
+            ["preload", file, "--base", origin.url("/")], home: home, environment: store
+        ).wait()
+        #expect(ending.status == 0, "\(ending)")
+    }
+
     /// Some of them, or all.
     @Test(arguments: [1, bundleCount])
     func `an update says that bundles do not verify, however many do not`(count: Int) throws {
