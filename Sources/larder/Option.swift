@@ -112,7 +112,7 @@ struct Option: Sendable, Equatable {
         name: "--scheduled", value: nil, help: "update the sites that are due, as larder schedule says",
         standard: nil)
     static let hour = Option(
-        name: "--hour", value: "N", help: "the hour of the day, from 0 to 23", standard: "4")
+        name: "--hour", value: "N", help: "the hour of the timer for once a day, from 0 to 23", standard: "4")
     static let help = Option(
         name: "--help", value: nil, help: "explain the command", standard: nil, short: "-h",
         place: .commandLine)

@@ -155,6 +155,33 @@ import Testing
         #expect(throws: LarderError.self) { try larder.serve(port: 0, options: options) }
     }
 
+    @Test func `a larder that only a variable leads to is named, and the usual one is not`() throws {
+        for (data, store) in [("data", home.file("data") + "/larder"), (nil, nil)] {
+            let environment = data.map { ["XDG_DATA_HOME": home.file($0)] } ?? [:]
+            let ending = try Command(["schedule"], home: home, environment: environment).wait()
+            #expect(ending.status == 0, "\(ending)")
+            let lines = ending.output.split(separator: "\n").filter {
+                $0.contains("larder update") || $0.contains(" update ")
+            }
+            let named = lines.count { $0.contains(" --store ") }
+            #expect(store.map { ending.output.contains("--store \($0)") } ?? true, "\(ending)")
+            #expect(named == (store == nil ? 0 : 2), "\(ending)")
+        }
+    }
+
+    @Test func `an hour is for the timer of once a day, and for nothing else`() throws {
+        let origin = try TestOrigin()
+        defer { origin.stop() }
+        try stock(origin)
+        let wrong = try larder("schedule", origin.url("/"), "daily", "--hour", "6")
+        #expect(wrong.status == 2 && wrong.errors.contains("--hour is for the timer"), "\(wrong)")
+        #expect(try larder("schedule").output.contains("OnCalendar=*-*-* 04:"))
+        #expect(try larder("schedule", "--hour", "6").output.contains("OnCalendar=*-*-* 06:"))
+        #expect(try larder("schedule", origin.url("/"), "daily").status == 0)
+        let told = try larder("schedule", "--hour", "6")
+        #expect(told.status == 0 && told.errors.contains("--hour counts for nothing"), "\(told)")
+    }
+
     @Test func `a larder in the current folder is named whole`() throws {
         let ending = try Command(
             ["schedule"], home: home, environment: ["LARDER_STORE": "pantry"],

@@ -22,6 +22,13 @@ extension Arguments {
         }
     }
 
+    /// The same for a job, which knows nothing of this shell's variables: nil where it finds the larder by itself.
+    var namedStore: String? {
+        let home = Settings.environment()["HOME"] ?? ""
+        guard let path = try? store else { return nil }
+        return text(.store) == nil && path == Larder.defaultPath(environment: ["HOME": home]) ? nil : path
+    }
+
     /// Nil when the option is not given.
     func size(_ option: Option) throws(UsageError) -> ByteSize? {
         guard let text = text(option) else { return nil }

@@ -82,6 +82,11 @@ enum ScheduleCommand {
             guard !sites.isEmpty else {
                 throw UsageError("name the site: larder schedule SITE \(wanted)")
             }
+            if arguments.given(.hour) != nil {
+                throw UsageError(
+                    "\(Option.hour.name) is for the timer that larder schedule prints without \(wanted); a site is updated so "
+                        + "long after the last time")
+            }
             let schedule = UpdateSchedule(wanted)
             let larder = try arguments.larder
             for site in sites {
@@ -127,8 +132,13 @@ enum ScheduleCommand {
         let known = (try? await arguments.larder.schedules(sites))?.sites.filter { $0.schedule != nil } ?? []
         let command = CommandLine.shown(
             ["update"] + (known.isEmpty ? [] : [Option.due.name]) + sites
-                + (arguments.text(.store).map { ["--store", whole($0)] } ?? []),
+                + (arguments.namedStore.map { ["--store", whole($0)] } ?? []),
             program: CommandLine.ownPath)
+        if !known.isEmpty, arguments.given(.hour) != nil {
+            terminal.fail(
+                "\(Option.hour.name) counts for nothing: what is due is looked for every hour, where a site has a schedule"
+            )
+        }
         let list = known.map { "# \(line(of: $0))\n" }.joined()
         terminal.say((list.isEmpty ? "" : list + "\n") + text(hour: known.isEmpty ? hour : nil, command))
         return .done
