@@ -48,6 +48,10 @@ final class Connection {
         guard code == SQLITE_OK else {
             let error = Self.error(of: opened, code: code, doing: "open", path: path)
             sqlite3_close_v2(opened)
+            // SQLite says only that it cannot.
+            if Glibc.access(path, R_OK) != 0, errno == EACCES {
+                throw StoreError(EACCES, doing: "open", path: path)
+            }
             throw error
         }
         self.path = path

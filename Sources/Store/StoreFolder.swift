@@ -51,7 +51,7 @@ package struct StoreFolder: Sendable, Equatable {
 
     /// What hinders looking is told by whoever opens it.
     package var exists: Bool {
-        guard let server else { return access(database, F_OK) == 0 }
+        guard let server else { return access(database, F_OK) == 0 || errno == EACCES }
         do throws(StoreError) {
             return try ServerSchema.isThere(Connection(server, access: .readOnly))
         } catch {

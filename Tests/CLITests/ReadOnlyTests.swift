@@ -42,4 +42,26 @@ import Testing
         let cleared = try larder("misses", "--clear")
         #expect(cleared.status == 3 && cleared.errors.contains("cannot"), "\(cleared)")
     }
+
+    @Test(.enabled(if: canBecomeAnother, "setpriv is not there"))
+    func `a larder that may not be looked into is not taken for none`() throws {
+        let store = home.file("store")
+        #expect(try Command.run("prefetch", origin.url("/"), "--store", store, home: home).status == 0)
+        // The rest of the way is open.
+        #expect(chmod(home.path, 0o755) == 0)
+        if geteuid() != 0 { #expect(chmod(store, 0) == 0) }
+        defer { chmod(store, 0o700) }
+        for words in [
+            ["list"], ["status"], ["store", "status"], ["check", "--offline", "x.test"],
+            ["export", "x.test", "/tmp/x.zim"],
+        ] {
+            let ending = try Command(
+                words + ["--store", store], home: home,
+                shell: (geteuid() == 0 ? "exec setpriv --reuid=65534 --regid=65534 --clear-groups" : "exec")
+                    + " \"$0\" \"$@\""
+            ).wait()
+            #expect(ending.status == 3 && ending.errors.contains("Permission denied"), "\(words): \(ending)")
+            #expect(!ending.errors.contains("there is no larder"), "\(words): \(ending)")
+        }
+    }
 }
