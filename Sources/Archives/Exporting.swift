@@ -13,6 +13,8 @@ package struct ExportPlan: Sendable {
     package var form: ArchiveForm
     /// Which addresses are wanted.
     package var isWanted: @Sendable (WebURL) -> Bool = { _ in true }
+    /// Which go along where something that is wanted needs them; nil where all are wanted that may go.
+    package var mayGoAlong: (@Sendable (WebURL) -> Bool)?
     /// What was fetched with credentials goes too.
     package var hasPrivate = false
     /// How large a file becomes before the next one is begun; nil for one file.
@@ -46,6 +48,8 @@ package final class Export {
     private var tally = ArchiveTally()
     /// The addresses that belong to the page that is wanted; nil for all.
     private var needed: Set<String>?
+    /// Those that go along with what is wanted of the site.
+    private var along: Set<String> = []
 
     package init(_ plan: ExportPlan, _ reader: StoreReader, _ interruption: Interruption) {
         self.plan = plan
@@ -61,6 +65,8 @@ package final class Export {
             let needs = try ShownCopies(plan, reader).needs(of: page, atMost: Self.mostNeeds)
             needed = Set(needs.addresses.map(\.href))
             report.missing = ExportReport.missing(needs.missing.missing)
+        } else if let mayGoAlong = plan.mayGoAlong {
+            try findAlong(mayGoAlong)
         }
         let writer = try writer()
         var failure: ArchiveError?
@@ -90,6 +96,26 @@ package final class Export {
     }
 
     private static let mostNeeds = 100_000
+
+    private func findAlong(_ mayGoAlong: @escaping @Sendable (WebURL) -> Bool) throws(ArchiveError) {
+        var all = plan
+        all.isWanted = mayGoAlong
+        let copies = ShownCopies(all, reader)
+        var failure: ArchiveError?
+        try ArchiveError.storing { () throws(StoreError) in
+            try reader.eachShown(ofSite: plan.site.id, asOf: plan.visit) { row in
+                guard let url = WebURL(row.response.href), url.isHTTP, plan.isWanted(url) else { return true }
+                do throws(ArchiveError) { try copies.addNeeds(of: url, to: &along) } catch { failure = error }
+                return failure == nil && !interruption.isRequested
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Whether it is wanted, or goes along.
+    private static func isChosen(_ url: WebURL, _ plan: ExportPlan, _ along: Set<String>) -> Bool {
+        plan.isWanted(url) || along.contains(url.key.href) && plan.mayGoAlong?(url) ?? false
+    }
 
     private func isNeeded(_ url: WebURL) -> Bool { needed?.contains(url.key.href) ?? true }
 
@@ -129,14 +155,16 @@ package final class Export {
     }
 
     private func files(_ tree: any FileTree, isClosed: Bool = false) throws(ArchiveError) -> FolderWriter {
-        let (plan, hasPrivate, needed) = (plan, plan.hasPrivate, needed)
+        let (plan, hasPrivate, needed, along) = (plan, plan.hasPrivate, needed, along)
         return try FolderWriter(
             tree, reader, plan.site, asOf: plan.visit, start: plan.page, isClosed: isClosed
         ) {
             row in
             // A ZIM has no place for what is empty.
             if isClosed, row.response.body?.byteCount == 0 { return false }
-            guard let url = WebURL(row.response.href), url.isHTTP, plan.isWanted(url) else { return false }
+            guard let url = WebURL(row.response.href), url.isHTTP, Self.isChosen(url, plan, along) else {
+                return false
+            }
             guard needed?.contains(url.key.href) ?? true else { return false }
             return hasPrivate || !row.response.flags.contains(.isPrivate)
         }
@@ -145,7 +173,7 @@ package final class Export {
     private func write(_ row: ShownRow, to writer: any ArchiveWriter) throws(ArchiveError) {
         let response = row.response
         guard let url = WebURL(response.href), url.isHTTP, isNeeded(url) else { return }
-        guard plan.isWanted(url) else {
+        guard Self.isChosen(url, plan, along) else {
             report.leftOutByPattern += 1
             return
         }

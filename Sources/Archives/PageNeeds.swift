@@ -48,4 +48,16 @@ extension ShownCopies {
         }
         return (addresses, needs)
     }
+
+    /// Adds what a page needs, what that needs, and where redirects lead.
+    func addNeeds(of page: WebURL, to known: inout Set<String>) throws(ArchiveError) {
+        var waiting = [page.key]
+        while let url = waiting.popLast() {
+            for step in try way(to: url).dropFirst() { known.insert(step.href) }
+            guard let copy = try copy(at: url) else { continue }
+            for target in try requisites(of: copy) where known.insert(target.key.href).inserted {
+                waiting.append(target.key)
+            }
+        }
+    }
 }

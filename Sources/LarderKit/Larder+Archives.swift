@@ -13,8 +13,9 @@ public struct ExportOptions: Sendable {
     public var visit: Int64?
     /// Nil for what the name of the file says.
     public var form: ArchiveForm?
-    /// Patterns of URLs, as for a prefetch: with any, only what matches one.
+    /// Patterns of URLs, written as for a prefetch: with any, only what matches one, and what that needs.
     public var include: [String] = []
+    /// What matches one of these stays out, whatever needs it.
     public var exclude: [String] = []
     /// What was fetched with credentials goes too, and so do fields that set cookies.
     public var hasPrivate = false
@@ -87,16 +88,17 @@ public struct ExportOptions: Sendable {
         }
     }
 
-    /// Which addresses are wanted.
-    func isWanted() throws(LarderError) -> @Sendable (WebURL) -> Bool {
+    typealias Wish = @Sendable (WebURL) -> Bool
+
+    /// Which addresses are wanted, and which go along where that needs them.
+    func choice() throws(LarderError) -> (isWanted: Wish, mayGoAlong: Wish?) {
         do throws(PatternMistake) {
             var (included, excluded): ([URLPattern], [URLPattern]) = ([], [])
             for text in include { included.append(try URLPattern(text)) }
             for text in exclude { excluded.append(try URLPattern(text)) }
-            return { [included, excluded] url in
-                (included.isEmpty || included.contains { $0.matches(url) })
-                    && !excluded.contains { $0.matches(url) }
-            }
+            let mayGo: Wish = { [excluded] url in !excluded.contains { $0.matches(url) } }
+            guard !included.isEmpty else { return (mayGo, nil) }
+            return ({ [included] url in included.contains { $0.matches(url) } && mayGo(url) }, mayGo)
         } catch {
             throw LarderError(.input, error.description)
         }
@@ -130,14 +132,14 @@ extension Larder {
         }
         try options.check(against: form)
         try checkPlace(path)
-        let (folder, interruption, isWanted) = (folder, Interruption(), try options.isWanted())
+        let (folder, interruption, choice) = (folder, Interruption(), try options.choice())
         return try await Self.onThread("larder-export", onCancel: interruption.request) {
             () throws(LarderError) -> ExportReport in
             let reader = try storing { () throws(StoreError) -> StoreReader in try StoreReader(folder) }
             let (held, page) = try Self.siteAndPage(site, options.visit, reader)
             var plan = ExportPlan(site: held, path: path, form: form)
             plan.page = page
-            plan.isWanted = isWanted
+            (plan.isWanted, plan.mayGoAlong) = choice
             options.fill(&plan)
             if options.isSigned {
                 plan.key = try archiving { () throws(ArchiveError) in try ArchiveKey.open(in: folder) }

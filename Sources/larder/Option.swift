@@ -565,8 +565,17 @@ extension Option {
         help: "how much more than 200 times its size an archive may become",
         standard: "512MiB, or a quarter of what the disk has left")
 
+    static let includeExported = Option(
+        name: Option.include.name, value: "PATTERN",
+        help: "only these pages, with what they need: /blog/**, *.pdf, regex:[0-9]{4}$", standard: "all",
+        repeats: true)
+    static let excludeExported = Option(
+        name: Option.exclude.name, value: "PATTERN",
+        help: "leave these out, pages or not, whatever needs them",
+        standard: nil, repeats: true)
+
     static let export: [Option] = [
-        .store, .archiveFormat, .visit, .include.in(.general), .exclude.in(.general), .privateToo, .split,
+        .store, .archiveFormat, .visit, .includeExported, .excludeExported, .privateToo, .split,
         .language, .noScripts, .maxBody.otherwise("32M").in(.general), .browser.in(.general), .oneViewport,
         .dark, .readBack, .sign, .json, .quiet, .progress,
     ]

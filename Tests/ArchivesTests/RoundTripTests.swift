@@ -228,6 +228,36 @@ import Web
         #expect(!WholeFile.isThere(site.home.file("none.warc.gz")))
     }
 
+    /// A page of two, with what it needs: a style sheet, what that needs, and what stands behind a redirect.
+    private static let pages: [HeldSite.Answer] = [
+        .page("/", "<a href=/docs/>docs</a><img src=/home.png>"),
+        .page("/docs/", "<link rel=stylesheet href=/a.css><script src=/moved.js></script><a href=/>home</a>"),
+        .file("/a.css", "text/css", Array("b{background:url(/b.png)}".utf8)),
+        .file("/b.png", "image/png", [1, 2, 3]), .file("/home.png", "image/png", [4, 5, 6]),
+        HeldSite.Answer(path: "/moved.js", status: 302, role: 1, fields: [("Location", "/new.js")]),
+        .file("/new.js", "text/javascript", Array("f()".utf8)),
+    ]
+
+    @Test(arguments: [ArchiveForm.warc, .zip])
+    func `what a page needs goes along with it, but for what is kept out`(form: ArchiveForm) throws {
+        let site = try HeldSite(Self.pages)
+        func exported(without excluded: String? = nil) throws -> Set<String> {
+            let name = "out\(excluded?.count ?? 0)\(form.suffix)"
+            try site.export(name, form) { plan in
+                let mayGo: @Sendable (WebURL) -> Bool = { $0.path != excluded }
+                plan.isWanted = { $0.path.hasPrefix("/docs/") && mayGo($0) }
+                plan.mayGoAlong = mayGo
+            }
+            let other = try HeldSite()
+            _ = try other.take([site.home.file(name)])
+            return Set(
+                try other.held().map { String($0.prefix { $0 != " " }.dropFirst(HeldSite.name.count - 1)) })
+        }
+        let needed: Set<String> = ["/docs/", "/a.css", "/b.png", "/moved.js", "/new.js"]
+        #expect(try exported() == needed)
+        #expect(try exported(without: "/b.png") == needed.subtracting(["/b.png"]))
+    }
+
     @Test func `a WARC is split by size, and its parts come in together`() throws {
         let site = try HeldSite(Self.answers)
         let report = try site.export("out.warc.gz", .warc) { $0.split = 30_000 }
