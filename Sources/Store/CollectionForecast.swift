@@ -35,7 +35,8 @@ extension StoreWriter {
         // The files have no blocks on the disk.
         forecast.result.byteCountBefore = folder.byteCount
         let share = 1 + Double(folder.searchIndexByteCount) / Double(max(1, usedBefore))
-        let used = Int64(Double(try writer.usedByteCount()) * share)
+        // The journal says once more what the database does, and is made anew or stays.
+        let used = Int64(Double(try writer.usedByteCount()) * share) + copy.journalByteCount
         forecast.result.byteCountAfter = min(used, folder.byteCount)
         let (leftVisits, leftURLs) = (Set(try writer.everyVisit().map(\.id)), Set(try writer.everyURL()))
         forecast.visits = visits.filter { !leftVisits.contains($0.id) }

@@ -45,6 +45,24 @@ import Testing
         try NoteBook(store.folder).note(served: times)
     }
 
+    /// The journal has what the database has: a third of all this.
+    @Test(arguments: [nil, 500_000] as [Int64?]) func `a rehearsal promises what a collection gives`(
+        limit: Int64?
+    )
+        throws
+    {
+        try store.visit((0..<400).map { try page("/\($0)", byteCount: 1000) })
+        try store.visit([page("/gone")], site: "other", ending: .forget)
+        let folder = StoreFolder(store.scratch.file("rehearsal"))
+        let forecast = try StoreWriter(store.folder).rehearseCollection(limit: limit, in: folder).result
+        let journal = store.folder.journalByteCount
+        #expect(journal > 100_000)
+        let result = try collect(limit)
+        #expect(abs(forecast.byteCountBefore - result.byteCountBefore) < journal / 8)
+        #expect(
+            abs(forecast.byteCountAfter - result.byteCountAfter) < journal / 8, "\(forecast), \(result)")
+    }
+
     @Test func `without a limit only that goes to which nothing refers`() throws {
         var numbering: [String] = []
         try store.visit(
