@@ -237,6 +237,38 @@ import Testing
         #expect(store.folder.bodyFileNames.isEmpty && packed < 4000)
     }
 
+    /// Whoever fetches it anew need not make anything small.
+    @Test func `a large text that is there as one is not kept once more as it came`() throws {
+        let bytes = Self.text(0, byteCount: 3_000_000)
+        try visit(["/large"], byteCount: 3_000_000)
+        var plain = store.folder
+        plain.compresses = false
+        func fetchAgain(_ href: String) throws {
+            let writer = try StoreWriter(plain)
+            let visit = try writer.begin(site: "s", start: ["s"], now: 2)
+            let body = try NewBody(.bytes(bytes), form: "html;utf-8", links: [], in: plain)
+            let response = NewResponse(
+                href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 2, body: .new(body))
+            try writer.add([response], to: visit)
+            try writer.end(visit, .publish(now: 3))
+        }
+        try fetchAgain("/large")
+        try fetchAgain("/other")
+        #expect(store.folder.bodyFileNames.isEmpty)
+        #expect(store.scratch.names(in: "store/incoming").isEmpty)
+        #expect(try content("/large") == .bytes(bytes))
+        // What is damaged comes back by what came.
+        let name = "store/packs/" + (try #require(store.scratch.names(in: "store/packs").first))
+        var held = try BodyContent.file(path: store.scratch.file(name)).load()
+        for place in 0..<12 { held[place] ^= 0x55 }
+        try store.scratch.write(held, to: name)
+        #expect(try content("/large") == nil)
+        try fetchAgain("/large")
+        #expect(store.folder.bodyFileNames.count == 1)
+        #expect(try content("/large")?.load() == bytes)
+        #expect(try store.inspect().isSound)
+    }
+
     @Test func `one that is damaged is found, and comes back with the next visit`() throws {
         try visit(["/0", "/1"])
         let name = "store/packs/" + (try #require(store.scratch.names(in: "store/packs").first))

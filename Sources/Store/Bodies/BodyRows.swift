@@ -58,10 +58,16 @@ struct BodyRows {
     mutating func row(of body: NewBody) throws(StoreError) -> Int64 {
         if isServed {
             try putPieces(of: body)
-        } else if case .file(let path) = body.content {
-            if body.frame == nil { try files.add(path, sha256: body.sha256.hex) } else { taken.append(path) }
+        } else if case .file(let path) = body.content, body.frame != nil {
+            taken.append(path)
         }
         return try row(of: body, isSecondLook: false)
+    }
+
+    /// What becomes a file.
+    private func file(of body: NewBody) -> String? {
+        guard !isServed, body.frame == nil, case .file(let path) = body.content else { return nil }
+        return path
     }
 
     /// Where it is a large one. It may be done twice.
@@ -117,6 +123,7 @@ struct BodyRows {
             guard !isSecondLook else { throw gone() }
             return try self.row(of: body, isSecondLook: true)
         }
+        if let path = file(of: body) { try files.add(path, sha256: body.sha256.hex) }
         if isServed { openByteCount += inline?.count ?? 0 }
         try addContent.run(.integer(row), .blob(body.links), inline.map { .blob($0) } ?? .null)
         journal.note(body, at: place, inline: inline)
@@ -132,6 +139,7 @@ struct BodyRows {
     /// A body that is known, but whose bytes have been lost, cut short or changed, is kept anew: here are
     /// good ones. Each is compared once in a run.
     private mutating func mend(_ known: Known, _ body: NewBody) throws(StoreError) {
+        if let path = file(of: body) { return try mend(known, body, by: path) }
         guard let bytes = body.packedBytes, !goesOut(body), proven.insert(known.row).inserted else { return }
         if try isHeld(known, body) { return }
         if !isInline(bytes) || body.frame != nil {
@@ -144,6 +152,15 @@ struct BodyRows {
             try changeContent.run(.blob(bytes), .integer(known.row))
             journal.note(body, at: nil, inline: bytes)
         }
+    }
+
+    /// The same of a large one. What is a frame stays one, and is not kept once more.
+    private mutating func mend(_ known: Known, _ body: NewBody, by path: String) throws(StoreError) {
+        guard known.place != nil else { return try files.add(path, sha256: body.sha256.hex) }
+        guard proven.insert(known.row).inserted, try !isHeld(known, body) else { return taken.append(path) }
+        try files.add(path, sha256: body.sha256.hex)
+        try moveBody.run(.null, .null, .null, .integer(known.row))
+        journal.note(body, at: nil, inline: nil)
     }
 
     private func isHeld(_ known: Known, _ body: NewBody) throws(StoreError) -> Bool {
