@@ -409,7 +409,9 @@ struct FolderMap {
             try read(files, below: origin, folder + "/", saysOwn: isHTTrack ? source : nil)
         }
         start = base?.href ?? first.flatMap { origins[$0] }.map { $0 + "/" }
-        if let start, byHref[start] == nil { self.start = firstPage }
+        if let start, byHref[start] == nil, let url = WebURL(start) {
+            self.start = firstPage(of: url.origin)
+        }
     }
 
     // MARK: - Below an address
@@ -431,18 +433,19 @@ struct FolderMap {
         try? read(named.filter { !isHidden($0.name) }, below: base, "", saysOwn: nil)
         let folder = WebURL("\(base.origin)\(Self.folder(of: base))/")?.key.href
         start =
-            [base.key.href, folder].compactMap { $0 }.first { byHref[$0] != nil } ?? firstPage
-            ?? base.key.href
+            [base.key.href, folder].compactMap { $0 }.first { byHref[$0] != nil }
+            ?? firstPage(of: base.origin) ?? base.key.href
     }
 
     /// Where a site begins of which nothing says so: at the page in the fewest folders, and at the page of a folder
     /// rather than at others in it; where no file has the name of a page, at the first.
-    private var firstPage: String? {
+    private func firstPage(of origin: String) -> String? {
         func rank(_ url: WebURL) -> (depth: Int, isFile: Int) {
             (url.path.utf8.count { $0 == UInt8(ascii: "/") }, url.path.hasSuffix("/") ? 0 : 1)
         }
-        let pages = entries.filter { $0.name.map(SavedPage.isPage) ?? false }
-        return (pages.min { rank($0.url) < rank($1.url) } ?? entries.first)?.url.href
+        let own = entries.lazy.filter { $0.url.origin == origin }
+        let pages = own.filter { $0.name.map(SavedPage.isPage) ?? false }
+        return (pages.min { rank($0.url) < rank($1.url) } ?? own.first ?? entries.first)?.url.href
     }
 
     /// - Parameters:

@@ -298,6 +298,14 @@ import Web
         #expect(report.site == start && report.isComplete)
     }
 
+    @Test func `a mirror of several hosts begins with a page of the one that has most`() throws {
+        try write([
+            "m/a.test/docs/a.js": "f()", "m/a.test/docs/b.html": "<a href=https://a.test/>x</a>",
+            "m/b.test/x.html": "<title>x</title>",
+        ])
+        #expect(try take("m").site == "https://a.test/docs/b.html")
+    }
+
     @Test func `saved pages come with the folders beside them`() throws {
         try write([
             "s/Page.html":
