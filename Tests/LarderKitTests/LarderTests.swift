@@ -134,7 +134,8 @@ import Web
         let (asked, tell) = AsyncStream.makeStream(of: Void.self)
         origin.on("/m.json") { _ in
             tell.yield()
-            return .page("{}").delayed(.seconds(60))
+            // Always some of it comes, however long it takes until somebody gets to cancelling.
+            return .page(String(repeating: " ", count: 100_000)).dripping(1, every: .milliseconds(10))
         }
         let url = origin.url("/m.json")
         let task = Task { try await larder.check(url) }
