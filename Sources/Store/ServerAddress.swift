@@ -92,6 +92,15 @@ package struct ServerAddress: Sendable, Hashable {
         self.folder = folder ?? Self.usualFolder(for: identity)
     }
 
+    /// Throws where it cannot be meant so.
+    func check() throws(StoreError) {
+        if let fault {
+            throw StoreError(
+                .request, doing: "open", path: shown, detail: fault,
+                advice: "write it as postgres://USER@HOST/DATABASE?schema=larder")
+        }
+    }
+
     /// The address without its password, for a command that somebody else may type too; the path of a folder as
     /// it is.
     package static func withoutSecret(_ text: String) -> String {

@@ -38,11 +38,7 @@ final class ServerSession {
     ) throws(StoreError) {
         self.patience = patience
         self.watch = watch
-        if let fault = address.fault {
-            throw StoreError(
-                .request, doing: "open", path: address.shown, detail: fault,
-                advice: "write it as postgres://USER@HOST/DATABASE?schema=larder")
-        }
+        try address.check()
         self.address = address
         self.isReader = isReader
         let words = isReader ? address.words : address.writerWords

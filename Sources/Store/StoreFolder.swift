@@ -117,6 +117,7 @@ package struct StoreFolder: Sendable, Equatable {
     }
 
     package func create() throws(StoreError) {
+        try server?.check()
         try Self.makeFolders(path)
         try Self.makeFolders(bodies)
         try Self.makeFolders(incoming)

@@ -325,6 +325,7 @@ struct ServerTests {
         let error = #expect(throws: StoreError.self) { try StoreReader(StoreFolder(text)) }
         #expect(error?.reason == reason)
         #expect(error?.description.contains("; ") == true)
+        #expect(!Folder.isThere("here"))
     }
 
     @Test func `who may only read is told so by name, and nothing is changed`() throws {
