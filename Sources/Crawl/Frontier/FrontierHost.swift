@@ -338,3 +338,68 @@ struct FairQueue: Sendable {
         return groups.count - 1
     }
 }
+
+/// Gates: what robots.txt says is waited for, host by host.
+extension FrontierCore {
+    /// Pages wait for the robots.txt of the host, or soon will.
+    mutating func approachGate(of host: Int) {
+        guard !hosts[host].isGateDue, let time = hosts[host].gate?.nextFetch else { return }
+        hosts[host].isGateDue = true
+        gates.add(UInt32(host), at: time)
+    }
+
+    /// What came of asking for a host's robots.txt; of a redirect, where to ask instead.
+    mutating func robotsAnswered(host: Int, _ answer: Frontier.RobotsAnswer) -> [Action] {
+        switch answer {
+        case .answered(let status, let location, let body, let reach):
+            noteAnswer(of: host)
+            if let target = hosts[host].gate?.answered(
+                status: status, location: location, body: body.span, now: now)
+            {
+                return [.ask(.robots(host: host, target, reach))]
+            }
+        case .failed(let failure):
+            let mayPass = failure.mayPass || failure.kind == .unknownHost
+            let isLost = Failure.fetch(failure).isOfConnection && isGivenUp(host)
+            hosts[host].gate?.failed(failure.description, mayPass: mayPass && !isLost, now: now)
+        }
+        passGate(of: host)
+        return []
+    }
+
+    /// Whether all that was asked of the host failed as often as it is tried, and nobody was reached: its
+    /// robots.txt has the same door.
+    private func isGivenUp(_ host: Int) -> Bool {
+        hosts[host].isUnreachable && !hosts[host].hasAnswered && hosts[host].queuedCount == 0
+            && hosts[host].pace.runningCount == 0
+            && !retries.contains { Int(records[Int($0)].host) == host }
+    }
+
+    /// Nothing of the host is left but what waits at its gate: it is knocked at once more, and not waited for.
+    mutating func hurryGate(of host: Int) {
+        guard !hosts[host].atGate.isEmpty, let due = hosts[host].gate?.nextFetch, due > now, isGivenUp(host)
+        else { return }
+        hosts[host].gate?.hurry(now: now)
+        gates.removeAll { Int($0) == host }
+        hosts[host].isGateDue = false
+        approachGate(of: host)
+    }
+
+    /// Those who wait at a gate go on, or away, once it is known what robots.txt says.
+    private mutating func passGate(of host: Int) {
+        runningCount -= 1
+        hosts[host].isAskingGate = false
+        if hosts[host].gate?.nextFetch != nil {
+            // Who comes later asks again; for nobody it is not asked for.
+            if !hosts[host].atGate.isEmpty { approachGate(of: host) }
+            return
+        }
+        if let delay = hosts[host].gate?.crawlDelay { hosts[host].pace.keep(distance: delay.kept) }
+        let waiting = hosts[host].atGate
+        hosts[host].atGate = []
+        for number in waiting where records[Int(number)].state == .waiting { admit(number, url(number)) }
+        for sitemap in hosts[host].gate?.sitemaps ?? [] {
+            startGuide(sitemap, mayReach: hosts[host].mayReach)
+        }
+    }
+}
