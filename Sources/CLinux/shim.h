@@ -32,6 +32,13 @@ static inline int larder_punch_hole(int file, off_t offset, off_t length) {
     return fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
 }
 
+int sync_file_range(int file, off_t offset, off_t length, unsigned flags);
+
+// The disk begins to write a part of a file; nobody waits for it (SYNC_FILE_RANGE_WRITE of linux/fs.h).
+static inline int larder_begin_writing(int file, off_t offset, off_t length) {
+    return sync_file_range(file, offset, length, 2);
+}
+
 static inline int larder_epoll_add(int epoll, int descriptor, uint32_t events, uint64_t token) {
     struct epoll_event event = {.events = events, .data = {.u64 = token}};
     return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event);

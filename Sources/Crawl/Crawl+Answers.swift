@@ -166,6 +166,7 @@ extension Crawl {
             number: number, url: url, role: role, referrer: frontier.referrerText(of: number),
             source: source,
             time: Self.secondsSinceEpoch())
+        job.referrerNumber = frontier.referrerNumber(of: number)
         job.flags = ResponseFlags(frontier.reach(of: number))
         if let result {
             job.flags.formUnion(ResponseFlags(result))
@@ -216,6 +217,7 @@ extension Crawl {
             role: frontier.role(of: number).rawValue, fields: response.fields.block,
             fetched: Self.secondsSinceEpoch(), body: .none)
         head.number = number
+        head.referrerNumber = frontier.referrerNumber(of: number)
         head.flags = ResponseFlags(frontier.reach(of: number)).union(ResponseFlags(result))
         return head
     }

@@ -525,7 +525,8 @@ extension Crawl {
             href: held.href, referrer: frontier.referrerText(of: number), status: held.status,
             role: frontier.role(of: number).rawValue, fields: fields, fetched: fetched,
             body: held.body.map(NewResponse.Body.held) ?? .none)
-        new.number = number
+        (new.number, new.row) = (number, held.url)
+        new.referrerNumber = frontier.referrerNumber(of: number)
         new.variant = held.variant
         new.type = held.type
         new.flags = ResponseFlags(frontier.reach(of: number)).union(held.flags.intersection(.ofBody))

@@ -91,17 +91,16 @@ public struct CrawlReport: Sendable, Equatable {
 
     /// Linked, and not asked for.
     public struct Skipped: Sendable, Equatable {
-        package let address: WebURL
+        public let url: String
         package let cause: SkipReason
-        package let linker: WebURL?
+        public let referrer: String?
         /// Something that is held needs it.
         public let isRequisite: Bool
 
-        public var url: String { address.href }
+        package var address: WebURL { WebURL(url) ?? .blank }
         public var reason: String { cause.name }
         /// What would have it fetched, where one thing does.
         public var remedy: Remedy? { cause.remedy }
-        public var referrer: String? { linker?.href }
         /// It would have been fetched, had the run been allowed more.
         public var isOverLimit: Bool { cause.isOfLimit }
     }
@@ -207,8 +206,8 @@ extension CrawlReport {
 
     private func skipped(_ entry: Frontier.Entry, _ reason: SkipReason, _ frontier: Frontier) -> Skipped {
         Skipped(
-            address: frontier.url(entry.number), cause: reason,
-            linker: entry.referrer.map { frontier.url($0) },
+            url: frontier.text(entry.number), cause: reason,
+            referrer: entry.referrer.map { frontier.text($0) },
             isRequisite: entry.role == .requisite && !entry.isGuess)
     }
 

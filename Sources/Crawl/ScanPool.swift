@@ -61,6 +61,7 @@ struct ScanJob: Sendable {
     let url: WebURL
     let role: Frontier.Role
     let referrer: String?
+    var referrerNumber: UInt32?
     let source: Source
     /// Seconds since 1970.
     let time: Int64

@@ -93,6 +93,7 @@ final class ScanWorker {
             href: job.url.href, referrer: job.referrer, status: response.status, role: job.role.rawValue,
             fields: response.fields.block, fetched: job.time, body: .new(body))
         if case .entry(let number) = Errand(number: job.number) { new.number = number }
+        new.referrerNumber = job.referrerNumber
         new.request = job.request
         new.flags = job.flags.union(ResponseFlags(result.directives))
         new.type = response.fields.contentType?.essence

@@ -363,11 +363,14 @@ enum URLWord {
 /// What URLs have in common that come from one place, told at a glance: `URLShape` looks closer.
 enum Kinship {
     /// Where an URL is: its path up to the last slash, with the ending of what is behind it.
-    static func folder(of url: WebURL) -> UInt64 {
-        let path = Array(url.path.utf8)
-        let slash = path.lastIndex(of: UInt8(ascii: "/")) ?? 0
-        let dot = path[slash...].lastIndex(of: UInt8(ascii: ".")) ?? path.count
-        return Mixing.mix(path[..<slash] + path[dot...])
+    static func folder(of href: UnsafeBufferPointer<UInt8>) -> UInt64 {
+        let end = href.firstIndex(of: UInt8(ascii: "?")) ?? href.count
+        let slash = href[..<end].lastIndex(of: UInt8(ascii: "/")) ?? 0
+        let dot = href[slash..<end].lastIndex(of: UInt8(ascii: ".")) ?? end
+        var hash = Hash()
+        for byte in href[..<slash] { hash.add(exact: byte) }
+        for byte in href[dot..<end] { hash.add(exact: byte) }
+        return hash.value
     }
 
     /// The same, with one number as good as another, and with the names of what is asked for.
@@ -403,8 +406,11 @@ enum Kinship {
                 value = (value ^ 0x30) &* 0x0000_0100_0000_01B3
             } else {
                 isInNumber = false
-                value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
+                add(exact: byte)
             }
         }
+
+        @inline(__always)
+        mutating func add(exact byte: UInt8) { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
     }
 }

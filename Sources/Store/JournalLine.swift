@@ -300,7 +300,9 @@ struct LineWriter {
     }
 
     private mutating func end(_ start: Int) {
-        let sum = bytes.withUnsafeBufferPointer { Journal.checksum($0[start...]) }
+        let sum = bytes.withUnsafeBufferPointer {
+            Journal.checksum(UnsafeBufferPointer(rebasing: $0[start...]))
+        }
         for place in 0..<8 {
             bytes[start - 9 + place] = Self.digits[Int(sum >> UInt32(28 - 4 * place) & 15)]
         }

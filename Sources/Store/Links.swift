@@ -15,9 +15,9 @@ package struct StoredLinkNumbers: Sendable, Equatable {
     package let guesses: [Int64]
 
     init(_ row: Row, from column: Int32 = 0) {
-        pages = LinkLists.numbers(row.text(column))
-        requisites = LinkLists.numbers(row.text(column + 1))
-        guesses = LinkLists.numbers(row.text(column + 2))
+        pages = row.withBytes(column, LinkLists.numbers)
+        requisites = row.withBytes(column + 1, LinkLists.numbers)
+        guesses = row.withBytes(column + 2, LinkLists.numbers)
     }
 
     package var all: [Int64] { pages + requisites + guesses }
@@ -185,10 +185,16 @@ enum LinkLists {
     }
 
     /// What is no number between two commas is left out.
-    static func numbers(_ text: String) -> [Int64] {
+    static func numbers(_ text: UnsafeBufferPointer<UInt8>) -> [Int64] {
         var numbers: [Int64] = []
-        each(text.utf8) { numbers.append($0) }
+        numbers.reserveCapacity(text.count / 5)
+        each(text) { numbers.append($0) }
         return numbers
+    }
+
+    static func numbers(_ text: String) -> [Int64] {
+        var text = text
+        return text.withUTF8(numbers)
     }
 
     static func each(_ text: some Sequence<UInt8>, take: (Int64) -> Void) {

@@ -118,9 +118,9 @@ extension StoreWriter {
 
     private func add(_ response: NewResponse, to visit: OpenVisit) throws(StoreError) {
         noteRow(byteCount: response.fields.utf8.count + 200)
-        let url = try urls.row(of: response.href, response.number)
+        let url = try urls.row(of: response.href, response.number, known: response.row)
         var referrer: Int64?
-        if let href = response.referrer { referrer = try urls.row(of: href) }
+        if let href = response.referrer { referrer = try urls.row(of: href, response.referrerNumber) }
         let body: Int64? =
             switch response.body {
             case .none: nil

@@ -64,14 +64,14 @@ package final class StoreReader {
         // all that the visit has.
         findVisible = try connection.prepare(
             """
-            SELECT \(StoredResponse.columns) FROM response
+            SELECT \(StoredResponse.columns), \(StoredResponse.isUnpublished) FROM response
             JOIN url ON url.id = response.url
             JOIN visit ON visit.id = response.visit
             JOIN site ON site.id = visit.site
             LEFT JOIN body ON body.id = response.body
             WHERE response.url = (SELECT id FROM url WHERE href = ?) AND response.request = ?
                 AND \(Schema.isVisible("response"))
-            ORDER BY \(StoredResponse.shownFirst)
+            ORDER BY response.visit DESC
             """)
         findOfVisit = try connection.prepare(
             """
@@ -170,10 +170,35 @@ package final class StoreReader {
     package func response(
         for href: String, request: RequestKey = .get, fields: HTTPFields? = nil
     ) throws(StoreError) -> StoredResponse? {
-        guard let visit else { return try first(findVisible, [.text(href), .text(request.text)], fields) }
+        guard let visit else { return try firstShown([.text(href), .text(request.text)], fields) }
         let values: [SQLValue] = [.text(href), .integer(visit), .text(request.text)]
         if let own = try first(findShownBy, values, fields) { return own }
         return try first(findElsewhere, values, fields)
+    }
+
+    /// By `StoredResponse.shownFirst`, which it finds out as the rows come: a sorter costs more than most look-ups.
+    private func firstShown(
+        _ values: [SQLValue], _ fields: HTTPFields?
+    ) throws(StoreError) -> StoredResponse? {
+        typealias Candidate = (rank: StoredResponse.Rank, response: StoredResponse)
+        var fitting: Candidate?
+        var newest: Candidate?
+        _ = try findVisible.first(values) { row -> Bool? in
+            let rank = StoredResponse.Rank(row)
+            if let best = fitting?.rank {
+                // From here on they are of earlier visits.
+                if !best.isUnpublished, rank.visit < best.visit { return true }
+                if !rank.isBefore(best) { return nil }
+            }
+            let response = StoredResponse(row)
+            if fields.map(response.suits) ?? true {
+                fitting = (rank, response)
+            } else if newest.map({ rank.isBefore($0.rank) }) ?? true {
+                newest = (rank, response)
+            }
+            return nil
+        }
+        return (fitting ?? newest)?.response
     }
 
     private func first(

@@ -315,8 +315,17 @@ package final class StoreWriter {
         }
         try countAgain()
         try noteState()
+        emptyLog()
         openSites.remove(visit.site)
         try locks.release(site: visit.site)
+    }
+
+    /// Whoever opens the database next would read through all of the log. Nobody is waited for.
+    private func emptyLog() {
+        guard !isServed else { return }
+        waitForOthers(milliseconds: 0)
+        _ = try? prepare("PRAGMA wal_checkpoint(TRUNCATE)").first { $0.integer(0) }
+        waitForOthers(milliseconds: Limits.busyMilliseconds)
     }
 
     /// Which sites, visits and pins there are goes to the journal.

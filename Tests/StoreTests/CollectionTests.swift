@@ -1,3 +1,4 @@
+import System
 import TestOrigin
 import Testing
 
@@ -46,6 +47,45 @@ import Testing
     }
 
     /// The journal has what the database has: a third of all this.
+    @Test func `a body is confirmed by what it is, whatever its number has become`() throws {
+        try store.visit([store.response("http://a.test/", "one"), store.response("http://a.test/2", "two")])
+        let reader = try store.reader()
+        let one = try #require(try reader.response(for: "http://a.test/")?.body)
+        let two = try #require(try reader.response(for: "http://a.test/2")?.body)
+        for (href, number) in [
+            ("http://a.test/", two.id), ("http://a.test/3", 4711), ("http://a.test/2", one.id),
+        ] {
+            let body = StoredBody(
+                id: number, sha256: one.sha256, form: one.form, byteCount: one.byteCount, title: nil, md5: nil
+            )
+            try store.visit([
+                NewResponse(
+                    href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 3, body: .held(body)
+                )
+            ])
+            #expect(try store.text(href) == "one")
+        }
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test(.enabled(if: !TestStore.isServed))
+    func `no log is left to be read through, unless somebody is reading`() throws {
+        let log = StoreFolder(store.place).database + "-wal"
+        func byteCount() -> Int { BodyContent.file(path: log).byteCount ?? 0 }
+        let reader = try store.reader()
+        try reader.steadily { () throws(StoreError) in
+            _ = try reader.holdsAnything()
+            let age = Stopwatch()
+            _ = try? store.visit([store.response("http://a.test/", "one")])
+            #expect(age.elapsed < .seconds(5))
+        }
+        #expect(byteCount() > 0)
+        #expect(try store.text("http://a.test/") == "one")
+        try store.visit([store.response("http://a.test/2", "two")])
+        #expect(byteCount() == 0)
+        #expect(try store.text("http://a.test/2") == "two")
+    }
+
     @Test(arguments: [nil, 500_000] as [Int64?]) func `a rehearsal promises what a collection gives`(
         limit: Int64?
     )

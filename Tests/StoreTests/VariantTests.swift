@@ -106,6 +106,31 @@ import Web
         #expect(try store.reader().difference(from: before, to: after).added == [href])
     }
 
+    @Test func `what was never published comes behind what was, though it is newer`() throws {
+        try store.visit([response("old", vary: "", to: german)])
+        try store.visit(
+            [response("unpublished", vary: "Accept-Language", to: german, fetched: 9)], site: "other",
+            ending: .keepOpen)
+        #expect(try shown(to: nil) == "old")
+        #expect(try shown(to: german) == "old")
+        try store.visit([response("Hallo", vary: "Accept-Language", to: english, fetched: 3)])
+        #expect(try shown(to: nil) == "Hallo")
+        #expect(try shown(to: german) == "old")
+        #expect(try shown(to: french) == "old")
+    }
+
+    @Test func `of several that suit nobody the newest of the newest visit is shown`() throws {
+        try store.visit([response("older", vary: "*", to: german, fetched: 9)])
+        try store.visit([
+            response("a", vary: "Accept-Language", to: german, fetched: 2),
+            response("b", vary: "Accept-Language", to: english, fetched: 4),
+            response("c", vary: "Accept-Language", to: french, fetched: 3),
+        ])
+        #expect(try shown(to: ["Accept-Language": "it"]) == "b")
+        #expect(try shown(to: nil) == "b")
+        #expect(try shown(to: french) == "c")
+    }
+
     @Test func `dropping a visit keeps the later answer before the one that it inherits`() throws {
         let first = try store.visit([response(nil, vary: "", to: german, fetched: 1)])
         try store.visit([response("new", vary: "Accept-Language", to: german, fetched: 2)])

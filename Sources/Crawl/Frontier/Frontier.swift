@@ -389,6 +389,8 @@ extension Frontier {
     /// Nil for what nobody has led to.
     func number(of url: WebURL) -> UInt32? { core.urls.find(url.key) }
 
+    func text(_ number: UInt32) -> String { core.urls.href(number) }
+
     func state(_ number: UInt32) -> State { core.state(number) }
 
     func entry(_ number: UInt32) -> Entry {
@@ -413,6 +415,11 @@ extension Frontier {
     @inline(__always) func referrer(of number: UInt32) -> WebURL? {
         let referrer = core.records[Int(number)].referrer
         return referrer == FrontierCore.Record.nobody ? nil : url(referrer)
+    }
+
+    func referrerNumber(of number: UInt32) -> UInt32? {
+        let referrer = core.records[Int(number)].referrer
+        return referrer == FrontierCore.Record.nobody ? nil : referrer
     }
 
     /// The same as text, which need not be read as an URL again.

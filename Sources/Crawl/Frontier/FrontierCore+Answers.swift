@@ -150,7 +150,7 @@ extension FrontierCore {
     private mutating func answered(_ number: UInt32, after latency: Duration?) {
         runningCount -= 1
         let host = Int(records[Int(number)].host)
-        hosts[host].faults.answered(Kinship.folder(of: url(number)))
+        hosts[host].faults.answered(urls.folder(number))
         noteAnswer(of: host)
         if hosts[host].nextLookup != nil {
             hosts[host].nextLookup = nil
@@ -172,7 +172,7 @@ extension FrontierCore {
         if hadBegun || failure.isStatus { noteAnswer(of: host) }
         if failure.isObjection {
             runningCount -= 1
-            let isHosts = hosts[host].faults.objected(number, Kinship.folder(of: url(number)), failure)
+            let isHosts = hosts[host].faults.objected(number, urls.folder(number), failure)
             hosts[host].pace.objected(
                 after: latency, retryAfter: retryAfter, counts: isHosts && !hadBegun, now: now)
             place(host)

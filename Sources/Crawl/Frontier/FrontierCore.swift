@@ -23,6 +23,7 @@ struct FrontierCore: Sendable {
     var urls = URLTable()
     var hosts: [Host] = []
     private(set) var hostNumbers: [String: Int] = [:]
+    private var lastHost: (origin: String, number: Int)?
     /// Hosts that may start something, in turn.
     private var line = WorkQueue()
     /// Hosts whose pause is over at a time.
@@ -292,7 +293,7 @@ struct FrontierCore: Sendable {
         guard !suspects.isEmpty else { return hosts[host].popFirst() }
         return hosts[host].popTelling { [records, urls] number in
             records[Int(number)].state == .queued
-                && suspects.contains(Kinship.folder(of: urls.url(number) ?? .blank))
+                && suspects.contains(urls.folder(number))
         } isFresh: { [records] number in
             records[Int(number)].attempts == 0
         }
@@ -332,8 +333,13 @@ struct FrontierCore: Sendable {
     }
 
     mutating func hostNumber(of url: WebURL) -> Int {
+        // As a rule it is that of the one before.
+        if let last = lastHost, url.begins(withOrigin: last.origin) { return last.number }
         let origin = url.origin
-        if let known = hostNumbers[origin] { return known }
+        if let known = hostNumbers[origin] {
+            lastHost = (origin, known)
+            return known
+        }
         let gate = options.productToken.map {
             RobotsGate(for: url, productToken: $0, obeys: options.obeysRobots)
         }

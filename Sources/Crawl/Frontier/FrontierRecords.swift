@@ -101,6 +101,8 @@ struct URLTable: Sendable {
         withBytes(number) { WebURL(utf8: Span(_unsafeElements: $0)) }
     }
 
+    func folder(_ number: UInt32) -> UInt64 { withBytes(number, Kinship.folder) }
+
     func kin(_ number: UInt32) -> UInt64 { withBytes(number, Kinship.kin) }
 
     private mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {

@@ -8,6 +8,7 @@ struct BodyRows {
     private let connection: Connection
     private let journal: Journal
     private let findBody: Statement
+    private let checkBody: Statement
     private let addBody: Statement
     private let moveBody: Statement
     private let addContent: Statement
@@ -36,6 +37,9 @@ struct BodyRows {
         pieces = isServed ? try ServerBodies(folder, connection, isWriting: true) : nil
         findBody = try connection.prepare(
             "SELECT id, pack, start, frame, md5 IS NULL FROM body WHERE sha256 = ? AND form = ?")
+        // The digest's index is not asked.
+        checkBody = try connection.prepare(
+            "SELECT id, pack, start, frame, md5 IS NULL FROM body WHERE +sha256 = ? AND +form = ? AND id = ?")
         addBody = try connection.prepare(
             """
             INSERT OR IGNORE INTO body (sha256, form, size, title, pack, start, frame, md5)
@@ -213,11 +217,12 @@ struct BodyRows {
         ).run(.blob(links), .blob(body.sha256), .text(body.form))
     }
 
-    /// Looked up by its digest: its number may have become another's since somebody read it.
+    /// Its number may have become another's since somebody read it.
     func row(ofHeld body: StoredBody) throws(StoreError) -> Int64 {
-        let known = try findBody.first(.blob(body.sha256), .text(body.form)) {
-            ($0.integer(0), $0.integer(4) != 0)
-        }
+        let key: [SQLValue] = [.blob(body.sha256), .text(body.form)]
+        func found(_ row: Row) -> (row: Int64, lacksMD5: Bool) { (row.integer(0), row.integer(4) != 0) }
+        var known = try checkBody.first(key + [.integer(body.id)], read: found)
+        if known == nil { known = try findBody.first(key, read: found) }
         guard let (row, lacksMD5) = known else { throw gone() }
         if lacksMD5, let md5 = body.md5 { try keepMD5.run(.blob(md5), .blob(body.sha256)) }
         return row
@@ -323,10 +328,13 @@ struct URLRows {
     }
 
     /// The row that the URL has, or gets.
-    mutating func row(of href: String, _ number: UInt32?) throws(StoreError) -> Int64 {
-        guard let place = number.map(Int.init) else { return try row(of: href) }
+    mutating func row(
+        of href: String, _ number: UInt32?, known: Int64? = nil
+    ) throws(StoreError) -> Int64 {
+        func find() throws(StoreError) -> Int64 { if let known { known } else { try self.row(of: href) } }
+        guard let place = number.map(Int.init) else { return try find() }
         if place < rows.count, rows[place] != 0 { return rows[place] }
-        let row = try row(of: href)
+        let row = try find()
         if place >= rows.count { rows.append(contentsOf: repeatElement(0, count: place + 1 - rows.count)) }
         rows[place] = row
         fresh.append(place)

@@ -7,11 +7,15 @@ package struct NewResponse: Sendable {
     package var href: String
     /// A small number that its writer uses for this URL only; then the URL is looked up but once.
     package var number: UInt32?
+    /// The row of its URL, where it is known to whoever holds the site.
+    package var row: Int64?
     package var request = RequestKey.get
     /// The text of its `VaryKey`.
     package var variant = ""
     /// The page that first asked for it.
     package var referrer: String?
+    /// The same kind of number for that.
+    package var referrerNumber: UInt32?
     package var status: Int
     /// 0 for a page, 1 for a requisite: the raw value that Markup gives the role.
     package var role: UInt8

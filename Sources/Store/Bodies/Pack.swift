@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Codings
 internal import Glibc
 internal import System
@@ -121,6 +122,7 @@ final class PackWriter {
     private let file: File
     private(set) var end: Int64
     private var committedEnd: Int64
+    private var hurriedEnd: Int64
     private var isNew: Bool
 
     /// Goes on with a pack that has room and that nobody holds, else begins one. `size` tells how much of a
@@ -177,7 +179,7 @@ final class PackWriter {
         self.folder = folder
         self.file = file
         self.end = end
-        committedEnd = end
+        (committedEnd, hurriedEnd) = (end, end)
         self.isNew = isNew
     }
 
@@ -202,9 +204,21 @@ final class PackWriter {
     /// Gives the place where the bytes start.
     func append(_ bytes: [UInt8], isFrame: Bool) throws(StoreError) -> PackPlace {
         try StoreError.wrapping { () throws(SystemError) in try file.write(bytes, at: end) }
-        defer { end += Int64(bytes.count) }
+        defer {
+            end += Int64(bytes.count)
+            hurry()
+        }
         return PackPlace(pack: pack.number, start: end, frameByteCount: isFrame ? bytes.count : nil)
     }
+
+    /// The disk begins to write what has come: less is left to wait for when all of it has to be there.
+    private func hurry() {
+        guard end - hurriedEnd >= Self.hurriedByteCount else { return }
+        _ = larder_begin_writing(file.descriptor, off_t(hurriedEnd), off_t(end - hurriedEnd))
+        hurriedEnd = end
+    }
+
+    private static let hurriedByteCount: Int64 = 4 << 20
 
     /// What is appended so far stays, even after a power cut. Comes before the commit of the rows that name
     /// it.
@@ -226,6 +240,7 @@ final class PackWriter {
     /// Gives back the room of what was not committed.
     func rollBack() {
         end = committedEnd
+        hurriedEnd = min(hurriedEnd, end)
         // Where it fails, the next bytes are written over what is left.
         _ = ftruncate(file.descriptor, off_t(end))
     }

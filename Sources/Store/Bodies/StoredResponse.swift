@@ -75,8 +75,32 @@ extension StoredResponse {
     /// The order in which readers look through what an address has, with `site` joined to it: the newest
     /// visit of those that are published, and in a visit what was fetched last.
     static let shownFirst = """
-        site.published IS NULL, response.visit DESC, response.fetched DESC, response.variant DESC
+        \(isUnpublished), response.visit DESC, response.fetched DESC, response.variant DESC
         """
+
+    static let isUnpublished = "site.published IS NULL"
+
+    /// Its place in that order, of a row that says behind the columns whether it is unpublished.
+    struct Rank {
+        let isUnpublished: Bool
+        let visit: Int64
+        private let fetched: Int64
+        private let variant: String
+
+        init(_ row: Row) {
+            isUnpublished = row.integer(18) != 0
+            visit = row.integer(2)
+            fetched = row.integer(11)
+            variant = row.text(4)
+        }
+
+        func isBefore(_ other: Rank) -> Bool {
+            if isUnpublished != other.isUnpublished { return other.isUnpublished }
+            if visit != other.visit { return visit > other.visit }
+            if fetched != other.fetched { return fetched > other.fetched }
+            return other.variant.utf8.lexicographicallyPrecedes(variant.utf8)
+        }
+    }
 
     init(_ row: Row) {
         url = row.integer(0)

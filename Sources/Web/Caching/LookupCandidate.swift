@@ -239,8 +239,10 @@ package enum SessionParameters {
     private static func isSession(_ parameter: ArraySlice<UInt8>) -> Bool {
         let name = parameter.prefix { $0 != UInt8(ascii: "=") }
         guard !name.isEmpty, name.count <= 64 else { return false }
-        let text = String(decoding: name.map(\.lowercasedASCII), as: UTF8.self)
-        if names.contains(text) || prefixes.contains(where: text.hasPrefix) { return true }
+        let text = HTTPGrammar.lowercased(name)
+        if names.contains(text) || prefixes.contains(where: { text.utf8.starts(with: $0.utf8) }) {
+            return true
+        }
         return vagueNames.contains(text) && isKey(parameter.dropFirst(name.count + 1))
     }
 

@@ -23,6 +23,8 @@ package struct PublicSuffixes: Sendable {
     package var isEmpty: Bool { rules.isEmpty && wildcards.isEmpty }
 
     package init(list: Span<UInt8>) {
+        // As many as the list has today.
+        if list.count > 1 << 17 { rules.reserveCapacity(12_000) }
         var start = 0
         while start < list.count {
             var end = start
@@ -62,9 +64,30 @@ package struct PublicSuffixes: Sendable {
     }
 
     private static func name(_ rule: Span<UInt8>) -> String? {
+        if isPlain(rule) { return rule.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
         var ascii: [UInt8] = []
         guard !rule.isEmpty, HostParser.append(rule, isSpecial: true, to: &ascii) else { return nil }
         return String(decoding: ascii, as: UTF8.self)
+    }
+
+    /// It is its own ASCII form, as most are: a name of letters in lower case, which no address is.
+    private static func isPlain(_ rule: Span<UInt8>) -> Bool {
+        var isLabelStart = true
+        for index in rule.indices {
+            let byte = rule[index]
+            if byte == UInt8(ascii: ".") {
+                if isLabelStart { return false }
+                isLabelStart = true
+                continue
+            }
+            guard (0x61...0x7A).contains(byte) || !isLabelStart && byte == UInt8(ascii: "-") else {
+                return false
+            }
+            // Of names in Punycode it is to be proven.
+            if isLabelStart, byte == UInt8(ascii: "x") { return false }
+            isLabelStart = false
+        }
+        return !isLabelStart
     }
 
     /// The public suffix of a host and one label more: `www.example.co.uk` has `example.co.uk`. nil for what

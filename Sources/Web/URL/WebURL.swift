@@ -67,6 +67,12 @@ extension WebURL {
         }
     }
 
+    /// Whether its origin is this one, where that is how it begins: of others nobody knows.
+    package func begins(withOrigin origin: String) -> Bool {
+        Int(layout.authorityEnd) == origin.utf8.count && isHTTP && !hasCredentials
+            && href.utf8.starts(with: origin.utf8)
+    }
+
     /// The URL up to its fragment: what a request asks for and a larder keys by.
     package var withoutFragment: WebURL {
         hasFragment ? WebURL(href: part(0, layout.queryEnd), layout: layout) : self
