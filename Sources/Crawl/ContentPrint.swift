@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Web
 
 /// What is remembered of a body to know it again.
@@ -27,7 +28,9 @@ struct ContentPrint: Sendable, Hashable {
     /// styles. The digest is one of the words in their order.
     init(text body: Span<UInt8>) {
         var reader = WordReader()
-        body.withUnsafeBufferPointer { reader.read($0.prefix(Self.longestText)) }
+        body.withUnsafeBufferPointer {
+            reader.read(UnsafeBufferPointer(rebasing: $0.prefix(Self.longestText)))
+        }
         byteCount = body.count
         skeleton = reader.skeleton
         if reader.counter.total >= Self.leastWords {
@@ -58,14 +61,13 @@ private struct WordReader {
     private var previous: UInt64 = 0
     private var isInLink = false
 
-    mutating func read(_ bytes: some RandomAccessCollection<UInt8>) {
-        let bytes = Array(bytes)
+    mutating func read(_ bytes: UnsafeBufferPointer<UInt8>) {
         var at = 0
         while at < bytes.count {
             let byte = bytes[at]
             if byte == UInt8(ascii: "<") {
-                if Self.hasName("a", bytes[(at + 1)...]) { isInLink = true }
-                if Self.hasName("/a", bytes[(at + 1)...]) { isInLink = false }
+                if Self.hasName("a", bytes, at + 1) { isInLink = true }
+                if Self.hasName("/a", bytes, at + 1) { isInLink = false }
                 at = Self.endOfTag(in: bytes, at: at)
             } else if Self.isLetter(byte) {
                 var hash: UInt64 = 0xCBF2_9CE4_8422_2325
@@ -92,13 +94,14 @@ private struct WordReader {
     private static func isLetter(_ byte: UInt8) -> Bool { byte.isASCIIAlphanumeric || byte >= 0x80 }
 
     /// Behind the tag, and behind the whole element where that is no text.
-    private static func endOfTag(in bytes: [UInt8], at start: Int) -> Int {
-        let end = bytes[start...].firstIndex(of: UInt8(ascii: ">")).map { $0 + 1 } ?? bytes.count
-        for name in ["script", "style"] where hasName(name, bytes[(start + 1)..<end]) {
+    private static func endOfTag(in bytes: UnsafeBufferPointer<UInt8>, at start: Int) -> Int {
+        let end = find(UInt8(ascii: ">"), bytes, from: start).map { $0 + 1 } ?? bytes.count
+        let tag = UnsafeBufferPointer(rebasing: bytes[..<end])
+        for name in ["script", "style"] as [StaticString] where hasName(name, tag, start + 1) {
             var at = end
-            while let open = bytes[at...].firstIndex(of: UInt8(ascii: "<")) {
+            while let open = find(UInt8(ascii: "<"), bytes, from: at) {
                 at = open + 1
-                if at < bytes.count, bytes[at] == UInt8(ascii: "/"), hasName(name, bytes[(at + 1)...]) {
+                if at < bytes.count, bytes[at] == UInt8(ascii: "/"), hasName(name, bytes, at + 1) {
                     return open
                 }
             }
@@ -107,11 +110,23 @@ private struct WordReader {
         return end
     }
 
-    private static func hasName(_ name: String, _ bytes: ArraySlice<UInt8>) -> Bool {
-        guard bytes.prefix(name.utf8.count).elementsEqual(name.utf8, by: { $0.lowercasedASCII == $1 }) else {
+    private static func find(_ byte: UInt8, _ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
+        guard start < bytes.count, let base = bytes.baseAddress,
+            let found = memchr(base + start, Int32(byte), bytes.count - start)
+        else { return nil }
+        return UnsafeRawPointer(found) - UnsafeRawPointer(base)
+    }
+
+    @inline(__always)
+    private static func hasName(
+        _ name: StaticString, _ bytes: UnsafeBufferPointer<UInt8>, _ start: Int
+    ) -> Bool {
+        let end = start + name.utf8CodeUnitCount
+        guard end <= bytes.count else { return false }
+        for index in start..<end where bytes[index].lowercasedASCII != name.utf8Start[index - start] {
             return false
         }
-        return bytes.dropFirst(name.utf8.count).first?.isASCIIAlphanumeric != true
+        return end == bytes.count || !bytes[end].isASCIIAlphanumeric
     }
 }
 

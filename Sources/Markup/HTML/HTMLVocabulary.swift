@@ -70,6 +70,7 @@ struct HTMLVocabulary: Sendable {
     private mutating func add(_ line: LinkRule.Line) {
         rules.append(line.rule)
         let mark = UInt8(rules.count)
+        let names = line.attributes.split(separator: " ").map { attributes.number(String($0)) }
         for element in line.elements.split(separator: " ") {
             let spaces: [MarkupNamespace]
             if element == "*" {
@@ -81,9 +82,7 @@ struct HTMLVocabulary: Sendable {
             let first = isAny ? 0 : Int(elements.number(Self.localName(element)))
             for space in spaces {
                 for row in first...(isAny ? elements.names.count - 1 : first) {
-                    for attribute in line.attributes.split(separator: " ") {
-                        cells[index(space, UInt8(row), attributes.number(String(attribute)))] = mark
-                    }
+                    for name in names { cells[index(space, UInt8(row), name)] = mark }
                 }
             }
         }
@@ -202,6 +201,9 @@ struct NameTable {
 
     private var slots = [UInt8](repeating: 0, count: 1 << Self.bits)
     private(set) var names: [[UInt8]] = [[]]
+    /// The same one behind the other, each with its length before it, in the same room.
+    private var rooms = [UInt8](repeating: 0, count: room)
+    private static let room = 32
 
     /// The hash of the empty name.
     static let seed: UInt32 = 0
@@ -215,11 +217,17 @@ struct NameTable {
     /// The number of a name, given now or before. There is room for 255.
     mutating func number(_ name: String) -> UInt8 {
         let bytes = Array(name.utf8)
-        if let known = names.firstIndex(of: bytes) { return UInt8(known) }
-        precondition(names.count <= 255)
+        let hash = bytes.reduce(Self.seed) { Self.add($1, to: $0) }
+        let known = bytes.withUnsafeBufferPointer { bytes in
+            bytes.baseAddress.map { find(hash, $0, 0..<bytes.count) } ?? 0
+        }
+        if known != 0 || bytes.isEmpty { return known }
+        precondition(names.count <= 255 && bytes.count < Self.room)
         let number = UInt8(names.count)
         names.append(bytes)
-        var slot = Self.slot(bytes.reduce(Self.seed) { Self.add($1, to: $0) })
+        rooms.append(UInt8(bytes.count))
+        rooms += bytes + repeatElement(0, count: Self.room - 1 - bytes.count)
+        var slot = Self.slot(hash)
         while slots[slot] != 0 { slot = (slot + 1) & (slots.count - 1) }
         slots[slot] = number
         return number
@@ -229,23 +237,30 @@ struct NameTable {
     @inline(__always)
     func find(_ hash: UInt32, _ text: UnsafePointer<UInt8>, _ range: Range<Int>) -> UInt8 {
         slots.withUnsafeBufferPointer { slots in
-            var slot = Self.slot(hash)
-            while true {
-                let number = slots[slot]
-                if number == 0 || isEqual(number, text, range) { return number }
-                slot = (slot + 1) & (slots.count - 1)
+            rooms.withUnsafeBufferPointer { rooms in
+                var slot = Self.slot(hash)
+                while true {
+                    let number = slots[slot]
+                    if number == 0 || Self.holds(rooms, number, text, range) { return number }
+                    slot = (slot + 1) & (slots.count - 1)
+                }
             }
         }
     }
 
-    private func isEqual(_ number: UInt8, _ text: UnsafePointer<UInt8>, _ range: Range<Int>) -> Bool {
-        names[Int(number)].withUnsafeBufferPointer { name in
-            guard name.count == range.count else { return false }
-            for index in 0..<name.count where text[range.lowerBound + index].lowercased != name[index] {
-                return false
-            }
-            return true
+    @inline(__always)
+    private static func holds(
+        _ rooms: UnsafeBufferPointer<UInt8>, _ number: UInt8, _ text: UnsafePointer<UInt8>,
+        _ range: Range<Int>
+    ) -> Bool {
+        let start = Int(number) &* room
+        guard Int(rooms[start]) == range.count else { return false }
+        var (place, index) = (start &+ 1, range.lowerBound)
+        while index < range.upperBound {
+            guard text[index].lowercased == rooms[place] else { return false }
+            (place, index) = (place &+ 1, index &+ 1)
         }
+        return true
     }
 
     @inline(__always)
