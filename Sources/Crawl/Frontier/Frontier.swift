@@ -389,7 +389,7 @@ extension Frontier {
     /// Nil for what nobody has led to.
     func number(of url: WebURL) -> UInt32? { core.urls.find(url.key) }
 
-    func text(_ number: UInt32) -> String { core.urls.href(number) }
+    @inline(__always) func text(_ number: UInt32) -> String { core.urls.href(number) }
 
     func state(_ number: UInt32) -> State { core.state(number) }
 
@@ -409,7 +409,7 @@ extension Frontier {
     /// What was not had, and why.
     var failures: [UInt32: Failure] { core.failures }
 
-    func role(of number: UInt32) -> Role { core.records[Int(number)].role }
+    @inline(__always) func role(of number: UInt32) -> Role { core.records[Int(number)].role }
 
     /// Nil for a start URL.
     @inline(__always) func referrer(of number: UInt32) -> WebURL? {
@@ -417,7 +417,7 @@ extension Frontier {
         return referrer == FrontierCore.Record.nobody ? nil : url(referrer)
     }
 
-    func referrerNumber(of number: UInt32) -> UInt32? {
+    @inline(__always) func referrerNumber(of number: UInt32) -> UInt32? {
         let referrer = core.records[Int(number)].referrer
         return referrer == FrontierCore.Record.nobody ? nil : referrer
     }
@@ -432,26 +432,28 @@ extension Frontier {
     func target(of number: UInt32) -> UInt32? { core.target(of: number) }
 
     /// Where those who link to it may lead.
-    func mayReach(_ number: UInt32) -> Reach { core.records[Int(number)].mayReach }
+    @inline(__always) func mayReach(_ number: UInt32) -> Reach { core.records[Int(number)].mayReach }
 
     /// From where its answer came.
-    func reach(of number: UInt32) -> Reach { core.records[Int(number)].reach }
+    @inline(__always) func reach(of number: UInt32) -> Reach { core.records[Int(number)].reach }
 
     /// Whether it is asked for by CORS.
-    func isCORS(_ number: UInt32) -> Bool { core.records[Int(number)].flags.contains(.isCORS) }
+    @inline(__always) func isCORS(_ number: UInt32) -> Bool {
+        core.records[Int(number)].flags.contains(.isCORS)
+    }
 
     /// The origin that a request by CORS names; nil where it names none.
     func origin(askingFor number: UInt32) -> String? { core.origin(askingFor: number) }
 
     /// Whether a page goes if it asks not to be kept: a person asked for a start.
-    func mayBeLeftOut(_ number: UInt32) -> Bool { core.mayBeLeftOut(number) }
+    @inline(__always) func mayBeLeftOut(_ number: UInt32) -> Bool { core.mayBeLeftOut(number) }
 
     /// Whether the words of a page are to be looked at: the host's pages repeat each other, or it is a start,
     /// which is what others are compared with.
-    func wantsWords(of number: UInt32) -> Bool { core.wantsWords(of: number) }
+    @inline(__always) func wantsWords(of number: UInt32) -> Bool { core.wantsWords(of: number) }
 
     /// Whether a login in its place is none of its answers. What leads from a start is looked at as a whole.
-    func opensBySession(_ number: UInt32) -> Bool { core.opensBySession(number) }
+    @inline(__always) func opensBySession(_ number: UInt32) -> Bool { core.opensBySession(number) }
 
     /// Whether no page of this crawl led there, or to what was redirected there: a server missed it.
     func isMiss(_ number: UInt32) -> Bool { core.isMiss(number) }

@@ -425,7 +425,7 @@ extension FrontierCore {
 /// What pages say to whoever is known to their server.
 extension FrontierCore {
     /// Whether a login in its place is none of its answers. What leads from a start is looked at as a whole.
-    func opensBySession(_ number: UInt32) -> Bool {
+    @inline(__always) func opensBySession(_ number: UInt32) -> Bool {
         options.hasSession && records[Int(number)].role == .page
             && !records[Int(number)].flags.contains(.isStart)
     }
@@ -550,7 +550,7 @@ extension FrontierCore {
 
     /// Whether the words of a page are to be looked at: the host's pages repeat each other, or it is a start,
     /// which is what others are compared with.
-    func wantsWords(of number: UInt32) -> Bool {
+    @inline(__always) func wantsWords(of number: UInt32) -> Bool {
         let record = records[Int(number)]
         return record.flags.contains(.isStart) || hosts[Int(record.host)].softNotFound.hasDoubts
             || traps.wantsWords(of: url(number))

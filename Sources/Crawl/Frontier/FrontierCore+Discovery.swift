@@ -419,7 +419,7 @@ extension FrontierCore {
     }
 
     /// Whether a page goes if it asks not to be kept: a person asked for a start.
-    func mayBeLeftOut(_ number: UInt32) -> Bool {
+    @inline(__always) func mayBeLeftOut(_ number: UInt32) -> Bool {
         records[Int(number)].role == .page && !records[Int(number)].flags.contains(.isStart)
     }
 

@@ -1,15 +1,15 @@
 /// Numbers for the names that matter, and the table of link rules in a form that is looked up by them. Built
 /// once.
-struct HTMLVocabulary: Sendable {
+final class HTMLVocabulary: Sendable {
     static let shared = HTMLVocabulary()
 
-    private(set) var elements = NameTable()
-    private(set) var attributes = NameTable()
-    private(set) var traits: [ElementTraits] = []
-    private var rules: [LinkRule] = []
+    let elements: NameTable
+    let attributes: NameTable
+    let traits: [ElementTraits]
+    private let rules: [LinkRule]
     /// By namespace, element, attribute: 0 for none, else one more than the place in `rules`.
-    private var cells: [UInt8] = []
-    private var columns = 0
+    private let cells: [UInt8]
+    private let columns: Int
 
     /// Names that the scanner asks for beside those of the rules.
     struct Elements: Sendable {
@@ -25,6 +25,7 @@ struct HTMLVocabulary: Sendable {
     let attribute: Attributes
 
     private init() {
+        var (elements, attributes) = (NameTable(), NameTable())
         element = Elements(
             script: elements.number("script"), style: elements.number("style"),
             title: elements.number("title"),
@@ -58,34 +59,34 @@ struct HTMLVocabulary: Sendable {
         }
         traits = elements.names.map { .of(String(decoding: $0, as: UTF8.self)) }
         columns = attributes.names.count
-        cells = Array(repeating: 0, count: 3 * elements.names.count * columns)
-        for line in lines { add(line) }
+        (self.elements, self.attributes, rules) = (elements, attributes, lines.map(\.rule))
+        var cells = [UInt8](repeating: 0, count: 3 * elements.names.count * columns)
+        for (place, line) in lines.enumerated() {
+            let names = line.attributes.split(separator: " ").map { attributes.number(String($0)) }
+            for element in line.elements.split(separator: " ") {
+                let spaces: [MarkupNamespace]
+                if element == "*" {
+                    spaces = [.html, .svg, .mathML]
+                } else {
+                    spaces =
+                        element.hasPrefix("svg:") ? [.svg] : element.hasPrefix("math:") ? [.mathML] : [.html]
+                }
+                let isAny = element.hasSuffix("*")
+                let first = isAny ? 0 : Int(elements.number(Self.localName(element)))
+                for space in spaces {
+                    for row in first...(isAny ? elements.names.count - 1 : first) {
+                        let start = (Int(space.rawValue) * elements.names.count + row) * columns
+                        for name in names { cells[start + Int(name)] = UInt8(place + 1) }
+                    }
+                }
+            }
+        }
+        self.cells = cells
     }
 
     private static func localName(_ name: Substring) -> String {
         guard let colon = name.firstIndex(of: ":") else { return String(name) }
         return String(name[name.index(after: colon)...])
-    }
-
-    private mutating func add(_ line: LinkRule.Line) {
-        rules.append(line.rule)
-        let mark = UInt8(rules.count)
-        let names = line.attributes.split(separator: " ").map { attributes.number(String($0)) }
-        for element in line.elements.split(separator: " ") {
-            let spaces: [MarkupNamespace]
-            if element == "*" {
-                spaces = [.html, .svg, .mathML]
-            } else {
-                spaces = element.hasPrefix("svg:") ? [.svg] : element.hasPrefix("math:") ? [.mathML] : [.html]
-            }
-            let isAny = element.hasSuffix("*")
-            let first = isAny ? 0 : Int(elements.number(Self.localName(element)))
-            for space in spaces {
-                for row in first...(isAny ? elements.names.count - 1 : first) {
-                    for name in names { cells[index(space, UInt8(row), name)] = mark }
-                }
-            }
-        }
     }
 
     @inline(__always)
@@ -196,14 +197,23 @@ struct NameSet {
 
 /// Numbers for a fixed set of lower-case names, found by a hash that the caller sums up while it walks the
 /// name.
-struct NameTable {
+struct NameTable: @unchecked Sendable {
+    // Whoever fills it is the only one who has it, and then nobody changes it. It stays for as long as the process: what
+    // is looked up with each tag retains nothing.
     private static let bits: UInt32 = 11
-
-    private var slots = [UInt8](repeating: 0, count: 1 << Self.bits)
-    private(set) var names: [[UInt8]] = [[]]
-    /// The same one behind the other, each with its length before it, in the same room.
-    private var rooms = [UInt8](repeating: 0, count: room)
+    private static let mask = 1 << Int(bits) - 1
     private static let room = 32
+
+    private let slots = allocate(1 << Int(bits))
+    /// One behind the other, each with its length before it, in the same room.
+    private let rooms = allocate(256 * room)
+    private(set) var names: [[UInt8]] = [[]]
+
+    private static func allocate(_ count: Int) -> UnsafeMutablePointer<UInt8> {
+        let bytes = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
+        bytes.initialize(repeating: 0, count: count)
+        return bytes
+    }
 
     /// The hash of the empty name.
     static let seed: UInt32 = 0
@@ -225,10 +235,11 @@ struct NameTable {
         precondition(names.count <= 255 && bytes.count < Self.room)
         let number = UInt8(names.count)
         names.append(bytes)
-        rooms.append(UInt8(bytes.count))
-        rooms += bytes + repeatElement(0, count: Self.room - 1 - bytes.count)
+        let room = rooms + Int(number) * Self.room
+        room.pointee = UInt8(bytes.count)
+        for (place, byte) in bytes.enumerated() { room[place + 1] = byte }
         var slot = Self.slot(hash)
-        while slots[slot] != 0 { slot = (slot + 1) & (slots.count - 1) }
+        while slots[slot] != 0 { slot = (slot + 1) & Self.mask }
         slots[slot] = number
         return number
     }
@@ -236,28 +247,22 @@ struct NameTable {
     /// The number of the name with this hash in a range of `text`; 0 when it is none of ours.
     @inline(__always)
     func find(_ hash: UInt32, _ text: UnsafePointer<UInt8>, _ range: Range<Int>) -> UInt8 {
-        slots.withUnsafeBufferPointer { slots in
-            rooms.withUnsafeBufferPointer { rooms in
-                var slot = Self.slot(hash)
-                while true {
-                    let number = slots[slot]
-                    if number == 0 || Self.holds(rooms, number, text, range) { return number }
-                    slot = (slot + 1) & (slots.count - 1)
-                }
-            }
+        var slot = Self.slot(hash)
+        while true {
+            let number = slots[slot]
+            if number == 0 || isEqual(rooms + Int(number) &* Self.room, text, range) { return number }
+            slot = (slot &+ 1) & Self.mask
         }
     }
 
     @inline(__always)
-    private static func holds(
-        _ rooms: UnsafeBufferPointer<UInt8>, _ number: UInt8, _ text: UnsafePointer<UInt8>,
-        _ range: Range<Int>
-    ) -> Bool {
-        let start = Int(number) &* room
-        guard Int(rooms[start]) == range.count else { return false }
-        var (place, index) = (start &+ 1, range.lowerBound)
+    private func isEqual(_ room: UnsafePointer<UInt8>, _ text: UnsafePointer<UInt8>, _ range: Range<Int>)
+        -> Bool
+    {
+        guard Int(room.pointee) == range.count else { return false }
+        var (place, index) = (1, range.lowerBound)
         while index < range.upperBound {
-            guard text[index].lowercased == rooms[place] else { return false }
+            guard text[index].lowercased == room[place] else { return false }
             (place, index) = (place &+ 1, index &+ 1)
         }
         return true
