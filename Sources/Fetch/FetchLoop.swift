@@ -21,6 +21,8 @@ package final class FetchLoop {
     private var nextLook: Duration = .zero
     /// Requests that the rate keeps back.
     private var waiting: [FetchRequest] = []
+    /// While all connections of their hosts are busy.
+    private var crowded: [(request: FetchRequest, isOdd: Bool)] = []
 
     /// Reads the files that the options name. Throws when one cannot be read, or libcurl does not start.
     ///
@@ -53,7 +55,7 @@ package final class FetchLoop {
     package var descriptor: Int32 { sockets.descriptor }
 
     /// How many requests have no result yet.
-    package var runningCount: Int { running.count + waiting.count }
+    package var runningCount: Int { running.count + waiting.count + crowded.count }
 
     /// Starts a request; its result comes out of a later `turn`, also when it cannot even start. Credentials
     /// in its URL are neither sent nor kept: those that are meant stand in `FetchOptions.credentials`.
@@ -111,8 +113,10 @@ package final class FetchLoop {
     package func abandon() -> [FetchResult] {
         let failure = FetchFailure(.interrupted, "it was not done yet")
         for transfer in running.values { end(transfer, failure) }
-        for request in waiting { add(.failure(failure), for: request, partial: request.resume) }
-        waiting = []
+        for request in waiting + crowded.map(\.request) {
+            add(.failure(failure), for: request, partial: request.resume)
+        }
+        (waiting, crowded) = ([], [])
         defer { results = [] }
         return results
     }
@@ -122,10 +126,11 @@ package final class FetchLoop {
         for transfer in running.values where transfer.request.map({ numbers.contains($0.number) }) ?? false {
             end(transfer, failure)
         }
-        for request in waiting where numbers.contains(request.number) {
+        for request in waiting + crowded.map(\.request) where numbers.contains(request.number) {
             add(.failure(failure), for: request, partial: request.resume)
         }
         waiting.removeAll { numbers.contains($0.number) }
+        crowded.removeAll { numbers.contains($0.request.number) }
     }
 
     /// Takes cookies in that scripts of a page set, as lines of Netscape's file, for the requests that begin
@@ -150,15 +155,21 @@ extension FetchLoop {
     private func begin(_ request: FetchRequest, isOdd: Bool = false) {
         do throws(FetchFailure) {
             let transfer = try usableTransfer()
-            if !isOdd, let shortWay, shortWay.takes(request, by: transfer) {
+            let origin = request.url.origin
+            let others = { [running] in
+                running.values.count { $0.line == nil && $0.request?.url.origin == origin }
+            }
+            if !isOdd, let shortWay, shortWay.takes(request, to: origin, by: transfer, beside: others) {
                 running[transfer.handle] = transfer
                 return
             }
             var keepsConnection = true
             if let shortWay, setup.options.shortWay == .all, request.url.scheme == "http" {
-                let origin = request.url.origin
-                let others = running.values.count { $0.line == nil && $0.request?.url.origin == origin }
-                keepsConnection = shortWay.yields(to: request, others + 1)
+                guard shortWay.makesRoom(at: origin, others() + 1) else {
+                    idle.append(transfer)
+                    return crowded.append((request, isOdd))
+                }
+                keepsConnection = !shortWay.isNext(request, to: origin)
             }
             try transfer.start(request, keepsConnection: keepsConnection)
             try curl_multi_add_handle(waker.multi, transfer.handle).check()
@@ -194,6 +205,11 @@ extension FetchLoop {
     }
 
     private func catchUp() throws(FetchFailure) {
+        if !crowded.isEmpty {
+            let all = crowded
+            crowded = []
+            for (request, isOdd) in all { begin(request, isOdd: isOdd) }
+        }
         if let shortWay, shortWay.hasUnsent { shortWay.sendAll().forEach(take) }
         // What is over may let others begin at once, each of which may be over at once; but not for ever.
         for _ in 0..<Self.mostRounds {

@@ -40,6 +40,8 @@ final class ShortWay {
     private let age = Stopwatch()
     private let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 64 * 1024)
     private var places: [String: Place] = [:]
+    /// Origins that libcurl has found, and to which no short way leads.
+    private var others: Set<String> = []
     private var lines: [Int32: ShortLine] = [:]
     /// Those with requests that go out together, when all that has come was looked at.
     private var unsent: [ShortLine] = []
@@ -73,9 +75,14 @@ final class ShortWay {
 
     /// Where libcurl has found a server.
     func note(_ result: FetchResult) {
-        guard let exchange = result.exchange, exchange.security == .plain, exchange.version == .http11,
-            !exchange.usesProxy, let peer = exchange.peer, peer.kind != .linkLocal
-        else { return }
+        guard let exchange = result.exchange, exchange.version != nil else { return }
+        guard exchange.security == .plain, exchange.version == .http11, !exchange.usesProxy,
+            let peer = exchange.peer, peer.kind != .linkLocal
+        else {
+            if others.count >= Self.mostPlaces { others.removeAll() }
+            others.insert(result.url.origin)
+            return
+        }
         if places.count >= Self.mostPlaces { places = places.filter { $0.value.lineCount > 0 } }
         var place = places[result.url.origin] ?? Place(peer: peer, end: .zero)
         (place.peer, place.end) = (peer, age.elapsed + Self.placeTime)
@@ -85,12 +92,16 @@ final class ShortWay {
     // MARK: - Requests
 
     /// False where the request is libcurl's.
-    func takes(_ request: FetchRequest, by transfer: Transfer) -> Bool {
-        let (origin, now) = (request.url.origin, age.elapsed)
+    ///
+    /// - Parameter others: how many requests libcurl has under way to the host.
+    func takes(
+        _ request: FetchRequest, to origin: String, by transfer: Transfer, beside others: () -> Int
+    ) -> Bool {
+        let now = age.elapsed
         guard mayTake(request, to: origin, now),
             let message = Message(request, to: origin, options),
             let line = idleLine(to: origin, for: request.reach, now)
-                ?? newLine(to: origin, request.url.effectivePort, for: request.reach, now)
+                ?? newLine(to: origin, request.url.effectivePort, for: request.reach, now, others)
         else { return false }
         transfer.start(request, on: line, message)
         line.begin(transfer, message.bytes, now)
@@ -99,11 +110,13 @@ final class ShortWay {
     }
 
     private func mayTake(_ request: FetchRequest, to origin: String, _ now: Duration) -> Bool {
-        guard request.method == "GET", request.body == nil, request.resume == nil, !request.asksWholeServer,
-            request.url.scheme == "http", request.cookies.isEmpty, jar?.isEmpty ?? true,
-            !options.sendsReferrer || request.referrer == nil, let place = places[origin]
-        else { return false }
-        return place.oddEnd <= now
+        isPlain(request) && places[origin].map { $0.oddEnd <= now } ?? false
+    }
+
+    private func isPlain(_ request: FetchRequest) -> Bool {
+        request.method == "GET" && request.body == nil && request.resume == nil && !request.asksWholeServer
+            && request.url.scheme == "http" && request.cookies.isEmpty && jar?.isEmpty ?? true
+            && (!options.sendsReferrer || request.referrer == nil)
     }
 
     var hasUnsent: Bool { !unsent.isEmpty }
@@ -125,9 +138,12 @@ final class ShortWay {
         return nil
     }
 
-    private func newLine(to origin: String, _ port: Int, for reach: Reach, _ now: Duration) -> ShortLine? {
+    private func newLine(
+        to origin: String, _ port: Int, for reach: Reach, _ now: Duration, _ others: () -> Int
+    ) -> ShortLine? {
+        // What libcurl is going to open counts as well.
         guard let place = places[origin], now < place.end,
-            place.lineCount + (book?.count(of: origin) ?? 0) < linesPerHost,
+            place.lineCount + (book.map { max($0.count(of: origin), others()) } ?? 0) < linesPerHost,
             Self.mayReach(place.peer, reach),
             let line = ShortLine(origin, place.peer, port: UInt16(clamping: port))
         else { return nil }
@@ -140,18 +156,24 @@ final class ShortWay {
         return line
     }
 
-    /// A connection is left for what libcurl asks, which has so many requests to the host under way. Whether libcurl is to
-    /// keep its own: not where the next one like this could go the short way.
-    func yields(to request: FetchRequest, _ count: Int) -> Bool {
+    /// Whether libcurl may have so many requests to the host under way, which costs connections that have nothing to do.
+    func makesRoom(at origin: String, _ count: Int) -> Bool {
         guard let book else { return true }
-        let origin = request.url.origin
-        if let place = places[origin], let line = place.idle.last,
+        while let place = places[origin],
             place.lineCount + max(book.count(of: origin), count) > linesPerHost
         {
+            guard let line = place.idle.last else { return false }
             forget(idle: line)
             drop(line)
         }
-        return !mayTake(request, to: origin, age.elapsed)
+        return true
+    }
+
+    /// Whether the next one like it will go the short way, as far as one knows: then libcurl need not keep a connection,
+    /// which may be the only one that the server gives.
+    func isNext(_ request: FetchRequest, to origin: String) -> Bool {
+        isPlain(request)
+            && (places[origin].map { $0.oddEnd <= age.elapsed } ?? !others.contains(origin))
     }
 
     private static func mayReach(_ peer: IPAddress, _ reach: Reach) -> Bool {

@@ -288,7 +288,11 @@ extension StoreReader {
         ) { row in
             let response = StoredResponse(row)
             let slot = Slot(request: response.request, variant: response.variant)
-            let isShown = row.integer(20) != 0 && shown.insert(slot).inserted
+            // What does not vary takes the place of all that is older, and gives it up to what does.
+            let isOutdated = shown.contains {
+                $0.request == slot.request && ($0.variant.isEmpty || slot.variant.isEmpty)
+            }
+            let isShown = row.integer(20) != 0 && !isOutdated && shown.insert(slot).inserted
             rows.append(
                 HeldRow(
                     response: response, site: row.text(18), referrer: row.optionalText(19), isShown: isShown))

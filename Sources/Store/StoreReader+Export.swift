@@ -69,6 +69,12 @@ extension StoreReader {
             if let general, general > response.visit { return }
             let slot = Slot(request: response.request, variant: response.variant)
             guard seen[slot] == nil else { return }
+            // And what varies takes the place of what did not.
+            if slot.variant.isEmpty,
+                seen.contains(where: { $0.key.request == slot.request && $0.value > response.visit })
+            {
+                return
+            }
             seen[slot] = response.visit
             rows.append(ShownRow(response: response, referrer: row.optionalText(18)))
         }

@@ -166,7 +166,7 @@ package final class StoreReader {
     /// What the published visits answer for the URL; nil when none holds it.
     ///
     /// Where the answer varies, it is the newest that was given to a request with these fields, or else the
-    /// newest of all: `suits` tells.
+    /// newest of all: `suits` tells. What was answered before it began to vary suits nobody any more.
     package func response(
         for href: String, request: RequestKey = .get, fields: HTTPFields? = nil
     ) throws(StoreError) -> StoredResponse? {
@@ -180,34 +180,28 @@ package final class StoreReader {
     private func firstShown(
         _ values: [SQLValue], _ fields: HTTPFields?
     ) throws(StoreError) -> StoredResponse? {
-        typealias Candidate = (rank: StoredResponse.Rank, response: StoredResponse)
-        var fitting: Candidate?
-        var newest: Candidate?
+        var choice = VariantChoice(fields)
         _ = try findVisible.first(values) { row -> Bool? in
             let rank = StoredResponse.Rank(row)
-            if let best = fitting?.rank {
-                // From here on they are of earlier visits.
-                if !best.isUnpublished, rank.visit < best.visit { return true }
-                if !rank.isBefore(best) { return nil }
-            }
-            let response = StoredResponse(row)
-            if fields.map(response.suits) ?? true {
-                fitting = (rank, response)
-            } else if newest.map({ rank.isBefore($0.rank) }) ?? true {
-                newest = (rank, response)
-            }
+            // From here on they are of earlier visits.
+            if let best = choice.fitting?.rank, !best.isUnpublished, rank.visit < best.visit { return true }
+            choice.add(rank, row)
             return nil
         }
-        return (fitting ?? newest)?.response
+        return choice.response
     }
 
+    /// The same of rows that come in this order.
     private func first(
         _ find: Statement, _ values: [SQLValue], _ fields: HTTPFields?
     ) throws(StoreError) -> StoredResponse? {
         var newest: StoredResponse?
+        var hasVaried = false
         let fitting = try find.first(values) { row -> StoredResponse? in
             let response = StoredResponse(row)
-            if fields.map(response.suits) ?? true { return response }
+            guard let fields else { return response }
+            if response.suits(fields), !hasVaried || !response.variant.isEmpty { return response }
+            hasVaried = hasVaried || !response.variant.isEmpty
             newest = newest ?? response
             return nil
         }

@@ -134,8 +134,10 @@ import Web
     }
 
     /// What is asked by libcurl meanwhile counts, and what it keeps open.
-    @Test(arguments: [1, 4])
-    func `either way takes all connections of a host, and both together no more`(count: Int) throws {
+    @Test(arguments: [(1, 0), (4, 0), (1, 3), (4, 7)])
+    func `either way takes all connections of a host, and both together no more`(
+        count: Int, excess: Int
+    ) throws {
         origin.otherwise { .file($0.target, type: "text/plain").delayed(.milliseconds($0.target.utf8.count)) }
         var options = fetching.options
         options.shortWay = .all
@@ -143,7 +145,7 @@ import Web
         let loop = try FetchLoop(options)
         var (next, done): (UInt32, Int) = (0, 0)
         while done < 120 {
-            while next < 120, loop.runningCount < count {
+            while next < 120, loop.runningCount < count + excess {
                 let request = try Fetching.request(origin.url("/\(next)")) { request in
                     request.number = next
                     // Of those from the 40th to the 79th every second, and of the others hardly any.
@@ -161,6 +163,22 @@ import Web
             #expect(origin.openConnectionCount <= count)
         }
         if count > 1 { #expect(origin.connectionCount > 1) }
+    }
+
+    /// It may be the only one that the server gives.
+    @Test(arguments: [("GET", [2, 2]), ("POST", [1, 2])])
+    func `libcurl keeps no connection where the short way is next`(method: String, then: [Int]) throws {
+        origin.otherwise { .file($0.target, type: "text/plain") }
+        var options = fetching.options
+        options.shortWay = .all
+        options.connectionsPerHost = 1
+        let loop = try FetchLoop(options)
+        _ = try fetching.result(of: Fetching.request(origin.url("/1")) { $0.method = method }, in: loop)
+        if method == "GET" {
+            for _ in 0..<1000 where origin.openConnectionCount > 0 { usleep(1000) }
+            #expect(origin.openConnectionCount == 0)
+        }
+        #expect(try connections(["/2", "/3"], in: loop) == then)
     }
 
     /// libcurl keeps them.

@@ -115,8 +115,25 @@ import Web
         #expect(try shown(to: german) == "old")
         try store.visit([response("Hallo", vary: "Accept-Language", to: english, fetched: 3)])
         #expect(try shown(to: nil) == "Hallo")
-        #expect(try shown(to: german) == "old")
-        #expect(try shown(to: french) == "old")
+        #expect(try shown(to: english) == "Hallo")
+    }
+
+    /// Else a 404 that has passed would be shown for ever to who is not the one that asked since.
+    @Test(arguments: ["Accept-Language", "Accept-Language, Accept", "*"])
+    func `what was answered before it varied suits nobody any more`(vary: String) throws {
+        for (before, newer) in [("old", "new"), (nil, "there again")] {
+            try store.visit([response(before, vary: "", to: german, fetched: 9)])
+            let visit = try store.visit([response(newer, vary: vary, to: german, fetched: 10)])
+            for request in [german, french, nil] { #expect(try shown(to: request) == newer) }
+            #expect(try suits(french) == false)
+            let reader = try store.reader()
+            let asOf = try reader.asOf(visit) { () throws(StoreError) in
+                try reader.response(for: href, fields: french)
+            }
+            #expect(asOf?.visit == visit && asOf?.status == 200)
+            let rows = try reader.rows(of: href)
+            #expect(rows.filter(\.isShown).map(\.response.visit) == [visit])
+        }
     }
 
     @Test func `of several that suit nobody the newest of the newest visit is shown`() throws {

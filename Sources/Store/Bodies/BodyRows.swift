@@ -195,7 +195,9 @@ struct BodyRows {
     private func gone() -> StoreError {
         StoreError(
             .failed, doing: "write to", path: folder.name,
-            detail: "a body that was confirmed is not there any more")
+            detail:
+                "a body that was confirmed is not there any more: somebody has made the larder smaller meanwhile",
+            advice: "run the same command again")
     }
 
     private mutating func pack(_ bytes: [UInt8], isFrame: Bool) throws(StoreError) -> PackPlace {

@@ -85,7 +85,7 @@ extension StoredResponse {
         let isUnpublished: Bool
         let visit: Int64
         private let fetched: Int64
-        private let variant: String
+        let variant: String
 
         init(_ row: Row) {
             isUnpublished = row.integer(18) != 0
@@ -116,6 +116,47 @@ extension StoredResponse {
         requested = row.integer(10)
         fetched = row.integer(11)
         body = StoredBody(row, from: 12)
+    }
+}
+
+/// Chooses among the answers of an address, in whatever order they come, the one for a request with some fields.
+struct VariantChoice {
+    typealias Candidate = (rank: StoredResponse.Rank, response: StoredResponse)
+
+    /// Nil where any will do.
+    private let fields: HTTPFields?
+    /// The first of those that vary and suit, of those that do not vary, and of those that vary and do not suit.
+    private var suiting: Candidate?
+    private var plain: Candidate?
+    private var other: Candidate?
+
+    init(_ fields: HTTPFields?) { self.fields = fields }
+
+    mutating func add(_ rank: StoredResponse.Rank, _ row: Row) {
+        func isFirst(_ held: Candidate?) -> Bool { held.map { rank.isBefore($0.rank) } ?? true }
+        if fields == nil || rank.variant.isEmpty {
+            if isFirst(plain) { plain = (rank, StoredResponse(row)) }
+        } else if isFirst(suiting) {
+            let response = StoredResponse(row)
+            if fields.map(response.suits) ?? true {
+                suiting = (rank, response)
+            } else if isFirst(other) {
+                other = (rank, response)
+            }
+        }
+    }
+
+    /// The one that suits. What came before it varied was for all at that time alone.
+    var fitting: Candidate? {
+        guard let plain else { return suiting }
+        let isOutdated = [suiting, other].contains { $0.map { $0.rank.isBefore(plain.rank) } ?? false }
+        return isOutdated ? suiting : plain
+    }
+
+    var response: StoredResponse? {
+        if let fitting { return fitting.response }
+        guard let plain, let other else { return (plain ?? other)?.response }
+        return (plain.rank.isBefore(other.rank) ? plain : other).response
     }
 }
 
