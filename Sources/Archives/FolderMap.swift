@@ -98,7 +98,7 @@ struct FolderMap {
             let origins = try Self.origins([host: port], named, source)
             let origin = origins[host] ?? "https://\(host)\(port.map { ":\($0)" } ?? "")"
             if let base = WebURL(origin + "/") { read(named, below: base) }
-            if origins[host] == nil { tellGuess(host, source) }
+            if origins[host] == nil { tellGuess(host, "https", source) }
         }
     }
 
@@ -363,10 +363,11 @@ struct FolderMap {
     private static let mostAsked = 64
     private static let askedByteCount = 64 << 10
 
-    private mutating func tellGuess(_ host: String, _ source: any FileSource) {
+    private mutating func tellGuess(_ host: String, _ scheme: String, _ source: any FileSource) {
         faults.append(
             ArchiveFault(
-                "nothing says whether \(host) was asked over http or https: https is taken", at: source.name,
+                "nothing says whether \(host) was asked over http or https: \(scheme) is taken",
+                at: source.name,
                 .doubtful)
         )
     }
@@ -387,8 +388,9 @@ struct FolderMap {
             } else if let origin = known[host.host] {
                 origins[folder] = origin
             } else {
-                origins[folder] = host.port == nil ? "https://\(authority)" : "http://\(authority)"
-                tellGuess(authority, source)
+                let scheme = host.port == nil ? "https" : "http"
+                origins[folder] = "\(scheme)://\(authority)"
+                tellGuess(authority, scheme, source)
             }
         }
         var below: [String: [Named]] = [:]

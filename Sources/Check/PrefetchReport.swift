@@ -65,6 +65,9 @@ public struct PrefetchReport: Sendable, Equatable {
     /// All that came was refused: there is no more of a visit to be served than of one that the gate stops.
     mutating func holdBack() { crawl.isHeldBack = true }
 
+    /// These are no losses.
+    mutating func forgive(_ urls: Set<String>) { crawl.missing.removeAll { urls.contains($0.url) } }
+
     /// Which limit ended the run, or kept pages out of it.
     public var limit: String? { crawl.limit?.description }
     /// What would have the next run go further.

@@ -221,6 +221,7 @@ package struct SiteRun {
         var report = try run(plan)
         report.check = verdict.report.withLock { $0 }
         report.manifestFailure = found.failure?.description
+        if bundles == nil { try forgiveOptional(of: gate, in: &report) }
         let isRefused = report.isHeldBack || report.missing.contains(where: \.failure.isAltered)
         // It starts with its bundles, of which none is held then.
         if isRefused, plan.startsAtRequisites, !report.isPublished, !report.isInterrupted {
@@ -232,6 +233,24 @@ package struct SiteRun {
             report.lastGood = served.map { PrefetchReport.LastGood(visit: $0.id, since: $0.started) }
         }
         return report
+    }
+
+    /// What the manifest alone asked for, and need not be there, is told by its check and is no loss.
+    private func forgiveOptional(
+        of gate: BundleGate, in report: inout PrefetchReport
+    ) throws(LarderError) {
+        let optional = Set(gate.bundles.map(\.href)).subtracting(gate.requiredBundles.map(\.href))
+        let missing = report.missing.filter { optional.contains($0.url) && !$0.failure.isAltered }
+        guard !missing.isEmpty else { return }
+        let forgiven = try storing { () throws(StoreError) in
+            let reader = try StoreReader(folder)
+            var forgiven: Set<String> = []
+            for missing in missing where try reader.referrers(of: missing.url).isEmpty {
+                forgiven.insert(missing.url)
+            }
+            return forgiven
+        }
+        report.forgive(forgiven)
     }
 
     private func run(_ plan: CrawlPlan) throws(LarderError) -> PrefetchReport {

@@ -47,7 +47,11 @@ extension Crawl {
                     result.number, .fetch(failure), after: result.exchange?.timings.latency,
                     hadBegun: result.exchange?.version != nil))
         }
-        if let held { try fallBack(result.number, to: held.response) }
+        if let held {
+            try fallBack(result.number, to: held.response)
+        } else if case .failed(let failure) = frontier.state(result.number), !failure.isGone {
+            try noteIfKept(result.number)
+        }
     }
 
     /// Asks on at once where the last answer did not say how it stands with what was to be resumed: a part

@@ -20,6 +20,14 @@ extension Larder {
                 } else {
                     try held.visit(before: held.published ?? .max).id
                 }
+            // A visit shows what its site has up to it.
+            let upToIt = held.visits.filter { $0.id <= target }
+            guard upToIt.contains(where: { $0.responseCount > 0 }) || upToIt.last?.id != target else {
+                throw StoreError(
+                    .request, doing: "roll back", path: held.name,
+                    detail: "nothing of visit \(target) is held any more",
+                    advice: "see its visits with: larder visits")
+            }
             try StoreWriter(reader.folder).publish(visit: target, of: held)
             return target
         }

@@ -129,14 +129,23 @@ extension StoreWriter {
         }
     }
 
-    /// By its digest too: since the inspection its number may have become another's.
+    /// By its digest too: since the inspection its number may have become another's. Where something older would be shown
+    /// in its place, the row stays and says that it is lost.
     private func takeOutOfService(_ body: DamagedBody) throws(StoreError) {
-        try run(
-            """
-            DELETE FROM response WHERE body = (
+        let isMeant = """
+            body = (
                 SELECT id FROM body
                 WHERE id = ?1 AND (lower(hex(sha256)) = ?2 OR ?2 = '' AND length(sha256) != 32))
+            """
+        try run(
+            """
+            UPDATE response SET body = NULL, status = \(StoredResponse.lostStatus), type = NULL, fields = '',
+                flags = flags | \(ResponseFlags.isLost.rawValue)
+            WHERE \(isMeant) AND EXISTS (
+                SELECT 1 FROM response AS older WHERE older.url = response.url AND older.request = response.request
+                    AND older.visit < response.visit)
             """, .integer(body.id), .text(body.sha256))
+        try run("DELETE FROM response WHERE \(isMeant)", .integer(body.id), .text(body.sha256))
     }
 
     /// What was damaged inside the database went with its pages.

@@ -76,6 +76,7 @@ extension StoreReader {
                 return
             }
             seen[slot] = response.visit
+            guard response.ifHeld != nil else { return }
             rows.append(ShownRow(response: response, referrer: row.optionalText(18)))
         }
         return rows

@@ -172,8 +172,8 @@ package final class StoreReader {
     ) throws(StoreError) -> StoredResponse? {
         guard let visit else { return try firstShown([.text(href), .text(request.text)], fields) }
         let values: [SQLValue] = [.text(href), .integer(visit), .text(request.text)]
-        if let own = try first(findShownBy, values, fields) { return own }
-        return try first(findElsewhere, values, fields)
+        if let own = try first(findShownBy, values, fields) { return own.ifHeld }
+        return try first(findElsewhere, values, fields)?.ifHeld
     }
 
     /// By `StoredResponse.shownFirst`, which it finds out as the rows come: a sorter costs more than most look-ups.
@@ -188,7 +188,7 @@ package final class StoreReader {
             choice.add(rank, row)
             return nil
         }
-        return choice.response
+        return choice.response?.ifHeld
     }
 
     /// The same of rows that come in this order.
@@ -222,7 +222,7 @@ package final class StoreReader {
     /// What the visit has for the URL, published or not.
     package func response(for href: String, ofVisit visit: Int64) throws(StoreError) -> StoredResponse? {
         try findOfVisit.first(
-            .text(href), .integer(visit), .text(RequestKey.get.text), read: StoredResponse.init)
+            .text(href), .integer(visit), .text(RequestKey.get.text), read: StoredResponse.init)?.ifHeld
     }
 
     /// All that a visit has for a request, what was fetched last first: answers that vary by something, one
@@ -242,7 +242,7 @@ package final class StoreReader {
     package func response(for href: String, shownBy visit: Int64) throws(StoreError) -> StoredResponse? {
         let own = try findShownBy.first(
             .text(href), .integer(visit), .text(RequestKey.get.text), read: StoredResponse.init)
-        if let own { return own }
+        if let own { return own.ifHeld }
         return try response(for: href)
     }
 

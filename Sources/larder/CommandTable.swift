@@ -483,7 +483,7 @@ struct CommandEntry: Sendable {
                 """,
                 """
                 Files name options without their dashes, for all commands or in a section for one:
-                {"per-host": 8, "exclude": ["*.pdf"], "serve": {"port": 9000}}. A flag is true or false, and
+                {"per-host": 8, "prefetch": {"exclude": ["*.pdf"]}, "serve": {"port": 9000}}. A flag is true or false, and
                 --flag=false on the command line takes it back. What a list says is replaced by who counts more, not added to.
                 """,
             ], run: ConfigCommand.run),

@@ -5,7 +5,7 @@ internal import Web
 /// What a configuration file says, and on which line: names with values, and names of commands with such.
 ///
 /// ```json
-/// {"per-host": 8, "exclude": ["*.pdf"], "serve": {"port": 9000}}
+/// {"per-host": 8, "prefetch": {"exclude": ["*.pdf"]}, "serve": {"port": 9000}}
 /// ```
 struct ConfigFile: Sendable, Equatable {
     enum Value: Sendable, Equatable {

@@ -26,7 +26,8 @@ struct WorkCommandTests {
             if request.target == "/style.css" { return .file("p { margin: \(host)px }", type: "text/css") }
             guard let number = Int(request.target.dropFirst(3)), number < Self.pages else { return nil }
             if number == 7 { return nil }
-            usleep(30_000)
+            // All of them are there before one has done it alone.
+            usleep(100_000)
             var text =
                 "<title>\(host) \(number)</title><link rel=stylesheet href=/style.css><p>page \(number) of \(host)"
             for next in [number * 2 + 1, number * 2 + 2] { text += "<a href=/p/\(next)>next</a>" }

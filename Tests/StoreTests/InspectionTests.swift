@@ -69,6 +69,46 @@ import Testing
         #expect(scratch.names(in: "quarantine").count == (damage == .removed ? 0 : 1))
     }
 
+    /// A page would be shown with the style sheet that it had before.
+    @Test(.ofFiles) func `what is older does not take the place of what was damaged`() throws {
+        let store = try StockedFolder()
+        let (page, style, picture) = ("http://a.test/", "http://a.test/a.css", "http://a.test/new.png")
+        func noise(_ seed: UInt64) -> [UInt8] {
+            var random = TestRandom(seed: seed)
+            return (0..<3000).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+        }
+        try store.visit([
+            store.response(page, "one"), store.response(style, bytes: noise(1)),
+            store.response(picture, bytes: nil, status: 404),
+        ])
+        let second = try store.visit([
+            store.response(page, "two"), store.response(style, bytes: noise(2)),
+            store.response(picture, bytes: noise(3)),
+        ])
+        let pack = "store/packs/" + (try #require(store.scratch.names(in: "store/packs").first))
+        var bytes = try BodyContent.file(path: store.scratch.file(pack)).load()
+        // What the first visit has is the first in it.
+        for place in 3000..<bytes.count { bytes[place] ^= 1 }
+        try store.scratch.write(bytes, to: pack)
+        let findings = try store.inspect()
+        #expect(findings.damaged.count == 2)
+        try StoreWriter(store.folder).repair(findings)
+        for href in [style, picture] {
+            #expect(try store.reader().response(for: href) == nil)
+            #expect(try store.reader().response(for: href, ofVisit: second) == nil)
+            #expect(try store.reader().response(for: href, shownBy: second) == nil)
+        }
+        #expect(try store.text(page) == "two")
+        #expect(try store.inspect().isSound)
+        // Earlier visits have what they had, and the next has it anew.
+        let site = try #require(try store.site())
+        try StoreWriter(store.folder).publish(visit: second - 1, of: site)
+        #expect(try store.reader().response(for: style)?.status == 200)
+        try StoreWriter(store.folder).publish(visit: second, of: site)
+        try store.visit([store.response(style, bytes: noise(4))])
+        #expect(try store.reader().response(for: style)?.status == 200)
+    }
+
     @Test func `files and bodies that nothing refers to are found and removed`() throws {
         try scratch.write("stray", to: "bodies/stray")
         let writer = try StoreWriter(folder)

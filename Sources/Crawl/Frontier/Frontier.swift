@@ -26,6 +26,13 @@ struct Frontier: Sendable {
     @discardableResult
     mutating func apply(_ event: Event, now: Duration) -> [Action] {
         core.now = max(core.now, now)
+        let actions = take(event)
+        guard !core.lost.isEmpty else { return actions }
+        defer { core.lost = [] }
+        return actions + core.lost.map(Action.lost)
+    }
+
+    private mutating func take(_ event: Event) -> [Action] {
         switch event {
         case .start(let url): core.start(url)
         case .guide(let url): core.startGuide(url)

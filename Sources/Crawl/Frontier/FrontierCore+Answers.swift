@@ -193,13 +193,11 @@ extension FrontierCore {
         let jitter = RetryPlan.jitter(of: number, attempt: Int(record.attempts))
         let decision = options.retryPlan.decision(
             afterAttempt: Int(record.attempts), of: failure, retryAfter: retryAfter, jitter: jitter)
-        guard case .again(let delay) = decision, !hosts[host].pace.isHopeless else {
+        guard case .again(let delay) = decision, !hosts[host].pace.isHopeless, !hosts[host].isLost else {
             fail(number, failure)
-            if hosts[host].pace.isHopeless { giveUp(host, failure) }
-            if failure.isOfConnection {
-                hosts[host].isUnreachable = true
-                hurryGate(of: host)
-            }
+            if failure.isOfConnection { hosts[host].unreached = failure }
+            if hosts[host].pace.isHopeless || hosts[host].isLost { giveUp(host, failure) }
+            if failure.isOfConnection { hurryGate(of: host) }
             return
         }
         records[Int(number)].state = .waiting
@@ -222,8 +220,8 @@ extension FrontierCore {
             return retries.add(number, at: nextLookup)
         }
         fail(number, failure)
+        hosts[host].unreached = failure
         giveUp(host, failure)
-        hosts[host].isUnreachable = true
         hurryGate(of: host)
     }
 
@@ -303,6 +301,7 @@ extension FrontierCore {
                 fail(number, wasAsked ? failure : .unasked(failure))
             }
         }
+        self.lost += lost
     }
 }
 

@@ -44,6 +44,8 @@ struct FrontierCore: Sendable {
     var openRedirects: [UInt32: [OpenRedirect]] = [:]
     var retries = TimedQueue()
     var failures: [UInt32: Failure] = [:]
+    /// What failed with its host, and nobody was told of yet.
+    var lost: [UInt32] = []
     var reasons = ReasonTable()
     /// The latest time that is known.
     var now: Duration = .zero
@@ -311,6 +313,10 @@ struct FrontierCore: Sendable {
         if hosts[host].isElsewhere {
             records[Int(number)].state = .elsewhere
             return
+        }
+        if hosts[host].isLost, let failure = hosts[host].unreached {
+            lost.append(number)
+            return fail(number, failure)
         }
         if hosts[host].isClosed, let place = hosts[host].session.end {
             return fail(number, .sessionEnded(place))

@@ -40,7 +40,11 @@ extension FrontierCore {
         var firstStart: Duration?
         var hasAnswered = false
         /// Something was given up as nobody was reached.
-        var isUnreachable = false
+        var isUnreachable: Bool { unreached != nil }
+        /// How.
+        var unreached: Failure?
+        /// Nobody was ever reached: nothing more is asked of it.
+        var isLost: Bool { isUnreachable && !hasAnswered }
         /// Its name was not found: when it is looked up once more, for all that wait for it.
         var nextLookup: Duration?
         /// Whether it counts among the hosts of its domain; nil until something is to be asked of it.

@@ -22,6 +22,11 @@ package struct StoredResponse: Sendable, Equatable {
 
     package var isRedirect: Bool { (300..<400).contains(status) }
 
+    /// Nil where it only says that what was there is lost.
+    var ifHeld: StoredResponse? { flags.contains(.isLost) ? nil : self }
+
+    static let lostStatus = 504
+
     /// Whether a request with these fields would have got it. A body is kept without its content coding, so
     /// that it suits whatever coding a client accepts.
     package func suits(_ fields: HTTPFields) -> Bool { VaryKey.isMet(variant, by: fields) }
@@ -225,6 +230,9 @@ package struct ResponseFlags: OptionSet, Sendable, Hashable {
 
     /// Its body is kept in the content coding that its fields name.
     package static let isCoded = ResponseFlags(rawValue: 512)
+
+    /// Its body was damaged. The row stands before what is older, and nothing is held.
+    package static let isLost = ResponseFlags(rawValue: 1024)
 
     /// What is known of a body, and stays so as long as it does, whoever confirms it.
     package static let ofBody: ResponseFlags = [

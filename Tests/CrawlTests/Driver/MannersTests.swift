@@ -121,6 +121,40 @@ import Web
     }
 }
 
+extension HopelessHostTests {
+    /// A start that is held leads to what is held, which is not to be waited for one after the other.
+    @Test func `a host that was never reached is not asked on, and what it has is told to be lost`() throws {
+        let start = try #require(WebURL("http://dead.test/"))
+        var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        frontier.start(start)
+        let failure = Failure.fetch(FetchFailure(.unreachable, "refused"))
+        var now = Duration.zero
+        var (attempts, lost) = (0, 0)
+        func images(_ range: Range<Int>) throws -> [FoundLink] {
+            try range.map { number in
+                FoundLink(url: try #require(WebURL("http://dead.test/\(number).png")), role: .requisite)
+            }
+        }
+        while !frontier.isDone {
+            guard case .fetch(let number)? = frontier.next(now: now) else {
+                now = try #require(frontier.nextDue)
+                continue
+            }
+            attempts += 1
+            _ = frontier.apply(.failed(number, failure), now: now)
+            guard case .failed = frontier.state(number) else { continue }
+            let linked = Frontier.Event.linked(
+                number, known: [], new: try images(0..<50), isLeftOut: false)
+            for case .lost in frontier.apply(linked, now: now) { lost += 1 }
+        }
+        #expect(attempts == 4)
+        #expect(lost == 50)
+        #expect(now < .seconds(10))
+        #expect(frontier.failures.count == 51)
+        #expect(frontier.failures.values.allSatisfy { $0 == failure })
+    }
+}
+
 @Suite struct FaultsOfURLsTests {
     /// Asks for everything, in simulated time; whose URL holds `bad` is answered so.
     private func run(
