@@ -86,6 +86,35 @@ import Web
         #expect(required[url]?.digests.map(\.hex) == ["0cc175b9c0f1b6a831c399e269772661"])
     }
 
+    @Test(arguments: [false, true])
+    func `an optional bundle that is gone is no loss, but for a page that needs it`(isNeeded: Bool)
+        async throws
+    {
+        let bundles =
+            "{\"url\": \"/app.js\", \"md5\": \"\(Self.md5["a"] ?? "")\"}, "
+            + "{\"url\": \"/opt.js\", \"md5\": \"\(Self.md5["b"] ?? "")\", \"required\": false}"
+        let text = "{\"start\": [\"\(origin.url("/"))\"], \"bundles\": [\(bundles)]}"
+        origin.on("/site.json", .file(text, type: "application/json"))
+        if isNeeded { origin.on("/", .page("<script src=/app.js></script><script src=/opt.js></script>")) }
+        for report in [try await larder.prefetch(manifest: manifest), try await larder.update()[0]] {
+            #expect(report.isPublished)
+            #expect(report.isComplete != isNeeded)
+            #expect(report.missing.map(\.url) == (isNeeded ? [origin.url("/opt.js")] : []))
+            #expect(report.check?.items.map(\.verdict) == [.verified, .missing])
+        }
+    }
+
+    @Test func `nothing is rolled back to what is held no more`() async throws {
+        publish("a")
+        let first = try await larder.prefetch(manifest: manifest)
+        _ = try await larder.collect(limit: ByteSize(0))
+        let second = try await larder.prefetch(manifest: manifest)
+        await #expect(throws: LarderError.self) {
+            try await larder.rollBack(origin.url("/"), to: first.visit)
+        }
+        #expect(try await larder.status().sites[0].published == second.visit)
+    }
+
     @Test func `while the manifest cannot be had, the last known one holds`() async throws {
         publish("a")
         _ = try await larder.prefetch(manifest: manifest)
