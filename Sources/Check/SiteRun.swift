@@ -254,7 +254,9 @@ package struct SiteRun {
     }
 
     private func run(_ plan: CrawlPlan) throws(LarderError) -> PrefetchReport {
-        let misses = plan.startsAtRequisites ? [] : try misses(on: Set(plan.start.map(\.host)))
+        let misses =
+            plan.startsAtRequisites
+            ? [] : try misses(on: Set(plan.start.map(\.host))).filter { isOwn($0, plan) }
         var plan = plan
         // Whoever brings a body in holds it against what others require of it.
         let others = try storing { () throws(StoreError) in
@@ -343,6 +345,15 @@ package struct SiteRun {
         try storing { () throws(StoreError) in
             folder.exists ? try NoteBook.ifAny(folder)?.misses(for: hosts) ?? [] : []
         }
+    }
+
+    /// What is missed of another port where a site begins is for that site, unless a page of this one asked.
+    private func isOwn(_ miss: Miss, _ plan: CrawlPlan) -> Bool {
+        let asking = miss.referrer.flatMap { WebURL($0)?.origin }
+        guard let origin = CrawlPlan.Missed(miss, start: plan.start)?.url.origin,
+            !plan.start.contains(where: { $0.origin == origin || $0.origin == asking })
+        else { return true }
+        return !sites.contains { $0.start.contains { WebURL($0)?.origin == origin } }
     }
 
     private func forget(_ misses: [Miss]) throws(LarderError) {

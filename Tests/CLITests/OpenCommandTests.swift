@@ -20,16 +20,9 @@ import Testing
         return try Command(arguments, home: home, environment: environment).wait()
     }
 
-    /// One that nobody listens on just now.
-    private func freePort() throws -> Int {
-        let free = try TestOrigin()
-        defer { free.stop() }
-        return free.port
-    }
-
     @Test func `it starts a server that outlives it, shows a site, and stops the server`() throws {
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
-        let port = "\(try freePort())"
+        let port = "\(try FreePort.draw())"
         let address = "http://port-\(origin.port).127-0-0-1.localhost:\(port)/"
         let first = try larder("open", origin.url("/"), "--port", port)
         #expect(first.status == 0, "\(first)")
@@ -54,7 +47,7 @@ import Testing
 
     @Test func `what is not held, or another larder's port, is told`() throws {
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
-        let port = "\(try freePort())"
+        let port = "\(try FreePort.draw())"
         let none = try larder("open", "https://none.test/", "--port", port)
         #expect(none.status == 1 && none.errors.contains("does not hold https://none.test/"), "\(none)")
         #expect(home.names().contains("shown") == false)
@@ -69,7 +62,7 @@ import Testing
     }
 
     @Test func `a server that cannot start says why`() throws {
-        let none = try larder("open", "--port", "\(try freePort())")
+        let none = try larder("open", "--port", "\(try FreePort.draw())")
         #expect(none.status == 3)
         #expect(none.errors.contains("prefetch a site into it first"))
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)

@@ -40,9 +40,9 @@ import Testing
         site = try Command(["demo", "--site-only"], home: home)
         let told = site.read(until: "(Ctrl-C")
         origin = try #require(told.split(separator: " ").first { $0.hasPrefix("http://") }.map(String.init))
-        let free = try TestOrigin()
-        environment = ["XDG_RUNTIME_DIR": home.path, "BROWSER": "/bin/true", "LARDER_PORT": "\(free.port)"]
-        free.stop()
+        environment = [
+            "XDG_RUNTIME_DIR": home.path, "BROWSER": "/bin/true", "LARDER_PORT": "\(try FreePort.draw())",
+        ]
     }
 
     @Test func `the commands of the README do what it says, and print what it shows`() throws {

@@ -42,4 +42,24 @@ import Testing
         #expect(report.json.contains("\"unansweredMisses\": 1"))
         #expect(try await larder.misses().misses.map(\.url) == ["http://nowhere.invalid/a.png"])
     }
+
+    @Test func `what is missed of another port is for the site that begins there`() async throws {
+        let scratch = try TemporaryFolder()
+        let larder = Larder(at: scratch.file("store"))
+        let origins = try [TestOrigin(), TestOrigin()]
+        for origin in origins {
+            origin.on("/", .page("home"))
+            origin.on("/other", .page("other"))
+            _ = try await larder.prefetch([origin.url("/")])
+        }
+        let missed = Miss(
+            href: origins[1].url("/other"), isPage: true, from: .fromThisMachine, first: 1, last: 1)
+        try NoteBook(StoreFolder(larder.path)).note(misses: [missed])
+        _ = try await larder.prefetch([origins[0].url("/")])
+        #expect(origins[1].requests(to: "/other").isEmpty)
+        #expect(try await larder.misses().misses.count == 1)
+        _ = try await larder.prefetch([origins[1].url("/")])
+        #expect(origins[1].requests(to: "/other").count == 1)
+        #expect(try await larder.misses().misses.isEmpty)
+    }
 }

@@ -27,8 +27,8 @@ package final class TLSFront: Sendable {
         origin = try TestOrigin()
         let folder = try TemporaryFolder()
         self.folder = folder
-        (modern, plain) = (try Self.freePort(), try Self.freePort())
-        (expired, clear) = (try Self.freePort(), try Self.freePort())
+        (modern, plain) = (try FreePort.draw(), try FreePort.draw())
+        (expired, clear) = (try FreePort.draw(), try FreePort.draw())
         try Self.makeCertificates(in: folder)
         let place = """
             location / { proxy_pass http://origin; proxy_http_version 1.1; proxy_buffering off; \
@@ -87,12 +87,6 @@ package final class TLSFront: Sendable {
     /// `front.test` and the hosts of `jam.test` are what the certificates are for.
     package func url(_ target: String, port: Int, host: String = "front.test") -> String {
         "https://\(host):\(port)\(target)"
-    }
-
-    private static func freePort() throws(TestError) -> Int {
-        let origin = try TestOrigin()
-        origin.stop()
-        return origin.port
     }
 
     private static func makeCertificates(in folder: TemporaryFolder) throws(TestError) {

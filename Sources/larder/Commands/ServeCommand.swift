@@ -42,6 +42,9 @@ enum ServeCommand {
     }
 
     static func options(_ arguments: Arguments) throws(UsageError) -> ServeOptions {
+        if arguments.texts(.preloaded).isEmpty, try arguments.time(.every) != nil {
+            throw UsageError("--every goes with --preload: name the manifest")
+        }
         var options = ServeOptions()
         options.root = arguments.text(.atRoot)
         options.address = arguments.text(.listen)
@@ -102,10 +105,7 @@ enum ServeCommand {
     ) throws(UsageError) -> Task<Void, Never>? {
         let manifests = arguments.texts(.preloaded)
         let interval = try arguments.time(.every)
-        guard !manifests.isEmpty else {
-            guard interval == nil else { throw UsageError("--every goes with --preload: name the manifest") }
-            return nil
-        }
+        guard !manifests.isEmpty else { return nil }
         var options = PreloadOptions()
         options.base = arguments.text(.base)
         options.format = arguments.text(.format)
