@@ -156,9 +156,7 @@ extension FetchLoop {
         do throws(FetchFailure) {
             let transfer = try usableTransfer()
             let origin = request.url.origin
-            let others = { [running] in
-                running.values.count { $0.line == nil && $0.request?.url.origin == origin }
-            }
+            func others() -> Int { ownCount(of: origin) }
             if !isOdd, let shortWay, shortWay.takes(request, to: origin, by: transfer, beside: others) {
                 running[transfer.handle] = transfer
                 return
@@ -178,6 +176,11 @@ extension FetchLoop {
             if error.kind == .mismatch { request.resume?.discard() }
             add(.failure(error), for: request, partial: error.kind == .mismatch ? nil : request.resume)
         }
+    }
+
+    /// How many requests libcurl has under way there. Costs as much as there are: it is asked where connections begin.
+    private func ownCount(of origin: String) -> Int {
+        running.values.count { $0.line == nil && $0.request?.url.origin == origin }
     }
 
     private func usableTransfer() throws(FetchFailure) -> Transfer {
