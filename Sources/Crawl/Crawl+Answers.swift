@@ -20,7 +20,7 @@ extension Crawl {
         try apply(
             .connected(
                 result.number, from: result.exchange?.reach ?? .publicNetwork,
-                multiplexes: result.exchange?.version == .http2))
+                multiplexes: result.exchange.flatMap { $0.version == nil ? nil : $0.multiplexes }))
         if try goesOn(result, held) { return }
         try keepPartial(of: result)
         switch result.outcome {

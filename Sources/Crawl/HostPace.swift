@@ -131,13 +131,21 @@ struct HostPace: Sendable, Equatable {
         self.distance = max(.zero, distance)
     }
 
-    /// The host turned out to bear more at once than was known: it speaks HTTP/2. One that has objected to
+    /// The host turned out to bear more at once than was known: it speaks HTTP/2, or answers one behind the other. One that has objected to
     /// nothing is asked for more right away.
     mutating func widen(to highest: Int) {
         guard highest > self.highest else { return }
         if threshold == self.highest { threshold = highest }
         self.highest = highest
         if lastCut == nil { limit = max(limit, min(highest, Self.firstStreams)) }
+    }
+
+    /// It bears no more than that after all.
+    mutating func narrow(to highest: Int) {
+        guard highest < self.highest else { return }
+        self.highest = highest
+        limit = min(limit, highest)
+        threshold = min(threshold, highest)
     }
 
     /// What was asked before the last cut was asked at another pace.

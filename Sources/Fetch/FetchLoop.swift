@@ -198,10 +198,13 @@ extension FetchLoop {
 
     private func advance(waitingAtMost time: Duration) throws(FetchFailure) {
         try goOn()
-        if let shortWay, shortWay.hasUnsent { shortWay.sendAll().forEach(take) }
+        sendAll()
         try sockets.turn(waitingAtMost: min(time, patience))
         if let shortWay {
-            for (socket, flags) in sockets.takeOthers() { take(shortWay.turn(socket, flags)) }
+            for (socket, flags) in sockets.takeOthers() {
+                shortWay.turn(socket, flags)
+                takeProgress()
+            }
         }
         takeFinished()
         try catchUp()
@@ -213,7 +216,7 @@ extension FetchLoop {
             crowded = []
             for (request, isOdd) in all { begin(request, isOdd: isOdd) }
         }
-        if let shortWay, shortWay.hasUnsent { shortWay.sendAll().forEach(take) }
+        sendAll()
         // What is over may let others begin at once, each of which may be over at once; but not for ever.
         for _ in 0..<Self.mostRounds {
             guard try sockets.catchUp() else { break }
@@ -247,21 +250,35 @@ extension FetchLoop {
         }
     }
 
+    private func sendAll() {
+        guard let shortWay, shortWay.hasUnsent else { return }
+        shortWay.sendAll()
+        takeProgress()
+    }
+
     /// What came of the short way.
-    private func take(_ progress: ShortWay.Progress) {
-        switch progress {
-        case .more: break
-        case .ended(let transfer, let failure):
-            if let failure { transfer.stop = failure }
-            finish(transfer, CURLE_OK)
-            idle.append(transfer)
-        case .odd(let transfer):
-            running[transfer.handle] = nil
-            let request = transfer.request
+    private func takeProgress() {
+        for progress in shortWay?.takeProgress() ?? [] {
+            switch progress {
+            case .ended(let transfer, let failure):
+                if let failure { transfer.stop = failure }
+                finish(transfer, CURLE_OK)
+                idle.append(transfer)
+            case .odd(let transfer): if let request = takeBack(transfer) { begin(request, isOdd: true) }
+            case .unanswered(let transfer):
+                if let request = takeBack(transfer) { crowded.append((request, false)) }
+            }
+        }
+    }
+
+    /// Nothing came of it.
+    private func takeBack(_ transfer: Transfer) -> FetchRequest? {
+        running[transfer.handle] = nil
+        defer {
             transfer.clear()
             idle.append(transfer)
-            if let request { begin(request, isOdd: true) }
         }
+        return transfer.request
     }
 
     private func finish(_ transfer: Transfer, _ code: CURLcode) {
@@ -281,7 +298,10 @@ extension FetchLoop {
 
     private func end(_ transfer: Transfer, _ failure: FetchFailure) {
         transfer.stop = failure
-        if let line = transfer.line { shortWay?.drop(line) }
+        if let line = transfer.line {
+            shortWay?.drop(line, for: transfer)
+            takeProgress()
+        }
         finish(transfer, CURLE_ABORTED_BY_CALLBACK)
     }
 
@@ -305,8 +325,8 @@ extension FetchLoop {
         guard !running.isEmpty, case let now = now, now >= nextLook else { return }
         nextLook = now + limits.tick
         for transfer in running.values {
-            if let line = transfer.line, let progress = shortWay?.verdict(line) {
-                take(progress)
+            if let line = transfer.line, let shortWay, shortWay.gaveUp(line) {
+                takeProgress()
             } else if let failure = transfer.verdict(now: now, limits) {
                 end(transfer, failure)
             }
@@ -319,7 +339,10 @@ extension FetchLoop {
         for transfer in running.values where transfer.pauseNumber != nil && transfer.isStreamed {
             if transfer.mayStream, setup.rate?.isOpen ?? true {
                 try transfer.goOn()
-                if let shortWay, let line = transfer.line { take(shortWay.goOn(line)) }
+                if let line = transfer.line {
+                    shortWay?.goOn(line)
+                    takeProgress()
+                }
             }
         }
         guard let rate = setup.rate, rate.isOpen else { return }

@@ -141,6 +141,8 @@ package struct Exchange: Sendable, Equatable {
     /// came is private.
     package var usedCredentials: Bool
     package var timings: Timings
+    /// The host bears more requests at once than connections, as they share these.
+    package var multiplexes = false
 
     /// Where the links of the answer may lead.
     package var reach: Reach { usesProxy ? .publicNetwork : peer?.kind.reach ?? .publicNetwork }

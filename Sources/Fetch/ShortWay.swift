@@ -10,25 +10,47 @@ internal import Web
 /// found out lately.
 ///
 /// What is odd goes by libcurl: a request before anything of it is sent, and one whose answer is odd while nobody was given
-/// anything of that, as a GET may be asked twice (RFC 9110 §9.2.2). So does what has to do with cookies. It belongs to the
-/// thread of its loop.
+/// anything of that, as a GET may be asked twice (RFC 9110 §9.2.2). So does what has to do with cookies.
+///
+/// Where a server confirms one thing after the other, what is asked whether it still holds goes out behind others on their
+/// connection (RFC 9112 §9.3.2): their answers are short, and tell which version they are about. It belongs to the thread
+/// of its loop.
 final class ShortWay {
-    /// What came of an event.
+    /// What came of a request.
     enum Progress {
-        case more
         case ended(Transfer, FetchFailure?)
         /// It is to be asked by libcurl.
         case odd(Transfer)
+        /// It stood behind another one on a connection that is over, and is to be asked anew.
+        case unanswered(Transfer)
     }
 
-    private struct Place {
+    fileprivate final class Place {
+        let origin: String
         var peer: IPAddress
         /// When a name is to be looked up anew.
-        var end: Duration
+        var end = Duration.zero
         /// Until then libcurl alone reads its answers.
         var oddEnd = Duration.zero
-        var lineCount = 0
+        /// Until then nothing is asked behind others.
+        var singleEnd = Duration.zero
+        var lines: [ShortLine] = []
         var idle: [ShortLine] = []
+        private var confirmations = 0
+
+        private static let enoughConfirmations = 8
+
+        init(_ origin: String, _ peer: IPAddress) { (self.origin, self.peer) = (origin, peer) }
+
+        func answered(status: Int) {
+            confirmations =
+                status == 304
+                ? min(confirmations + 1, 2 * Self.enoughConfirmations) : max(0, confirmations - 4)
+        }
+
+        func confirms(_ now: Duration) -> Bool {
+            confirmations >= Self.enoughConfirmations && now >= singleEnd
+        }
     }
 
     private let options: FetchOptions
@@ -46,6 +68,7 @@ final class ShortWay {
     /// Those with requests that go out together, when all that has come was looked at.
     private var unsent: [ShortLine] = []
     private var idleCount = 0
+    private var progress: [Progress] = []
 
     let linesPerHost: Int
     private static let placeTime = Duration.seconds(60)
@@ -54,6 +77,8 @@ final class ShortWay {
     private static let connectTime = Duration.seconds(1)
     private static let mostPlaces = 256
     private static let headByteCount = 16 * 1024
+    /// Under way on a connection.
+    private static let mostAsked = 6
 
     /// Nil where libcurl puts something into requests that it alone knows, or is slowed down.
     init?(_ setup: TransferSetup, _ sockets: SocketQueue) {
@@ -83,10 +108,11 @@ final class ShortWay {
             others.insert(result.url.origin)
             return
         }
-        if places.count >= Self.mostPlaces { places = places.filter { $0.value.lineCount > 0 } }
-        var place = places[result.url.origin] ?? Place(peer: peer, end: .zero)
+        if places.count >= Self.mostPlaces { places = places.filter { !$0.value.lines.isEmpty } }
+        let origin = result.url.origin
+        let place = places[origin] ?? Place(origin, peer)
         (place.peer, place.end) = (peer, age.elapsed + Self.placeTime)
-        places[result.url.origin] = place
+        places[origin] = place
     }
 
     // MARK: - Requests
@@ -98,19 +124,16 @@ final class ShortWay {
         _ request: FetchRequest, to origin: String, by transfer: Transfer, beside others: () -> Int
     ) -> Bool {
         let now = age.elapsed
-        guard mayTake(request, to: origin, now),
+        guard isPlain(request), let place = places[origin], place.oddEnd <= now,
             let message = Message(request, to: origin, options),
-            let line = idleLine(to: origin, for: request.reach, now)
-                ?? newLine(to: origin, request.url.effectivePort, for: request.reach, now, others)
+            let line = idleLine(place, for: request.reach, now)
+                ?? newLine(place, request.url.effectivePort, for: request.reach, now, others)
+                ?? busyLine(place, for: request, now)
         else { return false }
         transfer.start(request, on: line, message)
-        line.begin(transfer, message.bytes, now)
-        if line.isConnected { unsent.append(line) }
+        if line.isConnected, !line.hasUnsent { unsent.append(line) }
+        line.ask(transfer, now, message.write)
         return true
-    }
-
-    private func mayTake(_ request: FetchRequest, to origin: String, _ now: Duration) -> Bool {
-        isPlain(request) && places[origin].map { $0.oddEnd <= now } ?? false
     }
 
     private func isPlain(_ request: FetchRequest) -> Bool {
@@ -121,15 +144,15 @@ final class ShortWay {
 
     var hasUnsent: Bool { !unsent.isEmpty }
 
-    func sendAll() -> [Progress] {
-        defer { unsent.removeAll(keepingCapacity: true) }
-        return unsent.filter { lines[$0.descriptor] === $0 && !$0.outgoing.isEmpty }.map(send)
+    func sendAll() {
+        for line in unsent where line.isOpen && line.hasUnsent { send(line) }
+        unsent.removeAll(keepingCapacity: true)
     }
 
-    private func idleLine(to origin: String, for reach: Reach, _ now: Duration) -> ShortLine? {
-        while let line = places[origin]?.idle.last {
+    private func idleLine(_ place: Place, for reach: Reach, _ now: Duration) -> ShortLine? {
+        while let line = place.idle.last {
             guard Self.mayReach(line.peer, reach) else { return nil }
-            places[origin]?.idle.removeLast()
+            place.idle.removeLast()
             idleCount -= 1
             // What it says before it is asked would be taken for the answer.
             if now - line.start < Self.idleTime, line.isSilent { return line }
@@ -139,28 +162,41 @@ final class ShortWay {
     }
 
     private func newLine(
-        to origin: String, _ port: Int, for reach: Reach, _ now: Duration, _ others: () -> Int
+        _ place: Place, _ port: Int, for reach: Reach, _ now: Duration, _ others: () -> Int
     ) -> ShortLine? {
         // What libcurl is going to open counts as well.
-        guard let place = places[origin], now < place.end,
-            place.lineCount + (book.map { max($0.count(of: origin), others()) } ?? 0) < linesPerHost,
+        guard now < place.end, place.lines.count < linesPerHost,
+            place.lines.count + (book.map { max($0.count(of: place.origin), others()) } ?? 0) < linesPerHost,
             Self.mayReach(place.peer, reach),
-            let line = ShortLine(origin, place.peer, port: UInt16(clamping: port))
+            let line = ShortLine(place, port: UInt16(clamping: port))
         else { return nil }
         guard sockets.watch(other: line.descriptor, line.interest) else {
             line.end()
             return nil
         }
         lines[line.descriptor] = line
-        places[origin]?.lineCount += 1
+        place.lines.append(line)
         return line
+    }
+
+    /// One on which it may stand behind others, and waits for the fewest.
+    private func busyLine(_ place: Place, for request: FetchRequest, _ now: Duration) -> ShortLine? {
+        guard book != nil, place.confirms(now), request.stream == nil,
+            request.fields.contains("If-None-Match") || request.fields.contains("If-Modified-Since")
+        else { return nil }
+        var (best, fewest): (ShortLine?, Int) = (nil, Self.mostAsked)
+        for line in place.lines
+        where line.askedCount < fewest && line.mayAskMore && Self.mayReach(line.peer, request.reach) {
+            (best, fewest) = (line, line.askedCount)
+        }
+        return best
     }
 
     /// Whether libcurl may have so many requests to the host under way, which costs connections that have nothing to do.
     func makesRoom(at origin: String, _ count: Int) -> Bool {
         guard let book else { return true }
         while let place = places[origin],
-            place.lineCount + max(book.count(of: origin), count) > linesPerHost
+            place.lines.count + max(book.count(of: origin), count) > linesPerHost
         {
             guard let line = place.idle.last else { return false }
             forget(idle: line)
@@ -182,71 +218,72 @@ final class ShortWay {
 
     // MARK: - Events
 
-    func turn(_ socket: Int32, _ flags: UInt32) -> Progress {
-        guard let line = lines[socket] else { return .more }
+    /// What came since the last time, in its order.
+    func takeProgress() -> [Progress] {
+        guard !progress.isEmpty else { return [] }
+        defer { progress = [] }
+        return progress
+    }
+
+    func turn(_ socket: Int32, _ flags: UInt32) {
+        guard let line = lines[socket] else { return }
         // Nobody has asked: it has ended, or says what would be taken for an answer.
         guard let transfer = line.transfer else {
             forget(idle: line)
-            drop(line)
-            return .more
+            return drop(line)
         }
         guard transfer.isSent || flags & EPOLLIN.rawValue == 0 else { return cut(line, isEnd: false) }
-        if !line.outgoing.isEmpty {
+        if line.hasUnsent {
             if !line.isConnected, !line.connect() { return cut(line, isEnd: false) }
-            let progress = send(line)
-            guard case .more = progress, lines[socket] === line else { return progress }
+            send(line)
         }
-        return flags & ~EPOLLOUT.rawValue == 0 ? .more : receive(line)
+        if line.isOpen, flags & ~EPOLLOUT.rawValue != 0 { receive(line) }
     }
 
     /// Who takes what comes takes more.
-    func goOn(_ line: ShortLine) -> Progress {
+    func goOn(_ line: ShortLine) {
         watch(line)
         let kept = line.received
         line.received = []
-        return kept.withUnsafeBufferPointer { takeBody($0, line) }
+        kept.withUnsafeBufferPointer { takeBody($0, line) }
     }
 
-    /// Nil while there is hope for a connection.
-    func verdict(_ line: ShortLine) -> Progress? {
-        guard !line.isConnected, age.elapsed - line.start > Self.connectTime else { return nil }
-        return cut(line, isEnd: false)
+    /// Gives up the hope for a connection, when it is time to. Whether it was.
+    func gaveUp(_ line: ShortLine) -> Bool {
+        guard !line.isConnected, age.elapsed - line.start > Self.connectTime else { return false }
+        cut(line, isEnd: false)
+        return true
     }
 
-    /// What it was asked is of no use any more.
-    func drop(_ line: ShortLine) {
+    /// What it was asked by this transfer is of no use any more.
+    func drop(_ line: ShortLine, for transfer: Transfer? = nil) {
         guard lines.removeValue(forKey: line.descriptor) != nil else { return }
-        places[line.origin]?.lineCount -= 1
+        line.place.lines.removeAll { $0 === line }
+        for other in line.transfers where other !== transfer { progress.append(.unanswered(other)) }
         line.end()
     }
 
     private func forget(idle line: ShortLine) {
-        places[line.origin]?.idle.removeAll { $0 === line }
+        line.place.idle.removeAll { $0 === line }
         idleCount -= 1
     }
 
     private func watch(_ line: ShortLine) {
-        let wanted = EPOLLIN.rawValue | (line.outgoing.isEmpty ? 0 : EPOLLOUT.rawValue)
+        let wanted = EPOLLIN.rawValue | (line.hasUnsent ? EPOLLOUT.rawValue : 0)
         guard wanted != line.interest else { return }
         line.interest = wanted
         _ = sockets.watch(other: line.descriptor, wanted)
     }
 
-    private func send(_ line: ShortLine) -> Progress {
-        line.transfer?.isSent = true
-        let count = line.outgoing.withUnsafeBytes {
-            Glibc.send(line.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-        }
-        guard count >= 0 || errno == EAGAIN || errno == EINTR else { return cut(line, isEnd: false) }
-        line.outgoing.removeFirst(max(0, count))
+    private func send(_ line: ShortLine) {
+        guard line.send() else { return cut(line, isEnd: false) }
         watch(line)
-        return .more
     }
 
-    private func receive(_ line: ShortLine) -> Progress {
+    private func receive(_ line: ShortLine) {
         let count = recv(line.descriptor, buffer.baseAddress, buffer.count, 0)
         guard count > 0 else {
-            if count < 0, errno == EAGAIN || errno == EINTR { return .more }
+            if count < 0, errno == EAGAIN || errno == EINTR { return }
             return cut(line, isEnd: count == 0)
         }
         let bytes = UnsafeBufferPointer(rebasing: buffer[..<count])
@@ -254,37 +291,42 @@ final class ShortWay {
         guard !line.received.isEmpty else { return takeHead(bytes, line) }
         let received = line.received + bytes
         line.received = []
-        return received.withUnsafeBufferPointer { takeHead($0, line) }
+        received.withUnsafeBufferPointer { takeHead($0, line) }
     }
 
     /// The connection is over.
-    private func cut(_ line: ShortLine, isEnd: Bool) -> Progress {
-        guard let transfer = line.transfer else { return .more }
-        drop(line)
+    private func cut(_ line: ShortLine, isEnd: Bool) {
+        guard let transfer = line.transfer else { return }
+        // Servers that cannot be asked so tell it like this.
+        if line.askedCount > 1 { askSingly(line.place) }
+        drop(line, for: transfer)
         switch line.reading {
-        case .rest where isEnd: return .ended(transfer, nil)
+        case .rest where isEnd: progress.append(.ended(transfer, nil))
         case .head where !line.isConnected:
-            places[line.origin]?.end = .zero
-            return .odd(transfer)
+            line.place.end = .zero
+            progress.append(.odd(transfer))
         // A server may end what it has kept open for a while (RFC 9112 §9.3.1).
         case .head where line.isReused && line.received.isEmpty && transfer.head.byteCount == 0:
-            return .odd(transfer)
-        case .head: return .ended(transfer, FetchFailure(.broken, "the connection ended before the answer"))
+            progress.append(.odd(transfer))
+        case .head:
+            progress.append(
+                .ended(transfer, FetchFailure(.broken, "the connection ended before the answer")))
         case .body, .rest:
-            return .ended(transfer, FetchFailure(.broken, "the connection ended before the body was whole"))
+            progress.append(
+                .ended(transfer, FetchFailure(.broken, "the connection ended before the body was whole")))
         }
     }
 
     // MARK: - Answers
 
-    private func takeHead(_ bytes: UnsafeBufferPointer<UInt8>, _ line: ShortLine) -> Progress {
-        guard let transfer = line.transfer else { return .more }
+    private func takeHead(_ bytes: UnsafeBufferPointer<UInt8>, _ line: ShortLine) {
+        guard let transfer = line.transfer else { return }
         var rest = bytes
         while true {
             switch AnswerHead.parse(rest) {
             case .incomplete where rest.count <= Self.headByteCount:
                 line.received = Array(rest)
-                return .more
+                return
             case .incomplete, .odd: return odd(line)
             case .head(let head) where head.setsCookie && jar != nil: return odd(line)
             case .head(let head):
@@ -302,102 +344,140 @@ final class ShortWay {
         }
     }
 
-    private func takeBody(_ bytes: UnsafeBufferPointer<UInt8>, _ line: ShortLine) -> Progress {
-        guard let transfer = line.transfer else { return .more }
+    private func takeBody(_ bytes: UnsafeBufferPointer<UInt8>, _ line: ShortLine) {
+        guard let transfer = line.transfer else { return }
         guard transfer.mayTake() else {
             line.received = Array(bytes)
             // A connection that is over would be told of again and again.
             line.interest = 0
             sockets.forget(other: line.descriptor)
-            return .more
+            return
         }
-        line.receivedByteCount += bytes.count
         guard case .body(var reader) = line.reading else {
+            transfer.answer.receivedByteCount += bytes.count
             let isTaken = bytes.isEmpty || transfer.take(body: UnsafeRawBufferPointer(bytes))
-            return isTaken ? .more : ended(line)
+            return isTaken ? () : ended(line)
         }
         var (position, content): (Int, [UInt8]) = (0, [])
         let progress = reader.read(bytes, from: &position, into: &content)
         line.reading = .body(reader)
+        transfer.answer.receivedByteCount += position
         if !content.isEmpty, !content.withUnsafeBytes(transfer.take(body:)) { return ended(line) }
         switch progress {
-        case .incomplete: return .more
-        case .complete: return ended(line, isClean: position == bytes.count)
+        case .incomplete: break
+        case .complete: ended(line, before: UnsafeBufferPointer(rebasing: bytes[position...]))
         case .refused where transfer.isStreamed:
-            return ended(line, FetchFailure(.nonsense, "the body's chunks are none"))
-        case .refused: return odd(line)
+            ended(line, FetchFailure(.nonsense, "the body's chunks are none"))
+        case .refused: odd(line)
         }
     }
 
     /// The answer is for libcurl to read, and those that follow, too.
-    private func odd(_ line: ShortLine) -> Progress {
-        guard let transfer = line.transfer else { return .more }
-        drop(line)
-        places[line.origin]?.oddEnd = age.elapsed + Self.oddTime
-        return .odd(transfer)
+    private func odd(_ line: ShortLine) {
+        guard let transfer = line.transfer else { return }
+        line.place.oddEnd = age.elapsed + Self.oddTime
+        drop(line, for: transfer)
+        progress.append(.odd(transfer))
     }
 
-    /// - Parameter isClean: nothing but the answer has come.
-    private func ended(_ line: ShortLine, _ failure: FetchFailure? = nil, isClean: Bool = false) -> Progress {
-        guard let transfer = line.transfer else { return .more }
-        line.done = age.elapsed - line.start
-        if isClean, !line.isLast, line.outgoing.isEmpty, idleCount < options.keptConnections {
-            line.rest(now: age.elapsed)
-            places[line.origin]?.idle.append(line)
-            idleCount += 1
-        } else {
-            drop(line)
+    /// - Parameter rest: what has come behind a whole answer.
+    private func ended(
+        _ line: ShortLine, _ failure: FetchFailure? = nil, before rest: UnsafeBufferPointer<UInt8>? = nil
+    ) {
+        guard let transfer = line.transfer else { return }
+        let now = age.elapsed
+        transfer.answer.done = now - transfer.answer.start
+        line.place.answered(status: transfer.answer.status)
+        transfer.answer.mayStandBehind = book != nil && line.place.confirms(now)
+        progress.append(.ended(transfer, failure))
+        guard let rest, !line.isLast, line.askedCount > 1 || rest.isEmpty && !line.hasUnsent else {
+            if line.askedCount > 1, line.isShortLived { askSingly(line.place) }
+            return drop(line, for: transfer)
         }
-        return .ended(transfer, failure)
+        line.goOn(now)
+        guard let next = line.transfer else {
+            guard idleCount < options.keptConnections else { return drop(line) }
+            line.place.idle.append(line)
+            idleCount += 1
+            return
+        }
+        guard !rest.isEmpty else { return }
+        if next.isSent { return takeHead(rest, line) }
+        askSingly(line.place)
+        drop(line)
     }
+
+    /// Nothing stands behind others there for a while.
+    private func askSingly(_ place: Place) { place.singleEnd = age.elapsed + Self.oddTime }
 
     /// A request as it goes out.
     struct Message {
-        let bytes: [UInt8]
         /// Those fields that are no secret.
         let openFields: HTTPFields
         let usesCredentials: Bool
+        private let fields: HTTPFields
+        private let target: Substring.UTF8View
+        private let origin: String
+        private let codings: String?
+        private let userAgent: String
 
         private static let secret: FieldNames = ["authorization", "cookie", "proxy-authorization"]
 
         /// Nil for what libcurl may send in a way of its own, or refuse.
         fileprivate init?(_ request: FetchRequest, to origin: String, _ options: FetchOptions) {
             let href = request.url.withoutFragment.href
-            let target = href.utf8.dropFirst(origin.utf8.count)
+            target = href[...].utf8.dropFirst(origin.utf8.count)
             guard href.utf8.count <= options.maxURL, target.allSatisfy({ (0x21...0x7E).contains($0) }),
-                !request.fields.contains("Host")
+                !request.fields.contains("Host"), request.fields.list.allSatisfy({ $0.isSendable })
             else { return nil }
             openFields = request.fields.removing(Self.secret)
-            let fields = request.isAnonymous ? openFields : request.fields
+            fields = request.isAnonymous ? openFields : request.fields
             usesCredentials = openFields.list.count < fields.list.count
-            var bytes: [UInt8] = []
-            bytes.reserveCapacity(1024)
-            bytes += "GET ".utf8
-            bytes += target
-            bytes += " HTTP/1.1\r\nHost: ".utf8
-            bytes += origin.utf8.dropFirst("http://".utf8.count)
-            bytes += "\r\n".utf8
+            (self.origin, codings, userAgent) = (origin, request.codings, options.userAgent)
+        }
+
+        fileprivate func write(to bytes: inout [UInt8]) {
             func add(_ name: String, _ value: String) {
                 bytes += name.utf8
                 bytes += ": ".utf8
                 HTTPGrammar.append(value, to: &bytes)
                 bytes += "\r\n".utf8
             }
-            if request.codings == nil {
-                if !fields.contains("User-Agent") { add("User-Agent", options.userAgent) }
+            bytes += "GET ".utf8
+            bytes += target
+            bytes += " HTTP/1.1\r\nHost: ".utf8
+            bytes += origin.utf8.dropFirst("http://".utf8.count)
+            bytes += "\r\n".utf8
+            if codings == nil {
+                if !fields.contains("User-Agent") { add("User-Agent", userAgent) }
                 if !fields.contains("Accept") { add("Accept", "*/*") }
             }
             for field in fields.list where !Transfer.framing.contains(field.name) {
-                guard field.isSendable else { return nil }
                 add(field.name, field.value)
             }
             if !fields.contains("Accept-Encoding") {
-                add("Accept-Encoding", request.codings.map(ContentCoding.shared) ?? ContentCoding.accepted)
+                add("Accept-Encoding", codings.map(ContentCoding.shared) ?? ContentCoding.accepted)
             }
             bytes += "\r\n".utf8
-            self.bytes = bytes
         }
     }
+}
+
+/// What has become of a request that went the short way.
+struct ShortAnswer {
+    var status = 0
+    /// Below zero where nobody told it.
+    var contentLength = -1
+    /// Of the body as it comes.
+    var receivedByteCount = 0
+    /// Its connection has had an answer before.
+    var isReused = false
+    /// When it was asked, or the answer before it was whole.
+    var start = Duration.zero
+    var firstByte = Duration.zero
+    var done = Duration.zero
+    /// What is like it may stand behind others.
+    var mayStandBehind = false
 }
 
 /// A connection of the short way, with what is under way on it.
@@ -409,14 +489,25 @@ final class ShortLine {
         case rest
     }
 
+    /// What is asked there.
+    private struct Question {
+        let transfer: Transfer
+        /// Where it ends among all that goes out.
+        let end: Int
+    }
+
     let descriptor: Int32
-    let origin: String
     let peer: IPAddress
+    fileprivate let place: ShortWay.Place
     private(set) var isConnected = false
     /// It has had an answer before.
     private(set) var isReused = false
-    private(set) var transfer: Transfer?
-    fileprivate var outgoing: ArraySlice<UInt8> = []
+    /// In the order of their answers.
+    private var questions: [Question] = []
+    private var outgoing: [UInt8] = []
+    /// How much of that, and of all that there ever was, has gone out.
+    private var (gone, sentByteCount) = (0, 0)
+    private var answerCount = 0
     /// A head that is not whole, or what nobody takes yet.
     fileprivate var received: [UInt8] = []
     fileprivate var reading = Reading.head
@@ -424,30 +515,39 @@ final class ShortLine {
     fileprivate var interest = EPOLLIN.rawValue | EPOLLOUT.rawValue
     /// The server ends it after this answer.
     private(set) var isLast = false
-    private(set) var status = 0
-    /// Below zero where nobody told it.
-    private(set) var contentLength = -1
-    fileprivate(set) var receivedByteCount = 0
     /// When it was begun or, idle, since when it has nothing to do.
     private(set) var start = Duration.zero
-    private(set) var firstByte = Duration.zero
-    fileprivate(set) var done = Duration.zero
-    private var isOpen = true
+    private(set) var isOpen = true
 
-    fileprivate init?(_ origin: String, _ peer: IPAddress, port: UInt16) {
-        guard let descriptor = peer.connecting(to: port) else { return nil }
+    fileprivate init?(_ place: ShortWay.Place, port: UInt16) {
+        guard let descriptor = place.peer.connecting(to: port) else { return nil }
         self.descriptor = descriptor
-        self.origin = origin
-        self.peer = peer
+        (self.place, peer) = (place, place.peer)
     }
 
     deinit { end() }
 
     fileprivate func end() {
-        transfer = nil
+        questions = []
         if isOpen { close(descriptor) }
         isOpen = false
     }
+
+    /// Whose answer comes next.
+    var transfer: Transfer? { questions.first?.transfer }
+    fileprivate var transfers: [Transfer] { questions.map(\.transfer) }
+    fileprivate var askedCount: Int { questions.count }
+    fileprivate var hasUnsent: Bool { gone < outgoing.count }
+
+    /// Another answer may follow the one that comes, which is none that takes long.
+    fileprivate var mayAskMore: Bool {
+        isReused && !isLast && (transfer.map { $0.answer.status == 0 || $0.answer.status == 304 } ?? false)
+    }
+
+    /// It has given few answers for one that had to be asked so much again.
+    fileprivate var isShortLived: Bool { answerCount < Self.manyAnswers }
+
+    private static let manyAnswers = 32
 
     /// Whether it is connected, as it has been told.
     fileprivate func connect() -> Bool {
@@ -463,28 +563,52 @@ final class ShortLine {
         return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) < 0 && errno == EAGAIN
     }
 
-    fileprivate func begin(_ transfer: Transfer, _ message: [UInt8], _ now: Duration) {
-        self.transfer = transfer
-        outgoing = message[...]
-        start = now
-        (status, contentLength, receivedByteCount) = (0, -1, 0)
+    fileprivate func ask(_ transfer: Transfer, _ now: Duration, _ write: (inout [UInt8]) -> Void) {
+        if questions.isEmpty { start = now }
+        transfer.answer.start = now
+        transfer.answer.isReused = isReused
+        write(&outgoing)
+        questions.append(Question(transfer: transfer, end: sentByteCount - gone + outgoing.count))
+    }
+
+    /// False when the connection is over.
+    fileprivate func send() -> Bool {
+        transfer?.isSent = true
+        let count = outgoing.withUnsafeBytes {
+            Glibc.send(descriptor, $0.baseAddress.map { $0 + gone }, $0.count - gone, Int32(MSG_NOSIGNAL))
+        }
+        guard count >= 0 else { return errno == EAGAIN || errno == EINTR }
+        gone += count
+        sentByteCount += count
+        if gone == outgoing.count {
+            outgoing.removeAll(keepingCapacity: true)
+            gone = 0
+        }
+        return true
     }
 
     fileprivate func begin(_ head: AnswerHead, at now: Duration) {
-        status = head.status
-        contentLength =
+        guard let transfer else { return }
+        transfer.answer.status = head.status
+        transfer.answer.contentLength =
             switch head.body {
             case .none?: 0
             case .length(let count)?: count
             case .chunked?, nil: -1
             }
         isLast = head.isLast
-        firstByte = now - start
+        transfer.answer.firstByte = now - transfer.answer.start
     }
 
-    fileprivate func rest(now: Duration) {
-        transfer = nil
-        (outgoing, reading, isReused, start) = ([], .head, true, now)
+    /// The answer that came is whole: the next one follows, if there is one to come.
+    fileprivate func goOn(_ now: Duration) {
+        questions.removeFirst()
+        answerCount += 1
+        (reading, isReused, start) = (.head, true, now)
+        guard let next = questions.first else { return }
+        next.transfer.isSent = next.end <= sentByteCount
+        next.transfer.answer.isReused = true
+        next.transfer.answer.start = now
     }
 }
 

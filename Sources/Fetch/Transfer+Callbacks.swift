@@ -137,8 +137,8 @@ extension Transfer {
     }
 
     private func takeHead() throws(FetchFailure) {
-        if let line {
-            status = line.status
+        if line != nil {
+            status = answer.status
         } else {
             guard larder_curl_get_long(handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK else { return }
         }

@@ -15,6 +15,8 @@ final class Transfer {
     private(set) var request: FetchRequest?
     /// On which it goes past libcurl.
     private(set) var line: ShortLine?
+    /// What came of it there.
+    var answer = ShortAnswer()
 
     /// Whether the handle has what every request needs, and nothing else.
     var isPlain = false
@@ -96,6 +98,7 @@ final class Transfer {
 
     func start(_ request: FetchRequest, on line: ShortLine, _ message: ShortWay.Message) {
         (self.request, self.line, peer) = (request, line, line.peer)
+        answer = ShortAnswer()
         (openFields, usesCredentials) = (message.openFields, message.usesCredentials)
         (wall, usesProxy) = (nil, false)
     }
@@ -147,9 +150,11 @@ final class Transfer {
     }
 
     /// Of the body as it comes; below zero where nobody told.
-    var contentLength: Int { line?.contentLength ?? amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) }
+    var contentLength: Int { line == nil ? amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) : answer.contentLength }
 
-    private var bodyByteCount: Int { line?.receivedByteCount ?? amount(CURLINFO_SIZE_DOWNLOAD_T) }
+    private var bodyByteCount: Int {
+        line == nil ? amount(CURLINFO_SIZE_DOWNLOAD_T) : answer.receivedByteCount
+    }
 
     /// Of the answer, off the wire.
     private var receivedByteCount: Int { bodyByteCount + head.byteCount }
@@ -290,11 +295,11 @@ extension Transfer {
 
     var exchange: Exchange? {
         guard isSent, let request else { return nil }
-        if let line { return Exchange(line, usesCredentials) }
+        if let line { return Exchange(answer, line.peer, usesCredentials) }
         var connections = 0
         larder_curl_get_long(handle, CURLINFO_NUM_CONNECTS, &connections)
         let isSecure = request.url.scheme == "https"
-        return Exchange(
+        var exchange = Exchange(
             version: fields == nil ? nil : version,
             security: isSecure ? (options.isInsecure ? .unverified : .verified) : .plain,
             peer: peer, usesProxy: usesProxy, isReused: connections == 0,
@@ -303,6 +308,8 @@ extension Transfer {
                 nameFound: moment(CURLINFO_NAMELOOKUP_TIME_T), connected: moment(CURLINFO_CONNECT_TIME_T),
                 secured: moment(CURLINFO_APPCONNECT_TIME_T), requestSent: moment(CURLINFO_PRETRANSFER_TIME_T),
                 firstByte: moment(CURLINFO_STARTTRANSFER_TIME_T), done: moment(CURLINFO_TOTAL_TIME_T)))
+        exchange.multiplexes = exchange.version == .http2
+        return exchange
     }
 
     private var version: Exchange.Version? {
@@ -320,13 +327,14 @@ extension Transfer {
 }
 
 extension Exchange {
-    fileprivate init(_ line: ShortLine, _ usedCredentials: Bool) {
+    fileprivate init(_ answer: ShortAnswer, _ peer: IPAddress, _ usedCredentials: Bool) {
         self.init(
-            version: line.status == 0 ? nil : .http11, security: .plain, peer: line.peer, usesProxy: false,
-            isReused: line.isReused, usedCredentials: usedCredentials,
+            version: answer.status == 0 ? nil : .http11, security: .plain, peer: peer, usesProxy: false,
+            isReused: answer.isReused, usedCredentials: usedCredentials,
             timings: Timings(
                 nameFound: .zero, connected: .zero, secured: .zero, requestSent: .zero,
-                firstByte: line.firstByte, done: line.done))
+                firstByte: answer.firstByte, done: answer.done))
+        multiplexes = answer.mayStandBehind
     }
 }
 

@@ -1,5 +1,6 @@
 import Fetch
 import Glibc
+import Synchronization
 import TestOrigin
 import Testing
 import Web
@@ -218,6 +219,154 @@ import Web
             _ = try loop.turn(waitingAtMost: .milliseconds(5))
         }
         #expect(try loop.abandon().map { try $0.failure().kind } == [.interrupted])
+        #expect(loop.runningCount == 0)
+    }
+}
+
+/// What is asked whether it still holds goes out behind others where a server confirms one after the other.
+@Suite struct AskedBehindTests {
+    private let fetching: Fetching
+
+    /// How a server answers what it was asked on one connection.
+    enum Manner: CaseIterable {
+        case atOnce, inPieces, oneChanged, endingEarly, endingWithWords, sayingTooMuch, holding
+    }
+
+    /// What was asked on the connections of a server.
+    private final class Server: Sendable {
+        private let counts = Mutex((answered: 0, open: 0, mostOpen: 0, most: 0, holds: true))
+
+        static let firstCount = 12
+
+        var mostOpen: Int { counts.withLock { $0.mostOpen } }
+        /// The most that it had before it answered any of it.
+        var most: Int { counts.withLock { $0.most } }
+
+        func goOn() { counts.withLock { $0.holds = false } }
+
+        func serve(_ client: RawOrigin.Client, _ manner: Manner) -> Bool {
+            counts.withLock {
+                $0.open += 1
+                $0.mostOpen = max($0.mostOpen, $0.open)
+            }
+            defer { counts.withLock { $0.open -= 1 } }
+            var targets = [Self.target(client.firstHead)]
+            while answer(targets, client, manner), let head = client.nextHead() {
+                targets = [Self.target(head)]
+                // What one has sent together comes together.
+                while targets.count < 8, let head = client.nextHead(within: .milliseconds(2)) {
+                    targets.append(Self.target(head))
+                }
+                counts.withLock { $0.most = max($0.most, targets.count) }
+            }
+            return true
+        }
+
+        private func answer(_ targets: [String], _ client: RawOrigin.Client, _ manner: Manner) -> Bool {
+            let isFirst = counts.withLock { counts in
+                defer { counts.answered += targets.count }
+                return counts.answered < Self.firstCount
+            }
+            guard !isFirst else { return client.send(targets.map(Self.confirmation).joined()) }
+            switch manner {
+            case .atOnce: return client.send(targets.map(Self.confirmation).joined())
+            case .inPieces:
+                let bytes = Array(targets.map(Self.confirmation).joined().utf8)
+                for start in stride(from: 0, to: bytes.count, by: 97)
+                where !client.send(Array(bytes[start..<min(start + 97, bytes.count)])) { return false }
+                return true
+            case .oneChanged:
+                return targets.allSatisfy { target in
+                    client.send(target.hasSuffix("7") ? Self.news(target) : Self.confirmation(target))
+                }
+            case .endingEarly:
+                _ = client.send(targets.prefix(max(1, targets.count / 2)).map(Self.confirmation).joined())
+                return targets.count == 1
+            case .endingWithWords:
+                let last = Self.confirmation(targets[0]).replacing(
+                    "\r\n\r\n", with: "\r\nConnection: close\r\n\r\n")
+                _ = client.send(targets.count == 1 ? Self.confirmation(targets[0]) : last)
+                return targets.count == 1
+            case .holding:
+                while counts.withLock({ $0.holds }), client.pause(.milliseconds(1)) {}
+                return client.send(targets.map(Self.confirmation).joined())
+            case .sayingTooMuch:
+                return client.send(targets.map(Self.confirmation).joined() + Self.confirmation("/spare"))
+            }
+        }
+
+        static func target(_ head: String) -> String { String(head.split(separator: " ")[1]) }
+
+        private static func confirmation(_ target: String) -> String {
+            "HTTP/1.1 304 Not Modified\r\nETag: \"\(target)\"\r\n\r\n"
+        }
+
+        private static func news(_ target: String) -> String {
+            "HTTP/1.1 200 OK\r\nETag: \"\(target)\"\r\nContent-Length: \(target.utf8.count)\r\n\r\n\(target)"
+        }
+    }
+
+    init() throws {
+        fetching = try Fetching { options in
+            options.shortWay = .all
+            options.connectionsPerHost = 2
+            options.stallTimeout = .seconds(5)
+        }
+    }
+
+    private func question(_ number: Int, at origin: RawOrigin) throws -> FetchRequest {
+        try Fetching.request(origin.url("/\(number)")) { request in
+            request.number = UInt32(number)
+            request.fields = ["If-None-Match": "\"/\(number)\""]
+        }
+    }
+
+    @Test func `what is given up takes nobody's answer with it`() throws {
+        let server = Server()
+        let origin = try RawOrigin { client in server.serve(client, .holding) }
+        let loop = try fetching.loop()
+        for number in 0..<Server.firstCount {
+            _ = try fetching.result(of: question(number, at: origin), in: loop)
+        }
+        let numbers = Server.firstCount..<44
+        for number in numbers { loop.start(try question(number, at: origin)) }
+        while server.most < 2 { _ = try loop.turn(waitingAtMost: .milliseconds(5)) }
+        loop.end([12, 15, 30], with: FetchFailure(.interrupted, "nobody waits"))
+        server.goOn()
+        var results: [UInt32: FetchResult] = [:]
+        while results.count < numbers.count {
+            for result in try loop.turn(waitingAtMost: .seconds(20)) { results[result.number] = result }
+        }
+        for (number, result) in results {
+            if [12, 15, 30].contains(number) {
+                #expect(try result.failure().kind == .interrupted)
+            } else {
+                #expect(try result.response().fields["ETag"] == "\"/\(number)\"")
+            }
+        }
+    }
+
+    @Test(arguments: Manner.allCases.filter { $0 != .holding })
+    func `each gets its own answer, whatever the server does`(manner: Manner) throws {
+        let server = Server()
+        let origin = try RawOrigin { client in server.serve(client, manner) }
+        let loop = try fetching.loop()
+        for number in 0..<Server.firstCount {
+            let result = try fetching.result(of: question(number, at: origin), in: loop)
+            #expect(try result.response().status == 304)
+        }
+        let numbers = Server.firstCount..<160
+        let results = try Fetching.results(of: numbers.map { try question($0, at: origin) }, in: loop)
+        for number in numbers {
+            let response = try #require(results[UInt32(number)]).response()
+            let isNews = manner == .oneChanged && number % 10 == 7
+            #expect(response.status == (isNews ? 200 : 304))
+            #expect(response.fields["ETag"] == "\"/\(number)\"")
+            if isNews { #expect(try response.text() == "/\(number)") }
+        }
+        // Of connections that end the server learns a moment later.
+        if [.atOnce, .inPieces, .oneChanged].contains(manner) { #expect(server.mostOpen <= 2) }
+        #expect(server.most > 1)
         #expect(loop.runningCount == 0)
     }
 }

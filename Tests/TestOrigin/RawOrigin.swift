@@ -22,11 +22,27 @@ package final class RawOrigin: Sendable {
     package struct Client: Sendable {
         fileprivate let socket: Socket
         fileprivate let shared: Monitor<State>
+        package let firstHead: String
+        /// What has come behind the last head.
+        fileprivate let received: Monitor<[UInt8]>
 
         /// False when the other end is gone.
         package func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
         package func send(_ bytes: [UInt8]) -> Bool { socket.send(bytes[...]) }
+
+        /// The head of the next request, whether or not the last one was answered; nil when none comes in this time, or
+        /// the other end is gone.
+        package func nextHead(within limit: Duration? = nil) -> String? {
+            received.withLock { bytes in
+                while endOfHead(bytes) == nil {
+                    guard case .bytes = socket.receive(into: &bytes, within: limit) else { return nil }
+                }
+                guard let end = endOfHead(bytes) else { return nil }
+                defer { bytes.removeFirst(end.next) }
+                return String(decoding: bytes[..<end.head], as: UTF8.self)
+            }
+        }
 
         /// False when the origin stops meanwhile.
         package func pause(_ duration: Duration) -> Bool { !shared.wait(duration) { $0.isStopping } }
@@ -43,7 +59,12 @@ package final class RawOrigin: Sendable {
                         var head: [UInt8] = []
                         while endOfHead(head) == nil, case .bytes = socket.receive(into: &head) {}
                         shared.withLock { $0.heads.append(head) }
-                        _ = script(Client(socket: socket, shared: shared))
+                        let end = endOfHead(head) ?? (head.count, head.count)
+                        let client = Client(
+                            socket: socket, shared: shared,
+                            firstHead: String(decoding: head[..<end.head], as: UTF8.self),
+                            received: Monitor(Array(head[end.next...])))
+                        _ = script(client)
                         socket.shutDown()
                     }
                     guard let thread else { return }

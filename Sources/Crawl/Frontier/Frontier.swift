@@ -42,7 +42,7 @@ struct Frontier: Sendable {
         case .received(let byteCount): core.received(byteCount)
         case .connected(let number, let reach, let multiplexes):
             core.records[Int(number)].reach = reach
-            if multiplexes { core.widenPace(for: number) }
+            if let multiplexes { core.fitPace(for: number, multiplexes: multiplexes) }
         case .succeeded(let number, let latency): core.succeeded(number, after: latency)
         case .recalled(let number): core.recalled(number)
         case .redirected(let number, let redirection): return core.redirected(number, redirection)
@@ -112,7 +112,7 @@ extension Frontier {
         case received(byteCount: Int)
         /// Whether its host takes many requests on one connection, and from where its answer came, which says
         /// where its links may lead.
-        case connected(UInt32, from: Reach, multiplexes: Bool = false)
+        case connected(UInt32, from: Reach, multiplexes: Bool? = nil)
         /// It was answered with what it is.
         case succeeded(UInt32, after: Duration? = nil)
         /// An earlier visit has it: its host was not asked.

@@ -5,9 +5,10 @@ internal import Web
 
 /// Answers come in.
 extension FrontierCore {
-    /// Its host takes many requests on one connection: more of them at once cost it less.
-    mutating func widenPace(for number: UInt32) {
+    /// A host that takes many requests on one connection bears more of them at once.
+    mutating func fitPace(for number: UInt32, multiplexes: Bool) {
         let host = Int(records[Int(number)].host)
+        guard multiplexes else { return hosts[host].pace.narrow(to: options.connectionsPerHost) }
         let most = min(options.connectionsPerHost * Self.streamsForConnection, Self.mostStreams)
         hosts[host].pace.widen(to: max(options.connectionsPerHost, most))
     }

@@ -102,6 +102,15 @@ import Testing
         pace = HostPace(highest: 2)
         pace.widen(to: 12)
         #expect(pace.limit == 12)
+        pace.narrow(to: 2)
+        #expect(pace.limit == 2)
+        for _ in 1...100 {
+            pace.started(now: .zero)
+            pace.answered(after: .milliseconds(1), now: .zero)
+        }
+        #expect(pace.limit == 2)
+        pace.widen(to: 12)
+        #expect(pace.limit == 12)
     }
 
     @Test func `a fast host is asked for as much as may be, however its latency jumps`() {
