@@ -15,6 +15,8 @@ package struct AnswerHead: Equatable {
     /// The connection is not kept.
     package private(set) var isLast = false
     package private(set) var setsCookie = false
+    /// Where the tag of the version stands that it is about.
+    package private(set) var entityTag: Range<Int>?
     /// Where the body begins.
     package private(set) var end: Int
 
@@ -52,6 +54,9 @@ package struct AnswerHead: Equatable {
                 case 17 where matches(line[..<colon], "transfer-encoding"):
                     guard !isChunked, matches(value(line, colon), "chunked") else { return .odd }
                     isChunked = true
+                case 4 where matches(line[..<colon], "etag"):
+                    let tag = value(line, colon)
+                    head.entityTag = start + tag.startIndex..<start + tag.endIndex
                 case 10 where matches(line[..<colon], "set-cookie"): head.setsCookie = true
                 case 10 where matches(line[..<colon], "connection"):
                     if !matches(value(line, colon), "keep-alive") { head.isLast = true }

@@ -212,9 +212,7 @@ extension FetchLoop {
 
     private func catchUp() throws(FetchFailure) {
         if !crowded.isEmpty {
-            let all = crowded
-            crowded = []
-            for (request, isOdd) in all { begin(request, isOdd: isOdd) }
+            beginCrowded()
         }
         sendAll()
         // What is over may let others begin at once, each of which may be over at once; but not for ever.
@@ -223,6 +221,23 @@ extension FetchLoop {
             takeFinished()
         }
         look()
+    }
+
+    /// Where there is no room for one, there is none for those that are like it and came later.
+    private func beginCrowded() {
+        let all = crowded
+        crowded = []
+        var full: [Bool: Set<String>] = [:]
+        for (request, isOdd) in all {
+            let (origin, asksByTag) = (request.url.origin, request.asksByTag && !isOdd)
+            let count = crowded.count
+            if full[asksByTag]?.contains(origin) == true {
+                crowded.append((request, isOdd))
+            } else {
+                begin(request, isOdd: isOdd)
+                if crowded.count > count { full[asksByTag, default: []].insert(origin) }
+            }
+        }
     }
 
     private static let mostRounds = 16

@@ -40,6 +40,9 @@ package struct FetchRequest: Sendable {
         self.url = url
         self.fields = fields
     }
+
+    /// Asks whether the version of this tag still holds, and nobody gets the answer while it comes.
+    var asksByTag: Bool { method == "GET" && stream == nil && fields.contains("If-None-Match") }
 }
 
 /// Somebody who gets an answer while it comes, beside whoever gets the result. It is called on the loop's

@@ -34,6 +34,9 @@ final class ShortLine {
         let transfer: Transfer
         /// Where it ends among all that goes out.
         let end: Int
+        let asksByTag: Bool
+        /// It was asked before the answer to another one had come, or another one before its own.
+        var isShared: Bool
     }
 
     let descriptor: Int32
@@ -79,9 +82,21 @@ final class ShortLine {
     var askedCount: Int { questions.count }
     var hasUnsent: Bool { gone < outgoing.count }
 
-    /// Another answer may follow the one that comes, which is none that takes long.
-    var mayAskMore: Bool {
-        isReused && !isLast && (transfer.map { $0.answer.status == 0 || $0.answer.status == 304 } ?? false)
+    /// Whether another one may stand behind those that are asked there.
+    var mayAskMore: Bool { isReused && !isLast && !questions.isEmpty && questions.allSatisfy(\.asksByTag) }
+
+    /// Whether what comes may be another one's answer, of a server that does not keep the order.
+    var isShared: Bool { questions.first?.isShared ?? false }
+
+    /// Whether this head says of what it was asked about that it still holds, and names it.
+    func isConfirmed(by head: AnswerHead, in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard head.status == 304, let place = head.entityTag,
+            let tag = transfer?.request?.fields["If-None-Match"]
+        else { return false }
+        let weak = "W/".utf8
+        let (held, named) = (tag.utf8[...], bytes[place])
+        return (held.starts(with: weak) ? held.dropFirst(2) : held)
+            .elementsEqual(named.starts(with: weak) ? named.dropFirst(2) : named)
     }
 
     /// It has given few answers for one that had to be asked so much again.
@@ -108,7 +123,11 @@ final class ShortLine {
         transfer.answer.start = now
         transfer.answer.isReused = isReused
         write(&outgoing)
-        questions.append(Question(transfer: transfer, end: sentByteCount - gone + outgoing.count))
+        for index in questions.indices { questions[index].isShared = true }
+        questions.append(
+            Question(
+                transfer: transfer, end: sentByteCount - gone + outgoing.count,
+                asksByTag: transfer.request?.asksByTag ?? false, isShared: !questions.isEmpty))
     }
 
     /// False when the connection is over.

@@ -13,8 +13,8 @@ internal import Web
 /// anything of that, as a GET may be asked twice (RFC 9110 §9.2.2). So does what has to do with cookies.
 ///
 /// Where a server confirms one thing after the other, what is asked whether it still holds goes out behind others on their
-/// connection (RFC 9112 §9.3.2): their answers are short, and tell which version they are about. It belongs to the thread
-/// of its loop.
+/// connection (RFC 9112 §9.3.2). Not every server keeps the order: there an answer counts only where it confirms by its tag
+/// what it is to confirm, and what is answered otherwise is asked once more, alone. It belongs to the thread of its loop.
 final class ShortWay {
     /// What came of a request.
     enum Progress {
@@ -42,10 +42,8 @@ final class ShortWay {
 
         init(_ origin: String, _ peer: IPAddress) { (self.origin, self.peer) = (origin, peer) }
 
-        func answered(status: Int) {
-            confirmations =
-                status == 304
-                ? min(confirmations + 1, 2 * Self.enoughConfirmations) : max(0, confirmations - 4)
+        func answered(byConfirmation isConfirmation: Bool) {
+            confirmations = isConfirmation ? min(confirmations + 1, Self.enoughConfirmations) : 0
         }
 
         func confirms(_ now: Duration) -> Bool {
@@ -75,6 +73,7 @@ final class ShortWay {
     private static let oddTime = Duration.seconds(600)
     private static let idleTime = Duration.seconds(60)
     private static let connectTime = Duration.seconds(1)
+    private static let sharedTime = Duration.seconds(3)
     private static let mostPlaces = 256
     private static let headByteCount = 16 * 1024
     /// Under way on a connection.
@@ -181,9 +180,7 @@ final class ShortWay {
 
     /// One on which it may stand behind others, and waits for the fewest.
     private func busyLine(_ place: Place, for request: FetchRequest, _ now: Duration) -> ShortLine? {
-        guard book != nil, place.confirms(now), request.stream == nil,
-            request.fields.contains("If-None-Match") || request.fields.contains("If-Modified-Since")
-        else { return nil }
+        guard book != nil, place.confirms(now), request.asksByTag else { return nil }
         var (best, fewest): (ShortLine?, Int) = (nil, Self.mostAsked)
         for line in place.lines
         where line.askedCount < fewest && line.mayAskMore && Self.mayReach(line.peer, request.reach) {
@@ -248,11 +245,26 @@ final class ShortWay {
         kept.withUnsafeBufferPointer { takeBody($0, line) }
     }
 
-    /// Gives up the hope for a connection, when it is time to. Whether it was.
+    /// Gives up the hope for a connection, or for what stands behind others on it, when it is time to. Whether it was.
     func gaveUp(_ line: ShortLine) -> Bool {
-        guard !line.isConnected, age.elapsed - line.start > Self.connectTime else { return false }
-        cut(line, isEnd: false)
+        let now = age.elapsed
+        if !line.isConnected {
+            guard now - line.start > Self.connectTime else { return false }
+            cut(line, isEnd: false)
+            return true
+        }
+        guard line.isShared, let transfer = line.transfer, transfer.answer.status == 0,
+            now - transfer.answer.start > Self.sharedTime
+        else { return false }
+        askAlone(line, transfer)
         return true
+    }
+
+    /// It is not sure that what comes is its answer.
+    private func askAlone(_ line: ShortLine, _ transfer: Transfer) {
+        askSingly(line.place)
+        drop(line, for: transfer)
+        progress.append(.odd(transfer))
     }
 
     /// What it was asked by this transfer is of no use any more.
@@ -330,6 +342,13 @@ final class ShortWay {
             case .incomplete, .odd: return odd(line)
             case .head(let head) where head.setsCookie && jar != nil: return odd(line)
             case .head(let head):
+                let isConfirmation = line.isConfirmed(by: head, in: rest)
+                if !head.isInterim { line.place.answered(byConfirmation: isConfirmation) }
+                guard !line.isShared || isConfirmation || head.isInterim else {
+                    if head.status == 304 { askSingly(line.place) }
+                    drop(line, for: transfer)
+                    return progress.append(.odd(transfer))
+                }
                 line.begin(head, at: age.elapsed)
                 let whole = UnsafeBufferPointer(rebasing: rest[..<head.end])
                 guard transfer.take(whole: UnsafeRawBufferPointer(whole)) else { return ended(line) }
@@ -387,7 +406,6 @@ final class ShortWay {
         guard let transfer = line.transfer else { return }
         let now = age.elapsed
         transfer.answer.done = now - transfer.answer.start
-        line.place.answered(status: transfer.answer.status)
         transfer.answer.mayStandBehind = book != nil && line.place.confirms(now)
         progress.append(.ended(transfer, failure))
         guard let rest, !line.isLast, line.askedCount > 1 || rest.isEmpty && !line.hasUnsent else {
