@@ -22,6 +22,9 @@ package struct AnswerHead: Equatable {
 
     package var isInterim: Bool { status < 200 }
 
+    /// Too much is asked of the host, or it cannot answer now, whatever it was asked.
+    package var isObjection: Bool { status == 429 || status >= 500 }
+
     /// Reads the head at the start of `bytes` by RFC 9112, strictly.
     package static func parse(_ bytes: UnsafeBufferPointer<UInt8>) -> Parsing {
         let version: StaticString = "HTTP/1.1 "

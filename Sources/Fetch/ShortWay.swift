@@ -14,7 +14,7 @@ internal import Web
 ///
 /// Where a server confirms one thing after the other, what is asked whether it still holds goes out behind others on their
 /// connection (RFC 9112 §9.3.2). Not every server keeps the order: there an answer counts only where it confirms by its tag
-/// what it is to confirm, and what is answered otherwise is asked once more, alone. It belongs to the thread of its loop.
+/// what it is to confirm, or objects, and what is answered otherwise is asked once more, alone. It belongs to the thread of its loop.
 final class ShortWay {
     /// What came of a request.
     enum Progress {
@@ -344,7 +344,7 @@ final class ShortWay {
             case .head(let head):
                 let isConfirmation = line.isConfirmed(by: head, in: rest)
                 if !head.isInterim { line.place.answered(byConfirmation: isConfirmation) }
-                guard !line.isShared || isConfirmation || head.isInterim else {
+                guard !line.isShared || isConfirmation || head.isInterim || head.isObjection else {
                     if head.status == 304 { askSingly(line.place) }
                     drop(line, for: transfer)
                     return progress.append(.odd(transfer))

@@ -230,7 +230,7 @@ import Web
     /// How a server answers what it was asked on one connection.
     enum Manner: CaseIterable {
         case atOnce, inPieces, oneChanged, endingEarly, endingWithWords, sayingTooMuch
-        case ignoring, outOfOrder, holding
+        case ignoring, outOfOrder, objecting, holding
     }
 
     /// What was asked on the connections of a server.
@@ -292,6 +292,10 @@ import Web
                 while counts.withLock({ $0.holds }), client.pause(.milliseconds(1)) {}
                 return client.send(targets.map(Self.confirmation).joined())
             case .ignoring: return client.send(Self.confirmation(targets[0]))
+            case .objecting:
+                return targets.allSatisfy { target in
+                    client.send(target.hasSuffix("7") ? Self.objection : Self.confirmation(target))
+                }
             case .outOfOrder:
                 return targets.reversed().allSatisfy { target in
                     client.send(target.hasSuffix("7") ? Self.news(target) : Self.confirmation(target))
@@ -306,6 +310,8 @@ import Web
         private static func confirmation(_ target: String) -> String {
             "HTTP/1.1 304 Not Modified\r\nETag: \"\(target)\"\r\n\r\n"
         }
+
+        private static let objection = "HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n"
 
         private static func news(_ target: String) -> String {
             "HTTP/1.1 200 OK\r\nETag: \"\(target)\"\r\nContent-Length: \(target.utf8.count)\r\n\r\n\(target)"
@@ -365,6 +371,10 @@ import Web
         let results = try Fetching.results(of: numbers.map { try question($0, at: origin) }, in: loop)
         for number in numbers {
             let response = try #require(results[UInt32(number)]).response()
+            if manner == .objecting, number % 10 == 7 {
+                #expect(response.status == 503)
+                continue
+            }
             let isNews = [.oneChanged, .outOfOrder].contains(manner) && number % 10 == 7
             #expect(response.status == (isNews ? 200 : 304))
             #expect(response.fields["ETag"] == "\"/\(number)\"")
