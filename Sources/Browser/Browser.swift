@@ -143,6 +143,9 @@ private final class BrowserLoop {
     private var lastNumber = 0
     private var contexts: [String: Int] = [:]
     private var sessions: [String: Int] = [:]
+    /// Of frames of which no tab was told yet.
+    private var ownerless: [Event] = []
+    private static let mostOwnerless = 32
     private var isSandboxed = getuid() != 0
     private var isClosing = false
     /// Starts since the last page that worked.
@@ -341,11 +344,22 @@ private final class BrowserLoop {
             tabs[caller.tab]?.tab.take(reply, to: caller.number, now: now)
             carryOut(caller.tab)
         case .event(let event):
-            for key in owners(of: event) {
-                tabs[key]?.tab.take(event, now: now)
-                carryOut(key)
+            let owners = owners(of: event)
+            if owners.isEmpty, event.session == nil, event["frameId"] != nil {
+                ownerless = ownerless.suffix(Self.mostOwnerless - 1) + [event]
+            }
+            for key in owners { hand(event, to: key, now) }
+            // A frame may be told of, in a process of its own, after what it began.
+            for event in ownerless where !self.owners(of: event).isEmpty {
+                for key in self.owners(of: event) { hand(event, to: key, now) }
+                ownerless.removeAll { $0["frameId"]?.string == event["frameId"]?.string }
             }
         }
+    }
+
+    private func hand(_ event: Event, to key: Int, _ now: Duration) {
+        tabs[key]?.tab.take(event, now: now)
+        carryOut(key)
     }
 
     /// The tabs that an event is for.
