@@ -86,6 +86,10 @@ final class ShortLine {
     /// Whether another one may stand behind those that are asked there.
     var mayAskMore: Bool { isReused && !isLast && !questions.isEmpty && questions.allSatisfy(\.asksByTag) }
 
+    func asks(by tag: String) -> Bool {
+        transfers.contains { $0.request?.fields["If-None-Match"] == tag }
+    }
+
     /// Whether what comes may be another one's answer, of a server that does not keep the order.
     var isShared: Bool { questions.first?.isShared ?? false }
 

@@ -180,13 +180,17 @@ final class ShortWay {
 
     /// One on which it may stand behind others, and waits for the fewest.
     private func busyLine(_ place: Place, for request: FetchRequest, _ now: Duration) -> ShortLine? {
-        guard book != nil, place.confirms(now), request.asksByTag else { return nil }
+        guard book != nil, place.confirms(now), request.asksByTag, let tag = request.fields["If-None-Match"]
+        else {
+            return nil
+        }
         var (best, fewest): (ShortLine?, Int) = (nil, Self.mostAsked)
         for line in place.lines
         where line.askedCount < fewest && line.mayAskMore && Self.mayReach(line.peer, request.reach) {
             (best, fewest) = (line, line.askedCount)
         }
-        return best
+        // Where many versions have one tag, it does not tell whose answer comes.
+        return best.flatMap { $0.asks(by: tag) ? nil : $0 }
     }
 
     /// Whether libcurl may have so many requests to the host under way, which costs connections that have nothing to do.
@@ -253,7 +257,7 @@ final class ShortWay {
             cut(line, isEnd: false)
             return true
         }
-        guard line.isShared, let transfer = line.transfer, transfer.answer.status == 0,
+        guard line.isShared, let transfer = line.transfer, transfer.answer.status < 200,
             now - transfer.answer.start > Self.sharedTime
         else { return false }
         askAlone(line, transfer)

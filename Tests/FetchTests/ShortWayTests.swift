@@ -230,7 +230,7 @@ import Web
     /// How a server answers what it was asked on one connection.
     enum Manner: CaseIterable {
         case atOnce, inPieces, oneChanged, endingEarly, endingWithWords, sayingTooMuch
-        case ignoring, outOfOrder, objecting, holding
+        case ignoring, hinting, outOfOrder, objecting, oneTag, holding
     }
 
     /// What was asked on the connections of a server.
@@ -268,7 +268,9 @@ import Web
                 defer { counts.answered += targets.count }
                 return counts.answered < Self.firstCount
             }
-            guard !isFirst else { return client.send(targets.map(Self.confirmation).joined()) }
+            guard !isFirst || manner == .oneTag else {
+                return client.send(targets.map(Self.confirmation).joined())
+            }
             switch manner {
             case .atOnce: return client.send(targets.map(Self.confirmation).joined())
             case .inPieces:
@@ -296,6 +298,14 @@ import Web
                 return targets.allSatisfy { target in
                     client.send(target.hasSuffix("7") ? Self.objection : Self.confirmation(target))
                 }
+            case .oneTag:
+                return client.send(
+                    String(
+                        repeating: "HTTP/1.1 304 Not Modified\r\nETag: \"one\"\r\n\r\n", count: targets.count)
+                )
+            case .hinting:
+                let hint = targets.count > 1 ? "HTTP/1.1 103 Early Hints\r\n\r\n" : ""
+                return client.send(Self.confirmation(targets[0]) + hint)
             case .outOfOrder:
                 return targets.reversed().allSatisfy { target in
                     client.send(target.hasSuffix("7") ? Self.news(target) : Self.confirmation(target))
@@ -333,6 +343,22 @@ import Web
         }
     }
 
+    /// A server that does not keep the order would not be found out.
+    @Test func `what has the same tag is not asked behind one another`() throws {
+        let server = Server()
+        let origin = try RawOrigin { client in server.serve(client, .oneTag) }
+        let loop = try fetching.loop()
+        let requests = try (0..<60).map { number in
+            try Fetching.request(origin.url("/\(number)")) { request in
+                request.number = UInt32(number)
+                request.fields = ["If-None-Match": "\"one\""]
+            }
+        }
+        for request in requests[..<20] { _ = try fetching.result(of: request, in: loop) }
+        #expect(try Fetching.results(of: Array(requests[20...]), in: loop).count == 40)
+        #expect(server.most == 1)
+    }
+
     @Test func `what is given up takes nobody's answer with it`() throws {
         let server = Server()
         let origin = try RawOrigin { client in server.serve(client, .holding) }
@@ -358,7 +384,7 @@ import Web
         }
     }
 
-    @Test(arguments: Manner.allCases.filter { $0 != .holding })
+    @Test(arguments: Manner.allCases.filter { ![.oneTag, .holding].contains($0) })
     func `each gets its own answer, whatever the server does`(manner: Manner) throws {
         let server = Server()
         let origin = try RawOrigin { client in server.serve(client, manner) }
