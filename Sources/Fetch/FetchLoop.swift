@@ -229,7 +229,7 @@ extension FetchLoop {
         crowded = []
         var full: [Bool: Set<String>] = [:]
         for (request, isOdd) in all {
-            let (origin, asksByTag) = (request.url.origin, request.asksByTag && !isOdd)
+            let (origin, asksByTag) = (request.url.origin, request.tagAskedBy != nil && !isOdd)
             let count = crowded.count
             if full[asksByTag]?.contains(origin) == true {
                 crowded.append((request, isOdd))

@@ -41,8 +41,8 @@ package struct FetchRequest: Sendable {
         self.fields = fields
     }
 
-    /// Asks whether the version of this tag still holds, and nobody gets the answer while it comes.
-    var asksByTag: Bool { method == "GET" && stream == nil && fields.contains("If-None-Match") }
+    /// Of the version that it asks about, whether it still holds. Nil where somebody gets the answer while it comes.
+    var tagAskedBy: String? { method == "GET" && stream == nil ? fields["If-None-Match"] : nil }
 }
 
 /// Somebody who gets an answer while it comes, beside whoever gets the result. It is called on the loop's

@@ -35,7 +35,8 @@ final class ShortLine {
         let transfer: Transfer
         /// Where it ends among all that goes out.
         let end: Int
-        let asksByTag: Bool
+        /// By which it asks; nil where it does not.
+        let tag: String?
         /// It was asked before the answer to another one had come, or another one before its own.
         var isShared: Bool
     }
@@ -84,11 +85,11 @@ final class ShortLine {
     var hasUnsent: Bool { gone < outgoing.count }
 
     /// Whether another one may stand behind those that are asked there.
-    var mayAskMore: Bool { isReused && !isLast && !questions.isEmpty && questions.allSatisfy(\.asksByTag) }
-
-    func asks(by tag: String) -> Bool {
-        transfers.contains { $0.request?.fields["If-None-Match"] == tag }
+    var mayAskMore: Bool {
+        isReused && !isLast && !questions.isEmpty && questions.allSatisfy { $0.tag != nil }
     }
+
+    func asks(by tag: String) -> Bool { questions.contains { $0.tag == tag } }
 
     /// Whether what comes may be another one's answer, of a server that does not keep the order.
     var isShared: Bool { questions.first?.isShared ?? false }
@@ -96,7 +97,7 @@ final class ShortLine {
     /// Whether this head says of what it was asked about that it still holds, and names it.
     func isConfirmed(by head: AnswerHead, in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard head.status == 304, let place = head.entityTag,
-            let tag = transfer?.request?.fields["If-None-Match"]
+            let tag = questions.first?.tag
         else { return false }
         let weak = "W/".utf8
         let (held, named) = (tag.utf8[...], bytes[place])
@@ -132,7 +133,7 @@ final class ShortLine {
         questions.append(
             Question(
                 transfer: transfer, end: sentByteCount - gone + outgoing.count,
-                asksByTag: transfer.request?.asksByTag ?? false, isShared: !questions.isEmpty))
+                tag: transfer.request?.tagAskedBy, isShared: !questions.isEmpty))
     }
 
     /// False when the connection is over.

@@ -180,10 +180,7 @@ final class ShortWay {
 
     /// One on which it may stand behind others, and waits for the fewest.
     private func busyLine(_ place: Place, for request: FetchRequest, _ now: Duration) -> ShortLine? {
-        guard book != nil, place.confirms(now), request.asksByTag, let tag = request.fields["If-None-Match"]
-        else {
-            return nil
-        }
+        guard book != nil, place.confirms(now), let tag = request.tagAskedBy else { return nil }
         var (best, fewest): (ShortLine?, Int) = (nil, Self.mostAsked)
         for line in place.lines
         where line.askedCount < fewest && line.mayAskMore && Self.mayReach(line.peer, request.reach) {
