@@ -257,13 +257,13 @@ final class ShortWay {
         guard line.isShared, let transfer = line.transfer, transfer.answer.status < 200,
             now - transfer.answer.start > Self.sharedTime
         else { return false }
-        askAlone(line, transfer)
+        askSingly(line.place)
+        leave(line, transfer)
         return true
     }
 
-    /// It is not sure that what comes is its answer.
-    private func askAlone(_ line: ShortLine, _ transfer: Transfer) {
-        askSingly(line.place)
+    /// What comes may be another one's answer, or is for libcurl to read.
+    private func leave(_ line: ShortLine, _ transfer: Transfer) {
         drop(line, for: transfer)
         progress.append(.odd(transfer))
     }
@@ -347,8 +347,7 @@ final class ShortWay {
                 if !head.isInterim { line.place.answered(byConfirmation: isConfirmation) }
                 guard !line.isShared || isConfirmation || head.isInterim || head.isObjection else {
                     if head.status == 304 { askSingly(line.place) }
-                    drop(line, for: transfer)
-                    return progress.append(.odd(transfer))
+                    return leave(line, transfer)
                 }
                 line.begin(head, at: age.elapsed)
                 let whole = UnsafeBufferPointer(rebasing: rest[..<head.end])
@@ -396,8 +395,7 @@ final class ShortWay {
     private func odd(_ line: ShortLine) {
         guard let transfer = line.transfer else { return }
         line.place.oddEnd = age.elapsed + Self.oddTime
-        drop(line, for: transfer)
-        progress.append(.odd(transfer))
+        leave(line, transfer)
     }
 
     /// - Parameter rest: what has come behind a whole answer.
