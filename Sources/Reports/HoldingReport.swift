@@ -41,6 +41,8 @@ public struct HoldingReport: Sendable, Equatable {
     public struct Row: Sendable, Equatable {
         public let site: String
         public let visit: Int64
+        /// The last visit that got the same once more; nil where none did.
+        public let confirmed: Int64?
         /// Whoever asks the larder gets this one.
         public let isShown: Bool
         public let status: Int
@@ -88,6 +90,7 @@ public struct HoldingReport: Sendable, Equatable {
             let response = row.response
             site = row.site
             visit = response.visit
+            confirmed = row.confirmed > response.visit ? row.confirmed : nil
             isShown = row.isShown
             status = response.status
             isRequisite = response.role != 0
@@ -175,7 +178,7 @@ extension HoldingReport.Row: JSONObject {
     /// All but the links.
     package var answerMembers: JSONMembers {
         [
-            "site": site, "visit": visit, "shown": isShown, "status": status,
+            "site": site, "visit": visit, "confirmed": confirmed, "shown": isShown, "status": status,
             "role": isRequisite ? "requisite" : "page", "type": type, "request": request, "variant": variant,
             "requested": requested, "fetched": fetched, "referrer": referrer, "invalidated": isInvalidated,
             "part": isPart, "private": isPrivate, "headers": headers, "body": body,

@@ -76,7 +76,7 @@ extension Connection {
             try execute("DELETE FROM main.sqlite_sequence", doing: "shrink")
             try copyRows(of: "sqlite_sequence")
             try makeRest()
-            try execute(KeptTally.count, doing: "count")
+            try execute(KeptTally.count + KeptTally.confirmed, doing: "count")
             return forgotten
         }
     }

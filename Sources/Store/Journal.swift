@@ -257,21 +257,26 @@ extension Connection {
                     md5: row.isNull(3) ? nil : RowText(row, 3, .hexadecimal),
                     bytes: row.isNull(7) ? nil : RowText(row, 7, .base64)))
         }
+        try noteResponses(to: journal, responses)
+        try journal.flush()
+    }
+
+    func noteResponses(to journal: Journal, _ condition: String) throws(StoreError) {
         try prepare(
             """
-            SELECT \(JournalLine.responseColumns), url.href, referrer.href, body.sha256, body.form FROM response
+            SELECT \(JournalLine.responseColumns), response.confirmed, url.href, referrer.href, body.sha256, body.form
+            FROM response
             JOIN url ON url.id = response.url
             LEFT JOIN url AS referrer ON referrer.id = response.referrer
-            LEFT JOIN body ON body.id = response.body WHERE \(responses)
+            LEFT JOIN body ON body.id = response.body WHERE \(condition)
             """
         ).each { row in
             journal.note(
                 JournalLine.ResponseLine(
-                    row, href: RowText(row, 10), referrer: RowText(optional: row, 11),
-                    sha256: row.isNull(12) ? nil : RowText(row, 12, .hexadecimal),
-                    form: RowText(optional: row, 13)))
+                    row, href: RowText(row, 11), referrer: RowText(optional: row, 12),
+                    sha256: row.isNull(13) ? nil : RowText(row, 13, .hexadecimal),
+                    form: RowText(optional: row, 14)))
         }
-        try journal.flush()
     }
 
     /// What can be read of it where it is damaged: each table by itself, from both ends. The rest is passed
@@ -306,15 +311,17 @@ extension Connection {
                     row, sha256: Hex.encode(row.blob(8)), md5: row.optionalBlob(3).map { Hex.encode($0) },
                     bytes: row.isNull(4) ? bytes[id].map { Base64.encode($0) } : nil))
         }
-        let columns = "\(JournalLine.responseColumns), url, referrer, body"
+        // An earlier larder's has no such column.
+        let confirmed = (try? prepare("SELECT confirmed FROM response LIMIT 0")) == nil ? "0" : "confirmed"
+        let columns = "\(JournalLine.responseColumns), \(confirmed), url, referrer, body"
         try rows("response", columns, by: "url,visit,request,variant") { row in
-            guard let href = hrefs[row.integer(10)] else { return }
-            let body = row.optionalInteger(12).flatMap { bodies[$0] }
+            guard let href = hrefs[row.integer(11)] else { return }
+            let body = row.optionalInteger(13).flatMap { bodies[$0] }
             // What its body was is not known: it is missing.
-            if body == nil, !row.isNull(12) { return }
+            if body == nil, !row.isNull(13) { return }
             journal.note(
                 JournalLine.ResponseLine(
-                    row, href: href, referrer: row.optionalInteger(11).flatMap { hrefs[$0] },
+                    row, href: href, referrer: row.optionalInteger(12).flatMap { hrefs[$0] },
                     sha256: body.map { Hex.encode($0.sha256) }, form: body?.form))
         }
     }
@@ -336,11 +343,13 @@ extension Connection {
                     published: row.optionalInteger(3),
                     settings: row.text(4), overlay: row.optionalInteger(5)))
         }
-        try each("SELECT id, site, started, finished, base FROM visit ORDER BY id") { row in
+        let counted = (try? prepare("SELECT confirmed FROM visit LIMIT 0")) == nil ? "0" : "confirmed"
+        try each("SELECT id, site, started, finished, base, \(counted) FROM visit ORDER BY id") { row in
             state.visits.append(
                 JournalLine.State.Visit(
                     id: row.integer(0), site: row.integer(1), started: row.integer(2),
-                    finished: row.optionalInteger(3), base: row.optionalInteger(4)))
+                    finished: row.optionalInteger(3), base: row.optionalInteger(4),
+                    confirmed: row.integer(5)))
         }
         try each("SELECT kind, value, added FROM pin ORDER BY kind, value") { row in
             state.pins.append(
@@ -375,7 +384,7 @@ extension JournalLine.ResponseLine {
             href: href, visit: row.integer(0), request: Text(row, 1), variant: Text(row, 2),
             status: row.integer(3), role: row.integer(4), flags: row.integer(5), requested: row.integer(6),
             fetched: row.integer(7), type: Text(optional: row, 8), referrer: referrer, fields: Text(row, 9),
-            sha256: sha256, form: form)
+            sha256: sha256, form: form, confirmed: row.integer(10))
     }
 }
 

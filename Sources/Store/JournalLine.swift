@@ -20,6 +20,17 @@ enum JournalLine {
         var fields: Text
         var sha256: Text?
         var form: Text?
+        var confirmed: Int64 = 0
+    }
+
+    /// A plain response that a later visit of its site got once more.
+    struct Confirmation: LineWritable {
+        var href: String
+        var visit: Int64
+        var confirmed: Int64
+        var flags: Int64
+        var requested: Int64
+        var fetched: Int64
     }
 
     struct BodyLine<Text: LineText> {
@@ -57,6 +68,7 @@ enum JournalLine {
             var started: Int64
             var finished: Int64?
             var base: Int64?
+            var confirmed: Int64 = 0
         }
 
         struct Pin: JSONWritable {
@@ -67,6 +79,7 @@ enum JournalLine {
     }
 
     case response(Response)
+    case confirmation(Confirmation)
     case body(Body)
     case state(State)
 
@@ -74,6 +87,8 @@ enum JournalLine {
     init?(_ json: JSONValue) {
         if let line = Response(json) {
             self = .response(line)
+        } else if let line = Confirmation(json) {
+            self = .confirmation(line)
         } else if let line = Body(json) {
             self = .body(line)
         } else if let line = State(json) {
@@ -97,7 +112,27 @@ extension JournalLine.ResponseLine<String> {
             href: href, visit: visit, request: json["q"]?.string ?? "", variant: json["x"]?.string ?? "",
             status: status, role: json.integer("o") ?? 0, flags: json.integer("f") ?? 0, requested: requested,
             fetched: fetched, type: json["m"]?.string, referrer: json["w"]?.string, fields: fields,
-            sha256: json["b"]?.string, form: json["k"]?.string)
+            sha256: json["b"]?.string, form: json["k"]?.string, confirmed: json.integer("c") ?? 0)
+    }
+}
+
+extension JournalLine.Confirmation {
+    init?(_ json: JSONValue) {
+        guard let href = json["r"]?.string, let visit = json.integer("v"), let confirmed = json.integer("c"),
+            let requested = json.integer("t"), let fetched = json.integer("u")
+        else { return nil }
+        self.init(
+            href: href, visit: visit, confirmed: confirmed, flags: json.integer("f") ?? 0,
+            requested: requested, fetched: fetched)
+    }
+
+    func write(to line: inout LineWriter) {
+        line.member("r", href)
+        line.member("v", visit)
+        if flags != 0 { line.member("f", flags) }
+        line.member("t", requested)
+        line.member("u", fetched)
+        line.member("c", confirmed)
     }
 }
 
@@ -117,6 +152,7 @@ extension JournalLine.ResponseLine: LineWritable {
         line.member("h", fields)
         line.memberIfPresent("b", sha256)
         line.memberIfPresent("k", form)
+        if confirmed > 0 { line.member("c", confirmed) }
     }
 }
 
@@ -218,7 +254,7 @@ extension JournalLine.State.Visit {
         }
         self.init(
             id: id, site: site, started: started, finished: json.integer("finished"),
-            base: json.integer("base"))
+            base: json.integer("base"), confirmed: json.integer("confirmed") ?? 0)
     }
 
     func write(to writer: inout JSONWriter) {
@@ -228,6 +264,7 @@ extension JournalLine.State.Visit {
             object.member("started", started)
             object.memberIfPresent("finished", finished)
             object.memberIfPresent("base", base)
+            if confirmed > 0 { object.member("confirmed", confirmed) }
         }
     }
 }

@@ -73,6 +73,18 @@ enum KeptTally {
             WHERE visit = \(bodies);
         """
 
+    /// Counts once more what visits have of earlier ones: rows have gone or moved.
+    static let confirmed = """
+        WITH span AS MATERIALIZED (
+            SELECT earlier.site, kept.visit, kept.confirmed, count(*) AS count
+            FROM visit AS earlier JOIN response AS kept ON kept.visit = earlier.id
+            WHERE kept.confirmed > 0 GROUP BY earlier.site, kept.visit, kept.confirmed)
+        UPDATE visit SET confirmed = coalesce((
+            SELECT sum(span.count) FROM span
+            WHERE span.site = visit.site AND span.visit < visit.id AND span.confirmed >= visit.id), 0)
+        WHERE confirmed > 0
+        """
+
     static let remove = "DELETE FROM tally WHERE visit = ?"
 
     /// How many of the counts are not what there is; one statement, so that it is of one moment.
@@ -102,10 +114,20 @@ extension StoreSummary {
 }
 
 extension StoreWriter {
-    /// Rows of whichever visits, or bodies, go in the transaction that is open.
+    /// Rows of whichever visits, or bodies, have gone in the transaction that is open.
     func forgetCounts() throws(StoreError) {
+        try countConfirmedAgain()
         guard !isServed else { return }
         try run("DELETE FROM tally")
+    }
+
+    func countConfirmedAgain() throws(StoreError) {
+        guard
+            try prepare("SELECT EXISTS (SELECT 1 FROM visit WHERE confirmed > 0)").first(read: {
+                $0.integer(0)
+            }) == 1
+        else { return }
+        try run(KeptTally.confirmed)
     }
 
     /// Counts what is not counted, in a transaction of its own.

@@ -259,6 +259,13 @@ package struct HeldRow: Sendable, Equatable {
     package let referrer: String?
     /// A reader gets it: of what its URL answered to the same request, it is the newest that is published.
     package let isShown: Bool
+    /// The last visit that got it once more; 0 where none did.
+    package let confirmed: Int64
+
+    /// Whether a visit of its site has it.
+    package func isOf(_ visit: Int64) -> Bool {
+        response.visit == visit || response.visit < visit && visit <= confirmed
+    }
 }
 
 extension StoreReader {
@@ -275,7 +282,7 @@ extension StoreReader {
         try eachRow(
             """
             SELECT \(StoredResponse.columns), site.name, referrer.href,
-                \(Schema.isVisible("response"))
+                \(Schema.isVisible("response")), response.confirmed
             FROM url
             JOIN response ON response.url = url.id
             JOIN visit ON visit.id = response.visit
@@ -295,7 +302,8 @@ extension StoreReader {
             let isShown = row.integer(20) != 0 && !isOutdated && shown.insert(slot).inserted
             rows.append(
                 HeldRow(
-                    response: response, site: row.text(18), referrer: row.optionalText(19), isShown: isShown))
+                    response: response, site: row.text(18), referrer: row.optionalText(19), isShown: isShown,
+                    confirmed: row.integer(21)))
         }
         return rows.sorted { $0.response.visit > $1.response.visit }
     }

@@ -1,3 +1,5 @@
+internal import Web
+
 /// The rows of responses and of lists of links, one at a time. It belongs to the writer, in whose transactions it works.
 struct ResponseRows {
     private let connection: Connection
@@ -6,6 +8,9 @@ struct ResponseRows {
     private let addLinks: Statement
     private let changeLinks: Statement
     private let knownLinks: Statement
+    private let findNewest: Statement
+    private let confirm: Statement
+    private let countConfirmed: Statement
     fileprivate let removeCount: Statement
 
     init(_ connection: Connection) throws(StoreError) {
@@ -18,22 +23,47 @@ struct ResponseRows {
             """
             INSERT OR IGNORE INTO link (url, body, pages, requisites, guesses)
             SELECT url, body, ?3, ?4, ?5 FROM response
-            WHERE url = ?1 AND visit = ?2 AND request = '' AND body IS NOT NULL
+            WHERE url = ?1 AND \(Schema.isOf("?2")) AND request = '' AND body IS NOT NULL
             """)
         changeLinks = try connection.prepare(
             """
             UPDATE link SET pages = ?3, requisites = ?4, guesses = ?5
             WHERE url = ?1
-                AND body IN (SELECT body FROM response WHERE url = ?1 AND visit = ?2 AND request = '')
+                AND body IN (SELECT body FROM response WHERE url = ?1 AND \(Schema.isOf("?2")) AND request = '')
                 AND (pages <> ?3 OR requisites <> ?4 OR guesses <> ?5)
             """)
         knownLinks = try connection.prepare(
             """
             SELECT pages, requisites, guesses FROM link
             WHERE url = ?1
-                AND body IN (SELECT body FROM response WHERE url = ?1 AND visit = ?2 AND request = '')
+                AND body IN (SELECT body FROM response WHERE url = ?1 AND \(Schema.isOf("?2")) AND request = '')
             """)
+        findNewest = try connection.prepare(
+            """
+            SELECT response.visit, visit.base IS NULL, variant, status, role, flags, type, body, response.confirmed, fields,
+                visit.site, fetched
+            FROM response JOIN visit ON visit.id = response.visit
+            WHERE url = ? AND request = '' ORDER BY response.visit DESC, variant DESC LIMIT 1
+            """)
+        confirm = try connection.prepare(
+            """
+            UPDATE response SET confirmed = ?, flags = ?, requested = ?, fetched = ?, fields = ?
+            WHERE url = ? AND visit = ? AND request = '' AND variant = ''
+            """)
+        countConfirmed = try connection.prepare("UPDATE visit SET confirmed = confirmed + ? WHERE id = ?")
         removeCount = try connection.prepare(KeptTally.remove)
+    }
+
+    /// The same once more, in a row of its own.
+    fileprivate func bringPage(_ url: Int64, of earlier: Int64, toVisit visit: Int64) throws(StoreError) {
+        try connection.prepare(
+            """
+            INSERT OR IGNORE INTO response
+                (url, visit, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields)
+                SELECT url, ?3, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields
+                FROM response WHERE url = ?1 AND visit = ?2 AND request = '' AND variant = ''
+            """
+        ).run([.integer(url), .integer(earlier), .integer(visit)], doing: "write to")
     }
 
     /// In place of the one that there is.
@@ -52,6 +82,32 @@ struct ResponseRows {
             try removeResponse.run(Array(values[..<4]), doing: "write to")
             try addResponse.run(values, doing: "write to")
         }
+    }
+
+    /// What there is last for a plain GET of the URL, whichever site and visit it came in.
+    fileprivate func newest(of url: Int64) throws(StoreError) -> NewestResponse? {
+        try findNewest.first(.integer(url), read: NewestResponse.init)
+    }
+
+    /// The visit has what an earlier one had.
+    fileprivate func confirm(
+        _ newest: NewestResponse, by response: NewResponse, url: Int64, inVisit visit: Int64
+    ) throws(StoreError) {
+        try confirm.run(
+            .integer(visit), .integer(Int64(response.flags.rawValue)), .integer(response.requested),
+            .integer(response.fetched), .text(response.fields), .integer(url), .integer(newest.visit))
+    }
+
+    /// It has something else after all.
+    fileprivate func takeBack(_ newest: NewestResponse, url: Int64, inVisit visit: Int64) throws(StoreError) {
+        try connection.prepare(
+            "UPDATE response SET confirmed = ? WHERE url = ? AND visit = ? AND request = '' AND variant = ''"
+        ).run([.integer(visit - 1), .integer(url), .integer(newest.visit)], doing: "write to")
+    }
+
+    fileprivate func count(confirmed: Int, inVisit visit: Int64) throws(StoreError) {
+        guard confirmed != 0 else { return }
+        try countConfirmed.run(.integer(Int64(confirmed)), .integer(visit))
     }
 
     /// Of what the URL's body in the visit leads to: pages, requisites and guesses. Nil where nothing is kept.
@@ -91,7 +147,9 @@ extension StoreWriter {
             notePages(responses.count { $0.isPage })
             if !responses.isEmpty { try forgetCount(of: visit.id) }
             if let batch { return try put(responses, links: links, to: visit, by: batch) }
-            for response in responses { try add(response, to: visit) }
+            var confirmed = 0
+            for response in responses { confirmed += try add(response, to: visit) }
+            try rows.count(confirmed: confirmed, inVisit: visit.id)
             for links in links { try add(links, to: visit) }
         }
     }
@@ -116,19 +174,62 @@ extension StoreWriter {
         }
     }
 
-    private func add(_ response: NewResponse, to visit: OpenVisit) throws(StoreError) {
+    /// How many more the visit has now of what an earlier one had.
+    private func add(_ response: NewResponse, to visit: OpenVisit) throws(StoreError) -> Int {
         noteRow(byteCount: response.fields.utf8.count + 200)
         let url = try urls.row(of: response.href, response.number, known: response.row)
-        var referrer: Int64?
-        if let href = response.referrer { referrer = try urls.row(of: href, response.referrerNumber) }
+        var newest: NewestResponse?
+        if response.isPlain, try mayConfirm(visit) { newest = try rows.newest(of: url) }
         let body: Int64? =
             switch response.body {
             case .none: nil
             case .new(let new): try bodies.row(of: new)
+            // That row keeps the body.
+            case .held(let held) where held.id == newest?.body && held.md5 == nil: held.id
             case .held(let held): try bodies.row(ofHeld: held)
             }
+        let wasConfirmed = newest.map { $0.site == visit.site && $0.confirmed >= visit.id } ?? false
+        if let newest, newest.visit < visit.id, newest.isSaid(by: response, body: body, ofSite: visit.site) {
+            try rows.confirm(newest, by: response, url: url, inVisit: visit.id)
+            journal.note(
+                JournalLine.Confirmation(
+                    href: response.href, visit: newest.visit, confirmed: visit.id,
+                    flags: Int64(response.flags.rawValue), requested: response.requested,
+                    fetched: response.fetched))
+            return wasConfirmed ? 0 : 1
+        }
+        if let newest, wasConfirmed { try rows.takeBack(newest, url: url, inVisit: visit.id) }
+        var referrer: Int64?
+        if let href = response.referrer { referrer = try urls.row(of: href, response.referrerNumber) }
+        var isBrought = false
+        if response.request == .shown || response.request == .pictured {
+            isBrought = try bringPage(url, to: visit)
+        }
         try rows.add(response, url: url, referrer: referrer, body: body, ofVisit: visit.id)
         journal.note(response, ofVisit: visit.id)
+        return wasConfirmed || isBrought ? -1 : 0
+    }
+
+    /// What a browser saw of a page is found by the page's own row in the same visit: where that is an earlier one's, the
+    /// visit gets one.
+    private func bringPage(_ url: Int64, to visit: OpenVisit) throws(StoreError) -> Bool {
+        guard try mayConfirm(visit), let page = try rows.newest(of: url), page.visit < visit.id,
+            page.site == visit.site, page.confirmed >= visit.id
+        else { return false }
+        try rows.bringPage(url, of: page.visit, toVisit: visit.id)
+        try rows.takeBack(page, url: url, inVisit: visit.id)
+        try noteResponses("response.url = \(url) AND response.visit = \(visit.id) AND response.request = ''")
+        return true
+    }
+
+    /// Whether there is something that a visit may have once more. What servers load is theirs.
+    private func mayConfirm(_ visit: OpenVisit) throws(StoreError) -> Bool {
+        if let confirming, confirming.visit == visit.id { return confirming.isSo }
+        let isSo = try prepare(
+            "SELECT base IS NULL AND EXISTS (SELECT 1 FROM visit WHERE site = ?1 AND id < ?2) FROM visit WHERE id = ?2"
+        ).first(.integer(visit.site), .integer(visit.id)) { $0.integer(0) != 0 }
+        confirming = (visit.id, isSo ?? false)
+        return isSo ?? false
     }
 
     func add(_ links: NewLinks, to visit: OpenVisit) throws(StoreError) {
@@ -167,4 +268,106 @@ extension StoreWriter {
         guard !isServed else { return }
         try rows.removeCount.run(.integer(visit))
     }
+}
+
+/// What there is for a plain GET of an URL, of all visits of all sites the newest: what others have later is shown before
+/// it, until there is a row that is later still.
+private struct NewestResponse {
+    let site: Int64
+    let visit: Int64
+    let body: Int64?
+    let confirmed: Int64
+    /// A server loaded it, or it varies: nothing confirms it but a row of its own.
+    private let isOther: Bool
+    private let status: Int64
+    private let role: Int64
+    private let flags: Int64
+    private let type: String?
+    private let fields: String
+    private let fetched: Int64
+
+    init(_ row: Row) {
+        visit = row.integer(0)
+        isOther = row.integer(1) == 0 || !row.text(2).isEmpty
+        status = row.integer(3)
+        role = row.integer(4)
+        flags = row.integer(5)
+        type = row.optionalText(6)
+        body = row.optionalInteger(7)
+        confirmed = row.integer(8)
+        fields = row.text(9)
+        site = row.integer(10)
+        fetched = row.integer(11)
+    }
+
+    /// Whether a response of the site says the same, but for what is of its message alone, and no earlier.
+    func isSaid(by response: NewResponse, body: Int64?, ofSite site: Int64) -> Bool {
+        let differing = flags ^ Int64(response.flags.rawValue)
+        return site == self.site && !isOther && status == response.status && role == response.role
+            && type == response.type
+            && self.body == body && fetched <= response.fetched
+            && differing & ~Int64(ResponseFlags.isInvalidated.rawValue) == 0
+            && HTTPFields.isSame(fields, response.fields)
+    }
+}
+
+extension NewResponse {
+    /// What an earlier visit may have had: an answer to a plain GET that does not vary.
+    fileprivate var isPlain: Bool { request == .get && variant.isEmpty }
+}
+
+extension HTTPFields {
+    /// Whether two blocks say the same of what came with them, in the same order. When a message came, by which way, and
+    /// what its server calls it is not looked at.
+    static func isSame(_ block: String, _ other: String) -> Bool {
+        var (block, other) = (block, other)
+        return block.withUTF8 { block in other.withUTF8 { isSame(block, $0) } }
+    }
+
+    private static func isSame(_ block: UnsafeBufferPointer<UInt8>, _ other: UnsafeBufferPointer<UInt8>)
+        -> Bool
+    {
+        var (rest, others) = (block[...], other[...])
+        while true {
+            let (line, otherLine) = (firstLine(rest), firstLine(others))
+            if line.elementsEqual(otherLine) {
+                if line.isEmpty { return true }
+                (rest, others) = (rest[line.endIndex...], others[otherLine.endIndex...])
+            } else if isOfMessage(line) {
+                rest = rest[line.endIndex...]
+            } else if isOfMessage(otherLine) {
+                others = others[otherLine.endIndex...]
+            } else {
+                return false
+            }
+        }
+    }
+
+    private typealias Line = Slice<UnsafeBufferPointer<UInt8>>
+
+    /// With its end; empty where there is none.
+    private static func firstLine(_ rest: Line) -> Line {
+        rest[..<(rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.endIndex)]
+    }
+
+    private static func isOfMessage(_ line: Line) -> Bool {
+        guard let end = line.firstIndex(of: UInt8(ascii: ":")) else { return false }
+        let bytes = UnsafeBufferPointer(rebasing: line[..<end])
+        // Each of a server's answers has it.
+        if bytes.count == 4, bytes.elementsEqual("Date".utf8) { return true }
+        let name = String(decoding: bytes, as: UTF8.self).lowercased()
+        if name.hasPrefix("x-") { return !tellingFields.contains(name) }
+        return messageFields.contains(name) || name.hasPrefix("cf-")
+    }
+
+    /// Of those that begin with `X-`, what is said of the content.
+    private static let tellingFields: Set<String> = [
+        "x-content-type-options", "x-dns-prefetch-control", "x-download-options", "x-frame-options",
+        "x-permitted-cross-domain-policies", "x-robots-tag", "x-sourcemap", "x-ua-compatible",
+        "x-xss-protection",
+    ]
+    private static let messageFields: Set<String> = [
+        "age", "alt-svc", "connection", "date", "expires", "keep-alive", "nel", "report-to", "server",
+        "server-timing", "traceparent", "via",
+    ]
 }

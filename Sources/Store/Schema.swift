@@ -4,7 +4,7 @@ internal import Web
 enum Schema {
     /// "lrdr", so that `file` and we know our own.
     static let applicationID: Int64 = 0x6c72_6472
-    static let version: Int64 = 6
+    static let version: Int64 = 7
 
     /// Makes an empty database ours, or checks that it is ours and not newer than we are. An older one stays
     /// as it is: `Migration` is for those who hold the store alone.
@@ -63,6 +63,10 @@ enum Schema {
     /// and character set), shared by every response that has it; its bytes are in a pack, from `start` on (a
     /// frame of zstd of so many bytes where `frame` says so), or stand apart, so that counting bodies does not read them: in `content`, or in a file of their own.
     ///
+    /// What a later visit got once more is not written once more: the row says in `confirmed` which visit that was last, and has
+    /// the times and fields of its answer; the visit counts them. A visit has the rows that came in it, and those of before that it
+    /// confirmed (`isOf`, `rows(ofVisit:)`).
+    ///
     /// What a body at an URL links to are lists of URLs' numbers with a comma before and after each, so that
     /// a number is found in them without reading them as a list.
     static let tables = """
@@ -79,7 +83,8 @@ enum Schema {
             site INTEGER NOT NULL REFERENCES site(id),
             started INTEGER NOT NULL,
             finished INTEGER,
-            base INTEGER
+            base INTEGER,
+            confirmed INTEGER NOT NULL DEFAULT 0
         ) STRICT;
         CREATE INDEX visit_site ON visit(site);
         CREATE TABLE url (
@@ -121,6 +126,7 @@ enum Schema {
             referrer INTEGER REFERENCES url(id),
             body INTEGER REFERENCES body(id),
             fields TEXT NOT NULL,
+            confirmed INTEGER NOT NULL DEFAULT 0,
             PRIMARY KEY (url, visit, request, variant)
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX response_visit ON response(visit, role, status, body);
@@ -158,6 +164,26 @@ enum Schema {
         "(site.published IS NULL OR \(response).visit <= site.published OR \(response).visit = site.overlay)"
     }
 
+    /// Whether a visit has a response: it came in it, or is of an earlier visit of its site, and this one or a later one
+    /// confirmed it.
+    static func isOf(_ visit: String, _ response: String = "response") -> String {
+        """
+        (\(response).visit = \(visit) OR \(response).visit < \(visit) AND \(response).confirmed >= \(visit)
+            AND (SELECT site FROM visit WHERE id = \(response).visit) = (SELECT site FROM visit WHERE id = \(visit)))
+        """
+    }
+
+    /// All that a visit has, to select from.
+    static func rows(ofVisit visit: String) -> String {
+        """
+        (SELECT * FROM response WHERE response.visit = \(visit)
+            UNION ALL SELECT kept.* FROM visit AS earlier JOIN response AS kept ON kept.visit = earlier.id
+            WHERE (SELECT confirmed FROM visit WHERE id = \(visit)) > 0
+                AND earlier.site = (SELECT site FROM visit WHERE id = \(visit)) AND earlier.id < \(visit)
+                AND kept.confirmed >= \(visit))
+        """
+    }
+
     /// For people with `sqlite3`. They stay when the tables change.
     static let views = """
         CREATE VIEW larder_response AS
@@ -165,6 +191,7 @@ enum Schema {
                 iif(response.role = 0, 'page', 'requisite') AS role, response.type,
                 response.request, response.variant, datetime(response.fetched, 'unixepoch') AS fetched,
                 body.size, lower(hex(body.sha256)) AS sha256, referrer.href AS referrer, response.fields,
+                nullif(response.confirmed, 0) AS confirmed,
                 \(isVisible("response")) AND NOT EXISTS (
                     SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
                     WHERE newer.url = response.url AND newer.request = response.request
@@ -234,6 +261,7 @@ enum Migration {
         case 3: try from3(connection)
         case 4: try from4(connection)
         case 5: try from5(connection)
+        case 6: try from6(connection)
         default: break
         }
     }
@@ -284,13 +312,30 @@ enum Migration {
             """
             \(dropViews)
             ALTER TABLE body ADD COLUMN frame INTEGER;
-            \(Schema.views)
             """, doing: "bring up to date")
     }
 
     /// Counts. Whoever opens it to write next counts what there is.
     private static func from5(_ connection: Connection) throws(StoreError) {
         try connection.execute(KeptTally.table, doing: "bring up to date")
+    }
+
+    /// Which visit confirmed a response last. Of what is held, none did: each visit has rows of its own.
+    private static func from6(_ connection: Connection) throws(StoreError) {
+        // A table that an earlier step made has it.
+        let find = try connection.prepare(
+            "SELECT 1 FROM pragma_table_info('response') WHERE name = 'confirmed'")
+        if try find.first(read: { _ in true }) == nil {
+            try connection.execute(
+                "ALTER TABLE response ADD COLUMN confirmed INTEGER NOT NULL DEFAULT 0",
+                doing: "bring up to date")
+        }
+        try connection.execute(
+            """
+            \(dropViews)
+            ALTER TABLE visit ADD COLUMN confirmed INTEGER NOT NULL DEFAULT 0;
+            \(Schema.views)
+            """, doing: "bring up to date")
     }
 
     private static let dropViews = """

@@ -12,7 +12,16 @@ enum ServerMigration {
     }
 
     /// One after the other; none is changed once a larder was released with it.
-    static let steps: [Step] = [NoteBook.serverStep, KeptBodies.serverStep]
+    static let steps: [Step] = [NoteBook.serverStep, KeptBodies.serverStep, confirmed]
+
+    /// What a folder that is copied into a PostgreSQL says of visits that confirmed what was held. None of the larders that
+    /// write to one writes it.
+    private static let confirmed = Step(
+        name: "visits that confirm",
+        sql: """
+            ALTER TABLE visit ADD COLUMN confirmed bigint NOT NULL DEFAULT 0;
+            ALTER TABLE response ADD COLUMN confirmed bigint NOT NULL DEFAULT 0;
+            """)
 
     /// So long it waits for those who use a table, and tries again afterwards: whoever comes meanwhile would
     /// wait behind it.

@@ -356,7 +356,7 @@ struct CopyTable: Sendable {
             ("url", .integer), ("visit", .integer), ("request", .text), ("variant", .text),
             ("status", .integer), ("role", .integer), ("flags", .integer), ("requested", .integer),
             ("fetched", .integer), ("type", .text), ("referrer", .integer), ("body", .integer),
-            ("fields", .text),
+            ("fields", .text), ("confirmed", .integer),
         ], keyCount: 4, numbers: "url", body: 11)
     static let link = CopyTable(
         name: "link",
@@ -370,7 +370,7 @@ struct CopyTable: Sendable {
         name: "visit",
         columns: [
             ("id", .integer), ("site", .integer), ("started", .integer), ("finished", .integer),
-            ("base", .integer),
+            ("base", .integer), ("confirmed", .integer),
         ], keyCount: 1, numbers: "id")
     static let site = CopyTable(
         name: "site",

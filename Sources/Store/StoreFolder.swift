@@ -152,6 +152,8 @@ package struct StoreFolder: Sendable, Equatable {
             + journalByteCount
     }
 
+    var databaseByteCount: Int64 { Self.byteCount(of: database) }
+
     var journalByteCount: Int64 { journalFiles.reduce(0) { $0 + Self.byteCount(of: $1) } }
 
     var bodiesByteCount: Int64 { server == nil ? copiesByteCount : 0 }

@@ -78,8 +78,9 @@ package final class StoreReader {
             SELECT \(StoredResponse.columns) FROM response
             JOIN url ON url.id = response.url
             LEFT JOIN body ON body.id = response.body
-            WHERE response.url = (SELECT id FROM url WHERE href = ?) AND response.visit = ? AND response.request = ?
-            ORDER BY response.fetched DESC
+            WHERE response.url = (SELECT id FROM url WHERE href = ?1) AND response.request = ?3
+                AND \(Schema.isOf("?2"))
+            ORDER BY response.visit DESC, response.fetched DESC
             """)
         findShownBy = try connection.prepare(
             """
@@ -367,10 +368,9 @@ package final class StoreReader {
     package func eachResponse(ofVisit visit: Int64, read: (StoredResponse) -> Void) throws(StoreError) {
         try connection.prepare(
             """
-            SELECT \(StoredResponse.columns) FROM response
+            SELECT \(StoredResponse.columns) FROM \(Schema.rows(ofVisit: "?1")) AS response
             JOIN url ON url.id = response.url
             LEFT JOIN body ON body.id = response.body
-            WHERE response.visit = ?
             """
         ).each(.integer(visit)) { row in read(StoredResponse(row)) }
     }
@@ -381,7 +381,8 @@ package final class StoreReader {
         try connection.prepare(
             """
             SELECT url.href FROM (
-                SELECT DISTINCT url FROM response WHERE visit = ? AND role = 0 AND status < 400 LIMIT ?) AS page
+                SELECT DISTINCT url FROM \(Schema.rows(ofVisit: "?1")) AS response
+                WHERE role = 0 AND status < 400 LIMIT ?2) AS page
             JOIN url ON url.id = page.url
             """
         ).each(.integer(visit), .integer(Int64(count))) { pages.append($0.text(0)) }
@@ -511,7 +512,7 @@ package final class StoreReader {
         var visits: [Int64: [Visit]] = [:]
         try connection.prepare(
             """
-            SELECT site, id, started, finished, base, \(responses) FROM visit ORDER BY id
+            SELECT site, id, started, finished, base, confirmed + \(responses) FROM visit ORDER BY id
             """
         ).each { row in
             visits[row.integer(0), default: []].append(

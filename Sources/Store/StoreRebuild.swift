@@ -83,12 +83,15 @@ package struct StoreRebuild: Sendable, Equatable {
                 switch line {
                 case .body(let body): try rows.add(body)
                 case .state(let state): rows.add(state)
-                case .response: break
+                case .response, .confirmation: break
                 }
             }
             try rows.addState()
             try eachLine(of: files) { line throws(StoreError) in
                 if case .response(let response) = line { try rows.add(response) }
+            }
+            try eachLine(of: files) { line throws(StoreError) in
+                if case .confirmation(let confirmation) = line { try rows.add(confirmation) }
             }
             try rows.finish()
         }
@@ -141,6 +144,7 @@ private struct RebuiltRows {
     private let addBody: Statement
     private let addContent: Statement
     private let addResponse: Statement
+    private let confirm: Statement
     private var state: JournalLine.State?
     private var visits: Set<Int64> = []
     /// Of which no whole bytes were found.
@@ -160,12 +164,19 @@ private struct RebuiltRows {
         addResponse = try connection.prepare(
             """
             INSERT INTO response
-                (url, visit, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                (url, visit, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields, confirmed)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT DO UPDATE SET status = excluded.status, role = excluded.role, flags = excluded.flags,
                 requested = excluded.requested, fetched = excluded.fetched, type = excluded.type,
-                referrer = excluded.referrer, body = excluded.body, fields = excluded.fields
+                referrer = excluded.referrer, body = excluded.body, fields = excluded.fields,
+                confirmed = excluded.confirmed
                 WHERE excluded.fetched >= response.fetched
+            """)
+        // Its fields are older than its times: whoever looks at how fresh it is has it asked about.
+        confirm = try connection.prepare(
+            """
+            UPDATE response SET confirmed = ?, flags = ?, requested = ?, fetched = ?
+            WHERE url = ? AND visit = ? AND request = '' AND variant = '' AND confirmed < ?1
             """)
     }
 
@@ -224,9 +235,9 @@ private struct RebuiltRows {
         let sites = Set(state.sites.map(\.id))
         for visit in state.visits where sites.contains(visit.site) {
             try run(
-                "INSERT OR IGNORE INTO visit (id, site, started, finished, base) VALUES (?, ?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO visit (id, site, started, finished, base, confirmed) VALUES (?, ?, ?, ?, ?, ?)",
                 .integer(visit.id), .integer(visit.site), .integer(visit.started), .optional(visit.finished),
-                .optional(visit.base))
+                .optional(visit.base), .integer(visit.confirmed))
             visits.insert(visit.id)
         }
         for pin in state.pins {
@@ -252,7 +263,15 @@ private struct RebuiltRows {
             .integer(response.status), .integer(response.role), .integer(response.flags),
             .integer(response.requested), .integer(response.fetched), .optional(response.type),
             .optional(referrer),
-            .optional(body), .text(response.fields))
+            .optional(body), .text(response.fields), .integer(response.confirmed))
+    }
+
+    mutating func add(_ confirmation: JournalLine.Confirmation) throws(StoreError) {
+        guard visits.contains(confirmation.confirmed) else { return }
+        try confirm.run(
+            .integer(confirmation.confirmed), .integer(confirmation.flags), .integer(confirmation.requested),
+            .integer(confirmation.fetched), .integer(try urls.row(of: confirmation.href)),
+            .integer(confirmation.visit))
     }
 
     /// Whoever goes on with a pack appends behind all that is in it.

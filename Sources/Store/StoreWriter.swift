@@ -54,6 +54,9 @@ package final class StoreWriter {
     /// Where what servers loaded goes, as is known while the transaction is open.
     var overlays: [LoadedPlace: OpenVisit] = [:]
 
+    /// Of the visit that was written to last.
+    var confirming: (visit: Int64, isSo: Bool)?
+
     /// What was held for a request, and on which host.
     struct LoadedPlace: Hashable {
         let visit: Int64?
@@ -318,6 +321,15 @@ package final class StoreWriter {
         emptyLog()
         openSites.remove(visit.site)
         try locks.release(site: visit.site)
+        shortenJournal()
+    }
+
+    /// What is confirmed is a line in the journal each time, and no row. Where others write, whoever ends next does it.
+    private func shortenJournal() {
+        guard !isServed, openSites.isEmpty,
+            folder.journalByteCount > 2 * folder.databaseByteCount + Limits.journalSlack
+        else { return }
+        try? alone(doing: "put in order") { () throws(StoreError) in try renewJournal() }
     }
 
     /// Whoever opens the database next would read through all of the log. Nobody is waited for.
@@ -450,6 +462,11 @@ package final class StoreWriter {
     var changedRowCount: Int { connection.changedRowCount }
 
     func vacuum() throws(StoreError) { try connection.vacuum(in: folder.incoming) }
+
+    /// Responses go to the journal as their rows are.
+    func noteResponses(_ condition: String) throws(StoreError) {
+        try connection.noteResponses(to: journal, condition)
+    }
 
     /// Has what another database has in place of what it had.
     func take(_ other: Connection) throws(StoreError) { try connection.take(other, doing: "shrink") }

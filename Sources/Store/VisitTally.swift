@@ -30,19 +30,22 @@ extension StoreReader {
     ) throws(StoreError) -> [(role: Int, status: Int, count: Int)] {
         var counts: [(role: Int, status: Int, count: Int)] = []
         try prepare(
-            "SELECT role, status, count(*) FROM response WHERE visit = ? AND role IN (0, 1) GROUP BY role, status"
+            """
+            SELECT role, status, count(*) FROM \(Schema.rows(ofVisit: "?1")) AS response
+            WHERE role IN (0, 1) GROUP BY role, status
+            """
         ).each(.integer(visit)) { row in
             counts.append((Int(row.integer(0)), Int(row.integer(1)), Int(row.integer(2))))
         }
         return counts
     }
 
-    /// Counts what a visit has of its own: of each kind at most `limit`. The bytes are those of at most
+    /// Counts what a visit has: of each kind at most `limit`. The bytes are those of at most
     /// `limit` bodies, and estimated by them where there are more.
     package func tally(ofVisit visit: Int64, limit: Int) throws(StoreError) -> VisitTally {
         var tally = VisitTally()
         func count(_ condition: String) throws(StoreError) -> Int {
-            let rows = "SELECT 1 FROM response WHERE visit = ?1 AND \(condition) LIMIT ?2"
+            let rows = "SELECT 1 FROM \(Schema.rows(ofVisit: "?1")) AS response WHERE \(condition) LIMIT ?2"
             let found = try prepare("SELECT count(*) FROM (\(rows)) AS few").first(
                 .integer(visit), .integer(Int64(limit))
             ) { Int($0.integer(0)) }
@@ -63,7 +66,9 @@ extension StoreReader {
             try eachRow(
                 """
                 SELECT count(*), coalesce(sum(size), 0)
-                FROM (SELECT DISTINCT body FROM response WHERE visit = ? AND role = ? AND status < 300 LIMIT ?) AS few
+                FROM (
+                    SELECT DISTINCT body FROM \(Schema.rows(ofVisit: "?1")) AS response
+                    WHERE role = ?2 AND status < 300 LIMIT ?3) AS few
                 JOIN body ON body.id = few.body
                 """, .integer(visit), .integer(Int64(role)), .integer(Int64(limit))
             ) { (measured, bytes) = ($0.integer(0), $0.integer(1)) }
@@ -73,9 +78,9 @@ extension StoreReader {
             }
             var all: Int64 = 0
             try eachRow(
-                "SELECT count(*) FROM response WHERE visit = ? AND role = ? AND status < 300",
-                .integer(visit),
-                .integer(Int64(role))
+                """
+                SELECT count(*) FROM \(Schema.rows(ofVisit: "?1")) AS response WHERE role = ?2 AND status < 300
+                """, .integer(visit), .integer(Int64(role))
             ) { all = $0.integer(0) }
             tally.isEstimate = true
             tally.byteCount += Int64(Double(bytes) / Double(measured) * Double(all))
@@ -88,7 +93,9 @@ extension StoreReader {
         try eachRow(
             """
             SELECT type, count(*), sum(size)
-            FROM (SELECT type, body FROM response WHERE visit = ? AND body IS NOT NULL LIMIT ?) AS few
+            FROM (
+                SELECT type, body FROM \(Schema.rows(ofVisit: "?1")) AS response
+                WHERE body IS NOT NULL LIMIT ?2) AS few
             JOIN body ON body.id = few.body
             GROUP BY type ORDER BY 2 DESC, 1 NULLS FIRST
             """, .integer(visit), .integer(Int64(limit))
@@ -106,10 +113,10 @@ extension StoreReader {
         var tombstones: [(href: String, status: Int, referrer: String?)] = []
         try eachRow(
             """
-            SELECT url.href, response.status, referrer.href FROM response
+            SELECT url.href, response.status, referrer.href FROM \(Schema.rows(ofVisit: "?1")) AS response
             JOIN url ON url.id = response.url
             LEFT JOIN url AS referrer ON referrer.id = response.referrer
-            WHERE response.visit = ? AND response.role IN (0, 1) AND response.status IN (404, 410) LIMIT ?
+            WHERE response.role IN (0, 1) AND response.status IN (404, 410) LIMIT ?2
             """, .integer(visit), .integer(Int64(limit))
         ) { tombstones.append(($0.text(0), Int($0.integer(1)), $0.optionalText(2))) }
         return tombstones

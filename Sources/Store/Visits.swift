@@ -143,12 +143,13 @@ extension StoreReader {
         guard let published = site.published else { return 0 }
         let count = try prepare(
             """
-            SELECT count(*) FROM response JOIN visit ON visit.id = response.visit
-            WHERE visit.site = ? AND visit.id <= ? AND visit.base IS NULL AND response.role = 0 AND response.body IS NOT NULL
-            GROUP BY visit.id ORDER BY visit.id DESC
-            """
-        ).first(.integer(site.id), .integer(published)) { Int($0.integer(0)) }
-        return count ?? 0
+            SELECT count(*) FROM \(Schema.rows(ofVisit: "?1")) AS response WHERE role = 0 AND body IS NOT NULL
+            """)
+        for visit in site.visits.reversed() where visit.id <= published && visit.base == nil {
+            let found = try count.first(.integer(visit.id)) { Int($0.integer(0)) } ?? 0
+            if found > 0 { return found }
+        }
+        return 0
     }
 
     /// Whether it is a prefetch run that has ended, so that it may be shown.
@@ -290,12 +291,18 @@ extension StoreWriter {
     }
 
     /// What the other has of its own stays its own.
-    private func move(responsesOf visit: Int64, to other: Int64) throws(StoreError) {
+    ///
+    /// - Parameter onlyConfirmed: what the other confirmed, and nothing else.
+    private func move(
+        responsesOf visit: Int64, to other: Int64, onlyConfirmed: Bool = false
+    ) throws(StoreError) {
         try run(
             """
-            UPDATE response SET visit = ?1 WHERE visit = ?2 AND NOT EXISTS (
-                SELECT 1 FROM response AS own WHERE own.url = response.url AND own.visit = ?1
-                    AND own.request = response.request AND own.variant = response.variant)
+            UPDATE response SET visit = ?1
+            WHERE visit = ?2 \(onlyConfirmed ? "AND confirmed >= ?1" : "") AND NOT EXISTS (
+                SELECT 1 FROM response AS own WHERE own.url = response.url AND own.visit <> ?2
+                    AND own.request = response.request AND own.variant = response.variant
+                    AND \(Schema.isOf("?1", "own")))
             """, .integer(other), .integer(visit))
         try forgetCount(of: visit)
         try forgetCount(of: other)
@@ -306,6 +313,7 @@ extension StoreWriter {
         try run("DELETE FROM response WHERE visit = ?", .integer(visit))
         try forgetCount(of: visit)
         try run("DELETE FROM visit WHERE id = ?", .integer(visit))
+        try countConfirmedAgain()
     }
 
     /// Drops a visit. What the visits after it show stays: what they took from this one, the next of them has
@@ -336,6 +344,8 @@ extension StoreWriter {
             if let next = later.first(where: { $0.isFinished || $0.id != later.last?.id }) {
                 // What the next visit has of its own stays its own.
                 try move(responsesOf: visit, to: next.id)
+            } else if let growing = later.last {
+                try move(responsesOf: visit, to: growing.id, onlyConfirmed: true)
             }
             try remove(visit: visit)
         }
@@ -389,9 +399,10 @@ extension StoreWriter {
             for href in hrefs {
                 try run(
                     """
-                    UPDATE response SET flags = flags | ? WHERE visit = ? AND url = (SELECT id FROM url WHERE href = ?)
-                    """, .integer(Int64(ResponseFlags.isSoftNotFound.rawValue)), .integer(visit.id),
-                    .text(href))
+                    UPDATE response SET flags = flags | ?3 WHERE url = (SELECT id FROM url WHERE href = ?1)
+                        AND \(Schema.isOf("?2"))
+                    """, .text(href), .integer(visit.id),
+                    .integer(Int64(ResponseFlags.isSoftNotFound.rawValue)))
             }
         }
     }
@@ -422,7 +433,8 @@ extension StoreWriter {
             UPDATE visit SET finished = NULL
             WHERE id = (SELECT published FROM site WHERE id = ?1)
                 AND id = (SELECT max(id) FROM visit WHERE site = ?1 AND base IS NULL)
-                AND (SELECT count(*) FROM response WHERE visit = visit.id AND role = 0) >= ?2
+                AND (SELECT count(*) FROM \(Schema.rows(ofVisit: "(SELECT published FROM site WHERE id = ?1)")) AS response
+                    WHERE role = 0) >= ?2
             """, .integer(site), .integer(Int64(pages)))
     }
 

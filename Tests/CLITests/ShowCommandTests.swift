@@ -80,7 +80,8 @@ import Web
         #expect(rows.map { $0["shown"]?.bool } == [true, false])
         #expect(try larder("show", url).output.contains("\n  404, no body, page, fetched 20"))
         let image = try larder("show", origin.url("/dot.png")).output
-        #expect(image.contains("\n  body          the same as in visit 2\n"))
+        #expect(image.contains("\n  confirmed     in visit 2\n"))
+        #expect(try json("show", origin.url("/dot.png"))["rows"]?.array?.map { $0["confirmed"]?.int } == [2])
         #expect(try json("rollback", origin.url("/"))["sites"]?[0]?["published"]?.int == 1)
         #expect(try json("show", url)["rows"]?.array?.map { $0["shown"]?.bool } == [false, true])
     }

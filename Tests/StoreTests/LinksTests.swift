@@ -84,10 +84,12 @@ import Testing
         var confirmed = try store.response("/a", nil)
         confirmed.body = .held(try #require(try store.reader().response(for: "/a")?.body))
         let second = try store.visit([confirmed])
-        #expect(try store.reader().response(for: "/a")?.visit == second)
+        #expect(try store.reader().response(for: "/a")?.visit == second - 1)
+        #expect(try store.reader().response(for: "/a", ofVisit: second)?.visit == second - 1)
         #expect(try links(of: "/a")?.pages == ["/b"])
         try StoreWriter(store.folder).drop(visit: second - 1, of: #require(try store.site()))
         _ = try StoreWriter(store.folder).collect(limit: nil)
+        #expect(try store.reader().response(for: "/a")?.visit == second)
         #expect(try links(of: "/a")?.pages == ["/b"])
     }
 

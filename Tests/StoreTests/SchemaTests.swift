@@ -87,7 +87,7 @@ import Web
             """
             UPDATE content SET bytes = x'\(inline.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())'
                 WHERE body = (SELECT id FROM body WHERE size = 40000);
-            DROP VIEW larder_body; DROP VIEW larder_response; DROP VIEW larder_link;
+            \(EarlierStore.ofVersion6) DROP VIEW larder_body; DROP VIEW larder_link;
             ALTER TABLE site DROP COLUMN overlay; ALTER TABLE visit DROP COLUMN base;
             ALTER TABLE body DROP COLUMN pack; ALTER TABLE body DROP COLUMN start;
             ALTER TABLE body DROP COLUMN frame; DROP TABLE pack; DROP TABLE tally;
@@ -242,6 +242,12 @@ import Web
 
 /// Stores as earlier larders left them. Their tables are written down here as they were, and never change.
 enum EarlierStore {
+    /// What a store of version 6 has not.
+    static let ofVersion6 = """
+        DROP VIEW IF EXISTS larder_response; ALTER TABLE response DROP COLUMN confirmed;
+        ALTER TABLE visit DROP COLUMN confirmed;
+        """
+
     static let first = Array("first".utf8)
     static let second = Array("second".utf8)
     static let large = (0..<Limits.packedBody + 5).map { UInt8(truncatingIfNeeded: $0 &* 31) }

@@ -368,15 +368,24 @@ struct ServerTests {
         _ = try StoreWriter(folder)
         let connection = try folder.connect(.readWrite)
         try connection.execute(
-            "DROP TABLE served, miss, verdict, damage, keeping; UPDATE larder SET value = 1")
+            """
+            DROP TABLE served, miss, verdict, damage, keeping; UPDATE larder SET value = 1;
+            ALTER TABLE visit DROP COLUMN confirmed; ALTER TABLE response DROP COLUMN confirmed
+            """)
         let error = #expect(throws: StoreError.self) { try StoreReader(folder) }
         #expect(error?.description.contains("larder store migrate") == true)
         #expect(try folder.condition().needsMigration)
-        // Somebody reads all the while.
-        try connection.beginReading()
-        #expect(try connection.integer("SELECT count(*) FROM response") == 0)
+        // Somebody reads meanwhile, and is waited for.
+        let reading = folder
+        let reader = try NamedThread.start("reader") {
+            try? reading.connect(.readWrite).execute(
+                "BEGIN; SELECT count(*) FROM response; SELECT pg_sleep(1.5); COMMIT")
+        }
+        let look = try connection.prepare(
+            "SELECT count(*) FROM pg_locks WHERE relation = 'response'::regclass AND pid <> pg_backend_pid()")
+        while try look.first(read: { $0.integer(0) }) == 0 { usleep(1000) }
         #expect(try folder.migrate().count == ServerMigration.steps.count)
-        try connection.rollBack()
+        reader.join()
         #expect(try folder.migrate().isEmpty)
         try NoteBook(folder).note(served: [(1, 1)])
         #expect(try !folder.condition().needsMigration)

@@ -157,7 +157,10 @@ extension StockedFolder {
         }
         if let published = site.published {
             #expect(site.visits.contains { $0.id == published && $0.finished != nil }, note)
-            #expect(try reader.response(for: stock.href(1))?.visit == published, note)
+            #expect(try reader.response(for: stock.href(1), ofVisit: published) != nil, note)
+            #expect(
+                try reader.response(for: stock.href(1))
+                    == reader.response(for: stock.href(1), ofVisit: published), note)
         }
     }
 }

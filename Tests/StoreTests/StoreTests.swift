@@ -102,7 +102,8 @@ import Testing
             try writer.end(visit, .publish(now: 2))
         }
         let summary = try StoreReader(folder).summary()
-        #expect(summary.responses == 8)
+        // What comes again is not written again.
+        #expect(summary.responses == (TestStore.isServed ? 8 : 4))
         #expect(summary.bodies == 2)
         #expect(summary.bytes == Int64(5 + large.count))
         #expect(scratch.names(in: "a/b/bodies").count == (TestStore.isServed ? 0 : 1))

@@ -103,15 +103,26 @@ struct BarFrame {
         let current = rows.first(where: \.isShown)
         var shown = current
         if let visit { shown = rows.first { $0.response.visit <= visit } ?? current }
-        fetched = shown?.response.fetched
-        let complete = Set(
-            sites.flatMap(\.visits).filter { $0.finished != nil && $0.base == nil }.map(\.id))
-        guard layout.root == nil, let shown else { return }
-        let at = shown.response.visit
-        earlier = rows.map(\.response.visit).first { $0 < at && complete.contains($0) }
-            .flatMap { layout.address(of: url, in: $0) }
-        guard visit != nil, let now = current?.response.visit, at < now else { return }
-        let next = rows.map(\.response.visit).last { $0 > at && complete.contains($0) } ?? now
+        guard let shown, let current else { return }
+        func visits(of row: HeldRow, upTo last: Int64 = .max) -> [Int64] {
+            let visits = sites.first { $0.name == row.site }?.visits ?? []
+            return visits.filter { $0.finished != nil && $0.base == nil && $0.id <= last && row.isOf($0.id) }
+                .map(\.id)
+        }
+        func newest(of row: HeldRow, upTo last: Int64?) -> Int64 {
+            max(row.response.visit, visits(of: row, upTo: last ?? .max).last ?? 0)
+        }
+        let published = sites.first { $0.name == current.site }?.published
+        let now = newest(of: current, upTo: published)
+        let at = visit.map { newest(of: shown, upTo: $0) } ?? now
+        // A later visit may have confirmed it since.
+        let end = sites.flatMap(\.visits).first { $0.id == at }?.finished
+        fetched = at < now ? min(shown.response.fetched, end ?? .max) : shown.response.fetched
+        guard layout.root == nil else { return }
+        let complete = rows.flatMap { visits(of: $0) }.sorted(by: >)
+        earlier = complete.first { $0 < at }.flatMap { layout.address(of: url, in: $0) }
+        guard visit != nil, at < now else { return }
+        let next = complete.last { $0 > at } ?? now
         later = next >= now ? layout.address(of: url) : layout.address(of: url, in: next)
     }
 

@@ -152,12 +152,21 @@ extension HTTPFields {
         if let own = entityTag, own.isWeak, let tag = newer.entityTag, !tag.isWeak, tag.matchesWeakly(own) {
             changes.remove("ETag")
         }
-        let kept = list.filter { held in
+        var rest = changes.list
+        var updated: [Field] = []
+        updated.reserveCapacity(list.count + rest.count)
+        // In the order in which they stood.
+        for held in list where !HTTPGrammar.matches(held.name, "Age") {
             // An age belongs to the message that it came with.
-            !HTTPGrammar.matches(held.name, "Age")
-                && !changes.list.contains { HTTPGrammar.matches($0.name, held.name) }
+            let new = rest.filter { HTTPGrammar.matches($0.name, held.name) }
+            if !new.isEmpty {
+                updated += new
+                rest.removeAll { HTTPGrammar.matches($0.name, held.name) }
+            } else if !changes.list.contains(where: { HTTPGrammar.matches($0.name, held.name) }) {
+                updated.append(held)
+            }
         }
-        return HTTPFields(kept + changes.list)
+        return HTTPFields(updated + rest)
     }
 
     /// The names that a field lists, in lower case.

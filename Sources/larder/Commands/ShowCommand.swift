@@ -50,6 +50,7 @@ enum HoldingText {
             if let value { lines.append("  \(name.padded(14))\(value)") }
         }
         say("shown at", shownAt)
+        say("confirmed", row.confirmed.map { "in visit \($0)" })
         say("asked for by", row.referrer)
         say("request", row.request)
         say("given to", row.variant?.replacing("\n", with: "; "))

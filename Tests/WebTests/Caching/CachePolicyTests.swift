@@ -346,7 +346,7 @@ struct CachePolicyConclusionTests {
         #expect(
             updated.fields
                 == head(
-                    "Content-Length: 5", "ETag: \"1\"", "X: new", "Y: 1", "Y: 2", "Cache-Control: max-age=90",
+                    "Cache-Control: max-age=90", "ETag: \"1\"", "X: new", "Content-Length: 5", "Y: 1", "Y: 2",
                     "Date: @+100"))
         #expect(updated.freshness.isFresh(at: Self.later.advanced(bySeconds: 89)))
         #expect(updated.freshness.age(at: Self.later) == 0)
