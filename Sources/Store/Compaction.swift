@@ -76,7 +76,7 @@ extension Connection {
             try execute("DELETE FROM main.sqlite_sequence", doing: "shrink")
             try copyRows(of: "sqlite_sequence")
             try makeRest()
-            try execute(KeptTally.count + KeptTally.confirmed, doing: "count")
+            try execute(KeptTally.count + KeptTally.confirmed + " WHERE confirmed > 0", doing: "count")
             return forgotten
         }
     }

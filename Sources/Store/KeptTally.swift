@@ -82,7 +82,6 @@ enum KeptTally {
         UPDATE visit SET confirmed = coalesce((
             SELECT sum(span.count) FROM span
             WHERE span.site = visit.site AND span.visit < visit.id AND span.confirmed >= visit.id), 0)
-        WHERE confirmed > 0
         """
 
     static let remove = "DELETE FROM tally WHERE visit = ?"
@@ -127,7 +126,7 @@ extension StoreWriter {
                 $0.integer(0)
             }) == 1
         else { return }
-        try run(KeptTally.confirmed)
+        try run(KeptTally.confirmed + " WHERE confirmed > 0")
     }
 
     /// Counts what is not counted, in a transaction of its own.

@@ -43,7 +43,7 @@ struct ResponseRows {
             SELECT response.visit, visit.base IS NULL, variant, status, role, flags, type, body, response.confirmed, fields,
                 visit.site, fetched
             FROM response JOIN visit ON visit.id = response.visit
-            WHERE url = ? AND request = '' ORDER BY response.visit DESC, variant DESC LIMIT 1
+            WHERE url = ? AND request = '' ORDER BY response.visit DESC
             """)
         confirm = try connection.prepare(
             """
@@ -86,7 +86,18 @@ struct ResponseRows {
 
     /// What there is last for a plain GET of the URL, whichever site and visit it came in.
     fileprivate func newest(of url: Int64) throws(StoreError) -> NewestResponse? {
-        try findNewest.first(.integer(url), read: NewestResponse.init)
+        var newest: NewestResponse?
+        // A sorter for what else the same visit has would cost more than to look at it.
+        _ = try findNewest.first([.integer(url)]) { row -> Bool? in
+            guard let found = newest else {
+                newest = NewestResponse(row)
+                return nil
+            }
+            if row.integer(0) < found.visit { return true }
+            newest?.isOther = true
+            return nil
+        }
+        return newest
     }
 
     /// The visit has what an earlier one had.
@@ -278,7 +289,7 @@ private struct NewestResponse {
     let body: Int64?
     let confirmed: Int64
     /// A server loaded it, or it varies: nothing confirms it but a row of its own.
-    private let isOther: Bool
+    fileprivate(set) var isOther: Bool
     private let status: Int64
     private let role: Int64
     private let flags: Int64

@@ -274,12 +274,13 @@ private struct RebuiltRows {
             .integer(confirmation.visit))
     }
 
-    /// Whoever goes on with a pack appends behind all that is in it.
+    /// Whoever goes on with a pack appends behind all that is in it, and what a killed run had confirmed no state tells.
     func finish() throws(StoreError) {
         var packs: [Int64] = []
         try connection.prepare("SELECT DISTINCT pack FROM body WHERE pack IS NOT NULL").each {
             packs.append($0.integer(0))
         }
+        try connection.execute(KeptTally.confirmed, doing: "rebuild")
         let add = try connection.prepare("INSERT INTO pack (number, size) VALUES (?, ?)")
         for number in packs {
             try add.run(.integer(number), .integer(Pack(number, in: folder).byteCount ?? 0))
