@@ -1,3 +1,4 @@
+import Glibc
 import TestOrigin
 import Testing
 import Web
@@ -152,6 +153,20 @@ import Web
             loaded: store.response("/b", "b", fetched: 9), over: store.reader().response(for: "/b"),
             origin: "http://a.test", host: "a.test", now: 9)
         #expect(try rows().suffix(2) == ["1 0 200", "3 0 200"])
+    }
+
+    @Test func `a journal that is far longer than the database is written anew when a visit ends`() throws {
+        try store.visit([store.response("/a", "a")])
+        let name = try #require(store.scratch.names(in: "store/journal").first)
+        let path = store.scratch.file("store/journal/" + name)
+        let length = store.folder.databaseByteCount * 2 + Limits.journalSlack
+        // A line that nobody reads, and of which the disk keeps nothing.
+        #expect(truncate(path, off_t(length)) == 0)
+        try store.visit([store.response("/a", "a")])
+        #expect(store.folder.journalByteCount < 10_000)
+        for suffix in ["", "-wal", "-shm"] { store.scratch.remove("store/larder.db" + suffix) }
+        #expect(try StoreRebuild.run(store.folder).addresses == 1)
+        #expect(try rows() == ["1 2 200"])
     }
 
     @Test func `an update that finds nothing new takes no room in the database`() throws {
