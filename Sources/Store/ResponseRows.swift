@@ -366,18 +366,18 @@ extension HTTPFields {
         let bytes = UnsafeBufferPointer(rebasing: line[..<end])
         // Each of a server's answers has it.
         if bytes.count == 4, bytes.elementsEqual("Date".utf8) { return true }
-        let name = String(decoding: bytes, as: UTF8.self).lowercased()
-        if name.hasPrefix("x-") { return !tellingFields.contains(name) }
-        return messageFields.contains(name) || name.hasPrefix("cf-")
+        let name = String(decoding: bytes, as: UTF8.self)
+        if HTTPGrammar.matches(String(name.prefix(2)), "x-") { return !tellingFields.contains(name) }
+        return messageFields.contains(name) || HTTPGrammar.matches(String(name.prefix(3)), "cf-")
     }
 
     /// Of those that begin with `X-`, what is said of the content.
-    private static let tellingFields: Set<String> = [
+    private static let tellingFields: FieldNames = [
         "x-content-type-options", "x-dns-prefetch-control", "x-download-options", "x-frame-options",
         "x-permitted-cross-domain-policies", "x-robots-tag", "x-sourcemap", "x-ua-compatible",
         "x-xss-protection",
     ]
-    private static let messageFields: Set<String> = [
+    private static let messageFields: FieldNames = [
         "age", "alt-svc", "connection", "date", "expires", "keep-alive", "nel", "report-to", "server",
         "server-timing", "traceparent", "via",
     ]
