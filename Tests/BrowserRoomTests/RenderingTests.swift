@@ -350,21 +350,30 @@ struct RenderingTests {
             """
             <a id=a href=/file download>file</a><iframe src=/file></iframe>
             <iframe src=http://b.localhost:\(other.port)/></iframe><iframe src=/frame></iframe>
-            <script>onload = () => a.click()</script>
+            <script>onload = () => { fetch('/waiting'); a.click() }</script>
             """,
             [
                 "/file": file,
                 "/frame": .page("<a id=a href=/file download>file</a><script>a.click()</script>"),
             ])
-        let bystander = try site("<img src=/held>")
-        bystander.hold("/held")
-        var visit = PageVisit(url: bystander.url("/"))
-        (visit.scroll, visit.patience, visit.limit) = (0, .seconds(120), .seconds(120))
-        let outcome = Monitor<PageOutcome?>(nil)
-        try SharedBrowser.get().open(visit) { result in outcome.change { $0 = result } }
-        #expect(bystander.waitForRequests(1, to: "/held"))
-        let beginner = try SharedBrowser.look(at: "http://a.localhost:\(origin.port)/")
-        bystander.release("/held")
+        let bystander = try site("<img src=/waiting>")
+        func open(_ url: String, on waiting: TestOrigin) throws -> Monitor<PageOutcome?> {
+            waiting.hold("/waiting")
+            var visit = PageVisit(url: url)
+            (visit.scroll, visit.patience, visit.limit) = (0, .seconds(120), .seconds(120))
+            let outcome = Monitor<PageOutcome?>(nil)
+            try SharedBrowser.get().open(visit) { result in outcome.change { $0 = result } }
+            #expect(waiting.waitForRequests(1, to: "/waiting"))
+            return outcome
+        }
+        let outcome = try open(bystander.url("/"), on: bystander)
+        // Nothing tells of a download before its answer comes: the page waits for something else until then.
+        let ofBeginner = try open("http://a.localhost:\(origin.port)/", on: origin)
+        #expect(origin.waitForRequests(3, to: "/file"))
+        #expect(other.waitForRequests(1, to: "/file"))
+        origin.release("/waiting")
+        let beginner = ofBeginner.wait { $0 }
+        bystander.release("/waiting")
         #expect(beginner.ending == .complete)
         #expect(count(.download, of: beginner) == 4)
         let seen = outcome.wait { $0 }
