@@ -29,7 +29,7 @@ import Testing
             "Reports",
             "Search", "Check", "Archives", "Serve",
         ],
-        "larder": ["System", "Web", "Reports", "LarderKit"],
+        "larder": ["System", "Web", "Reports", "LarderKit", "CLinux"],
     ]
 
     @Test(arguments: walls.keys.sorted())
