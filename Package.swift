@@ -112,7 +112,7 @@ let package = Package(
         tests("TLSTests", ["System", "TLS"]),
         tests("BundlesTests", ["Web", "Digest", "Bundles"]),
         tests("BrowserRoomTests", ["System", "Web", "Browser"]),
-        tests("CrawlTests", ["System", "Web", "Store", "Fetch", "Crawl", "Soak"]),
+        tests("CrawlTests", ["System", "Web", "Markup", "Store", "Fetch", "Crawl", "Soak"]),
         tests("ReportsTests", ["System", "Web", "Store", "Reports"]),
         tests("SearchTests", ["System", "Web", "Markup", "Store", "Reports", "Search"]),
         tests("CheckTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Check", "LarderKit"]),

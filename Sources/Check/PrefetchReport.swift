@@ -47,9 +47,10 @@ public struct PrefetchReport: Sendable, Equatable {
     }
 
     /// Nothing that a page needs is missing and nothing failed. A page that the site itself says is gone is
-    /// no failure.
+    /// no failure, nor is what somebody asked a server for and no page leads to.
     public var isComplete: Bool {
-        !crawl.isInterrupted && crawl.isPublished && crawl.missing.allSatisfy { $0.isGone && !$0.isRequisite }
+        !crawl.isInterrupted && crawl.isPublished
+            && crawl.missing.allSatisfy { $0.isGone && !$0.isRequisite || $0.isNoted }
             && !crawl.skipped.contains { $0.isRequisite && $0.isOverLimit }
     }
 

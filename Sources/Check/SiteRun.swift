@@ -277,11 +277,13 @@ package struct SiteRun {
         } catch {
             throw LarderError(error, kept: keptCount(of: plan.site))
         }
-        // What nobody answered is looked for again.
+        // What nobody answered is looked for again, unless nobody has wanted it for long.
         if report.isPublished, report.work?.isLast ?? true {
+            let now = SystemClock.secondsSinceEpoch()
             try forget(
                 misses.filter {
                     !unanswered.contains(CrawlPlan.Missed($0, start: plan.start)?.url.href ?? "")
+                        || now - $0.last > Self.secondsOfMiss
                 })
         }
         return report
@@ -339,6 +341,8 @@ package struct SiteRun {
             throw .store(error)
         }
     }
+
+    private static let secondsOfMiss: Int64 = 14 * 24 * 60 * 60
 
     /// What a server noted as missing of sites on these hosts, or as asked for by their pages.
     private func misses(on hosts: Set<String>) throws(LarderError) -> [Miss] {

@@ -78,6 +78,8 @@ public struct CrawlReport: Sendable, Equatable {
         public let isRequisite: Bool
         /// An earlier visit has it, and that goes on being served.
         public let isKeptFromBefore: Bool
+        /// No page of the run leads there: somebody asked a server of ours for it, and it stays noted.
+        public package(set) var isNoted = false
 
         public var url: String { address.href }
         public var reason: String { failure.description }
@@ -119,7 +121,7 @@ extension CrawlReport.Missing: JSONObject {
     package var members: JSONMembers {
         [
             "url": url, "requisite": isRequisite, "reason": reason, "gone": isGone, "chain": chain,
-            "keptFromBefore": isKeptFromBefore,
+            "keptFromBefore": isKeptFromBefore, "noted": IfAny(isNoted ? true : nil),
         ]
     }
 }
@@ -177,8 +179,10 @@ extension CrawlReport {
                 skipped.append(skipped(entry, .refused(failure.detail), frontier))
             case .failed(let failure) where frontier.isMiss(number) && !failure.isAnswer:
                 unansweredMisses.insert(frontier.chain(to: number).first?.href ?? "")
-                missing.append(
-                    missing(number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number)))
+                var noted = missing(
+                    number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number))
+                noted.isNoted = true
+                missing.append(noted)
             case .failed(let failure) where failure.isOfSession && entry.isRedirectTarget:
                 // What leads there is told.
                 break

@@ -33,6 +33,8 @@ final class Recall {
     private let visit: OpenVisit
     private let isShared: Bool
     private let isServed: Bool
+    /// Another visit is served until this one is complete.
+    private let isUpdate: Bool
     private let policy: CachePolicy
     private let rules: CacheRules
     /// What each number of the store's URLs is to the frontier; by the store's number.
@@ -52,6 +54,9 @@ final class Recall {
 
     private static let profile = CacheProfile.private
 
+    /// What an update that was interrupted got longer ago than that is asked about once more.
+    private static let secondsOfOwn: Int64 = 15 * 60
+
     /// Nil when there is nothing to recall: it is the first visit, and nobody has begun it.
     ///
     /// - Parameter isShared: others write to the visit.
@@ -70,6 +75,9 @@ final class Recall {
         self.visit = visit
         self.isShared = isShared
         isServed = folder.server != nil
+        isUpdate = try reader.sites().contains {
+            $0.id == visit.site && $0.published != nil && $0.published != visit.id
+        }
         self.policy = policy
         self.rules = rules
     }
@@ -124,13 +132,24 @@ final class Recall {
             }
             return held.visit == visit.id ? .done(held) : .reuse(held)
         }
-        if visit.isContinued, let own = try own(url.href) {
-            if own.status < 400 { return .done(own) }
+        var own: StoredResponse?
+        if visit.isContinued, let mine = try self.own(url.href) {
+            let isOld = isUpdate && !isShared && now.secondsSinceEpoch - mine.fetched > Self.secondsOfOwn
+            if mine.status < 400 {
+                guard isOld else { return .done(mine) }
+                own = mine
+            } else if isShared {
+                return .gone(status: mine.status)
+            }
             // Else what was gone is asked for again: it may be there by now.
-            if isShared { return .gone(status: own.status) }
         }
         var asking = isCORS ? origin() : nil
-        let held = try reader.response(for: url.href, fields: asking.map { ["Origin": $0] })
+        let held =
+            if let own {
+                own
+            } else {
+                try reader.response(for: url.href, fields: asking.map { ["Origin": $0] })
+            }
         let isAsked = held?.flags.contains(.askedByOrigin) ?? false
         if isAsked, !isCORS { asking = held?.origin ?? origin() }
         var usable = held.flatMap { held in

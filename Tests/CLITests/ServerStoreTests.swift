@@ -14,10 +14,12 @@ struct ServerStoreTests {
     init() throws {
         home = try TemporaryFolder()
         origin = try TestOrigin()
-        origin.on("/", .page("<title>Home</title><a href=/a>a</a><img src=/large>"))
+        origin.on(
+            "/", .page("<title>Home</title><a href=/a>a</a><img src=/large>").validated(entityTag: "\"1\""))
         origin.on("/a", .page("<title>Jam</title><p>how to cook apricots</p><a href=/b?x=1>b</a>"))
         origin.on("/b?x=1", .page("b"))
-        origin.on("/large", .page(String(repeating: "large ", count: 300_000)))
+        origin.on(
+            "/large", .page(String(repeating: "large ", count: 300_000)).validated(entityTag: "\"1\""))
         places = [home.file("store"), try TestPostgreSQL.running.get().place(home.file("own"))]
     }
 

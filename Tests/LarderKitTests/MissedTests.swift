@@ -1,5 +1,6 @@
 import LarderKit
 import Store
+import System
 import TestOrigin
 import Testing
 
@@ -32,15 +33,20 @@ import Testing
         let larder = Larder(at: scratch.path + "/store")
         origin.on("/", .page("front"))
         _ = try await larder.prefetch([origin.url("/")])
-        let noted = Miss(
-            href: "http://nowhere.invalid/a.png", referrer: origin.url("/"), isPage: false,
-            from: .fromThisMachine,
-            first: 1, last: 1)
-        try NoteBook(StoreFolder(larder.path)).note(misses: [noted])
+        let now = SystemClock.secondsSinceEpoch()
+        let (days, url) = (Int64(24 * 60 * 60), "http://nowhere.invalid/a.png")
+        let noted = [(url, now - 13 * days), ("http://nowhere.invalid/old.png", now - 15 * days)].map {
+            Miss(
+                href: $0, referrer: origin.url("/"), isPage: false, from: .fromThisMachine, first: 1, last: $1
+            )
+        }
+        try NoteBook(StoreFolder(larder.path)).note(misses: noted)
         let report = try await larder.prefetch([origin.url("/")])
-        #expect(report.unansweredMisses == 1)
-        #expect(report.json.contains("\"unansweredMisses\": 1"))
-        #expect(try await larder.misses().misses.map(\.url) == ["http://nowhere.invalid/a.png"])
+        #expect(report.unansweredMisses == 2)
+        #expect(report.json.contains("\"unansweredMisses\": 2"))
+        #expect(report.missing.map(\.isNoted) == [true, true])
+        #expect(report.isComplete, "nobody is sure that there is such a thing")
+        #expect(try await larder.misses().misses.map(\.url) == [url], "the other one nobody wants any more")
     }
 
     @Test func `what is missed of another port is for the site that begins there`() async throws {

@@ -194,7 +194,12 @@ extension FrontierCore {
         let jitter = RetryPlan.jitter(of: number, attempt: Int(record.attempts))
         let decision = options.retryPlan.decision(
             afterAttempt: Int(record.attempts), of: failure, retryAfter: retryAfter, jitter: jitter)
-        guard case .again(let delay) = decision, !hosts[host].pace.isHopeless, !hosts[host].isLost else {
+        // A host of which nothing ever came is tried as often as one address is, however many wait for it.
+        let isInVain =
+            failure.isOfConnection && !hosts[host].hasAnswered
+            && hosts[host].isInVain(at: now) >= options.retryPlan.attempts
+        guard case .again(let delay) = decision, !hosts[host].pace.isHopeless, !hosts[host].isLost, !isInVain
+        else {
             fail(number, failure)
             if failure.isOfConnection { hosts[host].unreached = failure }
             if hosts[host].pace.isHopeless || hosts[host].isLost { giveUp(host, failure) }

@@ -45,6 +45,9 @@ extension FrontierCore {
         var unreached: Failure?
         /// Nobody was ever reached: nothing more is asked of it.
         var isLost: Bool { isUnreachable && !hasAnswered }
+        /// How often nobody was reached, and when last; what was under way together counts once.
+        private var vainRounds = 0
+        private var lastVain: Duration?
         /// Its name was not found: when it is looked up once more, for all that wait for it.
         var nextLookup: Duration?
         /// Whether it counts among the hosts of its domain; nil until something is to be asked of it.
@@ -78,6 +81,17 @@ extension FrontierCore {
 
         /// Along with what pages need, before all other pages.
         mutating func appendAtOnce(_ number: UInt32) { requisites.append(number) }
+
+        /// Nobody was reached. Gives how often that was so, whatever was asked for.
+        mutating func isInVain(at now: Duration) -> Int {
+            if lastVain.map({ now - $0 >= Self.vainRound }) ?? true {
+                vainRounds += 1
+                lastVain = now
+            }
+            return vainRounds
+        }
+
+        private static let vainRound = Duration.milliseconds(200)
 
         /// Of what is queued, what pages need.
         var queuedRequisiteCount: Int { min(requisites.count, queuedCount) }

@@ -37,9 +37,13 @@ struct BodyRows {
         pieces = isServed ? try ServerBodies(folder, connection, isWriting: true) : nil
         findBody = try connection.prepare(
             "SELECT id, pack, start, frame, md5 IS NULL FROM body WHERE sha256 = ? AND form = ?")
-        // The digest's index is not asked.
+        // SQLite would ask the digest's index; a PostgreSQL knows no such sign.
+        let unasked = isServed ? "" : "+"
         checkBody = try connection.prepare(
-            "SELECT id, pack, start, frame, md5 IS NULL FROM body WHERE +sha256 = ? AND +form = ? AND id = ?")
+            """
+            SELECT id, pack, start, frame, md5 IS NULL FROM body
+            WHERE \(unasked)sha256 = ? AND \(unasked)form = ? AND id = ?
+            """)
         addBody = try connection.prepare(
             """
             INSERT OR IGNORE INTO body (sha256, form, size, title, pack, start, frame, md5)

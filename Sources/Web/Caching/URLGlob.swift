@@ -4,8 +4,10 @@
 /// What a pattern is held against depends on how it looks:
 /// - `https://example.com/docs/**`, with `://`: the URL;
 /// - `/api/*`, with a slash first: path and query, on any host;
-/// - `example.com/docs/**`: host, port unless it is the default, path and query, by http and https;
-/// - `*.example.com`, without a slash: host and port.
+/// - `example.com/docs/**`: host, path and query, by http and https;
+/// - `*.example.com`, without a slash: the host.
+///
+/// A host without a port means all its ports; with one, that port alone, and the default one goes without.
 ///
 /// The query is looked at only where the pattern has a question mark; fragments and credentials never are.
 /// Matching takes time linear in the URL: one step of an automaton for each byte, all of whose states are
@@ -16,7 +18,9 @@ package struct URLGlob: Sendable, Hashable {
     private let automaton: GlobAutomaton
 
     private enum Subject: Sendable, Hashable {
-        case url, place, target, authority
+        case url, target
+        case place(hasPort: Bool)
+        case host(hasPort: Bool)
     }
 
     /// Nil when the pattern is empty or longer than a kilobyte.
@@ -26,19 +30,26 @@ package struct URLGlob: Sendable, Hashable {
         self.automaton = automaton
         let bytes = Array(text.utf8)
         let isWholeURL = bytes.indices.contains { bytes[$0...].starts(with: "://".utf8) }
+        let authority = bytes.prefix { $0 != 0x2F }
+        // The colons of an address stand in brackets.
+        let hasPort = authority[(authority.lastIndex(of: 0x5D) ?? 0)...].contains(0x3A)
         subject =
-            isWholeURL ? .url : bytes.first == 0x2F ? .target : bytes.contains(0x2F) ? .place : .authority
+            isWholeURL
+            ? .url
+            : bytes.first == 0x2F
+                ? .target : bytes.contains(0x2F) ? .place(hasPort: hasPort) : .host(hasPort: hasPort)
     }
 
     package func matches(_ url: WebURL) -> Bool {
-        if automaton.takesAll { return subject != .place || url.isHTTP }
+        if automaton.takesAll { return true }
         let target = text.utf8.contains(0x3F) ? url.target : url.path
         let authority = url.host + (url.port.map { ":\($0)" } ?? "")
         return switch subject {
         case .url: automaton.matches("\(url.scheme)://\(authority)\(target)".utf8)
-        case .place: url.isHTTP && automaton.matches((authority + target).utf8)
+        case .place(let hasPort):
+            url.isHTTP && automaton.matches(((hasPort ? authority : url.host) + target).utf8)
         case .target: automaton.matches(target.utf8)
-        case .authority: automaton.matches(authority.utf8)
+        case .host(let hasPort): automaton.matches((hasPort ? authority : url.host).utf8)
         }
     }
 

@@ -132,6 +132,7 @@ struct HelpTopic: Sendable {
               /api/*                        with a slash first: path and query, on any host
               example.com/docs/**           host, path and query
               *.example.com                 without a slash: the host
+              A host means all its ports; example.com:8080 is that one alone.
               * is anything but a slash, ** anything at all, ? any one character. A query is looked at only where
               the pattern has a question mark.
 

@@ -200,8 +200,9 @@ enum PrefetchSummary {
         if let check = report.check {
             lines += check.text(as: .text).split(separator: "\n").map { "  \($0)" }
         }
-        let kept = report.missing.filter(\.isKeptFromBefore)
-        let missing = report.missing.filter { !$0.isKeptFromBefore }
+        let noted = report.missing.filter(\.isNoted)
+        let kept = report.missing.filter { $0.isKeptFromBefore && !$0.isNoted }
+        let missing = report.missing.filter { !$0.isKeptFromBefore && !$0.isNoted }
         lines += list(missing.filter { $0.isRequisite }, "missing that pages need offline")
         lines += list(missing.filter { !$0.isRequisite && !$0.isGone }, "missing, as pages")
         lines += list(kept, "not to be had now, kept from an earlier visit")
@@ -216,10 +217,10 @@ enum PrefetchSummary {
                 "  \(session.origin) was asked no more: the session ended, and its pages led to a login:")
             lines.append("    \(session.login)")
         }
-        if report.unansweredMisses > 0 {
-            let misses = Wording.count(report.unansweredMisses, "miss", plural: "misses")
+        lines += list(noted, "noted as asked for while it was shown, and not to be had now")
+        if !noted.isEmpty {
             lines.append(
-                "  \(misses) that a server noted got no answer and stay noted; to see them: \(arguments.command("misses"))"
+                "    they are looked for again next time; to see or forget them: \(arguments.command("misses"))"
             )
         }
         for trap in report.traps.prefix(mostShown) { lines.append("  stopped \(trap)") }

@@ -38,6 +38,20 @@ import Web
         #expect(report.missing.first?.remedy == .patience)
     }
 
+    @Test func `a host that nobody reaches is tried as often for many things as for one`() throws {
+        let pictures = (1...12).map { "<img src=http://127.0.0.1:1/\($0).png>" }.joined()
+        bench.origin.on("/", .page(pictures))
+        let report = try bench.crawl { plan in
+            plan.patience = nil
+            plan.mayReachPrivate = true
+        }
+        #expect(report.missing.count == 12)
+        #expect(report.missing.allSatisfy { $0.reason.contains("cannot connect") }, "\(report.misses)")
+        #expect(report.elapsed < .seconds(15), "\(report.elapsed): each would be a minute and more")
+        // Four at first, then one at a time.
+        #expect(report.requests <= 1 + 4 + 3 + 1)
+    }
+
     @Test func `who has answered before is waited for`() throws {
         bench.origin.on(
             "/", .page("<img src=\(silent.url("/logo.png"))><a href=/two>2</a><a href=/late>late</a>"))

@@ -1,4 +1,5 @@
 import Fetch
+import Markup
 import Store
 import Synchronization
 import System
@@ -118,5 +119,68 @@ import Web
         #expect(try bench.crawl().missing.count == 1)
         #expect(bench.scratch.names(in: "incoming").isEmpty)
         #expect(bench.scratch.names(in: "partials").isEmpty)
+    }
+}
+
+/// A visit that was interrupted is gone on with.
+@Suite struct GoingOnTests {
+    private let bench: CrawlBench
+    private var origin: TestOrigin { bench.origin }
+    private let now = SystemClock.secondsSinceEpoch()
+
+    init() throws {
+        bench = try CrawlBench()
+        origin.on("/", .page("<a href=/a>a</a><a href=/b>b</a>").validated(entityTag: "\"front\""))
+        origin.on("/a", .page("new").validated(entityTag: "\"new\""))
+        origin.on("/b", .page("b"))
+    }
+
+    /// A visit that got start and `/a` so many seconds ago, and `/a` as it was then.
+    private func visit(secondsAgo age: Int64, _ ending: VisitEnding) throws {
+        let writer = try StoreWriter(bench.folder)
+        let start = origin.url("/")
+        let visit = try writer.begin(site: start, start: [start], now: now - age)
+        var responses: [NewResponse] = []
+        for (target, text, tag) in [("/", "<a href=/a>a</a><a href=/b>b</a>", "front"), ("/a", "old", "old")]
+        {
+            let bytes = Array("<!DOCTYPE html>\(text)".utf8)
+            let table = LinkScanner().table(of: bytes.span, form: "html;utf-8") ?? LinkTable()
+            let body = try NewBody(
+                .bytes(bytes), form: "html;utf-8", links: table.encoded(), in: bench.folder)
+            var response = NewResponse(
+                href: origin.url(target), referrer: nil, status: 200, role: 0,
+                fields: "Content-Type: text/html\r\nETag: \"\(tag)\"\r\n", fetched: now - age,
+                body: .new(body))
+            response.number = UInt32(responses.count)
+            response.flags = .fromThisMachine
+            responses.append(response)
+        }
+        var links = NewLinks(from: NewLinks.Target(href: start, number: 0))
+        links.pages = [("/a", UInt32(1)), ("/b", 2)].map {
+            NewLinks.Target(href: origin.url($0), number: $1)
+        }
+        try writer.add(responses, links: [links], to: visit)
+        try writer.end(visit, ending)
+    }
+
+    @Test(arguments: [(Int64(60), 0, "old"), (3600, 1, "new")])
+    func `an update asks about what it got long ago, and takes the rest as it is`(
+        age: Int64, requests: Int, text: String
+    ) throws {
+        try visit(secondsAgo: 7200, .publish(now: now - 7200))
+        try visit(secondsAgo: age, .keepOpen)
+        let report = try bench.crawl()
+        #expect(report.isContinued && report.isPublished)
+        #expect(bench.count("/a") == requests)
+        #expect(try bench.text("/a")?.hasSuffix(text) == true)
+        let site = try #require(StoreReader(bench.folder).sites().first)
+        #expect(site.visits.last?.responseCount == 3)
+    }
+
+    @Test func `a first visit takes all as it is`() throws {
+        try visit(secondsAgo: 3600, .keepOpen)
+        #expect(try bench.crawl().isPublished)
+        #expect(bench.count("/a") == 0)
+        #expect(bench.count("/b") == 1)
     }
 }
