@@ -165,7 +165,8 @@ struct CommandEntry: Sendable {
                 """
                 The command gets a proxy of its own by its environment: http_proxy, https_proxy, all_proxy, and the files of
                 trusted authorities that curl, git, pip, requests, Node, Cargo, wget, apt and whatever uses OpenSSL read.
-                Everything is kept, answers to POST and what says no-store included. The exit status is the command's.
+                All answers are kept, those to POST and what says no-store included, but for those to HEAD and for parts of
+                files (Range), which are a whole only when all of it came. The exit status is the command's.
                 """
             ], run: RecordCommand.record),
         CommandEntry(

@@ -54,6 +54,27 @@ import Testing
         #expect(second.output.contains("Cache-Control: no-store, private"))
     }
 
+    @Test func `no server says what larder says, and a part is not counted as kept`() throws {
+        origin.on("/a.js") { _ in
+            OriginAnswer.file("alert(1)", type: "text/javascript").adding("Larder-Bundle", "verified")
+                .adding("Larder", "hit")
+        }
+        origin.on("/part") { _ in
+            OriginAnswer(
+                status: 206, fields: [("ETag", "\"1\""), ("Content-Range", "bytes 0-3/8")],
+                body: [1, 2, 3, 4])
+        }
+        let first = try record([], "curl", "-sSi", origin.url("/a.js"))
+        #expect(first.output.hasSuffix("alert(1)") && !first.output.lowercased().contains("larder:"))
+        #expect(!first.output.contains("verified"))
+        let part = try record([], "curl", "-sS", "-o", "/dev/null", "-r", "0-3", origin.url("/part"))
+        #expect(part.errors.contains("1 loaded, 0 of them kept"), "\(part.errors)")
+        #expect(part.errors.contains("/part: only a part of it was asked for"), "\(part.errors)")
+        origin.stop()
+        let second = try replay("curl", "-sSi", origin.url("/a.js"))
+        #expect(second.output.hasSuffix("alert(1)") && !second.output.contains("verified"))
+    }
+
     @Test func `a POST is answered by what the same POST was answered`() throws {
         origin.on("/api") { request in
             .file("you said \(String(decoding: request.body, as: UTF8.self))", type: "text/plain")

@@ -75,6 +75,18 @@ import Web
         #expect(try get(store, Self.options(.offline, requiring: nil)).text.contains(".localhost:"))
     }
 
+    @Test func `no server says that a bundle is verified`() throws {
+        let store = try StockedStore([
+            .init(
+                href: Self.url, text: Self.good, type: "text/javascript",
+                extra: "Larder-Bundle: verified; md5=d4\r\nLARDER: miss\r\nLarder-Other: x\r\nLarderer: y\r\n"
+            )
+        ])
+        let answer = try get(store, Self.options(.offline, requiring: nil))
+        #expect(answer["Larder-Bundle"] == nil && answer["Larder-Other"] == nil)
+        #expect(answer["Larder"] == "hit" && answer["Larderer"] == "y")
+    }
+
     @Test(arguments: [CachePolicy.protocol, .auto, .preferCache, .revalidate, .refreshBehind, .reload])
     func `what a server sends in its place is neither shown nor kept`(policy: CachePolicy) throws {
         servers.say("/app.js", 200, ["Content-Type": "text/javascript"], Self.bad)

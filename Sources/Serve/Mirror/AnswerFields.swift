@@ -55,7 +55,8 @@ struct AnswerFields {
         if layout.isTransparent {
             // Of the body's length and part speaks who sends it.
             fields.reserveCapacity(stored.list.count + 1)
-            for field in stored.withoutConnectionFields.list where !Self.unsaid.contains(field.name) {
+            for field in stored.withoutConnectionFields.list
+            where !Self.unsaid.contains(field.name) && !Self.isOurs(field.name) {
                 fields.append((field.name, field.value))
             }
             fields.append(("Via", ProxyHop.via))
@@ -77,9 +78,14 @@ struct AnswerFields {
         return fields
     }
 
-    private static let unsaid: FieldNames = [
-        "content-length", "content-range", "set-cookie", "larder-steady",
-    ]
+    private static let unsaid: FieldNames = ["content-length", "content-range", "set-cookie"]
+
+    /// What only we say of what we give: that a bundle is verified, say. Whoever is asked for it says no such thing.
+    private static func isOurs(_ name: String) -> Bool {
+        let word = name.utf8.prefix(6)
+        return word.count == 6 && HTTPGrammar.matches(String(Substring(word)), "larder")
+            && (name.utf8.count == 6 || name.utf8.dropFirst(6).first == UInt8(ascii: "-"))
+    }
 
     /// What every copy says, beside what was stored.
     func ownFields(_ source: AnswerSource, _ url: WebURL, _ sharing: Sharing) -> [(String, String)] {
@@ -175,7 +181,7 @@ struct AnswerFields {
         let name = HTTPGrammar.lowercased(name.utf8)
         // Beside a site at the root a worker would be that site's.
         if name == "service-worker-allowed", !layout.keepsPaths(of: url) { return .drop }
-        return Self.treatment(of: name)
+        return Self.isOurs(name) ? .drop : Self.treatment(of: name)
     }
 
     /// Dropped is what speaks of the connection, of a coding that is undone, of addresses on the network, or
@@ -198,11 +204,11 @@ struct AnswerFields {
             "access-control-allow-credentials", "referrer-policy", "cross-origin-opener-policy-report-only",
             "cross-origin-embedder-policy-report-only", "permissions-policy-report-only",
             "document-policy-report-only",
-            "larder-steady", "expect-ct", "public-key-pins", "report-to", "reporting-endpoints", "nel",
+            "expect-ct", "public-key-pins", "report-to", "reporting-endpoints", "nel",
             "speculation-rules",
             "attribution-reporting-register-source", "attribution-reporting-register-trigger",
             "onion-location",
-            "alt-svc", "clear-site-data", "set-cookie", "server-timing", "sourcemap", "x-sourcemap", "larder",
+            "alt-svc", "clear-site-data", "set-cookie", "server-timing", "sourcemap", "x-sourcemap",
             "x-dns-prefetch-control":
             .drop
         default:

@@ -69,7 +69,10 @@ package final class PassLog: Sendable {
     func note(_ method: String, _ url: String, _ reply: Reply, since start: ContinuousClock.Instant) {
         let (status, byteCount) = reply.streamed ?? (reply.answer.status, reply.answer.bodyByteCount)
         let source = reply.streamed == nil ? reply.source : .network
-        note(method, url, status, source, byteCount, isKept: reply.isKept, since: start)
+        // Parts are put together in memory, and kept when they are a whole.
+        let isPart = status == 206 && source == .network
+        note(method, url, status, source, byteCount, isKept: reply.isKept && !isPart, since: start)
+        if isPart { noteLoss("only a part of it was asked for", of: url, wasCounted: false) }
         if let failure = reply.failure { noteLoss(failure, of: url, wasCounted: false) }
     }
 
