@@ -33,6 +33,11 @@ struct FolderNames: Sendable {
         }
     }
 
+    /// Whether the address was told, or another one that would have its file.
+    func has(_ url: WebURL, _ type: String?) -> Bool {
+        taken[Self.hash(candidate(url, type).lowercased())] != nil
+    }
+
     /// From the folder on, with slashes between.
     func name(of url: WebURL, _ type: String?) -> String {
         let path = candidate(url, type)

@@ -179,12 +179,18 @@ final class FolderWriter: ArchiveWriter {
 
     /// What the visit shows there, if it is this site's.
     private func held(_ href: String) throws(ArchiveError) -> StoredResponse? {
+        let isNow = visit == nil && site.published != nil
         let found = try ArchiveError.storing { () throws(StoreError) in
-            // Other sites may hold it too.
-            let visit = visit ?? site.overlay ?? site.published ?? site.visits.last?.id ?? 0
+            if isNow { return try reader.response(for: href) }
+            let visit = visit ?? site.overlay ?? site.visits.last?.id ?? 0
             return try reader.asOf(visit) { () throws(StoreError) in try reader.response(for: href) }
         }
-        guard let found, site.visits.contains(where: { $0.id == found.visit }) else { return nil }
+        guard let found else { return nil }
+        // Other sites may hold it too, and what this one shows come from there.
+        let isOurs =
+            site.visits.contains { $0.id == found.visit }
+            || isNow && WebURL(href).map { names.has($0, found.type) } ?? false
+        guard isOurs else { return nil }
         return isExported(ShownRow(response: found, referrer: nil)) ? found : nil
     }
 

@@ -18,7 +18,8 @@ final class ShownCopies {
     }
 
     private let reader: StoreReader
-    private let visit: Int64
+    /// Nil for what readers see now.
+    private let visit: Int64?
     private let hasPrivate: Bool
     private let isWanted: (WebURL) -> Bool
     private let scanner = LinkScanner()
@@ -33,7 +34,7 @@ final class ShownCopies {
     init(_ plan: ExportPlan, _ reader: StoreReader) {
         let site = plan.site
         self.reader = reader
-        visit = plan.visit ?? site.overlay ?? site.published ?? site.visits.last?.id ?? 0
+        visit = plan.visit ?? (site.published == nil ? site.overlay ?? site.visits.last?.id : nil)
         (hasPrivate, isWanted) = (plan.hasPrivate, plan.isWanted)
     }
 
@@ -62,7 +63,8 @@ final class ShownCopies {
 
     private func held(_ url: WebURL) throws(ArchiveError) -> StoredResponse? {
         let found = try ArchiveError.storing { () throws(StoreError) in
-            try reader.asOf(visit) { () throws(StoreError) in try reader.response(for: url.href) }
+            guard let visit else { return try reader.response(for: url.href) }
+            return try reader.asOf(visit) { () throws(StoreError) in try reader.response(for: url.href) }
         }
         guard let found else { return nil }
         guard hasPrivate || !found.flags.contains(.isPrivate) else {

@@ -211,6 +211,8 @@ package struct SiteRun {
             // Only what bundles need is wanted: no pages, and what is said of those in robots.txt says
             // nothing of it.
             plan.productToken = nil
+            // A visit says when its manifest held.
+            plan.publishesNewsAlone = found.failure != nil
         }
         let verdict = GateVerdict()
         plan.gate = { (visit: Int64, refused: [String: String]) throws(StoreError) -> Bool in

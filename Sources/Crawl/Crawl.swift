@@ -180,6 +180,7 @@ package final class Crawl {
         report.rendering.count(frontier.rendering)
         // There was nothing to ask for: what is held is what is wanted.
         if plan.startsAtRequisites, plan.requisites.isEmpty { report.isPublished = !report.isInterrupted }
+        if plan.publishesNewsAlone, report.requests == 0 { report.isPublished = false }
         report.isInsecure = report.isInsecure || plan.fetch.isInsecure
         do throws(StoreError) {
             for missing in report.missing where missing.failure == .softNotFound {

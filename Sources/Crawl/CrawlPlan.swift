@@ -54,6 +54,8 @@ package struct CrawlPlan: Sendable {
     /// Asked before a body is stored, on a thread that scans: gives what is stored in its place, nil for
     /// nothing.
     package var willStore: WillStore?
+    /// Where nobody was asked for anything, what is served stays the visit that it is.
+    package var publishesNewsAlone = false
     /// Told of the figures about ten times a second, on the crawl's thread.
     package var progress: (@Sendable (PrefetchProgress) -> Void)?
     /// Told of every answer, on the crawl's thread.

@@ -12,7 +12,7 @@ package struct ShownRow: Sendable, Equatable {
 
 extension StoreReader {
     /// Hands over what a site shows, whatever the request and the variant, in the order of the addresses: as
-    /// of a visit, or as readers see it now. Ends early when `take` says false.
+    /// of a visit, or as readers see it now, whichever site has it later. Ends early when `take` says false.
     ///
     /// It reads some addresses at a time, so that neither memory nor the log of the store grows with a slow
     /// taker.
@@ -42,10 +42,18 @@ extension StoreReader {
         var last: Int64?
         /// In which visit the address has it.
         var seen: [Slot: Int64] = [:]
+        // Readers see the newest of all sites: a manifest that stands by itself may have brought it.
         let isSeen =
             visit == nil
-            ? "(CAST(?4 AS BIGINT) IS NULL AND \(Schema.isVisible("response")))"
-            : "(response.visit <= coalesce((SELECT base FROM visit WHERE id = ?4), ?4) OR response.visit = ?4)"
+            ? """
+            CAST(?4 AS BIGINT) IS NULL AND \(Schema.isVisible("response")) AND (site.id = ?3 OR EXISTS (
+                SELECT 1 FROM response AS own JOIN visit ON visit.id = own.visit JOIN site ON site.id = visit.site
+                WHERE own.url = url.id AND site.id = ?3 AND \(Schema.isVisible("own"))))
+            """
+            : """
+            site.id = ?3
+                AND (response.visit <= coalesce((SELECT base FROM visit WHERE id = ?4), ?4) OR response.visit = ?4)
+            """
         // CROSS JOIN keeps SQLite at the order of the addresses' index.
         try eachRow(
             """
@@ -56,7 +64,7 @@ extension StoreReader {
             CROSS JOIN site ON site.id = visit.site
             LEFT JOIN body ON body.id = response.body
             LEFT JOIN url AS referrer ON referrer.id = response.referrer
-            WHERE url.href > ?1 AND url.href <= ?2 AND site.id = ?3 AND \(isSeen)
+            WHERE url.href > ?1 AND url.href <= ?2 AND \(isSeen)
                 AND response.request NOT IN ('\(RequestKey.manifest.text)', '\(RequestKey.shown.text)')
             ORDER BY url.href, \(StoredResponse.shownFirst)
             """, .text(start), .text(end ?? "\u{7f}"), .integer(site), .optional(visit)

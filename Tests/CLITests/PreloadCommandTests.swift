@@ -1,6 +1,7 @@
 import Digest
 import Glibc
 import Store
+import System
 import TestOrigin
 import Testing
 
@@ -149,5 +150,42 @@ import Testing
         origin.stop()
         let check = try Command.run("check", origin.url("/sums"), "--held", home: home, environment: store)
         #expect(check.status == 0, "\(check)")
+    }
+
+    private func text(_ file: String) throws -> String {
+        String(decoding: try WholeFile.read(home.file(file), atMost: 1_000_000), as: UTF8.self)
+    }
+
+    @Test func `what a manifest brought for a site is in that site's archives`() throws {
+        func run(_ words: String...) throws -> Command.Ending {
+            try Command(words, home: home, environment: ["LARDER_STORE": home.file("s")]).wait()
+        }
+        release("r0")
+        origin.on("/", .page("<script src=/0.js></script>"))
+        #expect(try run("prefetch", origin.url("/")).status == 0)
+        release("r1")
+        #expect(try preload().wait().status == 0)
+        #expect(try run("cat", origin.url("/0.js")).output == "r1 0")
+        #expect(try run("export", origin.url("/"), home.file("out") + "/", "--verify").status == 0)
+        #expect(try text("out/0.js") == "r1 0")
+        #expect(try run("export", origin.url("/"), home.file("page.html")).status == 0)
+        #expect(try text("page.html").contains("data:text/javascript,r1%200"))
+        // As it was then.
+        #expect(try run("export", origin.url("/"), home.file("then") + "/", "--visit", "1").status == 0)
+        #expect(try text("then/0.js") == "r0 0")
+    }
+
+    @Test func `an update that reaches no manifest is no visit, and no success where one is strict`() throws {
+        release("r0")
+        #expect(try preload().wait().status == 0)
+        origin.stop()
+        for (words, status) in [(["update"], Int32(0)), (["update", "--strict"], 1)] {
+            let ending = try Command(words, home: home, environment: ["LARDER_STORE": home.file("s")]).wait()
+            #expect(ending.status == status, "\(ending)")
+            #expect(ending.errors.contains("the last known manifest of"), "\(ending.errors)")
+            #expect(ending.errors.contains("nothing new could be had; visit 1 of "), "\(ending.errors)")
+        }
+        let site = try #require(StoreReader(StoreFolder(home.file("s"))).sites().first)
+        #expect(site.visits.map(\.id) == [1])
     }
 }

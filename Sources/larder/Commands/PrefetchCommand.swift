@@ -71,7 +71,9 @@ enum PrefetchCommand {
         }
         if let good = report.lastGood {
             let failed = report.missing.first { !$0.isGone }.map { "\($0.url): \($0.reason)" }
-            let reason = failed ?? "not enough could be had"
+            let reason =
+                failed
+                ?? (report.manifestFailure == nil ? "not enough could be had" : "nothing new could be had")
             terminal.fail("\(reason); visit \(good.visit) of \(good.date) is served as before")
             return isStrict ? .incomplete : .done
         }
@@ -97,7 +99,7 @@ enum PrefetchCommand {
                 "\(report.site): the session with \(session.origin) ended on the way; give larder what logs in anew "
                     + "(larder login URL, --cookies FILE, --user) and run the same command again")
         }
-        if report.isComplete { return .done }
+        if report.isComplete { return isStrict && report.manifestFailure != nil ? .incomplete : .done }
         // The report, which tells, is not shown.
         if terminal.isQuiet, !report.isInterrupted, let first = firstMissing(of: report) {
             terminal.fail(
