@@ -194,9 +194,10 @@ extension FrontierCore {
         let jitter = RetryPlan.jitter(of: number, attempt: Int(record.attempts))
         let decision = options.retryPlan.decision(
             afterAttempt: Int(record.attempts), of: failure, retryAfter: retryAfter, jitter: jitter)
-        // A host of which nothing ever came is tried as often as one address is, however many wait for it.
+        // Where nothing begins to come, a start's host is tried as often as its start is, whatever else waits for it:
+        // others are waited for while there is something to do.
         let isInVain =
-            failure.isOfConnection && !hosts[host].hasAnswered
+            failure.isOfConnection && hosts[host].isOwn && !hosts[host].hasAnswered
             && hosts[host].isInVain(at: now) >= options.retryPlan.attempts
         guard case .again(let delay) = decision, !hosts[host].pace.isHopeless, !hosts[host].isLost, !isInVain
         else {
