@@ -234,10 +234,25 @@ final class ScanWorker {
         result.isLeftOut =
             job.mayBeLeftOut && manners.noindex == .obey && result.directives.contains(.noindex)
         result.links = references.resolve(against: job.url, table: table, manners, result.directives)
+        addHeadLinks(fields, of: job, to: &result)
         result.notes = table.notes
         result.base = table.base.flatMap { WebURL($0, base: job.url) }
         result.renderReasons = table.renderReasons
         result.isNofollow = manners.leaves(linkMarked: false, on: result.directives)
+    }
+
+    /// What a document's head leads to beside its body: nearly none does.
+    private func addHeadLinks(_ fields: HTTPFields, of job: ScanJob, to result: inout ScanResult) {
+        guard job.role == .page || fields.contentType?.isHTML ?? false else { return }
+        for (reference, kind, isCORS) in HeadLinks.all(of: fields) {
+            guard let role = Frontier.Role(kind), let url = WebURL(reference, base: job.url)?.key, url.isHTTP
+            else { continue }
+            let isLeft = role == .page && manners.leaves(linkMarked: false, on: result.directives)
+            result.links.append(
+                FoundLink(
+                    isRefresh: kind == .refresh, url: url, role: role, isNofollow: isLeft,
+                    isCORS: isCORS))
+        }
     }
 
     /// Nil for what may be kept.

@@ -238,3 +238,34 @@ import Web
         #expect(throws: CrawlError.self) { try crawl() }
     }
 }
+
+/// What the head of an answer leads to.
+@Suite struct HeadLinkTests {
+    @Test func `it is followed as if it stood in the page`() throws {
+        let bench = try CrawlBench()
+        let origin = bench.origin
+        origin.on("/", .page("<a href=/old>old</a><a href=/plain>plain</a>"))
+        origin.on("/old", .page("moved").adding("Refresh", "0; url=/new"))
+        origin.on("/new", .page("new"))
+        let links = [
+            "</pre.css>; rel=preload; as=style, </m.js>; rel=modulepreload", "</s.css>; rel=\"stylesheet\"",
+            "</elsewhere.css>; rel=stylesheet; anchor=\"/other\", </api>; rel=\"https://api.w.org/\"",
+            "</next>; rel=next",
+        ]
+        origin.on("/plain") { _ in
+            links.reduce(OriginAnswer.page("plain")) { $0.adding("Link", $1) }
+        }
+        for (target, type) in [("/pre.css", "css"), ("/s.css", "css"), ("/m.js", "javascript")] {
+            origin.on(target, .file("x{}", type: "text/" + type))
+        }
+        origin.on("/next", .page("next"))
+        let report = try bench.crawl()
+        #expect(report.misses == [])
+        #expect(report.pages == 5 && report.requisites == 3)
+        for target in ["/elsewhere.css", "/api"] { #expect(bench.count(target) == 0) }
+        // So it is known by what is held.
+        origin.forgetRequests()
+        #expect(try bench.crawl().pages == 5)
+        #expect(try bench.stored("/new")?.status == 200)
+    }
+}

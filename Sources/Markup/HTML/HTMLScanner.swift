@@ -1,4 +1,4 @@
-internal import Web
+package import Web
 
 /// Finds the links of a document: what the skimmer shows it, judged by the table of link rules.
 final class HTMLScanner: HTMLSkimmerDelegate {
@@ -408,17 +408,19 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     /// What `<link>` names, by its `rel`.
     func linkKind(_ tag: HTMLTag) -> LinkKind? {
         guard let rel = value(vocabulary.attribute.rel, of: tag) else { return .metadata }
-        return reading(rel) { rel in
-            for relation in Self.relations where rel.containsWord(relation.word) {
-                return relation.kind == .preload ? preloadKind(tag) : relation.kind
-            }
-            return .metadata
-        }
+        return reading(rel) { Self.linkKind(rel: $0, as: value(vocabulary.attribute.as, of: tag)) }
     }
 
-    /// What a preload is used for, by `as`.
-    private func preloadKind(_ tag: HTMLTag) -> LinkKind {
-        guard let destination = value(vocabulary.attribute.as, of: tag) else { return .preload }
+    /// - Parameter destination: what a preload is used for.
+    fileprivate static func linkKind(rel: Bytes, as destination: Bytes?) -> LinkKind {
+        for relation in relations where rel.containsWord(relation.word) {
+            return relation.kind == .preload ? preloadKind(destination) : relation.kind
+        }
+        return .metadata
+    }
+
+    private static func preloadKind(_ destination: Bytes?) -> LinkKind {
+        guard let destination else { return .preload }
         let kinds: [(StaticString, LinkKind)] = [
             ("script", .script), ("style", .style), ("image", .image), ("font", .font), ("fetch", .data),
             ("audio", .media), ("video", .media), ("track", .track), ("worker", .worker),
@@ -494,6 +496,31 @@ final class HTMLScanner: HTMLSkimmerDelegate {
             "msapplication-wide310x150logo", "msapplication-square310x310logo",
         ]
         return words.contains { name.equals($0) } ? .sharing : nil
+    }
+}
+
+/// What the head of an answer leads to, as `<link>` and `<meta>` would in it.
+package enum HeadLinks {
+    /// By `Link` and `Refresh`, in that order, with the references as they are written. What starts from elsewhere is left
+    /// out.
+    package static func all(of fields: HTTPFields) -> [(reference: String, kind: LinkKind, isCORS: Bool)] {
+        var links: [(String, LinkKind, Bool)] = []
+        for value in fields.all("Link") {
+            for link in LinkField.parse(value) where link.anchor == nil {
+                let rel = Array(link.relations.joined(separator: " ").utf8)
+                let kind = rel.withUnsafeBufferPointer { rel in
+                    guard let destination = link["as"] else { return HTMLScanner.linkKind(rel: rel, as: nil) }
+                    return Array(destination.utf8).withUnsafeBufferPointer {
+                        HTMLScanner.linkKind(rel: rel, as: $0)
+                    }
+                }
+                links.append((link.target, kind, kind.isCORS(link["crossorigin"] == nil ? [] : .isCORS)))
+            }
+        }
+        if let url = fields["Refresh"].flatMap({ RefreshDirective($0) })?.url {
+            links.append((url, .refresh, false))
+        }
+        return links
     }
 }
 
