@@ -405,11 +405,28 @@ final class FolderWriter: ArchiveWriter {
             if let target = WebURL(utf8: reference.span, base: base), target.isHTTP, target.key != url.key,
                 case .file = try place(of: target), content.drop(while: { $0 == " " }).hasPrefix("0")
             {
+                changes += Self.unquoting(occurrence.range, in: source, tag)
                 continue
             }
             changes.append(Patch.Change(pragma, Array("ignored".utf8)))
         }
-        return changes + Self.trimming(source, table) + Self.filling(source)
+        let trimming = Self.trimming(source, table).filter { change in
+            !changes.contains { $0.range.overlaps(change.range) }
+        }
+        return changes + trimming + Self.filling(source)
+    }
+
+    /// `0; url='next.html'`: zimwriterfs takes the quotes for a part of the file's name.
+    private static func unquoting(_ link: Range<Int>, in source: [UInt8], _ tag: TagAround) -> [Patch.Change]
+    {
+        guard let value = tag.attribute(at: link.lowerBound)?.value, value.lowerBound < link.lowerBound,
+            let mark = source[value.lowerBound..<link.lowerBound].last(where: { $0 > 0x20 }),
+            [0x22, 0x27].contains(mark),
+            let open = source[value.lowerBound..<link.lowerBound].lastIndex(of: mark)
+        else { return [] }
+        // Behind the closing one nothing counts.
+        return [open..<link.lowerBound, link.upperBound..<value.upperBound].filter { !$0.isEmpty }
+            .map { Patch.Change($0, []) }
     }
 
     /// openZIM's check takes white space around a link for a part of it.

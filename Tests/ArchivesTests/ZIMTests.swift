@@ -46,6 +46,21 @@ import Web
         #expect(other.home.names(in: "store/incoming").isEmpty)
     }
 
+    @Test(
+        .enabled(if: isInstalled, "zim-tools are not installed"),
+        arguments: [
+            #"content="0; URL='/b'""#, #"content='0;url="/b"'"#, #"content="0;url=' /b ' ""#,
+            #"content="0;url='/b""#,
+            "content='0; url=/b'", "content=0;url='/b'",
+        ])
+    func `a page that leads on leads on, however that is quoted`(content: String) throws {
+        let site = try HeldSite([
+            .page("/", "<title>t</title><a href=/m>m</a>"), .page("/b", "<title>b</title>b"),
+            .page("/m", "<html><head><title>m</title><meta http-equiv=refresh \(content)></head></html>"),
+        ])
+        #expect(try site.export("site.zim", .zim).isVerified == true)
+    }
+
     /// Where Kiwix takes a language for none it finds no word.
     @Test(
         .enabled(if: isInstalled && Tool.find("kiwix-search") != nil, "kiwix-tools are not installed"),
