@@ -84,7 +84,7 @@ let package = Package(
                 "Search", "Check", "Archives", "Serve",
             ]),
         program(
-            "larder", ["System", "Web", "Reports", "LarderKit", "CLinux"],
+            "larder", ["System", "Web", "Reports", "LarderKit"],
             resources: [.embedInCode("Demo/Site"), .embedInCode("Demo/demo.json")]),
 
         .target(

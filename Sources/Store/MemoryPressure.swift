@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 package import System
 
@@ -210,5 +211,14 @@ package final class PressureFile: Sendable {
             count = max(0, pread(descriptor, buffer.baseAddress, buffer.count, 0))
         }
         return bytes.isEmpty ? nil : bytes
+    }
+}
+
+/// What the process does with memory that it lets go of.
+package enum HeapMemory {
+    /// Otherwise each large block that is let go of has more kept for later, up to 32 MB for each thread.
+    package static func givesLargeBlocksBack() {
+        mallopt(M_MMAP_THRESHOLD, 1 << 20)
+        mallopt(M_TRIM_THRESHOLD, 2 << 20)
     }
 }

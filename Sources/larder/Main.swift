@@ -1,4 +1,3 @@
-internal import CLinux
 internal import Glibc
 internal import LarderKit
 
@@ -7,7 +6,7 @@ struct Main {
     static func main() async {
         ProcessLimits.holdStandardStreams()
         ProcessLimits.raiseOpenFiles()
-        ProcessLimits.giveMemoryBack()
+        Larder.givesMemoryBack()
         Signals.shared.catchAll()
         let status = await run(Array(CommandLine.arguments.dropFirst()))
         // Without what runs at `exit`: libraries would take down what threads that are just ending still use.
@@ -75,12 +74,6 @@ enum ProcessLimits {
             // The lowest free number is this one.
             _ = open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
-    }
-
-    /// Otherwise each large block that is let go of makes the ones that are kept for later larger, up to 32 MB.
-    static func giveMemoryBack() {
-        mallopt(M_MMAP_THRESHOLD, 1 << 20)
-        mallopt(M_TRIM_THRESHOLD, 2 << 20)
     }
 
     /// As many open files as we may have: the soft limit is 1,024 on most systems, for programs that use

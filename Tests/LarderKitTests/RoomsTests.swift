@@ -29,7 +29,7 @@ import Testing
             "Reports",
             "Search", "Check", "Archives", "Serve",
         ],
-        "larder": ["System", "Web", "Reports", "LarderKit", "CLinux"],
+        "larder": ["System", "Web", "Reports", "LarderKit"],
     ]
 
     @Test(arguments: walls.keys.sorted())
