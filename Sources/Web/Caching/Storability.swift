@@ -155,9 +155,8 @@ extension HTTPFields {
         var rest = changes.list
         var updated: [Field] = []
         updated.reserveCapacity(list.count + rest.count)
-        // In the order in which they stood.
+        // In the order in which they stood. An age belongs to the message that it came with.
         for held in list where !HTTPGrammar.matches(held.name, "Age") {
-            // An age belongs to the message that it came with.
             let new = rest.filter { HTTPGrammar.matches($0.name, held.name) }
             if !new.isEmpty {
                 updated += new

@@ -109,7 +109,7 @@ enum PrefetchCommand {
     }
 
     private static func firstMissing(of report: PrefetchReport) -> String? {
-        let missing = report.missing.filter { $0.isRequisite || !$0.isGone }
+        let missing = report.missing.filter { ($0.isRequisite || !$0.isGone) && !$0.isNoted }
         if let first = missing.first {
             let count = Wording.count(missing.count, "address", plural: "addresses")
             return "\(count) missing, the first is \(first.url) (\(first.reason))"
