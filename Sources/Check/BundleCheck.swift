@@ -70,7 +70,7 @@ package struct BundleCheck {
         let evidence = Evidence(options.evidence)
         self.evidence = evidence
         targets = try CheckTarget.all(of: source).map { $0.adding(evidence) }
-        columns = try CheckColumn.all(of: source, folder)
+        columns = try CheckColumn.all(of: source, folder, isQuick: options.isQuick)
     }
 
     private func run(_ interruption: Interruption) throws(LarderError) -> CheckReport {
@@ -134,7 +134,7 @@ package struct BundleCheck {
     /// What is held is held of one base's addresses or another's.
     private func note(_ items: [CheckReport.Item]) {
         for (place, column) in columns.enumerated() {
-            guard case .held(let folder) = column.local else { continue }
+            guard case .held(let folder, _) = column.local else { continue }
             do throws(StoreError) {
                 try VerdictNotes.keep(
                     zip(targets, items).map { ($0.urls[column.base], $1.findings[place]) }, in: folder)

@@ -105,7 +105,7 @@ package struct BundleGate: Sendable {
         let targets = targets
         let found = try WorkTeam.share(targets.count, named: "larder-gate", interruption) {
             (next, give) throws(StoreError) in
-            var bundles = HeldBundles(try StoreReader(folder), visit: visit)
+            var bundles = HeldBundles(try StoreReader(folder), visit: visit, provesBytes: false)
             while let number = next() {
                 let url = targets[number].urls[0]
                 let examination = try bundles.examination(of: targets[number].bundle, at: url)

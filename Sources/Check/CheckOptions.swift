@@ -10,7 +10,7 @@ public struct CheckOptions: Sendable {
     public enum Place: Sendable, Hashable {
         /// Fetch each from its origin.
         case live
-        /// What the larder holds. Opens no socket.
+        /// What the larder holds, its bytes read. Opens no socket.
         case held
         /// The files of a folder, as a server would show them. Opens no socket.
         case folder(String)
@@ -38,6 +38,8 @@ public struct CheckOptions: Sendable {
     public var bases: [String] = []
     /// Manifests of other releases: a body that is as one of them says is of that release.
     public var releases: [String] = []
+    /// Of what is held the digests that were computed before are believed, where its bytes are there.
+    public var isQuick = false
     /// What is looked at beside digests.
     public var evidence: [Evidence] = []
     /// The form of the manifest, one of `formats`; nil for what its shape tells.
@@ -134,7 +136,7 @@ struct CheckColumn: Sendable {
     let local: LocalPlace?
 
     static func all(
-        of source: ManifestSource, _ folder: StoreFolder
+        of source: ManifestSource, _ folder: StoreFolder, isQuick: Bool
     ) throws(LarderError) -> [CheckColumn] {
         var columns: [CheckColumn] = []
         for place in source.places {
@@ -146,7 +148,9 @@ struct CheckColumn: Sendable {
                     column = CheckColumn(name: suffix ?? "live", base: number, root: base.root, local: nil)
                 case .held:
                     let name = suffix.map { "held of \($0)" } ?? "held"
-                    column = CheckColumn(name: name, base: number, root: base.root, local: .held(folder))
+                    column = CheckColumn(
+                        name: name, base: number, root: base.root, local: .held(folder, provesBytes: !isQuick)
+                    )
                 case .folder(let path):
                     // The same files, whatever the base.
                     guard number == 0 else { continue }

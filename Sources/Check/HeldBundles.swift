@@ -4,20 +4,24 @@ package import Fetch
 package import Store
 package import Web
 
-/// Compares held bodies with bundles. What was hashed before is not hashed again: the SHA-256 of a body is
-/// its key, and its MD5 is computed once and kept. Bytes that changed on the disk since are what an
-/// inspection is for.
+/// Compares held bodies with bundles. Unless bytes are to be proved, what was hashed before is not hashed again:
+/// the SHA-256 of a body is its key, and its MD5 is computed once and kept.
 struct HeldBundles {
     private let reader: StoreReader
     private var md5s: KnownMD5s
     /// The visit that is looked at, published or not; nil for what the larder shows.
     private let visit: Int64?
     private let evidence: Evidence
+    private let provesBytes: Bool
+    private var damaged: [[UInt8]] = []
 
-    init(_ reader: StoreReader, visit: Int64? = nil, _ evidence: Evidence = Evidence([])) {
+    init(
+        _ reader: StoreReader, visit: Int64? = nil, _ evidence: Evidence = Evidence([]), provesBytes: Bool
+    ) {
         self.reader = reader
         self.visit = visit
         self.evidence = evidence
+        self.provesBytes = provesBytes
         md5s = KnownMD5s(reader)
     }
 
@@ -27,6 +31,10 @@ struct HeldBundles {
         }
         // What is gone or cut short is not there, whatever is known of it.
         guard let content = try reader.content(of: body) else { return Self.isGone }
+        if provesBytes, let fault = try BodyProof.fault(of: body, in: reader, isQuick: false) {
+            if fault.verdict == .mismatch { damaged.append(body.sha256) }
+            return Self.isGone
+        }
         let fields = HTTPFields(block: response.fields.utf8.span)
         let bundle = bundle.adding(fields, evidence)
         let wanted = bundle.algorithms(of: .decoded).union(bundle.algorithms(of: .encoded))
@@ -47,9 +55,10 @@ struct HeldBundles {
         return Examination(bundle.finding(on: measured), measured: measured)
     }
 
-    /// Keeps the MD5s that were computed.
+    /// Keeps the MD5s that were computed, and marks what was found damaged.
     func keep(in folder: StoreFolder) throws(StoreError) {
         try md5s.keep(in: folder)
+        try NoteBook.mark(damaged: damaged, in: folder)
     }
 
     private static let isGone = Examination.missing(

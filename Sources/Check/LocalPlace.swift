@@ -8,7 +8,8 @@ internal import Web
 
 /// A place on this machine: bodies can be looked at again.
 enum LocalPlace: Sendable {
-    case held(StoreFolder)
+    /// What is held; with its bytes read, unless what was computed before is believed.
+    case held(StoreFolder, provesBytes: Bool)
     case folder(SiteFolder)
 
     /// Hashes on all cores; nil for what an interruption left undone.
@@ -16,13 +17,13 @@ enum LocalPlace: Sendable {
         _ targets: [CheckTarget], _ column: CheckColumn, _ evidence: Evidence, _ interruption: Interruption
     ) throws(StoreError) -> [Examination?] {
         switch self {
-        case .held(let folder):
+        case .held(let folder, let provesBytes):
             let keeping = Mutex(())
             // Fails at once where there is no larder.
             _ = try StoreReader(folder)
             return try WorkTeam.share(targets.count, named: "larder-held", interruption) {
                 (next, give) throws(StoreError) in
-                var bundles = HeldBundles(try StoreReader(folder), evidence)
+                var bundles = HeldBundles(try StoreReader(folder), evidence, provesBytes: provesBytes)
                 while let number = next() {
                     let target = targets[number]
                     give(number, try bundles.examination(of: target.bundle, at: target.urls[column.base]))
@@ -52,7 +53,7 @@ enum LocalPlace: Sendable {
     /// What the place has for an URL; nil when that is nothing.
     func content(of url: WebURL, _ column: CheckColumn) -> BodyContent? {
         switch self {
-        case .held(let folder):
+        case .held(let folder, _):
             guard let reader = try? StoreReader(folder), let body = try? reader.body(at: url) else {
                 return nil
             }

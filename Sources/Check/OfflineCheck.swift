@@ -51,7 +51,7 @@ package enum OfflineCheck {
         try walk.run(site, start: start(of: site), bundles: bundles, Interruption())
         guard !walk.isCut else { return nil }
         let faults = try walk.bodies.map { (body) throws(StoreError) in
-            try BodyProof.fault(of: body, in: reader, true)
+            try BodyProof.fault(of: body, in: reader, isQuick: true)
         }
         let items = walk.items(faults)
         var needs = SiteNeeds()

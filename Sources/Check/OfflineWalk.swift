@@ -406,7 +406,7 @@ enum BodyProof {
             let reader = try StoreReader(folder)
             while let number = next() {
                 let body = bodies[order[number]]
-                give(number, try fault(of: body, in: reader, isQuick))
+                give(number, try fault(of: body, in: reader, isQuick: isQuick))
                 tally.add(byteCount: body.byteCount)
             }
         }
@@ -416,7 +416,7 @@ enum BodyProof {
     }
 
     static func fault(
-        of body: StoredBody, in reader: StoreReader, _ isQuick: Bool
+        of body: StoredBody, in reader: StoreReader, isQuick: Bool
     ) throws(StoreError) -> OfflineFault? {
         guard let content = try reader.content(of: body) else {
             return OfflineFault(

@@ -41,7 +41,7 @@ package struct PreloadPlan: Sendable, Equatable {
         struct Version: Sendable, Equatable {
             var digests: [Digest]
             var byteCount: Int
-            /// As far as anybody knows, its bytes are there and as they came.
+            /// Its bytes are there and as they came.
             var isSound = true
         }
     }
@@ -81,7 +81,7 @@ extension PreloadPlan {
         do throws(StoreError) {
             guard folder.exists else { return PreloadPlan(bundles.map { ($0.bundle, .init()) }) }
             let reader = try StoreReader(folder)
-            let shelf = try BundleShelf(reader, folder)
+            let shelf = try BundleShelf(reader, folder, provesBytes: true)
             var md5s = KnownMD5s(reader)
             let own = Set(site?.visits.map(\.id) ?? [])
             // What a visit has that was not published comes to light with the next that is.
@@ -134,8 +134,7 @@ extension PreloadPlan {
     ) throws(StoreError) -> PreloadPlan.Holding.Version? {
         guard let sha256 = Digest(.sha256, bytes: body.sha256) else { return nil }
         var version = PreloadPlan.Holding.Version(digests: [sha256], byteCount: body.byteCount)
-        let isDamaged = try shelf.isDamaged(body)
-        version.isSound = isThere && !isDamaged
+        version.isSound = try isThere ? shelf.isProven(body) : false
         guard version.isSound else { return version }
         let wanted = bundle.claims.filter { $0.subject == .decoded }.compactMap(\.algorithm)
         if wanted.contains(.md5), let md5 = try md5s.md5(of: body) { version.digests.append(md5) }

@@ -140,7 +140,11 @@ extension CheckReport {
             }
         }
         if case .site = subject, isClean {
-            return ["\(name): \(summary); everything that its pages need is held and undamaged"]
+            // What its servers themselves do not have is told as gone.
+            let held =
+                items.contains { $0.verdict == .gone }
+                ? "all that its servers have of what its pages need" : "everything that its pages need"
+            return ["\(name): \(summary); \(held) is held and undamaged"]
         }
         return ["\(name): " + (items.isEmpty ? "no bundles" : summary)]
     }

@@ -5,8 +5,8 @@ package import Web
 
 /// Finds what is held of bundles as they have to be. It belongs to one thread, as its reader does.
 ///
-/// Digests that the store knows are believed: the SHA-256 of a body is its key, and its MD5 is kept once
-/// computed. A body that somebody found damaged, or whose bytes are gone, is not held.
+/// Digests that the store knows are believed, unless its bytes are to be proved: the SHA-256 of a body is its
+/// key, and its MD5 is kept once computed. A body that somebody found damaged, or whose bytes are gone, is not held.
 package final class BundleShelf {
     private let reader: StoreReader
     private let provesBytes: Bool
@@ -76,6 +76,14 @@ package final class BundleShelf {
         }
         body.md5 = measured.decoded.digest(.md5)?.bytes ?? body.md5
         return bundle.finding(on: measured).verdict == .verified
+    }
+
+    /// Its bytes are there and, hashed now, what they were when they came. What is not is marked as damaged.
+    package func isProven(_ body: StoredBody) throws(StoreError) -> Bool {
+        guard try !isDamaged(body), let content = try reader.content(of: body) else { return false }
+        if try body.isWhole(content) { return true }
+        try damage.note(body)
+        return false
     }
 
     /// Somebody found it so, and nobody has mended it since.

@@ -410,8 +410,8 @@ struct CommandEntry: Sendable {
                 pages that a limit, a trap or robots.txt kept out as left-out: neither fails unless --fail-on says so.
                 """,
                 """
-                With --held, digests that were computed before are not computed again: the MD5 of a body is kept. Bytes
-                that changed on the disk since they were fetched are found by larder fsck, and by --offline.
+                With --held, the bytes are read: what changed on the disk since it was fetched is missing, and the next run
+                fetches it. With --quick, digests that were computed before are believed.
                 """,
                 "Forms of manifest: \(CheckOptions.formats.joined(separator: ", ")).",
                 "Verdicts: \(CheckReport.Verdict.allCases.map(\.rawValue).joined(separator: ", ")).",

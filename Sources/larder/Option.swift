@@ -420,7 +420,8 @@ extension Option {
         help: "how what is held and servers share the work: one of the policies below", standard: "offline")
     static let verify = Option(
         name: "--verify", value: "WHEN",
-        help: "hash what is held before it is shown: once (the first time), always, or never",
+        help:
+            "hash what is held before it is shown: once (the first time), always, or never; bundles once in any case",
         standard: "never")
     static let noShim = Option(
         name: "--no-shim", value: nil,
@@ -616,7 +617,9 @@ extension Option {
         name: "--offline", value: nil, help: "prove that a site is held with all that its pages need",
         standard: nil)
     static let quick = Option(
-        name: "--quick", value: nil, help: "with --offline: look at sizes, and hash nothing", standard: nil)
+        name: "--quick", value: nil,
+        help: "with --offline or --held: hash nothing that was hashed before, and look at sizes",
+        standard: nil)
     static let report = Option(
         name: "--report", value: "FORMAT[=FILE]",
         help: "text, json, junit, sarif, github or tap, printed or into a file", standard: "text",

@@ -155,7 +155,7 @@ import Web
             "--fail-on wants some of gone,left-out,unverifiable,skew,missing,mismatch, not \"failure\""
         ),
         (["--evidence", "name=crc"], "--evidence wants etag or one of name=md5, name=sha1,"),
-        (["--quick"], "--quick goes with --offline"),
+        (["--quick"], "--quick goes with --offline or --held"),
         (["--offline", "--held"], "--offline takes a site alone"),
         (["--dir", "/no/such"], "cannot open the folder /no/such: No such file or directory"),
         (["--held"], "is relative: say to what with --base URL"),

@@ -50,6 +50,7 @@ import Web
         let dead = try #require(report.items.first { $0.verdict == .gone })
         #expect(dead.chain == [origin.url("/"), origin.url("/two")])
         #expect(try await larder.checkOffline("127.0.0.1") == report)
+        #expect(report.text(as: .text).contains("all that its servers have of what its pages need is held"))
     }
 
     /// What a browser would install starts there, and no page of it leads there.

@@ -75,6 +75,34 @@ import Web
         #expect(try get(store, Self.options(.offline, requiring: nil)).text.contains(".localhost:"))
     }
 
+    @Test(arguments: [Verification.never, .once, .always])
+    func `a bundle that changed on the disk is not said to verify`(verification: Verification) throws {
+        let text = String(repeating: "a", count: Limits.packedBody + 1)
+        let store = try store(text)
+        let body = try #require(try StoreReader(store.folder).response(for: Self.url)?.body)
+        guard case .file(let path) = try #require(try StoreReader(store.folder).content(of: body)) else {
+            throw TestError("it is no file")
+        }
+        var options = Self.options(.offline, requiring: text)
+        options.verification = verification
+        #expect(try get(store, options)["Larder-Bundle"]?.hasPrefix("verified") == true)
+        #expect(chmod(path, 0o600) == 0)
+        let file = open(path, O_WRONLY)
+        #expect(pwrite(file, "b", 1, 100) == 1)
+        close(file)
+        let answer = try get(store, options)
+        #expect(answer.status == 500)
+        #expect(answer["Larder-Bundle"] == nil)
+        // A server is asked where that is allowed, and what comes is right again.
+        servers.say("/app.js", 200, ["Content-Type": "text/javascript"], text)
+        options.policy = .protocol
+        let loaded = try get(store, options)
+        #expect(loaded.status == 200)
+        #expect(loaded["Larder-Bundle"]?.hasPrefix("verified") == true)
+        options.policy = .offline
+        #expect(try get(store, options).text == text)
+    }
+
     @Test func `no server says that a bundle is verified`() throws {
         let store = try StockedStore([
             .init(

@@ -131,7 +131,7 @@ struct CacheExchange {
         if shelved == nil, isRead || isRecorded { shelved = shelvedCopy(key) }
         if let found = copy, policy != .preferCache, !found.response.suits(fields) { copy = nil }
         // What is damaged is loaded again.
-        if try exchange.isDamaged(copy) { copy = nil }
+        if try exchange.isDamaged(copy, isRequired: required != nil) { copy = nil }
         let bundle = try copy.flatMap { (copy) throws(StoreError) in try exchange.shown(copy, as: required) }
         if let found = copy, !found.change.isEmpty, required != nil, bundle?.isVerified != true { copy = nil }
         if shelved?.parts != nil, copy != nil || method != .get { shelved = nil }

@@ -49,9 +49,10 @@ final class CopyRenderer {
         // Its relative links would not lead where they should.
         if copy.change.contains(.slash) { return leading(to: copy, source) }
         guard let body = copy.response.body else { return bodiless(copy, source) }
-        if layout.isTransparent { return try asItCame(copy, body) }
-        guard let content = try finder.reader.content(of: body), try verifier.isWhole(content, body),
-            let table = try links(of: body)
+        let isRequired = bundle != nil
+        if layout.isTransparent { return try asItCame(copy, body, isRequired: isRequired) }
+        guard let content = try finder.reader.content(of: body),
+            try verifier.isWhole(content, body, isRequired: isRequired), let table = try links(of: body)
         else {
             let text = "What is held of \(copy.url.href) is damaged; prefetch it again.\n"
             return .text(500, text, fields: layout.fields(of: copy.url), sharing: Sharing(missing: copy.url))
@@ -101,9 +102,13 @@ final class CopyRenderer {
     }
 
     /// What a proxy is asked for goes out as it came in.
-    private func asItCame(_ copy: FoundCopy, _ body: StoredBody) throws(StoreError) -> Answer {
+    private func asItCame(
+        _ copy: FoundCopy, _ body: StoredBody, isRequired: Bool
+    ) throws(StoreError) -> Answer {
         let outgoing = fields.fields(of: copy.fields, base: copy.url, source: .hit([]), sharing: copy.sharing)
-        guard let content = try finder.reader.content(of: body), try verifier.isWhole(content, body) else {
+        guard let content = try finder.reader.content(of: body),
+            try verifier.isWhole(content, body, isRequired: isRequired)
+        else {
             let text = "What is held of \(copy.url.href) is damaged; have it fetched again.\n"
             return .text(500, text, fields: [("Larder", "damaged")], sharing: copy.sharing)
         }

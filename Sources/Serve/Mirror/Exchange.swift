@@ -255,7 +255,7 @@ final class Exchange {
             if let pasted { return (pasted, nil) }
             return (try miss(try likeliest(addresses)), nil)
         }
-        _ = try isDamaged(copy)
+        _ = try isDamaged(copy, isRequired: bundle != nil)
         context.notes?.made(copy.response.url, at: look.time)
         let renderer = renderer(finder, asked: fields)
         let answer = try timing.measure("splice") { () throws(StoreError) in
@@ -283,9 +283,9 @@ final class Exchange {
 
     /// Where bodies are hashed before they are shown. What is found is noted, so that the next who fetches
     /// mends it.
-    func isDamaged(_ copy: FoundCopy?) throws(StoreError) -> Bool {
+    func isDamaged(_ copy: FoundCopy?, isRequired: Bool) throws(StoreError) -> Bool {
         guard let body = copy?.response.body, let content = try look().reader.content(of: body),
-            try !context.verifier.isWhole(content, body)
+            try !context.verifier.isWhole(content, body, isRequired: isRequired)
         else { return false }
         context.notes?.found(damaged: body.sha256)
         return true

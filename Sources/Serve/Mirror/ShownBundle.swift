@@ -69,7 +69,8 @@ public enum Verification: String, Sendable, CaseIterable {
     case once
     /// Each time; nothing is kept ready then.
     case always
-    /// Not at all: they were when they came.
+    /// Not at all: they were when they came. But of nothing that a manifest requires is said that it verifies
+    /// before this server has hashed it once.
     case never
 }
 
@@ -86,11 +87,14 @@ final class BodyVerifier: Sendable {
     /// Whether what is shown may be kept ready.
     var allowsKeeping: Bool { verification != .always }
 
-    func isWhole(_ content: BodyContent, _ body: StoredBody) throws(StoreError) -> Bool {
+    /// - Parameter isRequired: a manifest says what it has to be.
+    func isWhole(
+        _ content: BodyContent, _ body: StoredBody, isRequired: Bool = false
+    ) throws(StoreError) -> Bool {
         switch verification {
-        case .never: return true
+        case .never where !isRequired: return true
         case .always: return try body.isWhole(content)
-        case .once:
+        case .never, .once:
             if known.withLock({ $0.contains(body.sha256) }) { return true }
             guard try body.isWhole(content) else { return false }
             known.withLock { known in

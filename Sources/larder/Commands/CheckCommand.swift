@@ -41,8 +41,8 @@ enum CheckCommand {
     }
 
     private static func bundles(_ arguments: Arguments, _ watch: Watch) async throws -> CheckReport {
-        guard !arguments.has(.quick) else {
-            throw UsageError("--quick goes with --offline: give both, or neither")
+        guard !arguments.has(.quick) || arguments.has(.held) else {
+            throw UsageError("--quick goes with --offline or --held: it hashes nothing of what is held")
         }
         guard !arguments.has(.renderOffline) else {
             throw UsageError("--render goes with --offline: give both, or neither")
@@ -51,6 +51,7 @@ enum CheckCommand {
         options.bases = arguments.texts(.base)
         options.format = arguments.text(.format)
         options.releases = arguments.texts(.release)
+        options.isQuick = arguments.has(.quick)
         options.evidence = try arguments.evidence
         options.failsOn = try arguments.failsOn
         var places: [CheckOptions.Place] = arguments.texts(.folder).map { .folder($0) }
