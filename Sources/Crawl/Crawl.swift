@@ -97,6 +97,8 @@ package final class Crawl {
             options.limits = CrawlLimits()
             self.memory = memory
         }
+        let memoryOfLinks = LinkMemory()
+        options.memory = memoryOfLinks
         frontier = Frontier(scope: scope, options: options)
         do throws(FetchFailure) {
             loop = try FetchLoop(plan.fetchOfVisit)
@@ -130,8 +132,8 @@ package final class Crawl {
             let steadySince = plan.sitePlan.render?.steadySince
             pool = try ScanPool(count: plan.scanThreads) {
                 ScanWorker(
-                    folder, writes: writes, rules: rules, manners: manners, productToken: productToken,
-                    willStore: willStore, steadySince: steadySince)
+                    folder, writes: writes, rules: rules, manners: manners, memory: memoryOfLinks,
+                    productToken: productToken, willStore: willStore, steadySince: steadySince)
             } wake: {
                 waker.wake()
             }

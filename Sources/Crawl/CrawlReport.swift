@@ -153,7 +153,7 @@ extension CrawlReport {
 
     /// Counts what the frontier knows at the end.
     mutating func count(
-        _ frontier: Frontier, _ keptFromBefore: Set<UInt32>, isInterrupted: Bool,
+        _ frontier: borrowing Frontier, _ keptFromBefore: Set<UInt32>, isInterrupted: Bool,
         limit reached: CrawlLimits.Reached? = nil
     ) {
         var isAnyStartHeld = false
@@ -208,7 +208,7 @@ extension CrawlReport {
         isPublished = !self.isInterrupted && isAnyStartHeld
     }
 
-    private func skipped(_ entry: Frontier.Entry, _ reason: SkipReason, _ frontier: Frontier) -> Skipped {
+    private func skipped(_ entry: Frontier.Entry, _ reason: SkipReason, _ frontier: borrowing Frontier) -> Skipped {
         Skipped(
             url: frontier.text(entry.number), cause: reason,
             referrer: entry.referrer.map { frontier.text($0) },
@@ -216,7 +216,7 @@ extension CrawlReport {
     }
 
     private func missing(
-        _ number: UInt32, _ failure: Failure, _ frontier: Frontier, isKeptFromBefore: Bool
+        _ number: UInt32, _ failure: Failure, _ frontier: borrowing Frontier, isKeptFromBefore: Bool
     ) -> Missing {
         Missing(
             address: frontier.url(number), failure: failure, way: frontier.chain(to: number).dropLast(),

@@ -10,7 +10,7 @@ package import Web
 ///
 /// The frontier of a prefetch decides what belongs to the site and may be asked for. It hands out everything
 /// at once, and of the pages the sample chooses those that are looked at.
-package struct PlanRun {
+package struct PlanRun: ~Copyable {
     private let plan: CrawlPlan
     private let loop: FetchLoop
     private let scanner = LinkScanner()
@@ -31,18 +31,21 @@ package struct PlanRun {
 
     /// - Parameter seed: other pages are looked at by another one.
     package init(_ plan: CrawlPlan, mostPages: Int = 120, seed: UInt64 = 0) throws(CrawlError) {
-        self.plan = plan
+        let scope: Scope
         do throws(PatternMistake) {
-            frontier = Frontier(
-                scope: try Scope(start: plan.start, options: plan.scope), options: plan.sampleOptions)
+            scope = try Scope(start: plan.start, options: plan.scope)
         } catch {
             throw .pattern(error)
         }
+        let loop: FetchLoop
         do throws(FetchFailure) {
             loop = try FetchLoop(plan.fetchOfVisit)
         } catch {
             throw .fetch(error)
         }
+        self.plan = plan
+        self.loop = loop
+        frontier = Frontier(scope: scope, options: plan.sampleOptions)
         sample = PlanSample(mostPages: mostPages, seed: seed)
         report = PlanReport(
             site: plan.site,

@@ -2,6 +2,7 @@ internal import Bundles
 internal import Fetch
 internal import Markup
 internal import Store
+internal import Synchronization
 internal import System
 internal import Web
 
@@ -148,16 +149,105 @@ struct ScanResult: Sendable {
 
 /// A link as the frontier wants it: resolved, without its fragment, once for each document.
 struct FoundLink: Sendable, Equatable {
+    enum Target: Sendable, Equatable {
+        /// To be remembered by this key, unless that is 0.
+        case url(WebURL, remember: UInt64)
+        /// The frontier's number, as it was remembered.
+        case number(UInt32)
+    }
+
+    let target: Target
+    let role: Frontier.Role
     /// The page leads on there by itself.
     var isRefresh = false
-    let url: WebURL
-    let role: Frontier.Role
     /// It may be no link at all: a string in a script that looks like one.
     var isGuess = false
     /// It is a link to a page that is not to be followed from here.
     var isNofollow = false
     /// It is asked for by CORS.
     var isCORS = false
+}
+
+extension FoundLink {
+    /// Nil for what is remembered as a number.
+    var url: WebURL? { if case .url(let url, _) = target { url } else { nil } }
+
+    init(
+        isRefresh: Bool = false, url: WebURL, role: Frontier.Role, isGuess: Bool = false, isNofollow: Bool = false,
+        isCORS: Bool = false
+    ) {
+        self.init(
+            target: .url(url, remember: 0), role: role, isRefresh: isRefresh, isGuess: isGuess,
+            isNofollow: isNofollow, isCORS: isCORS)
+    }
+}
+
+/// Where references led on pages before, as the frontier's numbers. Most links of a page stand in its neighbours
+/// as well: they are neither resolved nor looked up again.
+///
+/// Those who scan read it, and the frontier alone writes. Two keys that belong in one place drive each other
+/// out, which costs time and nothing else.
+final class LinkMemory: Sendable {
+    /// A number, and its key with the number's bits in it: whoever reads both while they change finds that they
+    /// do not belong together.
+    private struct Slot: ~Copyable {
+        let check = Atomic<UInt64>(0)
+        let number = Atomic<UInt64>(0)
+    }
+
+    private static let count = 1 << 14
+    private nonisolated(unsafe) let slots = UnsafeMutablePointer<Slot>.allocate(capacity: count)
+
+    init() {
+        for place in 0..<Self.count { (slots + place).initialize(to: Slot()) }
+    }
+
+    deinit {
+        slots.deinitialize(count: Self.count)
+        slots.deallocate()
+    }
+
+    func number(_ key: UInt64) -> UInt32? {
+        let place = Int(key % UInt64(Self.count))
+        let number = slots[place].number.load(ordering: .relaxed)
+        return slots[place].check.load(ordering: .relaxed) ^ number == key ? UInt32(number) : nil
+    }
+
+    func keep(_ number: UInt32, as key: UInt64) {
+        guard key != 0 else { return }
+        let place = Int(key % UInt64(Self.count))
+        slots[place].check.store(key ^ UInt64(number), ordering: .relaxed)
+        slots[place].number.store(UInt64(number), ordering: .relaxed)
+    }
+
+    /// What the references of a document are relative to, as far as it decides where they lead.
+    struct Base {
+        private let origin: UInt64
+        private let folder: UInt64
+
+        /// Nil where nothing is remembered.
+        init?(_ url: WebURL, _ encoding: TextEncoding) {
+            guard url.isHTTP else { return nil }
+            var hasher = Hasher()
+            hasher.combine(encoding)
+            var ofFolder = hasher
+            url.hash(originInto: &hasher)
+            url.hash(folderInto: &ofFolder)
+            origin = UInt64(truncatingIfNeeded: hasher.finalize())
+            folder = UInt64(truncatingIfNeeded: ofFolder.finalize())
+        }
+
+        /// 0 for what is not remembered: it depends on more of the base than the folder.
+        func key(_ reference: Span<UInt8>, hash: Int) -> UInt64 {
+            guard !reference.isEmpty else { return 0 }
+            let hash = UInt64(truncatingIfNeeded: hash)
+            switch reference[0] {
+            case UInt8(ascii: "/"): return hash ^ origin
+            case UInt8(ascii: "?"), 0...UInt8(ascii: " "): return 0
+            default: return hash ^ folder
+            }
+        }
+    }
 }
 
 /// The references of one document, each kept once and without its fragment, until its base is known. Its
@@ -168,6 +258,7 @@ struct ReferenceList {
         let role: Frontier.Role
         let isRefresh: Bool
         let flags: LinkFlags
+        let hash: Int
     }
 
     /// Those by which links to one document are told apart.
@@ -200,37 +291,54 @@ struct ReferenceList {
             hasher.combine(bytes: UnsafeRawBufferPointer(reference))
             hasher.combine(role)
             hasher.combine(flags.rawValue)
-            guard seen.insert(hasher.finalize()).inserted else { return }
+            let hash = hasher.finalize()
+            guard seen.insert(hash).inserted else { return }
             bytes.append(contentsOf: reference)
             references.append(
                 Reference(
                     range: start..<bytes.count, role: role, isRefresh: occurrence.kind == .refresh,
-                    flags: flags))
+                    flags: flags, hash: hash))
         }
     }
 
     /// What the references lead to, without fragments. References that are no URL lead nowhere, as in a
     /// browser.
+    ///
+    /// - Parameter memory: where they led before.
     func resolve(
         against url: WebURL, table: LinkTable, _ manners: PageManners = PageManners(nofollow: .ignore),
-        _ directives: PageDirectives = []
+        _ directives: PageDirectives = [], memory: LinkMemory? = nil
     ) -> [FoundLink] {
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         var links: [FoundLink] = []
         links.reserveCapacity(references.count + table.implied.count)
         let bytes = bytes.span
+        let place = memory.flatMap { _ in LinkMemory.Base(base, table.encoding) }
         for reference in references {
-            let target = WebURL(
-                utf8: bytes.extracting(reference.range),
-                base: reference.flags.contains(.ignoresBase) ? url : base,
-                queryEncoding: table.encoding)
-            guard let target, !target.isInert else { continue }
+            let text = bytes.extracting(reference.range)
             let isLeft =
                 reference.role == .page
                 && manners.leaves(linkMarked: reference.flags.contains(.isNofollow), on: directives)
+            var key: UInt64 = 0
+            if let memory, let place, !isLeft, !reference.flags.contains(.ignoresBase) {
+                key = place.key(text, hash: reference.hash)
+                if key != 0, let number = memory.number(key) {
+                    links.append(
+                        FoundLink(
+                            target: .number(number), role: reference.role, isRefresh: reference.isRefresh,
+                            isGuess: reference.flags.contains(.isGuess),
+                            isCORS: reference.flags.contains(.isCORS)))
+                    continue
+                }
+            }
+            let target = WebURL(
+                utf8: text,
+                base: reference.flags.contains(.ignoresBase) ? url : base,
+                queryEncoding: table.encoding)
+            guard let target, !target.isInert else { continue }
             links.append(
                 FoundLink(
-                    isRefresh: reference.isRefresh, url: target.key, role: reference.role,
+                    target: .url(target.key, remember: key), role: reference.role, isRefresh: reference.isRefresh,
                     isGuess: reference.flags.contains(.isGuess), isNofollow: isLeft,
                     isCORS: reference.flags.contains(.isCORS)))
         }

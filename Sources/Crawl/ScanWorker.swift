@@ -17,6 +17,7 @@ final class ScanWorker {
     private let writes: WriteQueue
     private let rules: CacheRules
     private let manners: PageManners
+    private let memory: LinkMemory?
     private let productToken: String
     private let willStore: WillStore?
     /// The time that documents have from now on, if they are steady.
@@ -24,12 +25,13 @@ final class ScanWorker {
 
     init(
         _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, manners: PageManners,
-        productToken: String?, willStore: WillStore?, steadySince: Int64?
+        memory: LinkMemory?, productToken: String?, willStore: WillStore?, steadySince: Int64?
     ) {
         self.folder = folder
         self.writes = writes
         self.rules = rules
         self.manners = manners
+        self.memory = memory
         self.productToken = productToken ?? ""
         self.willStore = willStore
         self.steadySince = steadySince
@@ -217,7 +219,7 @@ final class ScanWorker {
 
     /// What a bundle names by whole addresses is what it loads.
     private func addNamedFiles(_ bytes: [UInt8], _ url: WebURL, to result: inout ScanResult) {
-        var known = Set(result.links.map(\.url.href))
+        var known = Set(result.links.compactMap(\.url?.href))
         for address in NamedFiles.addresses(in: bytes.span) {
             guard let target = WebURL(String(decoding: address, as: UTF8.self), base: url)?.key,
                 known.insert(target.href).inserted
@@ -233,7 +235,10 @@ final class ScanWorker {
         result.directives = PageDirectives(fields, metaContent: table.robots, productToken: productToken)
         result.isLeftOut =
             job.mayBeLeftOut && manners.noindex == .obey && result.directives.contains(.noindex)
-        result.links = references.resolve(against: job.url, table: table, manners, result.directives)
+        // What a bundle leads to is looked at by its address.
+        result.links = references.resolve(
+            against: job.url, table: table, manners, result.directives,
+            memory: job.required == nil ? memory : nil)
         addHeadLinks(fields, of: job, to: &result)
         result.notes = table.notes
         result.base = table.base.flatMap { WebURL($0, base: job.url) }
@@ -285,7 +290,7 @@ final class ScanWorker {
         }
         let links = references.resolve(against: url, table: table)
         guard Self.listsGuides(bytes) else { return links }
-        return links.map { FoundLink(url: $0.url, role: .guide) }
+        return links.compactMap(\.url).map { FoundLink(url: $0, role: .guide) }
     }
 
     /// Whether it is a sitemap of sitemaps.

@@ -8,8 +8,8 @@ internal import Web
 ///
 /// `apply` takes what happened, `next` says what to ask for; both may be called again at once. What the
 /// frontier knows stands in a `FrontierCore`, which has several files: only this one can reach it, and so
-/// nobody else changes it.
-struct Frontier: Sendable {
+/// nobody else changes it. It is lent and never copied: its lists are a hundred, each to be retained.
+struct Frontier: ~Copyable, Sendable {
     private var core: FrontierCore
 
     init(scope: Scope, options: Options = Options()) {
@@ -282,6 +282,8 @@ extension Frontier {
         var hasSession = false
         /// What was read is looked through for what it leads to.
         var followsLinks = true
+        /// Told the numbers of links, which come as such from then on. It changes no decision.
+        var memory: LinkMemory?
         /// Strings of scripts that may be links are tried.
         var followsGuesses = true
         /// How long hosts that have never answered are waited for when all else is done; nil for as long as
@@ -385,8 +387,7 @@ extension Frontier {
     /// How many have a number.
     var count: Int { core.records.count }
 
-    // Inlined, whoever asks takes what he needs: else all of the frontier's lists are retained for the call.
-    @inline(__always) func url(_ number: UInt32) -> WebURL { core.url(number) }
+    func url(_ number: UInt32) -> WebURL { core.url(number) }
 
     /// Why nobody is asked for what a page needs there; nil when it may be asked for.
     func refusal(ofRequisite url: WebURL) -> SkipReason? {
@@ -396,41 +397,35 @@ extension Frontier {
     /// Nil for what nobody has led to.
     func number(of url: WebURL) -> UInt32? { core.urls.find(url.key) }
 
-    @inline(__always) func text(_ number: UInt32) -> String { core.urls.href(number) }
+    func text(_ number: UInt32) -> String { core.urls.href(number) }
 
     func state(_ number: UInt32) -> State { core.state(number) }
 
-    func entry(_ number: UInt32) -> Entry {
-        let record = core.records[Int(number)]
-        return Entry(
-            number: number, referrer: record.referrer == FrontierCore.Record.nobody ? nil : record.referrer,
-            isStart: record.flags.contains(.isStart), role: record.role,
-            isGuess: record.flags.contains(.isGuess),
-            isSoftNotFound: record.flags.contains(.isSoftNotFound), isRedirectTarget: record.redirects > 0,
-            state: core.state(number), attempts: Int(record.attempts), depth: Int(record.depth))
-    }
+    func entry(_ number: UInt32) -> Entry { core.entry(number) }
 
     /// In the order in which they were discovered.
-    var entries: some RandomAccessCollection<Entry> { core.records.indices.lazy.map { entry(UInt32($0)) } }
+    var entries: some RandomAccessCollection<Entry> {
+        core.records.indices.lazy.map { [core] in core.entry(UInt32($0)) }
+    }
 
     /// What was not had, and why.
     var failures: [UInt32: Failure] { core.failures }
 
-    @inline(__always) func role(of number: UInt32) -> Role { core.records[Int(number)].role }
+    func role(of number: UInt32) -> Role { core.records[Int(number)].role }
 
     /// Nil for a start URL.
-    @inline(__always) func referrer(of number: UInt32) -> WebURL? {
+    func referrer(of number: UInt32) -> WebURL? {
         let referrer = core.records[Int(number)].referrer
         return referrer == FrontierCore.Record.nobody ? nil : url(referrer)
     }
 
-    @inline(__always) func referrerNumber(of number: UInt32) -> UInt32? {
+    func referrerNumber(of number: UInt32) -> UInt32? {
         let referrer = core.records[Int(number)].referrer
         return referrer == FrontierCore.Record.nobody ? nil : referrer
     }
 
     /// The same as text, which need not be read as an URL again.
-    @inline(__always) func referrerText(of number: UInt32) -> String? {
+    func referrerText(of number: UInt32) -> String? {
         let referrer = core.records[Int(number)].referrer
         return referrer == FrontierCore.Record.nobody ? nil : core.urls.href(referrer)
     }
@@ -439,13 +434,13 @@ extension Frontier {
     func target(of number: UInt32) -> UInt32? { core.target(of: number) }
 
     /// Where those who link to it may lead.
-    @inline(__always) func mayReach(_ number: UInt32) -> Reach { core.records[Int(number)].mayReach }
+    func mayReach(_ number: UInt32) -> Reach { core.records[Int(number)].mayReach }
 
     /// From where its answer came.
-    @inline(__always) func reach(of number: UInt32) -> Reach { core.records[Int(number)].reach }
+    func reach(of number: UInt32) -> Reach { core.records[Int(number)].reach }
 
     /// Whether it is asked for by CORS.
-    @inline(__always) func isCORS(_ number: UInt32) -> Bool {
+    func isCORS(_ number: UInt32) -> Bool {
         core.records[Int(number)].flags.contains(.isCORS)
     }
 
@@ -453,14 +448,14 @@ extension Frontier {
     func origin(askingFor number: UInt32) -> String? { core.origin(askingFor: number) }
 
     /// Whether a page goes if it asks not to be kept: a person asked for a start.
-    @inline(__always) func mayBeLeftOut(_ number: UInt32) -> Bool { core.mayBeLeftOut(number) }
+    func mayBeLeftOut(_ number: UInt32) -> Bool { core.mayBeLeftOut(number) }
 
     /// Whether the words of a page are to be looked at: the host's pages repeat each other, or it is a start,
     /// which is what others are compared with.
-    @inline(__always) func wantsWords(of number: UInt32) -> Bool { core.wantsWords(of: number) }
+    func wantsWords(of number: UInt32) -> Bool { core.wantsWords(of: number) }
 
     /// Whether a login in its place is none of its answers. What leads from a start is looked at as a whole.
-    @inline(__always) func opensBySession(_ number: UInt32) -> Bool { core.opensBySession(number) }
+    func opensBySession(_ number: UInt32) -> Bool { core.opensBySession(number) }
 
     /// Whether no page of this crawl led there, or to what was redirected there: a server missed it.
     func isMiss(_ number: UInt32) -> Bool { core.isMiss(number) }

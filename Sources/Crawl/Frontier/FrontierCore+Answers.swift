@@ -431,7 +431,7 @@ extension FrontierCore {
 /// What pages say to whoever is known to their server.
 extension FrontierCore {
     /// Whether a login in its place is none of its answers. What leads from a start is looked at as a whole.
-    @inline(__always) func opensBySession(_ number: UInt32) -> Bool {
+    func opensBySession(_ number: UInt32) -> Bool {
         options.hasSession && records[Int(number)].role == .page
             && !records[Int(number)].flags.contains(.isStart)
     }
@@ -556,7 +556,7 @@ extension FrontierCore {
 
     /// Whether the words of a page are to be looked at: the host's pages repeat each other, or it is a start,
     /// which is what others are compared with.
-    @inline(__always) func wantsWords(of number: UInt32) -> Bool {
+    func wantsWords(of number: UInt32) -> Bool {
         let record = records[Int(number)]
         return record.flags.contains(.isStart) || hosts[Int(record.host)].softNotFound.hasDoubts
             || traps.wantsWords(of: url(number))

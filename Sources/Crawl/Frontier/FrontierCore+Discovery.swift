@@ -63,22 +63,30 @@ extension FrontierCore {
 
     /// The number of what the link leads to. A page is the same whatever session its link names.
     private mutating func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
-        let target = discover(link, by: number)
+        let target: UInt32
+        switch link.target {
+        case .number(let known):
+            discoverAgain(known, by: number, role: link.role, isGuess: link.isGuess, isCORS: link.isCORS)
+            target = known
+        case .url(let url, let key):
+            target = discover(link, to: url, by: number)
+            options.memory?.keep(target, as: key)
+        }
         renders.isScanned(target)
         return target
     }
 
-    private mutating func discover(_ link: FoundLink, by number: UInt32) -> UInt32 {
-        if link.isNofollow { return discoverUnfollowed(link.url, by: number) }
+    private mutating func discover(_ link: FoundLink, to url: WebURL, by number: UInt32) -> UInt32 {
+        if link.isNofollow { return discoverUnfollowed(url, by: number) }
         var flags: Record.Flags = link.isGuess ? .isGuess : []
         if link.isCORS { flags.insert(.isCORS) }
-        guard link.role == .page, let url = SessionParameters.stripped(link.url) else {
+        guard link.role == .page, let stripped = SessionParameters.stripped(url) else {
             let chain = chain(to: link, from: number)
-            return discover(link.url, role: link.role, from: number, redirects: 0, flags: flags, chain: chain)
+            return discover(url, role: link.role, from: number, redirects: 0, flags: flags, chain: chain)
         }
         let count = urls.count
-        let target = discover(url, role: .page, from: number, redirects: 0, flags: flags)
-        if urls.count > count { unstripped[target] = link.url }
+        let target = discover(stripped, role: .page, from: number, redirects: 0, flags: flags)
+        if urls.count > count { unstripped[target] = url }
         return target
     }
 
@@ -419,7 +427,7 @@ extension FrontierCore {
     }
 
     /// Whether a page goes if it asks not to be kept: a person asked for a start.
-    @inline(__always) func mayBeLeftOut(_ number: UInt32) -> Bool {
+    func mayBeLeftOut(_ number: UInt32) -> Bool {
         records[Int(number)].role == .page && !records[Int(number)].flags.contains(.isStart)
     }
 

@@ -220,6 +220,16 @@ extension FrontierCore {
         }
     }
 
+    func entry(_ number: UInt32) -> Frontier.Entry {
+        let record = records[Int(number)]
+        return Frontier.Entry(
+            number: number, referrer: record.referrer == Record.nobody ? nil : record.referrer,
+            isStart: record.flags.contains(.isStart), role: record.role,
+            isGuess: record.flags.contains(.isGuess),
+            isSoftNotFound: record.flags.contains(.isSoftNotFound), isRedirectTarget: record.redirects > 0,
+            state: state(number), attempts: Int(record.attempts), depth: Int(record.depth))
+    }
+
     func isMiss(_ number: UInt32) -> Bool {
         var record = records[Int(number)]
         while record.redirects > 0, record.referrer != Record.nobody {

@@ -154,9 +154,15 @@ extension FrontierCore {
         let base = document == result.number ? result.base ?? url : self.url(document)
         let found = loaders.read(result.notes, of: result.number, at: url, document: (document, base))
         // Some of the names are addresses, which the scan found as well.
-        let known = Set(result.links.map(\.url))
-        let own = found.filter { $0.number == result.number }.flatMap(\.links).filter {
-            !known.contains($0.url)
+        let known = Set(
+            result.links.map { link in
+                switch link.target {
+                case .url(let url, _): url
+                case .number(let number): self.url(number)
+                }
+            })
+        let own = found.filter { $0.number == result.number }.flatMap(\.links).filter { link in
+            link.url.map { !known.contains($0) } ?? true
         }
         return (own, found.filter { $0.number != result.number })
     }

@@ -67,6 +67,21 @@ extension WebURL {
         }
     }
 
+    /// With the credentials, where there are any.
+    package func hash(originInto hasher: inout Hasher) { hash(layout.authorityEnd, into: &hasher) }
+
+    /// Everything up to the last slash of the path, against which most references are resolved.
+    package func hash(folderInto hasher: inout Hasher) {
+        let bytes = href.utf8.span
+        var end = layout.pathEnd
+        while end > layout.pathStart, bytes[Int(end) - 1] != UInt8(ascii: "/") { end -= 1 }
+        hash(end, into: &hasher)
+    }
+
+    private func hash(_ end: UInt32, into hasher: inout Hasher) {
+        href.utf8.span.extracting(..<Int(end)).withUnsafeBytes { hasher.combine(bytes: $0) }
+    }
+
     /// Whether its origin is this one, where that is how it begins: of others nobody knows.
     package func begins(withOrigin origin: String) -> Bool {
         Int(layout.authorityEnd) == origin.utf8.count && isHTTP && !hasCredentials

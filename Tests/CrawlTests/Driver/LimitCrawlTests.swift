@@ -55,7 +55,7 @@ import Web
     }
 
     @Test func `what trickles when the bytes are used up is not waited for`() throws {
-        var frontier = Frontier(
+        let frontier = TriedFrontier(
             scope: Scope(start: [try #require(WebURL("http://a.test/"))]),
             options: Frontier.Options(limits: CrawlLimits(byteCount: 1000)))
         frontier.start(try #require(WebURL("http://a.test/")))

@@ -90,7 +90,7 @@ import Web
         throws
     {
         let start = try #require(WebURL("http://a.test/"))
-        var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
         for image in 0..<100 {
             for host in ["a", "dead"] {
@@ -125,7 +125,7 @@ extension HopelessHostTests {
     /// A start that is held leads to what is held, which is not to be waited for one after the other.
     @Test func `a host that was never reached is not asked on, and what it has is told to be lost`() throws {
         let start = try #require(WebURL("http://dead.test/"))
-        var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
         let failure = Failure.fetch(FetchFailure(.unreachable, "refused"))
         var now = Duration.zero
@@ -160,9 +160,9 @@ extension HopelessHostTests {
     private func run(
         _ targets: [(String, Frontier.Role)], _ failure: Failure, hadBegun: Bool = false, bad: String = "bad",
         healthy: Bool = true
-    ) throws -> (frontier: Frontier, elapsed: Duration) {
+    ) throws -> (frontier: TriedFrontier, elapsed: Duration) {
         let start = try #require(WebURL("http://a.test/"))
-        var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
         for (target, role) in targets {
             frontier.found(FoundLink(url: try #require(WebURL("http://a.test" + target)), role: role), by: 0)
@@ -236,7 +236,7 @@ extension HopelessHostTests {
 
     @Test func `a host that is ill for a minute loses nothing`() throws {
         let start = try #require(WebURL("http://a.test/"))
-        var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
         for page in 0..<400 {
             frontier.found(
@@ -263,10 +263,10 @@ extension HopelessHostTests {
     /// Thirty-three hosts that are not found, each with three images, beside a site; a look-up takes five
     /// seconds.
     private func run(pages: Int, found: Int = 0) throws -> (
-        frontier: Frontier, elapsed: Duration, lookups: Int
+        frontier: TriedFrontier, elapsed: Duration, lookups: Int
     ) {
         let start = try #require(WebURL("http://a.test/"))
-        var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
         for page in 0..<pages {
             frontier.found(FoundLink(url: try #require(WebURL("http://a.test/\(page)")), role: .page), by: 0)
@@ -313,7 +313,7 @@ extension HopelessHostTests {
 @Suite struct StreamTests {
     @Test func `a host of HTTP/2 gets more at once than one of HTTP/1`() throws {
         let start = try #require(WebURL("https://a.test/"))
-        var frontier = Frontier(
+        let frontier = TriedFrontier(
             scope: Scope(start: [start]), options: Frontier.Options(connectionsPerHost: 4))
         frontier.start(start)
         _ = frontier.next(now: .zero)

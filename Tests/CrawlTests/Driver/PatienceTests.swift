@@ -83,7 +83,7 @@ import Web
     /// A machine that is slow to start something has not waited for anybody.
     @Test func `whoever looks late has not lost patience`() throws {
         let start = try #require(WebURL("http://site.test/"))
-        var frontier = Frontier(
+        let frontier = TriedFrontier(
             scope: try Scope(start: [start], options: ScopeOptions()),
             options: Frontier.Options(patience: .seconds(10)))
         frontier.start(start)
@@ -99,7 +99,7 @@ import Web
     /// The store was away, or the machine had other things to do: what came meanwhile is heard first.
     @Test func `who was not listened to has not kept silent`() throws {
         let start = try #require(WebURL("http://site.test/"))
-        var frontier = Frontier(
+        let frontier = TriedFrontier(
             scope: try Scope(start: [start], options: ScopeOptions()),
             options: Frontier.Options(patience: .seconds(10)))
         frontier.start(start)
@@ -120,7 +120,7 @@ import Web
     /// 33 names that nobody knows beside a site of three pages: by the time that the frontier is told.
     @Test func `names that are not found are looked up twice at most, and cost no time`() throws {
         let start = try #require(WebURL("http://site.test/"))
-        var frontier = Frontier(scope: try Scope(start: [start], options: ScopeOptions()))
+        let frontier = TriedFrontier(scope: try Scope(start: [start], options: ScopeOptions()))
         frontier.start(start)
         var (now, lookups): (Duration, [String: Int]) = (.zero, [:])
         while !frontier.isDone {

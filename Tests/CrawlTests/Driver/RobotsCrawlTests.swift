@@ -111,12 +111,12 @@ import Web
 
 /// The frontier's side, without waiting.
 @Suite struct GateTests {
-    private var frontier: Frontier
+    private var frontier: TriedFrontier
     private let start: WebURL
 
     init() throws {
         start = try #require(WebURL("http://a.test/"))
-        frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options(productToken: "larder"))
+        frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options(productToken: "larder"))
         frontier.start(start)
     }
 
@@ -175,7 +175,7 @@ import Web
         let alone = try runInVain(failure)
         #expect(alone < .seconds(5))
         let page = Frontier.Event.miss(try #require(WebURL("http://a.test/b")), isPage: true)
-        frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options(productToken: "larder"))
+        frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options(productToken: "larder"))
         frontier.start(start)
         if isKnown { frontier.apply(page, now: .zero) }
         var end = try runInVain(failure)
@@ -192,7 +192,7 @@ import Web
     @Test mutating func `a start's own host is waited for beyond the patience with others`() throws {
         var options = Frontier.Options(productToken: "larder")
         options.patience = .seconds(5)
-        frontier = Frontier(scope: Scope(start: [start]), options: options)
+        frontier = TriedFrontier(scope: Scope(start: [start]), options: options)
         frontier.start(start)
         frontier.startGuess(
             try #require(WebURL("http://a.test/b")), isPage: true, mayReach: .thisMachine)
@@ -237,7 +237,7 @@ import Web
     }
 
     @Test mutating func `a limit of time ends what waits at a gate`() throws {
-        frontier = Frontier(
+        frontier = TriedFrontier(
             scope: Scope(start: [start]),
             options: Frontier.Options(limits: CrawlLimits(time: .seconds(5)), productToken: "larder"))
         frontier.start(start)

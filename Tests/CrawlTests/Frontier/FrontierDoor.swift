@@ -4,18 +4,55 @@ import Web
 @testable import Crawl
 @testable import Fetch
 
-/// Events by short names, for those tests that are about what follows from them. Where no time is given, none
-/// passes.
-extension Frontier {
-    mutating func start(_ url: WebURL) { apply(.start(url), now: .zero) }
+/// A frontier that tests look into, since nobody else may copy one. Events have short names, for those tests that
+/// are about what follows from them; where no time is given, none passes.
+final class TriedFrontier {
+    private var frontier: Frontier
 
-    mutating func startGuess(_ url: WebURL, isPage: Bool, mayReach: Reach) {
+    init(scope: Scope, options: Frontier.Options = Frontier.Options()) {
+        frontier = Frontier(scope: scope, options: options)
+    }
+
+    func next(now: Duration) -> Frontier.Task? { frontier.next(now: now) }
+
+    /// What is next, where nobody asks for a robots.txt.
+    func fetchNext(now: Duration) -> UInt32? {
+        guard case .fetch(let number)? = next(now: now) else { return nil }
+        return number
+    }
+
+    @discardableResult
+    func apply(_ event: Frontier.Event, now: Duration) -> [Frontier.Action] { frontier.apply(event, now: now) }
+
+    var isDone: Bool { frontier.isDone }
+    var isOutOfTime: Bool { frontier.isOutOfTime }
+    var isStarved: Bool { frontier.isStarved }
+    var nextDue: Duration? { frontier.nextDue }
+    var pagesLeft: Int? { frontier.pagesLeft }
+    var entries: [Frontier.Entry] { Array(frontier.entries) }
+    var failures: [UInt32: Failure] { frontier.failures }
+
+    func isOutOfPatience(now: Duration) -> Bool { frontier.isOutOfPatience(now: now) }
+    func progress(now: Duration) -> CrawlProgress { frontier.progress(now: now) }
+    func url(_ number: UInt32) -> WebURL { frontier.url(number) }
+    func number(of url: WebURL) -> UInt32? { frontier.number(of: url) }
+    func state(_ number: UInt32) -> Frontier.State { frontier.state(number) }
+    func entry(_ number: UInt32) -> Frontier.Entry { frontier.entry(number) }
+    func chain(to number: UInt32) -> [WebURL] { frontier.chain(to: number) }
+    func mayReach(_ number: UInt32) -> Reach { frontier.mayReach(number) }
+    func wantsWords(of number: UInt32) -> Bool { frontier.wantsWords(of: number) }
+    func takeOutcomes() -> [UInt32] { frontier.takeOutcomes() }
+    func takeOutgoing() -> [ServerFrontier.Found] { frontier.takeOutgoing() }
+
+    func start(_ url: WebURL) { apply(.start(url), now: .zero) }
+
+    func startGuess(_ url: WebURL, isPage: Bool, mayReach: Reach) {
         apply(.miss(url, isPage: isPage, mayReach: mayReach), now: .zero)
     }
 
     /// The number of what a link leads to, of which a page is said to have no other.
     @discardableResult
-    mutating func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
+    func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
         let actions = apply(.scanned(ScanResult(number: number, byteCount: 0, links: [link])), now: .zero)
         for case .record(let links) in actions {
             if let target = (links.pages + links.requisites + links.guesses).first { return target.number }
@@ -23,17 +60,17 @@ extension Frontier {
         return .max
     }
 
-    mutating func came(_ number: UInt32, from reach: Reach) {
+    func came(_ number: UInt32, from reach: Reach) {
         apply(.connected(number, from: reach), now: .zero)
     }
 
-    mutating func succeeded(_ number: UInt32, after latency: Duration? = nil) {
+    func succeeded(_ number: UInt32, after latency: Duration? = nil) {
         apply(.succeeded(number, after: latency), now: .zero)
     }
 
-    mutating func recalled(_ number: UInt32) { apply(.recalled(number), now: .zero) }
+    func recalled(_ number: UInt32) { apply(.recalled(number), now: .zero) }
 
-    mutating func failed(
+    func failed(
         _ number: UInt32, _ failure: Failure, after latency: Duration? = nil, retryAfter: Duration? = nil,
         hadBegun: Bool = false, now: Duration
     ) {
@@ -41,14 +78,14 @@ extension Frontier {
     }
 
     /// Whether the redirect is kept.
-    mutating func redirected(_ number: UInt32, to target: WebURL?) -> Bool {
+    func redirected(_ number: UInt32, to target: WebURL?) -> Bool {
         for case .keep(number) in apply(.redirected(number, .init(target: target)), now: .zero) {
             return true
         }
         return false
     }
 
-    mutating func robotsFailed(host: Int, _ failure: FetchFailure, now: Duration) {
+    func robotsFailed(host: Int, _ failure: FetchFailure, now: Duration) {
         apply(.robots(host: host, .failed(failure)), now: now)
     }
 

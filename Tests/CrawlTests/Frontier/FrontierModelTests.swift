@@ -9,22 +9,28 @@ import Web
 @Suite struct FrontierModelTests {
     /// Everything that is fetched, with how often; each answer is made up from its number alone.
     private struct Walk {
-        var frontier: Frontier
+        var frontier: TriedFrontier
         var fetches: [String: Int] = [:]
         var running: [UInt32] = []
         var now = Duration.zero
         var random: SeededRandom
         let pageCount: Int
         let hostCount: Int
+        /// Links that somebody led to before come as numbers.
+        let memory: LinkMemory?
 
-        init(seed: UInt64, pageCount: Int, hostCount: Int, depth: Int?) throws {
+        init(
+            seed: UInt64, pageCount: Int, hostCount: Int, depth: Int?, memory: LinkMemory? = nil
+        ) throws {
+            self.memory = memory
             random = SeededRandom(seed: seed)
             self.pageCount = pageCount
             self.hostCount = hostCount
             let start = try #require(WebURL("http://h0.test/0"))
             var options = ScopeOptions(include: ["*.test/**"])
             options.depth = depth
-            frontier = Frontier(scope: try Scope(start: [start], options: options))
+            frontier = TriedFrontier(
+                scope: try Scope(start: [start], options: options), options: Frontier.Options(memory: memory))
             frontier.start(start)
         }
 
@@ -73,7 +79,9 @@ import Web
             }
             frontier.succeeded(number, after: .milliseconds(1))
             let links = try Self.targets(page, of: pageCount).shuffled(using: &random).map { target in
-                FoundLink(url: try self.url(target), role: .page)
+                let key = Mixing.mix(UInt64(target) &+ 1)
+                let known = memory?.number(key).map { FoundLink.Target.number($0) }
+                return FoundLink(target: try known ?? .url(self.url(target), remember: key), role: .page)
             }
             frontier.apply(.scanned(ScanResult(number: number, byteCount: 0, links: links)), now: now)
         }
@@ -103,11 +111,13 @@ import Web
         }
     }
 
-    @Test(arguments: [(1, 1), (2, 3), (3, 49), (4, 400)])
+    @Test(arguments: [(1, 1), (2, 3), (3, 49), (4, 400)], [false, true])
     func `everything that can be reached is fetched, each as often as it takes`(
-        seed: UInt64, hosts: Int
+        run: (seed: UInt64, hosts: Int), remembers: Bool
     ) throws {
-        var walk = try Walk(seed: seed, pageCount: 400, hostCount: hosts, depth: nil)
+        var walk = try Walk(
+            seed: run.seed, pageCount: 400, hostCount: run.hosts, depth: nil,
+            memory: remembers ? LinkMemory() : nil)
         try walk.run()
         let reached = walk.depths().keys
         #expect(Set(walk.fetches.keys) == Set(try reached.map { try walk.url($0).href }))
@@ -122,11 +132,12 @@ import Web
             })
     }
 
-    @Test(arguments: [UInt64(1), 2, 3, 4, 5])
+    @Test(arguments: [UInt64(1), 2, 3, 4, 5], [false, true])
     func `the depth is that of the shortest way, in whatever order answers come`(
-        seed: UInt64
+        seed: UInt64, remembers: Bool
     ) throws {
-        var walk = try Walk(seed: seed, pageCount: 400, hostCount: 7, depth: 4)
+        var walk = try Walk(
+            seed: seed, pageCount: 400, hostCount: 7, depth: 4, memory: remembers ? LinkMemory() : nil)
         try walk.run()
         let near = walk.depths().filter { $0.value <= 4 }.keys
         #expect(Set(walk.fetches.keys) == Set(try near.map { try walk.url($0).href }))
@@ -135,7 +146,7 @@ import Web
     @Test func `ten thousand hosts that cannot start anything cost nothing to look past`() throws {
         let start = try #require(WebURL("http://h.test/"))
         let options = Frontier.Options(connectionsPerHost: 1, productToken: "larder")
-        var frontier = Frontier(
+        let frontier = TriedFrontier(
             scope: try Scope(start: [start], options: ScopeOptions(include: ["*.test/**"])), options: options)
         frontier.start(start)
         let hosts = 10_000

@@ -7,14 +7,14 @@ import Web
 
 /// A frontier that is one of several.
 @Suite struct FrontierSharingTests {
-    private var frontier: Frontier
+    private var frontier: TriedFrontier
     private var options = Frontier.Options()
 
     init() throws {
         let start = try #require(WebURL("http://a.test/"))
         options.isShared = true
         let scope = ScopeOptions(extent: .domain)
-        frontier = Frontier(scope: try Scope(start: [start], options: scope), options: options)
+        frontier = TriedFrontier(scope: try Scope(start: [start], options: scope), options: options)
     }
 
     private func url(_ text: String) throws -> WebURL { try #require(WebURL(text)) }

@@ -7,11 +7,11 @@ import Web
 @testable import Fetch
 
 @Suite struct FrontierTests {
-    private var frontier: Frontier
+    private var frontier: TriedFrontier
 
     init() throws {
         let start = try #require(WebURL("http://a.test/"))
-        frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options(connectionsPerHost: 8))
+        frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options(connectionsPerHost: 8))
         frontier.start(start)
     }
 
@@ -260,11 +260,11 @@ import Web
 /// A redirect of a page may lead to a login in its place: until that was looked at, nobody knows whether to
 /// keep it.
 @Suite struct FrontierRedirectTests {
-    private var frontier: Frontier
+    private var frontier: TriedFrontier
 
     init() throws {
         let start = try #require(WebURL("http://a.test/"))
-        frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options(hasSession: true))
+        frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options(hasSession: true))
         frontier.start(start)
         #expect(frontier.next(now: .zero) == .fetch(0))
         frontier.succeeded(0)
@@ -334,20 +334,12 @@ import Web
 
 @Suite struct FrontierTimeTests {
     @Test func `a time that was before is the latest one`() throws {
-        var frontier = Frontier(scope: Scope(start: []))
+        let frontier = TriedFrontier(scope: Scope(start: []))
         frontier.start(try #require(WebURL("http://a.test/")))
         #expect(frontier.next(now: .seconds(5)) == .fetch(0))
         frontier.failed(0, .status(503), now: .zero)
         let due = try #require(frontier.nextDue)
         #expect(due > .seconds(5))
         #expect(frontier.next(now: due) == .fetch(0))
-    }
-}
-
-extension Frontier {
-    /// What is next, where nobody asks for a robots.txt.
-    mutating func fetchNext(now: Duration) -> UInt32? {
-        guard case .fetch(let number)? = next(now: now) else { return nil }
-        return number
     }
 }

@@ -4,11 +4,11 @@ import Web
 @testable import Crawl
 
 @Suite struct RequisiteBoundsTests {
-    private var frontier: Frontier
+    private var frontier: TriedFrontier
 
     init() throws {
         let start = try #require(WebURL("http://a.test/"))
-        frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
         _ = frontier.next(now: .zero)
         frontier.succeeded(0)

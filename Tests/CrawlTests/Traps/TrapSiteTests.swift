@@ -99,7 +99,7 @@ import Web
 
     /// What a page says and links to comes to the frontier, as the scan would bring it.
     private static func read(
-        _ number: UInt32, title: String, _ text: String, _ links: [String], in frontier: inout Frontier
+        _ number: UInt32, title: String, _ text: String, _ links: [String], in frontier: TriedFrontier
     ) throws {
         let html = "<title>\(title)</title><p>\(text)" + links.map { "<a href='\($0)'>\($0)</a>" }.joined()
         let wantsWords = frontier.wantsWords(of: number)
@@ -122,7 +122,7 @@ import Web
         _ traps: [Trap], products: Int, most: Int, endsWithCatalogue: Bool = false
     ) throws -> (counts: [Substring: Int], lastProduct: Int, isDone: Bool) {
         let start = try #require(WebURL("http://a.test/"))
-        var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
         var counts: [Substring: Int] = [:]
         var (fetched, lastProduct) = (0, 0)
@@ -135,7 +135,7 @@ import Web
             if kind == "products" { lastProduct = fetched }
             frontier.succeeded(number)
             let (text, links) = page(target, of: traps, products)
-            try read(number, title: String(kind), text, links, in: &frontier)
+            try read(number, title: String(kind), text, links, in: frontier)
             if endsWithCatalogue, kind == "products", counts[kind] == products { break }
         }
         return (counts, lastProduct, frontier.isDone)
@@ -164,7 +164,7 @@ import Web
         counts: [MixedSite.Part: Int], isDone: Bool
     ) {
         let start = try #require(WebURL("http://a.test/"))
-        var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
         var counts: [MixedSite.Part: Int] = [:]
         var fetched = 0
@@ -174,7 +174,7 @@ import Web
             let (title, text, links) = try #require(site.page(target), "\(target)")
             if let part = MixedSite.part(of: target) { counts[part, default: 0] += 1 }
             frontier.succeeded(number)
-            try read(number, title: title, text, links, in: &frontier)
+            try read(number, title: title, text, links, in: frontier)
         }
         return (counts, frontier.isDone)
     }
