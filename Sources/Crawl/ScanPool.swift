@@ -238,15 +238,76 @@ final class LinkMemory: Sendable {
         }
 
         /// 0 for what is not remembered: it depends on more of the base than the folder.
-        func key(_ reference: Span<UInt8>, hash: Int) -> UInt64 {
+        func key(_ reference: Span<UInt8>, hash: UInt64) -> UInt64 {
             guard !reference.isEmpty else { return 0 }
-            let hash = UInt64(truncatingIfNeeded: hash)
             switch reference[0] {
             case UInt8(ascii: "/"): return hash ^ origin
             case UInt8(ascii: "?"), 0...UInt8(ascii: " "): return 0
             default: return hash ^ folder
             }
         }
+    }
+}
+
+/// Hashes by which texts are told apart: nobody outside knows the seed, and so nobody makes two that agree.
+enum SeededHash {
+    private static let seed = (UInt64.random(in: 0...UInt64.max), UInt64.random(in: 0...UInt64.max) | 1)
+
+    static func of(_ bytes: UnsafeRawBufferPointer, _ kind: UInt64) -> UInt64 {
+        let (first, second) = seed
+        var hash = fold(first ^ kind, second ^ UInt64(truncatingIfNeeded: bytes.count))
+        var place = 0
+        while bytes.count - place >= 8 {
+            hash = fold(hash ^ bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self), second)
+            place += 8
+        }
+        var rest: UInt64 = 0
+        for byte in bytes[place...] { rest = rest << 8 | UInt64(byte) }
+        return fold(fold(hash ^ rest, second), first | 1)
+    }
+
+    private static func fold(_ left: UInt64, _ right: UInt64) -> UInt64 {
+        let product = left.multipliedFullWidth(by: right)
+        return product.high ^ product.low
+    }
+}
+
+/// Hashes of which each is taken once.
+private struct HashSet {
+    private static let least = 1 << 10
+    /// 0 where none is. A power of two, never more than half full.
+    private var slots = [UInt64](repeating: 0, count: least)
+    private var count = 0
+
+    /// Whether it was not there.
+    mutating func insert(_ hash: UInt64) -> Bool {
+        let hash = max(hash, 1)
+        var slot = Int(truncatingIfNeeded: hash) & (slots.count - 1)
+        while slots[slot] != 0 {
+            if slots[slot] == hash { return false }
+            slot = (slot + 1) & (slots.count - 1)
+        }
+        slots[slot] = hash
+        count += 1
+        if count * 2 > slots.count { grow() }
+        return true
+    }
+
+    /// What a large document took goes with it.
+    mutating func removeAll() {
+        if slots.count > Self.least, count * 16 < slots.count {
+            slots = [UInt64](repeating: 0, count: slots.count / 2)
+        } else {
+            for slot in slots.indices { slots[slot] = 0 }
+        }
+        count = 0
+    }
+
+    private mutating func grow() {
+        let old = slots
+        slots = [UInt64](repeating: 0, count: old.count * 2)
+        count = 0
+        for hash in old where hash != 0 { _ = insert(hash) }
     }
 }
 
@@ -258,7 +319,7 @@ struct ReferenceList {
         let role: Frontier.Role
         let isRefresh: Bool
         let flags: LinkFlags
-        let hash: Int
+        let hash: UInt64
     }
 
     /// Those by which links to one document are told apart.
@@ -266,12 +327,12 @@ struct ReferenceList {
 
     private var bytes: [UInt8] = []
     private var references: [Reference] = []
-    private var seen: Set<Int> = []
+    private var seen = HashSet()
 
     mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
         references.removeAll(keepingCapacity: true)
-        seen.removeAll(keepingCapacity: true)
+        seen.removeAll()
     }
 
     mutating func append(_ occurrence: LinkOccurrence, _ reference: Span<UInt8>) {
@@ -287,12 +348,9 @@ struct ReferenceList {
             let reference = UnsafeBufferPointer(
                 rebasing: reference.prefix(
                     upTo: reference.firstIndex(of: UInt8(ascii: "#")) ?? reference.count))
-            var hasher = Hasher()
-            hasher.combine(bytes: UnsafeRawBufferPointer(reference))
-            hasher.combine(role)
-            hasher.combine(flags.rawValue)
-            let hash = hasher.finalize()
-            guard seen.insert(hash).inserted else { return }
+            let hash = SeededHash.of(
+                UnsafeRawBufferPointer(reference), UInt64(flags.rawValue) << 8 | UInt64(role.rawValue))
+            guard seen.insert(hash) else { return }
             bytes.append(contentsOf: reference)
             references.append(
                 Reference(

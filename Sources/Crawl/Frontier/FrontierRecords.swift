@@ -150,9 +150,7 @@ struct URLTable: Sendable {
     }
 
     private static func hash(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
-        var hasher = Hasher()
-        hasher.combine(bytes: UnsafeRawBufferPointer(bytes))
-        return hasher.finalize()
+        Int(truncatingIfNeeded: SeededHash.of(UnsafeRawBufferPointer(bytes), 0))
     }
 }
 

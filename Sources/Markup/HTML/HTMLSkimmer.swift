@@ -3,7 +3,7 @@
 ///
 /// It knows as much of tree construction as the tokenizer needs: which elements' content is no markup, and
 /// what is foreign content. Scripting counts as off, so the inside of `<noscript>` is markup.
-struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate> {
+struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
     /// More attributes of one tag than these are passed over.
     private static var attributeLimit: Int { 1024 }
 
@@ -14,7 +14,9 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate> {
     let vocabulary: HTMLVocabulary
     /// Tell of every tag with all its attributes, not only of those with a known name.
     let isThorough: Bool
-    var attributes: [HTMLAttribute] = []
+    /// Those of the last tag stand at its beginning.
+    private let room = UnsafeMutablePointer<HTMLAttribute>.allocate(capacity: attributeLimit)
+    private var attributeCount = 0
     var foreign = ForeignContent()
     /// There are attributes such as `onload`, or elements such as `svg:script`.
     private(set) var hasHandlers = false
@@ -32,7 +34,12 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate> {
         self.delegate = delegate
         self.vocabulary = vocabulary
         self.isThorough = isThorough
-        attributes.reserveCapacity(64)
+    }
+
+    deinit { room.deallocate() }
+
+    fileprivate var attributes: UnsafeBufferPointer<HTMLAttribute> {
+        UnsafeBufferPointer(start: room, count: attributeCount)
     }
 
     /// Walks the text from `start` to its end.
@@ -71,7 +78,7 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate> {
         let nameRange = start &+ 1..<index
         let name = vocabulary.elements.find(hash, bytes, nameRange)
         if name == 0, dialect.hasCDATA, endsInScript(nameRange) { hasHandlers = true }
-        attributes.removeAll(keepingCapacity: true)
+        attributeCount = 0
         var isSelfClosing = false
         if index < count, bytes[index] == UInt8(ascii: ">") {
             index &+= 1
@@ -82,13 +89,11 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate> {
         let traits = vocabulary.traits[Int(name)]
         foreign.breakOut(traits)
         let namespace = foreign.namespace
-        if isThorough || !attributes.isEmpty || traits.content != .markup {
-            attributes.withUnsafeBufferPointer {
-                delegate.skimmed(
-                    HTMLTag(
-                        range: start..<index, nameRange: nameRange, name: name, namespace: namespace,
-                        isSelfClosing: isSelfClosing, attributes: $0))
-            }
+        if isThorough || attributeCount > 0 || traits.content != .markup {
+            delegate.skimmed(
+                HTMLTag(
+                    range: start..<index, nameRange: nameRange, name: name, namespace: namespace,
+                    isSelfClosing: isSelfClosing, attributes: attributes))
         }
         if dialect.hasRawText, namespace == .html, traits.content != .markup {
             return content(of: name, traits.content, from: index)
@@ -298,9 +303,11 @@ extension HTMLSkimmer {
             if name == 0, bytes[nameRange.lowerBound] | 0x20 == UInt8(ascii: "o"), quoting != .none {
                 hasHandlers = hasHandlers || isHandler(nameRange)
             }
-            if name != 0 || isThorough, attributes.count < Self.attributeLimit {
-                attributes.append(
-                    HTMLAttribute(name: name, quoting: quoting, nameRange: nameRange, valueRange: valueRange))
+            if name != 0 || isThorough, attributeCount < Self.attributeLimit {
+                (room + attributeCount).initialize(
+                    to: HTMLAttribute(
+                        name: name, quoting: quoting, nameRange: nameRange, valueRange: valueRange))
+                attributeCount &+= 1
             }
         }
         return index

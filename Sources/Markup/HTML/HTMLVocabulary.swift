@@ -1,15 +1,17 @@
 /// Numbers for the names that matter, and the table of link rules in a form that is looked up by them. Built
 /// once.
-final class HTMLVocabulary: Sendable {
+final class HTMLVocabulary: @unchecked Sendable {
     static let shared = HTMLVocabulary()
 
     let elements: NameTable
     let attributes: NameTable
-    let traits: [ElementTraits]
-    private let rules: [LinkRule]
+    // Like the names, these stay as they are for as long as the process.
+    let traits: UnsafePointer<ElementTraits>
+    private let rules: UnsafePointer<LinkRule>
     /// By namespace, element, attribute: 0 for none, else one more than the place in `rules`.
-    private let cells: [UInt8]
+    private let cells: UnsafePointer<UInt8>
     private let columns: Int
+    private let rowCount: Int
 
     /// Names that the scanner asks for beside those of the rules.
     struct Elements: Sendable {
@@ -57,9 +59,10 @@ final class HTMLVocabulary: Sendable {
                 _ = attributes.number(String(attribute))
             }
         }
-        traits = elements.names.map { .of(String(decoding: $0, as: UTF8.self)) }
+        traits = Self.lasting(elements.names.map { .of(String(decoding: $0, as: UTF8.self)) })
         columns = attributes.names.count
-        (self.elements, self.attributes, rules) = (elements, attributes, lines.map(\.rule))
+        rowCount = elements.names.count
+        (self.elements, self.attributes, rules) = (elements, attributes, Self.lasting(lines.map(\.rule)))
         var cells = [UInt8](repeating: 0, count: 3 * elements.names.count * columns)
         for (place, line) in lines.enumerated() {
             let names = line.attributes.split(separator: " ").map { attributes.number(String($0)) }
@@ -81,7 +84,13 @@ final class HTMLVocabulary: Sendable {
                 }
             }
         }
-        self.cells = cells
+        self.cells = Self.lasting(cells)
+    }
+
+    private static func lasting<Element>(_ list: [Element]) -> UnsafePointer<Element> {
+        let room = UnsafeMutablePointer<Element>.allocate(capacity: list.count)
+        room.initialize(from: list, count: list.count)
+        return UnsafePointer(room)
     }
 
     private static func localName(_ name: Substring) -> String {
@@ -91,7 +100,7 @@ final class HTMLVocabulary: Sendable {
 
     @inline(__always)
     private func index(_ space: MarkupNamespace, _ element: UInt8, _ attribute: UInt8) -> Int {
-        (Int(space.rawValue) * traits.count + Int(element)) * columns + Int(attribute)
+        (Int(space.rawValue) * rowCount + Int(element)) * columns + Int(attribute)
     }
 
     /// The rule for an attribute of an element.
