@@ -208,7 +208,9 @@ extension CrawlReport {
         isPublished = !self.isInterrupted && isAnyStartHeld
     }
 
-    private func skipped(_ entry: Frontier.Entry, _ reason: SkipReason, _ frontier: borrowing Frontier) -> Skipped {
+    private func skipped(_ entry: Frontier.Entry, _ reason: SkipReason, _ frontier: borrowing Frontier)
+        -> Skipped
+    {
         Skipped(
             url: frontier.text(entry.number), cause: reason,
             referrer: entry.referrer.map { frontier.text($0) },

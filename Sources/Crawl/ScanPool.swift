@@ -173,7 +173,8 @@ extension FoundLink {
     var url: WebURL? { if case .url(let url, _) = target { url } else { nil } }
 
     init(
-        isRefresh: Bool = false, url: WebURL, role: Frontier.Role, isGuess: Bool = false, isNofollow: Bool = false,
+        isRefresh: Bool = false, url: WebURL, role: Frontier.Role, isGuess: Bool = false,
+        isNofollow: Bool = false,
         isCORS: Bool = false
     ) {
         self.init(
@@ -396,7 +397,8 @@ struct ReferenceList {
             guard let target, !target.isInert else { continue }
             links.append(
                 FoundLink(
-                    target: .url(target.key, remember: key), role: reference.role, isRefresh: reference.isRefresh,
+                    target: .url(target.key, remember: key), role: reference.role,
+                    isRefresh: reference.isRefresh,
                     isGuess: reference.flags.contains(.isGuess), isNofollow: isLeft,
                     isCORS: reference.flags.contains(.isCORS)))
         }

@@ -70,13 +70,8 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
 
     private mutating func startTag(at start: Int) -> Int {
         var index = start &+ 1
-        var hash = NameTable.seed
-        while index < count, !Self.endsName(bytes[index]) {
-            hash = NameTable.add(bytes[index], to: hash)
-            index &+= 1
-        }
+        let name = elementName(at: &index)
         let nameRange = start &+ 1..<index
-        let name = vocabulary.elements.find(hash, bytes, nameRange)
         if name == 0, dialect.hasCDATA, endsInScript(nameRange) { hasHandlers = true }
         attributeCount = 0
         var isSelfClosing = false
@@ -130,6 +125,22 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
         byte <= 0x3E && (byte == UInt8(ascii: ">") || byte == UInt8(ascii: "/") || byte.isSpace)
     }
 
+    /// The number of the name that begins at a place, which moves behind it.
+    @inline(__always)
+    private func elementName(at index: inout Int) -> UInt8 {
+        if let short = ShortName(bytes, at: index, to: count), Self.endsName(bytes[index &+ short.count]) {
+            index &+= short.count
+            return vocabulary.elements.find(short)
+        }
+        let start = index
+        var hash = NameTable.seed
+        while index < count, !Self.endsName(bytes[index]) {
+            hash = NameTable.add(bytes[index], to: hash)
+            index &+= 1
+        }
+        return vocabulary.elements.find(hash, bytes, start..<index)
+    }
+
     private mutating func endTag(at start: Int) -> Int {
         var index = start &+ 2
         guard index < count else { return count }
@@ -137,12 +148,7 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
             // `</>` is nothing; `</` with anything else is a comment up to the next `>`.
             return behind(UInt8(ascii: ">"), from: index)
         }
-        var hash = NameTable.seed
-        while index < count, !Self.endsName(bytes[index]) {
-            hash = NameTable.add(bytes[index], to: hash)
-            index &+= 1
-        }
-        let name = vocabulary.elements.find(hash, bytes, start &+ 2..<index)
+        let name = elementName(at: &index)
         foreign.leave(name, vocabulary.traits[Int(name)])
         if name == vocabulary.element.form { delegate.skimmedEndOfForm() }
         if index < count, bytes[index] == UInt8(ascii: ">") { return index &+ 1 }
@@ -269,11 +275,18 @@ extension HTMLSkimmer {
     @inline(__always)
     fileprivate mutating func attribute(at start: Int, _ isRecording: Bool) -> Int? {
         var index = start
+        let short = ShortName(bytes, at: index, to: count).flatMap {
+            Self.endsAttributeName(bytes[start &+ $0.count]) ? $0 : nil
+        }
         var hash = NameTable.seed
-        repeat {
-            hash = NameTable.add(bytes[index], to: hash)
-            index &+= 1
-        } while index < count && !Self.endsAttributeName(bytes[index])
+        if let short {
+            index &+= short.count
+        } else {
+            repeat {
+                hash = NameTable.add(bytes[index], to: hash)
+                index &+= 1
+            } while index < count && !Self.endsAttributeName(bytes[index])
+        }
         let nameRange = start..<index
         while index < count, bytes[index].isSpace { index &+= 1 }
         guard index < count else { return nil }
@@ -299,7 +312,8 @@ extension HTMLSkimmer {
             }
         }
         if isRecording {
-            let name = vocabulary.attributes.find(hash, bytes, nameRange)
+            let name =
+                short.map(vocabulary.attributes.find) ?? vocabulary.attributes.find(hash, bytes, nameRange)
             if name == 0, bytes[nameRange.lowerBound] | 0x20 == UInt8(ascii: "o"), quoting != .none {
                 hasHandlers = hasHandlers || isHandler(nameRange)
             }

@@ -213,15 +213,18 @@ struct NameTable: @unchecked Sendable {
     private static let mask = 1 << Int(bits) - 1
     private static let room = 32
 
-    private let slots = allocate(1 << Int(bits))
+    private let slots: UnsafeMutablePointer<UInt8> = allocate(1 << Int(bits))
     /// One behind the other, each with its length before it, in the same room.
-    private let rooms = allocate(256 * room)
+    private let rooms: UnsafeMutablePointer<UInt8> = allocate(256 * room)
     private(set) var names: [[UInt8]] = [[]]
+    /// The same for names that are one word.
+    private let shortSlots: UnsafeMutablePointer<UInt8> = allocate(1 << Int(bits))
+    private let words: UnsafeMutablePointer<UInt64> = allocate(256)
 
-    private static func allocate(_ count: Int) -> UnsafeMutablePointer<UInt8> {
-        let bytes = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
-        bytes.initialize(repeating: 0, count: count)
-        return bytes
+    private static func allocate<Value: FixedWidthInteger>(_ count: Int) -> UnsafeMutablePointer<Value> {
+        let room = UnsafeMutablePointer<Value>.allocate(capacity: count)
+        room.initialize(repeating: 0, count: count)
+        return room
     }
 
     /// The hash of the empty name.
@@ -250,7 +253,23 @@ struct NameTable: @unchecked Sendable {
         var slot = Self.slot(hash)
         while slots[slot] != 0 { slot = (slot + 1) & Self.mask }
         slots[slot] = number
+        if let short = ShortName(bytes) {
+            var slot = Self.slot(short)
+            while shortSlots[slot] != 0 { slot = (slot + 1) & Self.mask }
+            (shortSlots[slot], words[Int(number)]) = (number, short.word)
+        }
         return number
+    }
+
+    /// The number of a name; 0 when it is none of ours.
+    @inline(__always)
+    func find(_ name: ShortName) -> UInt8 {
+        var slot = Self.slot(name)
+        while true {
+            let number = shortSlots[slot]
+            if number == 0 || words[Int(number)] == name.word { return number }
+            slot = (slot &+ 1) & Self.mask
+        }
     }
 
     /// The number of the name with this hash in a range of `text`; 0 when it is none of ours.
@@ -280,5 +299,41 @@ struct NameTable: @unchecked Sendable {
     @inline(__always)
     private static func slot(_ hash: UInt32) -> Int {
         Int(hash >> (32 - bits))
+    }
+
+    @inline(__always)
+    private static func slot(_ name: ShortName) -> Int {
+        Int(truncatingIfNeeded: (name.word &* 0x9E37_79B9_7F4A_7C15) >> UInt64(64 - bits))
+    }
+}
+
+/// A name of at most seven letters, as most are: it is looked up as one word.
+struct ShortName {
+    /// In lower case.
+    let word: UInt64
+    let count: Int
+
+    /// The letters at a place of a text that goes on to `end`, up to what may end a name. Nil where there are none, or
+    /// more. Of what is taken for a letter and is none there is no name.
+    @inline(__always)
+    init?(_ text: UnsafePointer<UInt8>, at place: Int, to end: Int) {
+        guard place &+ 8 <= end else { return nil }
+        let bytes = UInt64(littleEndian: UnsafeRawPointer(text + place).loadUnaligned(as: UInt64.self))
+        // A letter has one of the two upper bits; what ends a name has neither.
+        let others = ~(bytes | bytes << 1) & 0x8080_8080_8080_8080
+        let bits = others.trailingZeroBitCount & ~7
+        guard bits > 0, bits < 64 else { return nil }
+        let mask = (1 as UInt64) << UInt64(bits) &- 1
+        word = (bytes | 0x2020_2020_2020_2020) & mask
+        count = bits / 8
+    }
+
+    /// Nil for what is not written with so few letters.
+    fileprivate init?(_ name: [UInt8]) {
+        guard name.allSatisfy(\.isLetter) else { return nil }
+        let text = name + [UInt8](repeating: 0, count: 8)
+        guard let short = text.withUnsafeBufferPointer({ ShortName($0.baseAddress!, at: 0, to: $0.count) })
+        else { return nil }
+        self = short
     }
 }

@@ -116,7 +116,8 @@ import Web
 
     init() throws {
         start = try #require(WebURL("http://a.test/"))
-        frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options(productToken: "larder"))
+        frontier = TriedFrontier(
+            scope: Scope(start: [start]), options: Frontier.Options(productToken: "larder"))
         frontier.start(start)
     }
 
@@ -175,7 +176,8 @@ import Web
         let alone = try runInVain(failure)
         #expect(alone < .seconds(5))
         let page = Frontier.Event.miss(try #require(WebURL("http://a.test/b")), isPage: true)
-        frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options(productToken: "larder"))
+        frontier = TriedFrontier(
+            scope: Scope(start: [start]), options: Frontier.Options(productToken: "larder"))
         frontier.start(start)
         if isKnown { frontier.apply(page, now: .zero) }
         var end = try runInVain(failure)

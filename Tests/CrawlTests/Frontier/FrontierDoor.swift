@@ -22,7 +22,9 @@ final class TriedFrontier {
     }
 
     @discardableResult
-    func apply(_ event: Frontier.Event, now: Duration) -> [Frontier.Action] { frontier.apply(event, now: now) }
+    func apply(_ event: Frontier.Event, now: Duration) -> [Frontier.Action] {
+        frontier.apply(event, now: now)
+    }
 
     var isDone: Bool { frontier.isDone }
     var isOutOfTime: Bool { frontier.isOutOfTime }

@@ -11,7 +11,8 @@ import Web
 
     init() throws {
         let start = try #require(WebURL("http://a.test/"))
-        frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options(connectionsPerHost: 8))
+        frontier = TriedFrontier(
+            scope: Scope(start: [start]), options: Frontier.Options(connectionsPerHost: 8))
         frontier.start(start)
     }
 

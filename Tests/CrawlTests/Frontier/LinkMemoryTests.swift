@@ -11,16 +11,20 @@ import Web
 @Suite struct LinkMemoryTests {
     private static let pages = [
         "http://a.test/", "http://a.test/x/y.html", "http://a.test/x/z.html", "http://a.test/x/?q=1",
-        "http://a.test/x/y/", "http://a.test:8080/x/y.html", "https://a.test/x/y.html", "http://b.test/x/y.html",
-        "http://a.test/%7Ex/y", "http://u:p@a.test/x/y.html", "http://a.test/x//y.html", "http://a.test/a?/b/c",
+        "http://a.test/x/y/", "http://a.test:8080/x/y.html", "https://a.test/x/y.html",
+        "http://b.test/x/y.html",
+        "http://a.test/%7Ex/y", "http://u:p@a.test/x/y.html", "http://a.test/x//y.html",
+        "http://a.test/a?/b/c",
         "ftp://a.test/x/y.html", "data:text/html,x",
     ]
     private static let references = [
         "", "#f", "?q=2", "?q=é", "z.html", "z.html#f", "./z.html", "../z.html", "../../../z.html", "y/", "/",
         "/z.html", "/é?é", "//b.test/z", "//b.test", "\\z.html", "/\\b.test/z", "http:z.html", "https:z.html",
-        "http://a.test/x/z.html", "HTTP://A.test/x/../x/z.html", " z.html", "\tz.html", "z\n.html", "/\t/b.test/z",
+        "http://a.test/x/z.html", "HTTP://A.test/x/../x/z.html", " z.html", "\tz.html", "z\n.html",
+        "/\t/b.test/z",
         "a?b=é&c", "mailto:a@a.test", "javascript:void(0)", "data:,x", "http://", "http://[", "%2e%2e/z.html",
-        "z.html?sid=1", "z.html;jsessionid=1", "z%zz", "é.html", "..", ".", "//", "///z", "z:z", "http://a.test:80/z",
+        "z.html?sid=1", "z.html;jsessionid=1", "z%zz", "é.html", "..", ".", "//", "///z", "z:z",
+        "http://a.test:80/z",
     ]
 
     /// What one page leads to; nil for the number of what nobody knows.
@@ -87,10 +91,14 @@ import Web
         guard case .url(_, let key) = try first("http://a.test/x/1", "2") else { throw TestError("a number") }
         memory.keep(7, as: key)
         #expect(try first("http://a.test/x/3?q", "2#f") == .number(7))
-        for (page, reference) in [("http://a.test/y/1", "2"), ("http://b.test/x/1", "2"), ("http://a.test/x/1", "3")] {
+        for (page, reference) in [
+            ("http://a.test/y/1", "2"), ("http://b.test/x/1", "2"), ("http://a.test/x/1", "3"),
+        ] {
             guard case .url = try first(page, reference) else { throw TestError("\(page) \(reference)") }
         }
-        guard case .url(_, let rooted) = try first("http://a.test/x/1", "/2") else { throw TestError("a number") }
+        guard case .url(_, let rooted) = try first("http://a.test/x/1", "/2") else {
+            throw TestError("a number")
+        }
         memory.keep(8, as: rooted)
         #expect(try first("http://a.test/y/1", "/2") == .number(8))
         // What hangs on the page's whole address is not remembered.
