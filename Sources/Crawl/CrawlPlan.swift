@@ -125,6 +125,7 @@ package struct CrawlPlan: Sendable {
         var options = fetch
         options.connectionsPerHost = connectionsPerHost
         options.shortWay = .all
+        options.describesParts = true
         guard options.cookies == nil else { return options }
         var cookies = CookieOptions()
         cookies.areNobodys = true

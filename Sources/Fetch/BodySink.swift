@@ -42,6 +42,13 @@ struct BodySink {
         try spool.look(for: whole.map { $0 - byteCount }, beside: byteCount, options.room)
     }
 
+    /// It is large, and nothing says of whose body its file is the beginning.
+    var lacksHead: Bool { byteCount >= Self.leastDescribed && spool?.hasHead == false }
+
+    private static let leastDescribed = 4 * 1024 * 1024
+
+    func describe(_ href: String, _ fields: HTTPFields) { spool?.describe(href, fields) }
+
     /// Counts what goes elsewhere.
     mutating func pass(_ count: Int) {
         byteCount += count
@@ -75,6 +82,8 @@ final class Spool {
     let path: String
     /// Nil once it is finished.
     private var file: File?
+    /// A file beside it says what it is.
+    private(set) var hasHead = false
 
     init(in folder: String) throws(FetchFailure) {
         let file = try FetchFailure.wrapping { () throws(SystemError) in
@@ -98,7 +107,21 @@ final class Spool {
     }
 
     deinit {
+        dropHead()
         if file != nil { unlink(path) }
+    }
+
+    /// Says what it is the beginning of. Where that cannot be said it is lost with this process, and nothing else.
+    func describe(_ href: String, _ fields: HTTPFields) {
+        hasHead = true
+        let head = PartHead(boot: SystemClock.boot, href: href, fields: fields.block)
+        let beside = try? File(path + PartHead.ending, O_CREAT | O_TRUNC | O_WRONLY)
+        try? beside?.write(Array(head.text.utf8))
+    }
+
+    private func dropHead() {
+        if hasHead { unlink(path + PartHead.ending) }
+        hasHead = false
     }
 
     func write(_ bytes: [UInt8]) throws(FetchFailure) {
@@ -129,6 +152,7 @@ final class Spool {
 
     /// The path; the file is the caller's now.
     func finish() throws(FetchFailure) -> String {
+        dropHead()
         do throws(SystemError) {
             try file.take()?.close()
             return path

@@ -18,6 +18,8 @@ package struct FetchOptions: Sendable {
     package var expansion = ExpansionLimit()
     /// What is left of a broken transfer is worth keeping from so many bytes on.
     package var minPartial = 256 * 1024
+    /// Large bodies on their way are described beside their files, for those who find them there.
+    package var describesParts = false
 
     // MARK: - Times
 

@@ -241,6 +241,11 @@ extension Transfer {
             let whole = expected ?? (decoder == nil && length >= 0 ? length : nil)
             do throws(FetchFailure) {
                 try sink.take(bytes, of: whole, options)
+                if options.describesParts, sink.lacksHead, let request,
+                    let fields = held?.fields ?? fieldsWorthKeeping
+                {
+                    sink.describe(request.url.href, fields)
+                }
             } catch  where isStreamed {
                 // Whoever gets it meanwhile gets all of it: there only is no room to keep it.
                 sink = BodySink()

@@ -282,7 +282,7 @@ extension Transfer {
     }
 
     /// Those of an answer that was to be whole and can be gone on with; nil when there is none.
-    private var fieldsWorthKeeping: HTTPFields? {
+    var fieldsWorthKeeping: HTTPFields? {
         guard var fields, let request, request.method == "GET", request.body == nil, status == 200,
             expected != nil || sink.byteCount >= options.minPartial, PartialBody.isPossible(with: fields)
         else { return nil }

@@ -133,6 +133,7 @@ package struct StoreFolder: Sendable, Equatable {
     }
 
     func clearIncoming() {
+        PartialShelf.adopt(in: self)
         for name in Self.names(in: incoming) { Folder.remove(incoming + "/" + name) }
     }
 

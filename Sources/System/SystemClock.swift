@@ -20,6 +20,13 @@ package enum SystemClock {
     /// The same in seconds.
     package static func seconds() -> Int64 { milliseconds() / 1000 }
 
+    /// Another one with each start of the machine; empty where it has none.
+    package static let boot: String = {
+        let file = try? File("/proc/sys/kernel/random/boot_id", O_RDONLY)
+        let bytes = (try? file?.read(atMost: 64)) ?? []
+        return String(decoding: bytes.prefix { $0 > UInt8(ascii: " ") }, as: UTF8.self)
+    }()
+
     private static func read(_ clock: clockid_t) -> timespec {
         var time = timespec()
         clock_gettime(clock, &time)

@@ -1,4 +1,5 @@
 import Glibc
+import Store
 import TestOrigin
 import Testing
 import Web
@@ -158,6 +159,38 @@ import Web
         let second = try larder("prefetch", origin.url("/"), "--store", store)
         #expect(second.status == 0, "\(second)")
         #expect(try larder("status", "--store", store).output.contains("3 responses"))
+    }
+
+    /// Twice: the rest of a rest is one too.
+    @Test func `killed, the next run goes on with a large file where it was`() throws {
+        let size = 12_000_000
+        let body = (0..<size).map { UInt8(truncatingIfNeeded: $0 / 251 ^ $0) }
+        let whole = OriginAnswer.file(body, type: "application/octet-stream").validated(entityTag: "\"1\"")
+        origin.on("/", .page("<img src=/large.bin>"))
+        for (more, held) in [(6_000_000, 6_000_000), (3_000_000, 9_000_000)] {
+            origin.on("/large.bin", whole.dripping(more, every: .seconds(30)))
+            let command = try Command(["prefetch", origin.url("/"), "--store", store], home: home)
+            var status = stat()
+            func isThere() -> Bool {
+                home.names(in: "a store/incoming").contains {
+                    stat(home.file("a store/incoming/" + $0), &status) == 0 && status.st_size >= held
+                }
+            }
+            let start = ContinuousClock.now
+            while !isThere(), ContinuousClock.now - start < .seconds(30) { usleep(20_000) }
+            command.signal(SIGKILL)
+            #expect(command.wait().status == -SIGKILL)
+        }
+        origin.on("/large.bin", whole)
+        let last = try larder("prefetch", origin.url("/"), "--store", store)
+        #expect(last.status == 0, "\(last)")
+        let asked = origin.requests(to: "/large.bin").map { $0["Range"] }
+        #expect(asked == [nil, "bytes=6000000-", "bytes=9000000-"])
+        #expect(origin.requests(to: "/large.bin").last?["If-Range"] == "\"1\"")
+        let reader = try StoreReader(StoreFolder(store))
+        let held = try #require(try reader.response(for: origin.url("/large.bin"))?.body)
+        #expect(try reader.content(of: held)?.load() == body)
+        #expect(home.names(in: "a store/incoming").isEmpty && home.names(in: "a store/partial").isEmpty)
     }
 
     @Test(arguments: [

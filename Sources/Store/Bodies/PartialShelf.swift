@@ -1,6 +1,7 @@
 internal import Digest
 internal import Glibc
 internal import System
+internal import Web
 
 /// The beginnings of bodies whose transfers broke off, to be gone on with, by this run or a later one. It
 /// belongs to one thread, and its site's lock keeps other runs from the same URLs.
@@ -8,19 +9,20 @@ internal import System
 /// Each is a file with another one beside it that says of what it is. Nothing but time is lost when they are.
 package struct PartialShelf {
     private let folder: String
+    private let incoming: String
     /// The names of what may be there, so that most URLs need no look at the disk.
     private var names: Set<String>
 
-    private static let headEnding = ".head"
     /// Older ones are thrown away.
     private static let secondsToLive: Int64 = 7 * 24 * 60 * 60
 
     package init(_ folder: StoreFolder) throws(StoreError) {
         self.folder = folder.partials
+        incoming = folder.incoming
         let now = SystemClock.secondsSinceEpoch()
         var names: Set<String> = []
-        for name in folder.partialNames where name.hasSuffix(Self.headEnding) {
-            let body = String(name.dropLast(Self.headEnding.utf8.count))
+        for name in folder.partialNames where name.hasSuffix(PartHead.ending) {
+            let body = String(name.dropLast(PartHead.ending.utf8.count))
             var status = stat()
             if stat(folder.partials + "/" + body, &status) == 0,
                 now - Int64(status.st_mtim.tv_sec) < Self.secondsToLive
@@ -29,13 +31,26 @@ package struct PartialShelf {
             }
         }
         for name in folder.partialNames
-        where !names.contains(name) && !name.hasSuffix(Self.headEnding)
-            || name.hasSuffix(Self.headEnding)
-                && !names.contains(String(name.dropLast(Self.headEnding.utf8.count)))
+        where !names.contains(name) && !name.hasSuffix(PartHead.ending)
+            || name.hasSuffix(PartHead.ending)
+                && !names.contains(String(name.dropLast(PartHead.ending.utf8.count)))
         {
             unlink(folder.partials + "/" + name)
         }
         self.names = names
+    }
+
+    /// Takes over what runs that were killed left in `incoming`. Whoever calls this is the only one at work there.
+    static func adopt(in folder: StoreFolder) {
+        for name in StoreFolder.names(in: folder.incoming) where name.hasSuffix(PartHead.ending) {
+            let path = folder.incoming + "/" + name.dropLast(PartHead.ending.utf8.count)
+            guard let text = try? BodyContent.file(path: path + PartHead.ending).load(),
+                let head = PartHead(text: String(decoding: text, as: UTF8.self)),
+                head.boot == SystemClock.boot, var shelf = try? PartialShelf(folder)
+            else { continue }
+            // What cannot be kept is loaded once more.
+            try? shelf.keep(HeldPart(href: head.href, path: path, byteCount: 0, fields: head.fields))
+        }
     }
 
     /// Takes the file over.
@@ -47,7 +62,7 @@ package struct PartialShelf {
             throw StoreError(errno, doing: "move a part of a body to", path: path)
         }
         let head = try BodyFiles.write(Array("\(part.href)\n\(part.fields)".utf8), in: folder)
-        guard rename(head, path + Self.headEnding) == 0 else {
+        guard rename(head, path + PartHead.ending) == 0 else {
             throw StoreError(errno, doing: "move the head of a part to", path: path)
         }
         names.insert(name)
@@ -57,14 +72,17 @@ package struct PartialShelf {
     package mutating func take(_ href: String) -> HeldPart? {
         guard !names.isEmpty, names.remove(Self.name(of: href)) != nil else { return nil }
         let path = folder + "/" + Self.name(of: href)
-        defer { unlink(path + Self.headEnding) }
+        let taken = incoming + "/fetch-" + Self.name(of: href)
+        defer { unlink(path + PartHead.ending) }
         var status = stat()
-        guard let text = try? BodyContent.file(path: path + Self.headEnding).load(), stat(path, &status) == 0,
+        guard let text = try? BodyContent.file(path: path + PartHead.ending).load(),
             let end = text.firstIndex(of: UInt8(ascii: "\n")),
-            String(decoding: text[..<end], as: UTF8.self) == href
+            String(decoding: text[..<end], as: UTF8.self) == href,
+            // Where all bodies on their way are.
+            rename(path, taken) == 0, stat(taken, &status) == 0
         else { return nil }
         return HeldPart(
-            href: href, path: path, byteCount: Int(clamping: status.st_size),
+            href: href, path: taken, byteCount: Int(clamping: status.st_size),
             fields: String(decoding: text[(end + 1)...], as: UTF8.self))
     }
 
