@@ -11,6 +11,9 @@ public struct PreloadOptions: Sendable {
     public var base: String?
     /// The form of the manifest, one of `CheckOptions.formats`; nil for what its shape tells.
     public var format: String?
+    /// What is held is read and hashed: bytes that changed on the disk since they came are fetched anew. Else the
+    /// digests count that are kept of it, unless somebody found it damaged.
+    public var provesHeld = false
     /// What the bundles need comes along: images, styles, and the requests that they name.
     public var hasRequisites = true
     public var network = NetworkOptions()
@@ -129,7 +132,8 @@ extension SiteRun {
             report.bundles = found.gate.bundles.count
             report.show(site)
         } else {
-            let steps = try PreloadPlan.plan(for: found.gate, of: site, in: folder)
+            let steps = try PreloadPlan.plan(
+                for: found.gate, of: site, in: folder, provesBytes: options.provesHeld)
             report.bundles = steps.steps.count
             report.reused = steps.steps.count { step in if case .fetch = step { false } else { true } }
             if try isCurrent(steps, found.gate, place, site) {

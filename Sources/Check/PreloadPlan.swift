@@ -41,7 +41,7 @@ package struct PreloadPlan: Sendable, Equatable {
         struct Version: Sendable, Equatable {
             var digests: [Digest]
             var byteCount: Int
-            /// Its bytes are there and as they came.
+            /// Its bytes are there and, as far as anybody knows, as they came.
             var isSound = true
         }
     }
@@ -73,15 +73,17 @@ extension PreloadPlan {
 
     /// Looks up what is held of a manifest's bundles.
     ///
-    /// - Parameter site: which they are of; nil for one that is not held yet.
+    /// - Parameters:
+    ///   - site: which they are of; nil for one that is not held yet.
+    ///   - provesBytes: what is held is read, whatever is known of it.
     package static func plan(
-        for gate: BundleGate, of site: Site?, in folder: StoreFolder
+        for gate: BundleGate, of site: Site?, in folder: StoreFolder, provesBytes: Bool
     ) throws(LarderError) -> PreloadPlan {
         let bundles = gate.expected
         do throws(StoreError) {
             guard folder.exists else { return PreloadPlan(bundles.map { ($0.bundle, .init()) }) }
             let reader = try StoreReader(folder)
-            let shelf = try BundleShelf(reader, folder, provesBytes: true)
+            let shelf = try BundleShelf(reader, folder, provesBytes: provesBytes)
             var md5s = KnownMD5s(reader)
             let own = Set(site?.visits.map(\.id) ?? [])
             // What a visit has that was not published comes to light with the next that is.
@@ -134,7 +136,7 @@ extension PreloadPlan {
     ) throws(StoreError) -> PreloadPlan.Holding.Version? {
         guard let sha256 = Digest(.sha256, bytes: body.sha256) else { return nil }
         var version = PreloadPlan.Holding.Version(digests: [sha256], byteCount: body.byteCount)
-        version.isSound = try isThere ? shelf.isProven(body) : false
+        version.isSound = try isThere ? shelf.isSound(body) : false
         guard version.isSound else { return version }
         let wanted = bundle.claims.filter { $0.subject == .decoded }.compactMap(\.algorithm)
         if wanted.contains(.md5), let md5 = try md5s.md5(of: body) { version.digests.append(md5) }

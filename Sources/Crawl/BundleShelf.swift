@@ -78,9 +78,12 @@ package final class BundleShelf {
         return bundle.finding(on: measured).verdict == .verified
     }
 
-    /// Its bytes are there and, hashed now, what they were when they came. What is not is marked as damaged.
-    package func isProven(_ body: StoredBody) throws(StoreError) -> Bool {
-        guard try !isDamaged(body), let content = try reader.content(of: body) else { return false }
+    /// Whether it is as it came: nobody found it damaged and, where bytes are to be proved, it is not so now. What is
+    /// gets marked.
+    package func isSound(_ body: StoredBody) throws(StoreError) -> Bool {
+        guard try !isDamaged(body) else { return false }
+        guard provesBytes else { return true }
+        guard let content = try reader.content(of: body) else { return false }
         if try body.isWhole(content) { return true }
         try damage.note(body)
         return false

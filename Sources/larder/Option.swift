@@ -159,7 +159,7 @@ extension Option {
         + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
 
     static let preload: [Option] =
-        [.store, .json, .quiet, .verbose, .progress, .base, .format, .requisites, .strict]
+        [.store, .json, .quiet, .verbose, .progress, .base, .format, .requisites, .strict, .proveHeld]
         + [.perHost, .rate, .maxBody, .timeout] + networkOptions + identityOptions
 
     private static let asBefore: [Option] =
@@ -423,6 +423,9 @@ extension Option {
         help:
             "hash what is held before it is shown: once (the first time), always, or never; bundles once in any case",
         standard: "never")
+    static let proveHeld = Option(
+        name: "--verify", value: nil,
+        help: "read and hash what is held too: what changed on the disk is fetched anew", standard: nil)
     static let noShim = Option(
         name: "--no-shim", value: nil,
         help: "leave out of pages the script that leads addresses to the larder which other scripts make",

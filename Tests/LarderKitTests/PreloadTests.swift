@@ -153,9 +153,14 @@ import Testing
         let file = open(scratch.file("store/packs/\(pack)"), O_WRONLY)
         #expect(pwrite(file, "!", 1, 100) == 1)
         close(file)
-        let mended = try await larder.preload(manifest)
+        // Of a quick look that is not seen.
+        #expect(try await larder.preload(manifest).outcome == .current)
+        var proving = PreloadOptions()
+        proving.provesHeld = true
+        let mended = try await larder.preload(manifest, options: proving)
         #expect(mended.outcome == .changed && mended.fetched == 1)
         #expect(try await larder.inspect().damaged.isEmpty)
+        #expect(try await larder.preload(manifest, options: proving).outcome == .current)
 
         for name in scratch.names(in: "store/packs") { unlink(scratch.file("store/packs/\(name)")) }
         let fetched = try await larder.preload(manifest)

@@ -36,6 +36,7 @@ enum PreloadCommand {
         }
         options.base = arguments.text(.base)
         options.format = arguments.text(.format)
+        options.provesHeld = arguments.has(.proveHeld)
         options.hasRequisites = try arguments.choice(.requisites) ?? Requisites.all == .all
         options.connectionsPerHost = try arguments.numberIfGiven(.perHost, in: 1...256)
         options.network = try arguments.networkOptions()
