@@ -15,7 +15,7 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
     /// Tell of every tag with all its attributes, not only of those with a known name.
     let isThorough: Bool
     /// Those of the last tag stand at its beginning.
-    private let room = UnsafeMutablePointer<HTMLAttribute>.allocate(capacity: attributeLimit)
+    private let room: UnsafeMutablePointer<HTMLAttribute>
     private var attributeCount = 0
     var foreign = ForeignContent()
     /// There are attributes such as `onload`, or elements such as `svg:script`.
@@ -34,6 +34,8 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
         self.delegate = delegate
         self.vocabulary = vocabulary
         self.isThorough = isThorough
+        // Not before anything has failed: what was never made is not cleared away.
+        room = .allocate(capacity: Self.attributeLimit)
     }
 
     deinit { room.deallocate() }
