@@ -31,12 +31,9 @@ struct HeldBundles {
         }
         // What is gone or cut short is not there, whatever is known of it.
         guard let content = try reader.content(of: body) else { return Self.isGone }
-        if provesBytes, let fault = try BodyProof.fault(of: body, in: reader, isQuick: false) {
-            if fault.verdict == .mismatch { damaged.append(body.sha256) }
-            return Self.isGone
-        }
         let fields = HTTPFields(block: response.fields.utf8.span)
         let bundle = bundle.adding(fields, evidence)
+        if provesBytes { return try proven(bundle, content, body, isCoded: fields.isCoded) }
         let wanted = bundle.algorithms(of: .decoded).union(bundle.algorithms(of: .encoded))
         guard wanted.isSubset(of: Self.known), let sha256 = Digest(.sha256, bytes: body.sha256) else {
             return Examination(of: content, as: bundle, isCoded: fields.isCoded)
@@ -52,6 +49,25 @@ struct HeldBundles {
         }
         let decoded = Measurement.Body(byteCount: body.byteCount, digests: digests)
         let measured = Measurement(decoded: decoded, encoded: fields.isCoded ? nil : decoded)
+        return Examination(bundle.finding(on: measured), measured: measured)
+    }
+
+    /// Says what the bytes are that are there, whatever is known of them.
+    private mutating func proven(
+        _ bundle: Bundle, _ content: BodyContent, _ body: StoredBody, isCoded: Bool
+    ) throws(StoreError) -> Examination {
+        let meter = BundleMeter(bundle, isCoded: isCoded, and: [.sha256, .md5])
+        do throws(StoreError) {
+            try content.eachPiece { meter.update($0) }
+        } catch {
+            return .missing(error.description)
+        }
+        let measured = meter.measurement()
+        guard measured.decoded.digest(.sha256)?.bytes == body.sha256 else {
+            damaged.append(body.sha256)
+            return Self.isGone
+        }
+        if let md5 = measured.decoded.digest(.md5) { md5s.note(md5, of: body) }
         return Examination(bundle.finding(on: measured), measured: measured)
     }
 

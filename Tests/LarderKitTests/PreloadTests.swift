@@ -1,10 +1,10 @@
 import Digest
 import Glibc
-import Store
 import TestOrigin
 import Testing
 
 @testable import LarderKit
+@testable import Store
 
 @Suite struct PreloadTests {
     private let scratch: TemporaryFolder
@@ -166,6 +166,42 @@ import Testing
         let fetched = try await larder.preload(manifest)
         #expect(fetched.outcome == .changed && fetched.fetched == 1)
         #expect(try await larder.inspect().damaged.isEmpty)
+    }
+
+    @Test(arguments: [
+        "DELETE FROM content", "UPDATE content SET bytes = NULL", "UPDATE body SET md5 = zeroblob(16)",
+        "UPDATE content SET bytes = x'00'; UPDATE body SET md5 = zeroblob(16)",
+    ])
+    func `what is wrong in the database is found, and put right by the next that comes`(damage: String)
+        async throws
+    {
+        #expect(try await larder.preload(manifest).outcome == .changed)
+        try Connection(StoreFolder(larder.path).database, access: .readWrite).execute(damage)
+        var proving = PreloadOptions()
+        proving.provesHeld = true
+        _ = try await larder.preload(manifest, options: proving)
+        #expect(try await larder.preload(manifest, options: proving).outcome == .current)
+        #expect(try shown() == ["a", "b"])
+        var options = CheckOptions()
+        options.places = [.held]
+        #expect(try await larder.check(manifest, options: options).isClean)
+        #expect(try await larder.inspect().isSound)
+    }
+
+    @Test func `a digest that is kept and wrong does not make right bytes wrong, nor others right`()
+        async throws
+    {
+        #expect(try await larder.preload(manifest).outcome == .changed)
+        var options = CheckOptions()
+        options.places = [.held]
+        let database = StoreFolder(larder.path).database
+        try Connection(database, access: .readWrite).execute("UPDATE body SET md5 = zeroblob(16)")
+        #expect(try await larder.check(manifest, options: options).isClean)
+        try Connection(database, access: .readWrite).execute(
+            "UPDATE body SET md5 = x'\(Self.md5["c"] ?? "")'")
+        let later = try scratch.write("\(Self.md5["c"] ?? "")  one.js\n", to: "later.md5")
+        options.bases = [origin.url("/")]
+        #expect(try await larder.check(later, options: options).items.map(\.verdict) == [.mismatch])
     }
 
     enum Finder: CaseIterable {

@@ -54,7 +54,36 @@ import Web
         return try #require(answer)
     }
 
-    @Test(arguments: [CachePolicy.offline, .protocol, .auto, .preferCache, .revalidate, .refreshBehind])
+    /// What a server says where a bundle should be.
+    private static let others: [(status: Int, fields: HTTPFields)] = [
+        (302, ["Location": "https://evil.test/x.js"]), (404, [:]), (410, [:]), (500, [:]),
+        (206, ["Content-Range": "bytes 0-3/9"]),
+    ]
+
+    @Test(arguments: others, [CachePolicy.protocol, .auto, .preferCache, .revalidate, .reload])
+    func `nothing else that a server answers takes a bundle's place`(
+        other: (status: Int, fields: HTTPFields), policy: CachePolicy
+    ) throws {
+        var fields = other.fields
+        fields.set("Content-Type", "text/javascript")
+        servers.say("/app.js", other.status, fields, "evil")
+        let lacking = try store(nil)
+        for asked in [[], [("Range", "bytes=0-3")]] {
+            let answer = try get(lacking, Self.options(policy), fields: asked)
+            #expect(answer.status == 504 && !answer.text.contains("evil"), "\(answer.status)")
+        }
+        #expect(try StoreReader(lacking.folder).response(for: Self.url) == nil)
+        // What was held stays, be it another by now.
+        let differing = try store(Self.bad)
+        _ = try get(differing, Self.options(policy))
+        let held = try #require(try StoreReader(differing.folder).response(for: Self.url))
+        #expect(held.status == 200 && held.body != nil)
+    }
+
+    @Test(arguments: [
+        CachePolicy.offline, .protocol, .auto, .preferCache, .revalidate, .refreshBehind, .reload,
+        .reloadEndToEnd,
+    ])
     func `a bundle as its manifest has it goes out byte for byte, and nobody is asked for it`(
         policy: CachePolicy
     )

@@ -176,9 +176,9 @@ struct CacheExchange {
     private func action(_ held: Held, _ now: HTTPDate) -> CacheAction {
         let reachability = loading.reach.reachability(of: held.url.origin, now: now)
         var action = policy.action(for: held.request, entry: held.entry, reachability: reachability, now: now)
-        if held.required != nil, held.copy != nil, ![.reload, .reloadEndToEnd].contains(policy) {
+        if held.required != nil, held.copy != nil {
             switch action {
-            // As its manifest requires it, it needs no more asking.
+            // As its manifest requires it, it needs no more asking, whatever the policy.
             case _ where held.bundle?.isVerified == true: action = .serve(.fresh)
             // It is another one than is required by now.
             case .serve, .serveAndRefresh:
@@ -279,7 +279,9 @@ struct CacheExchange {
             policy: policy, method: request.method, request: held.request, rules: held.rules, key: held.key,
             body: Array(request.body), held: held.copy?.response, shelved: held.shelved, entry: held.entry,
             additional: additional,
-            keepsRange: isThrough && held.copy == nil && !additional.contains("Range"),
+            // Of a part nobody can say that it is what is required.
+            keepsRange: isThrough && held.copy == nil && held.required == nil
+                && !additional.contains("Range"),
             keepsConditions: isThrough && additional.isEmpty,
             layout: layout, shim: exchange.context.shim, verifier: exchange.context.verifier,
             mayReach: mayReach,

@@ -137,6 +137,12 @@ extension LoadJob {
     /// name.
     var mayKeep: Bool { key == .get || layout.root == nil || !hasCredentials }
 
+    /// Whether what is held leads where the answer does.
+    func leads(where response: LoadedResponse) -> Bool {
+        guard let held, let place = response.fields["Location"] else { return false }
+        return HTTPFields(block: held.fields.utf8.span)["Location"] == place
+    }
+
     /// Whether it is what it claims to be, and what the user wants to be kept.
     func accepts(_ response: LoadedResponse, _ bytes: [UInt8], byteCount: Int? = nil) -> Bool {
         // Only the user's rules look into the body.

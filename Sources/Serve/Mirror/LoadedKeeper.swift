@@ -1,3 +1,4 @@
+internal import Bundles
 internal import Glibc
 internal import Markup
 internal import Store
@@ -57,9 +58,9 @@ final class LoadedKeeper {
             // The store takes it with the next commit.
             if case .file(let path) = loaded.content { spooled.append(path) }
             let bundle = self.bundle(response, job, loaded)
-            if let mismatch = bundle?.mismatch {
+            if job.required != nil, response.status == 206, job.isCompletion { return nil }
+            if let why = refusal(response, job, bundle) {
                 // It never takes the place of what is right, nor of what was.
-                let why = "what came is not what its manifest requires: \(mismatch)"
                 let failure = LoadOutcome.failure(why)
                 return try reply(to: job, job.conclusion(of: failure, profile, now), failure, nil, now)
             }
@@ -133,6 +134,20 @@ final class LoadedKeeper {
     private func bundle(_ response: LoadedResponse, _ job: LoadJob, _ loaded: LoadedBody) -> ShownBundle? {
         guard let required = job.required, job.method == "GET", response.status == 200 else { return nil }
         return ShownBundle(required, loaded.bytes)
+    }
+
+    /// Why what came is not shown where a manifest says what it has to be.
+    private func refusal(_ response: LoadedResponse, _ job: LoadJob, _ bundle: ShownBundle?) -> String? {
+        guard job.required?.isProvable == true, job.method == "GET" else { return nil }
+        if let mismatch = bundle?.mismatch {
+            return "what came is not what its manifest requires: \(mismatch)"
+        }
+        switch response.status {
+        case 200, 304: return nil
+        // As it was led there when it verified.
+        case 300..<400 where job.held?.status == response.status && job.leads(where: response): return nil
+        default: return "its server answered \(response.status) in place of what its manifest requires"
+        }
     }
 
     private func read(_ response: LoadedResponse, _ job: LoadJob) throws(StoreError) -> LoadedBody {

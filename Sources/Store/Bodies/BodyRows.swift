@@ -36,12 +36,12 @@ struct BodyRows {
         isServed = connection.isServed
         pieces = isServed ? try ServerBodies(folder, connection, isWriting: true) : nil
         findBody = try connection.prepare(
-            "SELECT id, pack, start, frame, md5 IS NULL FROM body WHERE sha256 = ? AND form = ?")
+            "SELECT id, pack, start, frame, md5 FROM body WHERE sha256 = ? AND form = ?")
         // SQLite would ask the digest's index; a PostgreSQL knows no such sign.
         let unasked = isServed ? "" : "+"
         checkBody = try connection.prepare(
             """
-            SELECT id, pack, start, frame, md5 IS NULL FROM body
+            SELECT id, pack, start, frame, md5 FROM body
             WHERE \(unasked)sha256 = ? AND \(unasked)form = ? AND id = ?
             """)
         addBody = try connection.prepare(
@@ -51,10 +51,18 @@ struct BodyRows {
             """)
         moveBody = try connection.prepare("UPDATE body SET pack = ?, start = ?, frame = ? WHERE id = ?")
         addContent = try connection.prepare("INSERT INTO content (body, links, bytes) VALUES (?, ?, ?)")
-        changeContent = try connection.prepare("UPDATE content SET bytes = ? WHERE body = ?")
+        changeContent = try connection.prepare(
+            """
+            INSERT INTO content (body, links, bytes) VALUES (?, ?, ?)
+            ON CONFLICT (body) DO UPDATE SET bytes = excluded.bytes
+            """)
         // The version stands first.
         renewLinks = try connection.prepare(
-            "UPDATE content SET links = ?1 WHERE body = ?2 AND substr(links, 1, 1) <> substr(?1, 1, 1)")
+            """
+            INSERT INTO content (body, links) VALUES (?, ?)
+            ON CONFLICT (body) DO UPDATE SET links = excluded.links
+            WHERE substr(content.links, 1, 1) <> substr(excluded.links, 1, 1)
+            """)
         keepMD5 = try connection.prepare("UPDATE body SET md5 = ? WHERE sha256 = ?")
         notePack =
             isServed
@@ -101,12 +109,12 @@ struct BodyRows {
     private mutating func row(of body: NewBody, isSecondLook: Bool) throws(StoreError) -> Int64 {
         let known = try findBody.first(.blob(body.sha256.bytes), .text(body.form)) { row in
             Known(
-                row: row.integer(0), place: PackPlace(row, from: 1), lacksMD5: row.integer(4) != 0)
+                row: row.integer(0), place: PackPlace(row, from: 1), md5: row.optionalBlob(4))
         }
         if let known {
             try mend(known, body)
-            try renewLinks.run(.blob(body.links), .integer(known.row))
-            if known.lacksMD5, let md5 = body.md5 {
+            try renewLinks.run(.integer(known.row), .blob(body.links))
+            if let md5 = body.md5, known.md5 != md5.bytes {
                 try keepMD5.run(.blob(md5.bytes), .blob(body.sha256.bytes))
             }
             return known.row
@@ -141,7 +149,7 @@ struct BodyRows {
     private struct Known {
         let row: Int64
         let place: PackPlace?
-        let lacksMD5: Bool
+        let md5: [UInt8]?
     }
 
     /// A body that is known, but whose bytes have been lost, cut short or changed, is kept anew: here are
@@ -157,7 +165,7 @@ struct BodyRows {
             journal.note(body, at: place, inline: nil)
         } else {
             try moveBody.run(.null, .null, .null, .integer(known.row))
-            try changeContent.run(.blob(bytes), .integer(known.row))
+            try changeContent.run(.integer(known.row), .blob(body.links), .blob(bytes))
             journal.note(body, at: nil, inline: bytes)
         }
     }
@@ -226,7 +234,7 @@ struct BodyRows {
     /// Its number may have become another's since somebody read it.
     func row(ofHeld body: StoredBody) throws(StoreError) -> Int64 {
         let key: [SQLValue] = [.blob(body.sha256), .text(body.form)]
-        func found(_ row: Row) -> (row: Int64, lacksMD5: Bool) { (row.integer(0), row.integer(4) != 0) }
+        func found(_ row: Row) -> (row: Int64, lacksMD5: Bool) { (row.integer(0), row.isNull(4)) }
         var known = try checkBody.first(key + [.integer(body.id)], read: found)
         if known == nil { known = try findBody.first(key, read: found) }
         guard let (row, lacksMD5) = known else { throw gone() }

@@ -28,6 +28,11 @@ package struct KnownMD5s {
         return md5
     }
 
+    /// Takes what somebody else has computed, and keeps it where something else is kept.
+    package mutating func note(_ md5: Digest, of body: StoredBody) {
+        if body.md5 != md5.bytes { computed[body.sha256] = (body, md5) }
+    }
+
     /// Keeps what was computed, where this user may write and nobody else does just now: it saves time and
     /// nothing else, so that what hinders it is no failure.
     package func keep(in folder: StoreFolder) throws(StoreError) {

@@ -107,6 +107,9 @@ enum ServeCommand {
         let interval = try arguments.time(.every)
         guard !manifests.isEmpty else { return nil }
         var options = PreloadOptions()
+        guard arguments.texts(.base).count <= 1 else {
+            throw UsageError("larder serve --preload takes one --base")
+        }
         options.base = arguments.text(.base)
         options.format = arguments.text(.format)
         options.hasRequisites = try arguments.choice(.requisites) ?? PreloadCommand.Requisites.all == .all
