@@ -85,11 +85,13 @@ import Testing
             store.response(page, "two"), store.response(style, bytes: noise(2)),
             store.response(picture, bytes: noise(3)),
         ])
-        let pack = "store/packs/" + (try #require(store.scratch.names(in: "store/packs").first))
-        var bytes = try BodyContent.file(path: store.scratch.file(pack)).load()
-        // What the first visit has is the first in it.
-        for place in 3000..<bytes.count { bytes[place] ^= 1 }
-        try store.scratch.write(bytes, to: pack)
+        // One, unless somebody else had it open when the second visit came.
+        for name in store.scratch.names(in: "store/packs") {
+            var bytes = try BodyContent.file(path: store.scratch.file("store/packs/" + name)).load()
+            // What the first visit has is the first in its pack, and stays.
+            for place in (bytes.starts(with: noise(1)) ? 3000 : 0)..<bytes.count { bytes[place] ^= 1 }
+            try store.scratch.write(bytes, to: "store/packs/" + name)
+        }
         let findings = try store.inspect()
         #expect(findings.damaged.count == 2)
         try StoreWriter(store.folder).repair(findings)

@@ -108,7 +108,8 @@ enum ServeCommand {
         guard !manifests.isEmpty else { return nil }
         var options = PreloadOptions()
         guard arguments.texts(.base).count <= 1 else {
-            throw UsageError("larder serve --preload takes one --base")
+            throw UsageError(
+                "larder serve --preload takes one --base: larder preload asks for one after the other")
         }
         options.base = arguments.text(.base)
         options.format = arguments.text(.format)
