@@ -31,6 +31,8 @@ struct TLSTests {
     }
 
     @Test func `a server without HTTP 2 gets more connections, and no more than it should`() throws {
+        // Else one connection may be through with all of them before there is another.
+        origin.otherwise { .page($0.target).delayed(.milliseconds(50)) }
         let fetching = try front.fetching { $0.connectionsPerHost = 6 }
         let requests = try (0..<60).map { number in
             try Fetching.request(front.url("/\(number)", port: front.plain)) { $0.number = UInt32(number) }
