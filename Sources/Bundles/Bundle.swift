@@ -168,7 +168,7 @@ package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
 
     package var description: String {
         var parts = failures.map { failure in
-            let source = failures.count > 1 ? "\(failure.source): " : ""
+            let source = failures.count > 1 || failure.isOfAnswer ? "\(failure.source): " : ""
             let hint = failure.hint.map { " (\($0))" } ?? ""
             return "\(source)expected \(failure.expected), found \(failure.found)\(hint)"
         }

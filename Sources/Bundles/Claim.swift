@@ -96,6 +96,9 @@ extension Claim {
         package let found: String
         /// What may have happened, where it shows.
         package let hint: String?
+
+        /// The answer itself says so, and no manifest.
+        package var isOfAnswer: Bool { Claim.fieldNames.contains(source) }
     }
 
     func outcome(on measurement: Measurement) -> Outcome {
@@ -165,6 +168,7 @@ extension Claim {
                 if !list.contains(claim) { list.append(claim) }
             }
         }
+        // Their names stand in `fieldNames`.
         add(fields.combined("Repr-Digest").map(FieldDigest.structured) ?? [], "Repr-Digest")
         add(fields.combined("Digest").map(FieldDigest.legacy) ?? [], "Digest")
         guard !isPartial else { return list }
@@ -172,6 +176,8 @@ extension Claim {
         add(fields["Content-MD5"].flatMap(FieldDigest.contentMD5).map { [$0] } ?? [], "Content-MD5")
         return list
     }
+
+    fileprivate static let fieldNames = ["Repr-Digest", "Digest", "Content-Digest", "Content-MD5"]
 
     /// What an ETag may say: 32 hexadecimal digits are the MD5 of what S3 and its like store in one piece,
     /// and also what some servers call by no digest at all, so it is weak. Nil for every other tag; `hex-N`,

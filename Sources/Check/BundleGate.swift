@@ -76,6 +76,11 @@ package struct BundleGate: Sendable {
     /// Whether it is the very same that is kept.
     package func isSame(as kept: KeptManifest) -> Bool { KeptManifest(manifest) == kept }
 
+    /// Whether the user said the same of where its references lead, as far as is known.
+    package func hasBase(of kept: KeptManifest) -> Bool {
+        kept.reading.map { $0.base == manifest.reading.base } ?? true
+    }
+
     /// What a visit of the site keeps of the manifest: itself, and what was fetched on the way to it.
     package func documents(ofSite name: String) -> [CrawlPlan.Document] {
         let kept = KeptManifest(manifest)
@@ -142,11 +147,24 @@ package struct KeptManifest: Sendable, Equatable {
     /// Where it was, after whatever led to it.
     var place: String
     var declaredBase: String?
+    /// Nil where it was kept by a larder that did not say.
+    var reading: Reading?
     var bytes: [UInt8]
+
+    /// What the user said of it, then: by the next run it may be something else, which this one's visit is not held
+    /// against.
+    struct Reading: Sendable, Equatable {
+        var base: String?
+        var format: String?
+    }
+
+    private static let baseField = "Larder-Base"
+    private static let formatField = "Larder-Format"
 
     init(_ source: ManifestSource) {
         place = source.name
         declaredBase = source.declaredBase
+        reading = source.reading
         bytes = source.bytes
     }
 
@@ -158,11 +176,17 @@ package struct KeptManifest: Sendable, Equatable {
         self.place = place
         self.bytes = bytes
         declaredBase = fields["Content-Base"]
+        guard let base = fields[Self.baseField] else { return }
+        reading = Reading(base: base.isEmpty ? nil : base, format: fields[Self.formatField])
     }
 
     var fields: HTTPFields {
         var fields: HTTPFields = ["Content-Location": place]
         if let declaredBase { fields.append("Content-Base", declaredBase) }
+        if let reading {
+            fields.append(Self.baseField, reading.base ?? "")
+            if let format = reading.format { fields.append(Self.formatField, format) }
+        }
         return fields
     }
 }
@@ -245,7 +269,7 @@ extension ManifestPlan {
     /// What a manifest that was kept says of bodies.
     package func requirements(of kept: KeptManifest) throws(StoreError) -> Requirements {
         do throws(LarderError) {
-            let source = try ManifestSource(kept, options: checkOptions())
+            let source = try ManifestSource(kept, of: self)
             var requirements = Requirements()
             for target in try CheckTarget.all(of: source) {
                 requirements.require(target.bundle, at: target.urls[0])

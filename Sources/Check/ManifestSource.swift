@@ -1,4 +1,5 @@
 internal import Bundles
+internal import Crawl
 package import Fetch
 internal import Glibc
 package import Store
@@ -20,6 +21,8 @@ package struct ManifestSource: Sendable {
     let places: [CheckOptions.Place]
     /// What the manifest says that its references are relative to, or the one that led to it.
     let declaredBase: String?
+    /// How the user said that it is to be read.
+    let reading: KeptManifest.Reading
     /// What was fetched on the way to it.
     let answers: [Answer]
 
@@ -80,6 +83,13 @@ package struct ManifestSource: Sendable {
             options)
     }
 
+    /// One that is kept, as it was read then.
+    init(_ kept: KeptManifest, of plan: ManifestPlan) throws(LarderError) {
+        var plan = plan
+        if let reading = kept.reading { (plan.base, plan.format) = (reading.base, reading.format) }
+        try self.init(kept, options: plan.checkOptions())
+    }
+
     private init(
         _ manifest: Manifest, _ bytes: [UInt8], _ place: ManifestLoader.Place, declaredBase base: String?,
         _ answers: [Answer], _ options: CheckOptions
@@ -89,6 +99,7 @@ package struct ManifestSource: Sendable {
         self.manifest = manifest
         self.answers = answers
         declaredBase = base
+        reading = KeptManifest.Reading(base: options.bases.first, format: options.format)
         let address = place.url
         let start = manifest.start.lazy.compactMap { WebURL($0) }.first { $0.isHTTP }
         let own = base.flatMap { WebURL($0, base: address ?? start) } ?? address ?? start

@@ -76,7 +76,7 @@ package enum OfflineCheck {
             let kept = try KeptManifest.inForce(of: site.name, reader)
         else { return [] }
         do throws(LarderError) {
-            let source = try ManifestSource(kept, options: manifest.checkOptions())
+            let source = try ManifestSource(kept, of: manifest)
             return try CheckTarget.all(of: source).map { ($0.urls[0].key.href, $0.bundle.isRequired) }
         } catch {
             throw StoreError(

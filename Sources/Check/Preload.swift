@@ -130,14 +130,14 @@ extension SiteRun {
             report.outcome = failure.kind == .input ? .refused : .unreachable
             report.manifestFailure = failure.description
             report.bundles = found.gate.bundles.count
-            report.show(site)
+            try report.show(site, of: found.gate, in: folder)
         } else {
             let steps = try PreloadPlan.plan(
                 for: found.gate, of: site, in: folder, provesBytes: options.provesHeld)
             report.bundles = steps.steps.count
             report.reused = steps.steps.count { step in if case .fetch = step { false } else { true } }
             if try isCurrent(steps, found.gate, place, site) {
-                report.show(site)
+                try report.show(site, of: found.gate, in: folder)
             } else {
                 try bringIn(steps, found, place, options, &report)
             }
@@ -225,7 +225,7 @@ extension SiteRun {
             try keepWholeness(run, place)
             return folder.exists ? try StoreReader(folder).sites() : []
         }
-        report.show(held.first { $0.name == place.site.href })
+        try report.show(held.first { $0.name == place.site.href }, of: found.gate, in: folder)
     }
 
     /// What is still missing is looked for the next time, though all bundles be held.
@@ -243,8 +243,16 @@ extension SiteRun {
 }
 
 extension PreloadReport {
-    fileprivate mutating func show(_ site: Site?) {
-        visit = site?.published
-        since = site?.visits.first { $0.id == site?.published }?.started
+    /// What a site shows is another's where its manifest names the same site, and speaks of another base.
+    fileprivate mutating func show(
+        _ site: Site?, of gate: BundleGate, in folder: StoreFolder
+    ) throws(LarderError) {
+        guard let site, let published = site.published else { return }
+        let kept = try storing { () throws(StoreError) in
+            try KeptManifest.inForce(of: site.name, StoreReader(folder))
+        }
+        if let kept, !gate.hasBase(of: kept) { return }
+        visit = published
+        since = site.visits.first { $0.id == published }?.started
     }
 }

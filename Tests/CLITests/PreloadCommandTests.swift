@@ -100,6 +100,36 @@ import Testing
         #expect(elsewhere.status == 3)
     }
 
+    @Test func `what is gone is told so, and another base's set is not this one's`() throws {
+        release("one")
+        let sum = DigestStream.digest(.md5, of: Array("one 0".utf8).span).hex
+        let list = try home.write(
+            #"{"site": "app", "bundles": [{"url": "0.js", "md5": "\#(sum)"}]}"#, to: "m.json")
+        func preload(_ base: String) throws -> Command.Ending {
+            try Command.run(
+                "preload", list, "--base", origin.url(base), "--store", home.file("s"), home: home)
+        }
+        let first = try preload("/")
+        #expect(first.status == 0, "\(first)")
+        #expect(first.output.contains("https://app/: visit 1 of "), "\(first)")
+        let gone = try preload("/elsewhere/")
+        #expect(gone.status == 1, "\(gone)")
+        #expect(gone.errors.contains("what it requires is gone; nothing of it is served yet"), "\(gone)")
+        // What the attempt said of the base is not what the served set is held against.
+        origin.on("/0.js", .file("another", type: "text/javascript"))
+        #expect(
+            try Command.run("prefetch", origin.url("/0.js"), "--store", home.file("s"), home: home).status
+                == 0)
+        let reader = try StoreReader(StoreFolder(home.file("s")))
+        let body = try #require(try reader.response(for: origin.url("/0.js"))?.body)
+        #expect(body.md5 == DigestStream.digest(.md5, of: Array("one 0".utf8).span).bytes)
+        origin.stop()
+        #expect(try preload("/elsewhere/").status == 3)
+        let held = try preload("/")
+        #expect(held.status == 0, "\(held)")
+        #expect(held.output.contains("1 reused, 0 fetched"), "\(held)")
+    }
+
     @Test(arguments: ["md5sums.txt", "bundles.json"])
     func `names in a local list are relative to nothing that anybody has said`(name: String) throws {
         let sum = DigestStream.digest(.md5, of: Array("one 0".utf8).span).hex

@@ -56,7 +56,7 @@ enum PreloadCommand {
         case .current, .changed:
             return isStrict && !report.missing.isEmpty ? .incomplete : .done
         case .refused:
-            terminal.fail("\(report.manifest): what came does not verify" + rest(of: report))
+            terminal.fail("\(report.manifest): \(refusal(of: report))" + rest(of: report))
             return .incomplete
         case .unreachable:
             terminal.fail("\(report.manifest): not everything could be had" + rest(of: report))
@@ -68,9 +68,19 @@ enum PreloadCommand {
 
     private static func rest(of report: PreloadReport) -> String {
         guard let since = report.sinceDate, let visit = report.visit else {
-            return "; nothing is held yet: try again when it can be"
+            let next =
+                report.outcome == .refused
+                ? "again when the server has what the manifest says" : "again when it can be reached"
+            return "; nothing of it is served yet: preload it \(next)"
         }
         return "; visit \(visit) of \(since) is served as before"
+    }
+
+    /// Gone is another thing than wrong.
+    private static func refusal(of report: PreloadReport) -> String {
+        if report.manifestFailure != nil { return "the manifest cannot be used" }
+        if report.refused.contains(where: \.isRequired) { return "what came does not verify" }
+        return "what it requires is gone"
     }
 
     private static let mostShown = 5
@@ -104,7 +114,7 @@ enum PreloadCommand {
         lines += list(report.refused, "refused")
         lines += list(report.missing, "not to be had")
         if let visit = report.visit, let since = report.sinceDate {
-            lines.append("  visit \(visit) of \(since) is served")
+            lines.append("  \(report.site): visit \(visit) of \(since) is served")
         }
         return lines.joined(separator: "\n")
     }
