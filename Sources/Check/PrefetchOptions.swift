@@ -29,6 +29,8 @@ public struct PrefetchOptions: Sendable {
     /// Asked before a response with a body is stored. Redirects, robots.txt, sitemaps and what is confirmed
     /// are stored without.
     public var willStore: WillStore?
+    /// Origins whose robots.txt could not be had a moment ago, by another site's run.
+    package var doubted: Set<String> = []
     /// The visit is shared with other workers, if there are any.
     package var isShared = false
     /// Threads that scan what was fetched; at first one a core.
@@ -88,6 +90,7 @@ extension CrawlPlan {
             rendering = try options.rendering?(options, options.plan, folder)
         }
         isShared = options.isShared
+        doubted = options.doubted
         (progress, fetched, willStore) = (options.progress, options.fetched, options.willStore)
     }
 }

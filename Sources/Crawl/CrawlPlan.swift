@@ -46,6 +46,8 @@ package struct CrawlPlan: Sendable {
     package var isShared = false
     /// The name by which robots.txt speaks to us; nil asks for none.
     package var productToken: String?
+    /// Origins whose robots.txt the run before could not have.
+    package var doubted: Set<String> = []
     /// Lets public servers lead to private addresses.
     package var mayReachPrivate = false
     /// What becomes of what is held of the site already.
@@ -145,7 +147,7 @@ package struct CrawlPlan: Sendable {
     var frontierOptions: Frontier.Options {
         Frontier.Options(
             connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: sitePlan.obeysRobots,
-            productToken: productToken, hasSession: fetch.hasSession, followsLinks: followsLinks,
+            productToken: productToken, doubted: doubted, hasSession: fetch.hasSession, followsLinks: followsLinks,
             followsGuesses: sitePlan.guesses, patience: patience,
             rendering: rendering.map {
                 RenderBook(

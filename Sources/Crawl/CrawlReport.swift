@@ -46,6 +46,8 @@ public struct CrawlReport: Sendable, Equatable {
     public package(set) var missing: [Missing] = []
     /// Of what a server missed, what nobody answered to.
     package var unansweredMisses: Set<String> = []
+    /// Origins whose robots.txt could not be had: the next site of the same run does not wait for them.
+    package var doubted: Set<String> = []
     public package(set) var skipped: [Skipped] = []
 
     /// What the crawl had to do with each host, in the order of their names.
@@ -161,6 +163,7 @@ extension CrawlReport {
         limit = frontier.limit ?? reached
         traps = frontier.traps
         lostSessions = frontier.lostSessions
+        doubted = frontier.doubted
         for entry in frontier.entries {
             let number = entry.number
             switch entry.state {

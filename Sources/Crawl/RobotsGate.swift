@@ -52,10 +52,13 @@ package struct RobotsGate: Sendable {
     package private(set) var sitemaps: [WebURL] = []
 
     /// `url` is any of the origin. A gate that does not obey lets everything pass; it still hands out what to
-    /// ask for, because the file names sitemaps.
+    /// ask for, because the file names sitemaps. One that could not be had a moment ago is asked for once, and not waited
+    /// for.
     package init(
-        for url: WebURL, productToken: String, obeys: Bool = true, unreachableSince: Duration? = nil
+        for url: WebURL, productToken: String, obeys: Bool = true, unreachableSince: Duration? = nil,
+        isDoubted: Bool = false
     ) {
+        failures = isDoubted ? Self.delays.count : 0
         address = WebURL("/robots.txt", base: url)?.key
         self.productToken = productToken
         self.obeys = obeys
@@ -72,6 +75,9 @@ package struct RobotsGate: Sendable {
             return .refused(.robots(rule.description))
         }
     }
+
+    /// Pages were refused, since it could not be had.
+    package var isUnreachable: Bool { if case .unreachable = rules { true } else { false } }
 
     /// The robots.txt to ask for now, which counts as being asked for from then on; nil when nothing is to be
     /// asked for.

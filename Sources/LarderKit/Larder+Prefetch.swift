@@ -56,14 +56,15 @@ extension Larder {
         _ sites: [String] = [], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> [PrefetchReport] {
         let held = try await heldSites(sites)
-        let options = options.rendering(by: folder.path)
+        var options = options.rendering(by: folder.path)
         var reports: [PrefetchReport] = []
         for site in held {
             guard WebURL(site.name) != nil || !site.start.isEmpty else { continue }
-            let report = try await indexing(options) { (run) throws(LarderError) in
+            let report = try await indexing(options) { [options] (run) throws(LarderError) in
                 try run.update(site, options: options)
             }
             reports.append(report)
+            options.doubted.formUnion(report.doubted)
             if report.isInterrupted { break }
         }
         return reports

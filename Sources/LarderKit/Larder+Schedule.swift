@@ -75,6 +75,7 @@ extension Larder {
     public func updateDue(
         _ names: [String] = [], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> [DueUpdate] {
+        var options = options
         var updates: [DueUpdate] = []
         for site in try await schedules(names).due(at: SystemClock.secondsSinceEpoch()) {
             guard !Task.isCancelled else { break }
@@ -86,6 +87,7 @@ extension Larder {
             do throws(LarderError) {
                 for report in try await update([site.name], options: options) {
                     updates.append(DueUpdate(site: site.name, result: .success(report)))
+                    options.doubted.formUnion(report.doubted)
                     if report.isInterrupted { return updates }
                 }
             } catch {

@@ -278,6 +278,8 @@ extension Frontier {
         var obeysRobots = true
         /// The name by which robots.txt speaks to us; nil asks for no robots.txt at all.
         var productToken: String?
+        /// Origins whose robots.txt could not be had a moment ago.
+        var doubted: Set<String> = []
         /// The user is logged in somewhere, and wants to stay so.
         var hasSession = false
         /// What was read is looked through for what it leads to.
@@ -374,6 +376,8 @@ extension Frontier {
 
     /// In the order of their names.
     var lostSessions: [CrawlReport.LostSession] { core.lostSessions }
+    /// Origins whose robots.txt could not be had.
+    var doubted: Set<String> { core.doubted }
 
     /// The longest distance between requests that a robots.txt asks for, as far as it is kept.
     var crawlDelay: Duration? { core.hosts.lazy.compactMap { $0.gate?.crawlDelay?.kept }.max() }

@@ -347,7 +347,9 @@ struct FrontierCore: Sendable {
             return known
         }
         let gate = options.productToken.map {
-            RobotsGate(for: url, productToken: $0, obeys: options.obeysRobots)
+            RobotsGate(
+                for: url, productToken: $0, obeys: options.obeysRobots,
+                isDoubted: options.doubted.contains(origin))
         }
         hosts.append(Host(pace: HostPace(highest: options.connectionsPerHost), gate: url.isHTTP ? gate : nil))
         hosts[hosts.count - 1].isElsewhere = sharing != nil

@@ -359,6 +359,11 @@ struct FairQueue: Sendable {
 
 /// Gates: what robots.txt says is waited for, host by host.
 extension FrontierCore {
+    /// Origins whose robots.txt could not be had.
+    var doubted: Set<String> {
+        Set(hostNumbers.filter { hosts[$1].gate?.isUnreachable ?? false }.map(\.key))
+    }
+
     /// Pages wait for the robots.txt of the host, or soon will.
     mutating func approachGate(of host: Int) {
         guard !hosts[host].isGateDue, let time = hosts[host].gate?.nextFetch else { return }

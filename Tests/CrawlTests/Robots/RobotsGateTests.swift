@@ -55,6 +55,20 @@ import Web
         #expect(gate.verdict(on: page) == verdict)
     }
 
+    @Test mutating func `what could not be had a moment ago is asked for once, and waited for no more`() throws {
+        gate = RobotsGate(for: page, productToken: "larder", isDoubted: true)
+        #expect(gate.next(now: .zero) != nil)
+        #expect(gate.verdict(on: page) == .waits)
+        answer(500)
+        #expect(gate.verdict(on: page) == .refused(.robotsUnknown("the server answered 500")))
+        #expect(gate.isUnreachable)
+        gate = RobotsGate(for: page, productToken: "larder", isDoubted: true)
+        _ = gate.next(now: .zero)
+        answer(200, Self.file)
+        #expect(gate.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
+        #expect(!gate.isUnreachable)
+    }
+
     @Test mutating func `redirects are followed five times, to other hosts too`() throws {
         _ = gate.next(now: .zero)
         for hop in 1...5 {
