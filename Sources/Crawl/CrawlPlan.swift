@@ -147,7 +147,8 @@ package struct CrawlPlan: Sendable {
     var frontierOptions: Frontier.Options {
         Frontier.Options(
             connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: sitePlan.obeysRobots,
-            productToken: productToken, doubted: doubted, hasSession: fetch.hasSession, followsLinks: followsLinks,
+            productToken: productToken, doubted: doubted, hasSession: fetch.hasSession,
+            followsLinks: followsLinks,
             followsGuesses: sitePlan.guesses, patience: patience,
             rendering: rendering.map {
                 RenderBook(

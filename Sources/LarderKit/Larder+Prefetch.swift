@@ -51,23 +51,48 @@ extension Larder {
     ///   - sites: by name, address or host; all of them when there are none.
     ///   - options: what of them does not say how a site is prefetched: network, limits, policy, progress.
     /// - Returns: A report for each site, in order. When the task is cancelled, those that were begun.
-    /// - Throws: `LarderError` of kind `.input` when the larder holds no such site.
+    /// - Throws: `LarderError` of kind `.input` when the larder holds no such site; what the first threw that could not
+    ///   be updated, when all others are.
     public func update(
         _ sites: [String] = [], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> [PrefetchReport] {
-        let held = try await heldSites(sites)
-        var options = options.rendering(by: folder.path)
         var reports: [PrefetchReport] = []
-        for site in held {
-            guard WebURL(site.name) != nil || !site.start.isEmpty else { continue }
-            let report = try await indexing(options) { [options] (run) throws(LarderError) in
-                try run.update(site, options: options)
-            }
-            reports.append(report)
-            options.doubted.formUnion(report.doubted)
-            if report.isInterrupted { break }
+        for update in try await updates(of: sites, options: options) {
+            reports.append(try update.result.get())
         }
         return reports
+    }
+
+    /// What became of a site that was to be updated.
+    public struct SiteUpdate: Sendable {
+        public let site: String
+        public let result: Result<PrefetchReport, LarderError>
+    }
+
+    /// The same, where a site that fails keeps no other one waiting.
+    ///
+    /// - Throws: `LarderError` of kind `.input` when the larder holds no such site.
+    public func updates(
+        of sites: [String] = [], options: PrefetchOptions = PrefetchOptions()
+    ) async throws(LarderError) -> [SiteUpdate] {
+        let held = try await heldSites(sites)
+        var options = options.rendering(by: folder.path)
+        var updates: [SiteUpdate] = []
+        for site in held {
+            guard WebURL(site.name) != nil || !site.start.isEmpty else { continue }
+            do throws(LarderError) {
+                let report = try await indexing(options) { [options] (run) throws(LarderError) in
+                    try run.update(site, options: options)
+                }
+                options.doubted.formUnion(report.doubted)
+                updates.append(SiteUpdate(site: site.name, result: .success(report)))
+                if report.isInterrupted { break }
+            } catch {
+                updates.append(SiteUpdate(site: site.name, result: .failure(error)))
+                if error.kind == .interrupted { break }
+            }
+        }
+        return updates
     }
 
     /// On a thread of the run's, which is told when the task is cancelled.

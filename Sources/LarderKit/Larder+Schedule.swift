@@ -54,16 +54,6 @@ extension Larder {
         return ScheduleReport(sites, NoteBook.attempts(reader.folder, for: sites))
     }
 
-    /// What became of a site that was due.
-    public struct DueUpdate: Sendable {
-        public let site: String
-        public let result: Result<PrefetchReport, LarderError>
-
-        public init(site: String, result: Result<PrefetchReport, LarderError>) {
-            (self.site, self.result) = (site, result)
-        }
-    }
-
     /// Updates the sites that are due, one after the other. Of several machines that do so with one larder, each
     /// takes others. A site that fails keeps no other one waiting.
     ///
@@ -74,9 +64,9 @@ extension Larder {
     ///   larder, or it cannot be read.
     public func updateDue(
         _ names: [String] = [], options: PrefetchOptions = PrefetchOptions()
-    ) async throws(LarderError) -> [DueUpdate] {
+    ) async throws(LarderError) -> [SiteUpdate] {
         var options = options
-        var updates: [DueUpdate] = []
+        var updates: [SiteUpdate] = []
         for site in try await schedules(names).due(at: SystemClock.secondsSinceEpoch()) {
             guard !Task.isCancelled else { break }
             let folder = folder
@@ -86,12 +76,12 @@ extension Larder {
             guard isOurs else { continue }
             do throws(LarderError) {
                 for report in try await update([site.name], options: options) {
-                    updates.append(DueUpdate(site: site.name, result: .success(report)))
+                    updates.append(SiteUpdate(site: site.name, result: .success(report)))
                     options.doubted.formUnion(report.doubted)
                     if report.isInterrupted { return updates }
                 }
             } catch {
-                updates.append(DueUpdate(site: site.name, result: .failure(error)))
+                updates.append(SiteUpdate(site: site.name, result: .failure(error)))
                 if error.kind == .interrupted { return updates }
             }
         }

@@ -1,4 +1,5 @@
 import Glibc
+import Store
 import TestOrigin
 import Testing
 import Web
@@ -45,6 +46,20 @@ import Web
         #expect(try larder("status").output.contains("visit 1 is served"))
         #expect(try larder("rollback", site, "2").status == 0)
         #expect(try larder("status").output.contains("visit 2 is served"))
+    }
+
+    @Test func `an update that cannot have one site has the others, and says which`() throws {
+        let sites = ["/a", "/b", "/c"].map { origin.url($0) }
+        for path in ["/a", "/b", "/c"] { origin.on(path, .page(path)) }
+        for site in sites { #expect(try larder("prefetch", site).status == 0) }
+        try StoreWriter(StoreFolder(home.file(".local/share/larder"))).keep(
+            settings: #"{"rules": ["what is this"]}"#, ofSite: sites[1])
+        let ending = try larder("update")
+        #expect(ending.status == 2, "\(ending)")
+        #expect(ending.errors.contains("\(sites[1]): "), "\(ending)")
+        for site in [sites[0], sites[2]] { #expect(ending.output.contains("\(site): 1 page"), "\(ending)") }
+        let json = try larder("update", "--json")
+        #expect(try JSONValue.parse(json.output.utf8.span)[1]?["site"]?.string == sites[2])
     }
 
     @Test func `what there is not is named, with what there is`() throws {

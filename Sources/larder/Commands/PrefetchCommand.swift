@@ -148,9 +148,7 @@ enum UpdateCommand {
             let updates = try await watch.during(again: arguments.again) {
                 isDue
                     ? try await larder.updateDue(sites, options: options)
-                    : try await larder.update(sites, options: options).map {
-                        Larder.DueUpdate(site: $0.site, result: .success($0))
-                    }
+                    : try await larder.updates(of: sites, options: options)
             }
             let reports = updates.compactMap { try? $0.result.get() }
             let failed = updates.reduce(ExitStatus.done) { status, update in
@@ -161,9 +159,9 @@ enum UpdateCommand {
                 terminal.reportJSON("[" + reports.map(\.json).joined(separator: ",") + "]")
             } else if reports.isEmpty, isDue {
                 if failed == .done { terminal.say("Nothing is due") }
-            } else if reports.isEmpty {
+            } else if updates.isEmpty {
                 terminal.say("The larder holds no site; stock one with: larder prefetch URL")
-            } else {
+            } else if !reports.isEmpty {
                 terminal.report(
                     reports.map { PrefetchSummary.text(of: $0, arguments) }.joined(separator: "\n"))
             }

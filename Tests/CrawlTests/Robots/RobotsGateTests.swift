@@ -55,7 +55,9 @@ import Web
         #expect(gate.verdict(on: page) == verdict)
     }
 
-    @Test mutating func `what could not be had a moment ago is asked for once, and waited for no more`() throws {
+    @Test mutating func `what could not be had a moment ago is asked for once, and waited for no more`()
+        throws
+    {
         gate = RobotsGate(for: page, productToken: "larder", isDoubted: true)
         #expect(gate.next(now: .zero) != nil)
         #expect(gate.verdict(on: page) == .waits)
