@@ -1,3 +1,4 @@
+internal import Codings
 internal import Digest
 internal import Glibc
 internal import Synchronization
@@ -8,7 +9,8 @@ internal import Web
 /// gone is made anew from it. Lists and tables of links are not in it: bodies are read again for them.
 ///
 /// A line is a JSON object behind a checksum, so that damage costs the lines that it hit. Lines are written
-/// before the rows are committed; what a killed run wrote without a commit names bodies that are not there.
+/// before the rows are committed; what a killed run wrote without a commit names bodies that are not there. Of a folder
+/// that is kept small, a line may hold the lines of a commit as a frame of zstd.
 /// It belongs to the writer's thread.
 final class Journal {
     private let folder: StoreFolder
@@ -91,6 +93,10 @@ final class Journal {
         guard !waiting.bytes.isEmpty else { return }
         defer { waiting.removeAll() }
         if file == nil { file = try Self.open(in: folder) }
+        if folder.compresses, let packed = JournalLine.Packed(waiting.bytes) {
+            waiting.removeAll()
+            waiting.add(packed)
+        }
         try StoreError.wrapping { () throws(SystemError) in try file?.write(waiting.bytes) }
     }
 
@@ -173,13 +179,14 @@ final class Journal {
         var rest: [UInt8] = []
         var failure: StoreError?
         func read(_ line: ArraySlice<UInt8>) {
-            guard failure == nil, line.count > 9, line[line.startIndex + 8] == 0x20 else { return }
-            let text = line.dropFirst(9)
-            guard line.prefix(8).elementsEqual(Hex.encode(bigEndian: checksum(text)).utf8) else { return }
-            let limits = JSONLimits(byteCount: longestLine)
-            guard let value = try? JSONValue.parse(Array(text).span, limits: limits) else { return }
+            guard failure == nil, let value = value(of: line) else { return }
             do throws(StoreError) {
-                try take(value)
+                guard let packed = JournalLine.Packed(value) else { return try take(value) }
+                let lines = packed.lines
+                if lines == nil, !ZstdFrame.isPossible { throw .needsZstd(path) }
+                for line in (lines ?? []).split(separator: 0x0A) {
+                    if let value = Self.value(of: line) { try take(value) }
+                }
             } catch {
                 failure = error
             }
@@ -198,7 +205,15 @@ final class Journal {
         if let failure { throw failure }
     }
 
-    private static let longestLine = 256 * 1024 * 1024
+    /// Nil for a line that is damaged.
+    private static func value(of line: ArraySlice<UInt8>) -> JSONValue? {
+        guard line.count > 9, line[line.startIndex + 8] == 0x20 else { return nil }
+        let text = line.dropFirst(9)
+        guard line.prefix(8).elementsEqual(Hex.encode(bigEndian: checksum(text)).utf8) else { return nil }
+        return try? JSONValue.parse(Array(text).span, limits: JSONLimits(byteCount: longestLine))
+    }
+
+    static let longestLine = 256 * 1024 * 1024
 }
 
 extension Hex {

@@ -1,3 +1,4 @@
+internal import Codings
 internal import Web
 
 /// What a line of the journal says. Its keys are short, since there are many.
@@ -76,6 +77,13 @@ enum JournalLine {
             var value: String
             var added: Int64
         }
+    }
+
+    /// Lines in one, each with its checksum, as a frame of zstd.
+    struct Packed: LineWritable {
+        let byteCount: Int
+        /// In Base64.
+        let frame: String
     }
 
     case response(Response)
@@ -199,6 +207,30 @@ extension JournalLine.BodyLine: LineWritable {
             if let frame = place.frame { line.member("frame", frame) }
         }
         line.memberIfPresent("bytes", bytes)
+    }
+}
+
+extension JournalLine.Packed {
+    /// Nil where they are few, or zstd makes little of them.
+    init?(_ lines: [UInt8]) {
+        guard lines.count >= Limits.leastFramed, let frame = ZstdFrame.packed(lines) else { return nil }
+        self.init(byteCount: lines.count, frame: Base64.encode(frame))
+    }
+
+    init?(_ json: JSONValue) {
+        guard let frame = json["zstd"]?.string, let byteCount = json["bytes"]?.int else { return nil }
+        self.init(byteCount: byteCount, frame: frame)
+    }
+
+    /// Nil for what is no frame, or cannot be read here.
+    var lines: [UInt8]? {
+        guard (0...Journal.longestLine).contains(byteCount) else { return nil }
+        return Base64.decode(frame).flatMap { ZstdFrame.unpacked($0, byteCount: byteCount) }
+    }
+
+    func write(to line: inout LineWriter) {
+        line.member("zstd", frame)
+        line.member("bytes", Int64(byteCount))
     }
 }
 

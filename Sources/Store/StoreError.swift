@@ -147,7 +147,7 @@ package enum Limits {
     /// Bodies up to here live in packs, larger ones are files.
     package static let packedBody = 1024 * 1024
     /// Texts up to here live there as well where zstd makes so little of them.
-    static let framedBody = 8 * 1024 * 1024
+    static let framedBody = 16 * 1024 * 1024
     /// Smaller ones stay as they are: a page of the disk is as much.
     static let leastFramed = 2 * 1024
     /// Larger ones that a PostgreSQL keeps are there in pieces of this size.

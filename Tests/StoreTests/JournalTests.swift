@@ -1,4 +1,5 @@
 import Glibc
+import System
 import TestOrigin
 import Testing
 
@@ -23,11 +24,14 @@ import Testing
         return visit.id
     }
 
-    @Test func `a journal of several megabytes, written in one go, says all of a database`() throws {
+    @Test(arguments: [false, true])
+    func `a journal of several megabytes, written in one go, says all of a database`(isSmall: Bool) throws {
         let scratch = try TemporaryFolder()
-        let folder = StoreFolder(scratch.path)
+        var folder = StoreFolder(scratch.path)
+        folder.compresses = isSmall
         let visit = try Self.stock(folder)
         #expect(scratch.names(in: "journal").count == 1)
+        #expect(isSmall == (folder.journalByteCount < 1_000_000))
         for name in scratch.names() where name.hasPrefix("larder.db") { unlink(scratch.file(name)) }
         let rebuilt = try StoreRebuild.run(folder)
         #expect(rebuilt == StoreRebuild(addresses: Self.count, bodies: Self.count, lostBodies: 0))
@@ -39,6 +43,40 @@ import Testing
             let text = String(decoding: try reader.content(of: body)?.load() ?? [], as: UTF8.self)
             #expect(text.hasPrefix("\(number) aaa"))
         }
+    }
+
+    /// In what was made small, damage costs the lines of one commit.
+    @Test func `a journal that is kept small says what came, but for what is damaged`() throws {
+        let store = try StockedFolder(compresses: true)
+        for name in 0..<3 {
+            // Each file is of a writer of its own: the next goes on with it.
+            let writer = try StoreWriter(store.folder)
+            let visit = try writer.begin(site: "s\(name)", start: ["s"], now: 1)
+            for part in 0..<2 {
+                try writer.add(
+                    (0..<20).map { try store.response("/\(name)/\(part)/\($0)", "\(name) \(part) \($0)") },
+                    to: visit)
+            }
+            try writer.end(visit, .publish(now: 2))
+        }
+        func hrefs() throws -> Set<String> {
+            var found: Set<String> = []
+            for path in store.folder.journalFiles {
+                try Journal.eachLine(of: path) { json in
+                    if case .response(let line) = JournalLine(json) { found.insert(line.href) }
+                }
+            }
+            return found
+        }
+        #expect(try hrefs().count == 120)
+        let path = try #require(store.folder.journalFiles.first)
+        var bytes = try BodyContent.file(path: path).load()
+        let packed = try #require(
+            bytes.indices.first { bytes[$0...].starts(with: #"{"zstd":"#.utf8) })
+        bytes[packed + 40] ^= 1
+        let file = try File(path, O_WRONLY | O_TRUNC)
+        try file.write(bytes)
+        #expect(try hrefs().count == 100)
     }
 
     /// The one is made of what comes, the other of rows.

@@ -98,15 +98,15 @@ struct PackPlace: Equatable {
             return held
         }
         if let bytes = ZstdFrame.unpacked(held, byteCount: byteCount) { return bytes }
-        guard ZstdFrame.isPossible else { throw .needsZstd(folder) }
+        guard ZstdFrame.isPossible else { throw .needsZstd(folder.packs) }
         return held
     }
 }
 
 extension StoreError {
-    fileprivate static func needsZstd(_ folder: StoreFolder) -> StoreError {
+    static func needsZstd(_ path: String) -> StoreError {
         StoreError(
-            .failed, doing: "read from", path: folder.packs, detail: "what is there was made smaller by zstd",
+            .failed, doing: "read from", path: path, detail: "what is there was made smaller by zstd",
             advice: "install libzstd1")
     }
 }
