@@ -83,7 +83,7 @@ package struct ArchiveNotes: Sendable, Equatable {
     /// may lead.
     private static let mayCome: ResponseFlags = [
         .isInvalidated, .isPart, .isSoftNotFound, .askedByOrigin, .isPrivate, .isCoded, .saysNofollow,
-        .saysNoindex,
+        .saysNoindex, .wasNear,
     ]
 
     package init?(_ json: JSONValue) {
@@ -99,7 +99,9 @@ package struct ArchiveNotes: Sendable, Equatable {
 
 extension ArchiveNotes: JSONObject {
     package var members: JSONMembers {
-        let flags = flags.intersection(Self.mayCome)
+        var flags = flags
+        if !flags.isDisjoint(with: .ofReach) { flags.insert(.wasNear) }
+        flags.formIntersection(Self.mayCome)
         return [
             "role": Int(role), "request": IfAny(request == .get ? nil : request.text),
             "variant": IfAny(variant.isEmpty ? nil : variant),

@@ -14,6 +14,9 @@ package struct ImportPlan: Sendable {
     /// Where folders stood that do not say so themselves.
     package var base: WebURL?
     package var limits = ArchiveLimits()
+    /// Why something is not let in at an address; the content is nil where it is no whole body of success. Any thread
+    /// may ask.
+    package var refusal: (@Sendable (WebURL, BodyContent?) throws(StoreError) -> String?)?
     /// What is left of the disk to others.
     package var leastRoom: Int64 = 64 << 20
     /// Told of responses and bytes, now and then.
@@ -39,6 +42,8 @@ package final class Import {
     private var first: [ArchivedItem]
     private var readers: [any ArchiveReader]
     private var newest = NewestAnswers()
+    /// Other sites of the larder, by where they are: an archive does not speak for them.
+    private let others: [Substring: String]
     /// By the payload's digest, the address that has it.
     private var originals: [Digest: String] = [:]
     /// Of revisits, whose bodies are there already.
@@ -59,6 +64,8 @@ package final class Import {
         var body: NewResponse.Body
         var links: NewLinks?
         var isPage: Bool
+        /// It is not let in.
+        var refusal: String?
     }
 
     /// Bodies since the disk was looked at.
@@ -117,8 +124,10 @@ package final class Import {
                 "nothing in \(plan.paths.joined(separator: ", ")) answers a request: \(Self.reason(first))")
         }
         do throws(StoreError) {
-            let held = try StoreReader(plan.folder).sites().first { $0.name == name }?.start
-            visit = try writer.begin(site: name, start: held ?? [start ?? name], now: now)
+            let sites = try StoreReader(plan.folder).sites()
+            let own = sites.first { $0.name == name }?.start ?? [start ?? name]
+            others = Self.others(of: sites, besides: name, at: own)
+            visit = try writer.begin(site: name, start: own, now: now)
             writes = try WriteQueue(writer, visit: visit)
         } catch {
             throw ArchiveError(error)
@@ -126,6 +135,18 @@ package final class Import {
         report = ImportReport(site: name, visit: visit.id)
         report.signers = signers
     }
+
+    private static func others(of sites: [Site], besides name: String, at own: [String]) -> [Substring: String] {
+        var others: [Substring: String] = [:]
+        for site in sites where site.name != name {
+            for place in site.start.compactMap({ WebURL($0) }) { others[home(of: place)] = site.name }
+        }
+        for place in own.compactMap({ WebURL($0) }) { others[home(of: place)] = nil }
+        return others
+    }
+
+    /// Of http and https it is one.
+    private static func home(of url: WebURL) -> Substring { url.origin.drop { $0 != ":" } }
 
     private static func reason(_ items: [ArchivedItem]) -> String {
         for case .fault(let fault) in items {
@@ -201,6 +222,10 @@ package final class Import {
             report.other += 1
             return
         }
+        if let fault = fault(in: response, url) {
+            response.body?.discard()
+            return report.add(fault)
+        }
         guard isKept(response) else {
             response.body?.discard()
             report.unkept[response.status, default: 0] += 1
@@ -213,14 +238,24 @@ package final class Import {
         }
         try look(forRoomBeside: response.body?.byteCount ?? 0)
         while pool.isFull, try addNext() {}
-        let folder = plan.folder
+        let (folder, refusal) = (plan.folder, plan.refusal)
         pool.add(response.body?.byteCount ?? 0) { scanner in
             Scanned(
                 response: response, url: url,
                 found: Result { () throws(StoreError) in
-                    try Self.look(at: response, url, scanner, folder)
+                    try Self.look(at: response, url, scanner, folder, refusal)
                 })
         }
+    }
+
+    private func fault(in response: ArchivedResponse, _ url: WebURL) -> ArchiveFault? {
+        if !response.request.isOfRequest {
+            return ArchiveFault("it answers no request", url: url.href, at: "a record")
+        }
+        guard let site = others[Self.home(of: url)] else { return nil }
+        return ArchiveFault(
+            "the larder has \(site) there, for which this archive does not speak: to have it so, import it as that site",
+            url: url.href, at: "a record", .leftOut)
     }
 
     /// A disk that is full stops whoever else writes there too.
@@ -239,6 +274,10 @@ package final class Import {
     private func addNext() throws(ArchiveError) -> Bool {
         guard let scanned = pool.next() else { return false }
         let found = try ArchiveError.storing { () throws(StoreError) in try scanned.found.get() }
+        if let refusal = found.refusal {
+            report.add(ArchiveFault(refusal, url: scanned.url.href, at: "a record"))
+            return true
+        }
         let alike = try ArchiveError.storing { () throws(StoreError) in
             try heldAlike(scanned.response, scanned.url).map(NewResponse.Body.held)
         }
@@ -304,8 +343,13 @@ package final class Import {
 
     /// On a thread of the pool.
     private static func look(
-        at response: ArchivedResponse, _ url: WebURL, _ scanner: LinkScanner, _ folder: StoreFolder
+        at response: ArchivedResponse, _ url: WebURL, _ scanner: LinkScanner, _ folder: StoreFolder,
+        _ refusal: (@Sendable (WebURL, BodyContent?) throws(StoreError) -> String?)?
     ) throws(StoreError) -> Found {
+        if response.request == .get, let refusal = try refusal?(url, wholeBody(of: response)) {
+            response.body?.discard()
+            return Found(body: .none, isPage: false, refusal: refusal)
+        }
         let hasBody = response.body.map { $0.byteCount > 0 } ?? false
         let isHeld = response.notes != nil
         if !(200..<300).contains(response.status), !isHeld || !hasBody {
@@ -318,6 +362,13 @@ package final class Import {
             return Found(body: .none, links: nil, isPage: false)
         }
         return try scanned(response, url, body, content, scanner, folder)
+    }
+
+    /// Nil for a failure, a redirect or a part, and for what is kept in a coding.
+    private static func wholeBody(of response: ArchivedResponse) -> BodyContent? {
+        let isWhole = (200..<300).contains(response.status) && response.status != 206
+        let isCoded = response.notes?.flags.contains(.isCoded) ?? false
+        return isWhole && !isCoded ? response.body?.content : nil
     }
 
     private static func scanned(
@@ -446,6 +497,18 @@ package final class Import {
                 } else {
                     later.append((response, original))
                 }
+                continue
+            }
+            if let fault = fault(in: response, url) {
+                report.add(fault)
+                continue
+            }
+            let refusal = try ArchiveError.storing { () throws(StoreError) -> String? in
+                guard response.request == .get, let refusal = plan.refusal else { return nil }
+                return try refusal(url, response.status == 200 ? reader.content(of: body) : nil)
+            }
+            if let refusal {
+                report.add(ArchiveFault(refusal, url: url.href, at: "a revisit"))
                 continue
             }
             guard isNewest(response, url) else {

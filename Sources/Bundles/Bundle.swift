@@ -186,6 +186,16 @@ package struct Requirements: Sendable, Equatable {
 
     package var isEmpty: Bool { bundles.isEmpty }
 
+    /// Of what something is required, in no order.
+    package var hrefs: [String] { Array(bundles.keys) }
+
+    /// Those at the addresses alone.
+    package func filter(_ isIncluded: (String) -> Bool) -> Requirements {
+        var some = Requirements()
+        some.bundles = bundles.filter { isIncluded($0.key) }
+        return some
+    }
+
     /// Nil where nothing is said that could prove a body right.
     package subscript(_ url: WebURL) -> Bundle? { bundles.isEmpty ? nil : bundles[url.key.href] }
 

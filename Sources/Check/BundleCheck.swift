@@ -52,7 +52,9 @@ package struct BundleCheck {
         let loader = try ManifestLoader(options, folder, interruption)
         var releases = KnownReleases()
         for name in options.releases {
-            let other = try loader.parse(loader.load(ManifestLoader.Place(name)).bytes, name)
+            // The user names each of them.
+            var reach = Reach.thisMachine
+            let other = try loader.parse(loader.load(ManifestLoader.Place(name), &reach).bytes, name)
             releases.add(other, name: other.version.map { "version \($0)" } ?? name)
         }
         let report = try BundleCheck(source, options, folder, releases: releases).run(interruption)
@@ -89,7 +91,9 @@ package struct BundleCheck {
         compareLocally(&found)
         let local = found
         for (place, column) in columns.enumerated() where column.local == nil {
-            let live = LiveBundles(targets, base: column.base, evidence, interruption, tally)
+            let mayReach = source.bases[column.base].isGiven ? .thisMachine : source.reach
+            let live = LiveBundles(
+                targets, base: column.base, mayReach: mayReach, evidence, interruption, tally)
             found[place] = try live.examine { good($0, local) }
             try compare(&found, with: live, at: place)
         }

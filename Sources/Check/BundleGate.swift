@@ -57,6 +57,9 @@ package struct BundleGate: Sendable {
         return origin
     }
 
+    /// Where it was, after whatever led to it.
+    var place: String { manifest.name }
+
     /// What the bundles have to be.
     package var requirements: Requirements {
         var requirements = Requirements()
@@ -80,6 +83,10 @@ package struct BundleGate: Sendable {
     package func hasBase(of kept: KeptManifest) -> Bool {
         kept.reading.map { $0.base == manifest.reading.base } ?? true
     }
+
+    /// How near to this machine what it names may be; what the user names as its base is where the user says.
+    var reach: Reach { manifest.reach }
+    var givenOrigins: Set<String> { Set(manifest.bases.filter(\.isGiven).compactMap { $0.root?.origin }) }
 
     /// What a visit of the site keeps of the manifest: itself, and what was fetched on the way to it.
     package func documents(ofSite name: String) -> [CrawlPlan.Document] {
@@ -149,6 +156,8 @@ package struct KeptManifest: Sendable, Equatable {
     var declaredBase: String?
     /// Nil where it was kept by a larder that did not say.
     var reading: Reading?
+    /// From where it came.
+    var reach: Reach
     var bytes: [UInt8]
 
     /// What the user said of it, then: by the next run it may be something else, which this one's visit is not held
@@ -160,11 +169,13 @@ package struct KeptManifest: Sendable, Equatable {
 
     private static let baseField = "Larder-Base"
     private static let formatField = "Larder-Format"
+    private static let reachField = "Larder-Reach"
 
     init(_ source: ManifestSource) {
         place = source.name
         declaredBase = source.declaredBase
         reading = source.reading
+        reach = source.reach
         bytes = source.bytes
     }
 
@@ -176,6 +187,10 @@ package struct KeptManifest: Sendable, Equatable {
         self.place = place
         self.bytes = bytes
         declaredBase = fields["Content-Base"]
+        let isFetched = WebURL(place)?.isHTTP ?? false
+        reach =
+            fields[Self.reachField].flatMap { Int($0) }.flatMap(Reach.init)
+            ?? (isFetched ? .publicNetwork : .thisMachine)
         guard let base = fields[Self.baseField] else { return }
         reading = Reading(base: base.isEmpty ? nil : base, format: fields[Self.formatField])
     }
@@ -183,6 +198,7 @@ package struct KeptManifest: Sendable, Equatable {
     var fields: HTTPFields {
         var fields: HTTPFields = ["Content-Location": place]
         if let declaredBase { fields.append("Content-Base", declaredBase) }
+        fields.append(Self.reachField, String(reach.rawValue))
         if let reading {
             fields.append(Self.baseField, reading.base ?? "")
             if let format = reading.format { fields.append(Self.formatField, format) }
@@ -208,8 +224,7 @@ private struct ManifestInForce {
     let plan: ManifestPlan
     let row: StoredResponse
 
-    /// Of two that require different things of one body, the younger visit is the one that readers see: it
-    /// comes first.
+    /// The younger visit is the one that readers see: it comes first.
     static func all(_ reader: StoreReader) throws(StoreError) -> [ManifestInForce] {
         var all: [ManifestInForce] = []
         for site in try reader.settingsWithManifest() {
@@ -222,6 +237,52 @@ private struct ManifestInForce {
     }
 }
 
+/// What several manifests require, one after the other. Of two that require different things at one address, that one
+/// counts which is of that origin, or on this machine; else the first. What leads on has to lead to the right body.
+private struct JoinedRequirements {
+    private var atHome = Requirements()
+    private var elsewhere = Requirements()
+
+    mutating func add(_ requirements: Requirements, ofManifestAt place: String) {
+        let home = WebURL(place).flatMap { $0.isHTTP ? $0.origin + "/" : nil }
+        let isAtHome = { (href: String) in home.map { href.utf8.starts(with: $0.utf8) } ?? true }
+        atHome.add(requirements.filter(isAtHome))
+        elsewhere.add(requirements)
+    }
+
+    /// - Parameter reader: nil where nothing is held.
+    func joined(_ reader: StoreReader?) throws(StoreError) -> Requirements {
+        var all = atHome
+        all.add(elsewhere)
+        guard let reader else { return all }
+        var rest = all.hrefs.sorted()[...]
+        while !rest.isEmpty {
+            let some = Array(rest.prefix(Self.together))
+            rest = rest.dropFirst(Self.together)
+            let leading = try reader.steadily { () throws(StoreError) in
+                try reader.shown(some).filter { (300..<400).contains($0.value.status) }
+            }
+            for href in leading.keys.sorted() { try follow(href, reader, &all) }
+        }
+        return all
+    }
+
+    private func follow(_ href: String, _ reader: StoreReader, _ all: inout Requirements) throws(StoreError) {
+        guard var url = WebURL(href), let bundle = all[url] else { return }
+        for _ in 0..<Self.mostRedirects {
+            guard let response = try reader.response(for: url.href),
+                let target = Redirect(response.status, HTTPFields(block: response.fields.utf8.span), from: url)?.url,
+                all[target] == nil
+            else { return }
+            all.require(bundle, at: target)
+            url = target
+        }
+    }
+
+    private static let together = 1000
+    private static let mostRedirects = 20
+}
+
 /// What the manifests in force require, read again when they have changed. Any thread may ask.
 package final class RequirementsInForce: Sendable {
     private let known = Mutex<(key: [String], requirements: Requirements)>(([], Requirements()))
@@ -230,22 +291,26 @@ package final class RequirementsInForce: Sendable {
 
     /// What they require of bodies, whoever brings them in; nothing where there is no larder.
     ///
-    /// - Parameter own: a site that speaks for itself.
+    /// - Parameters:
+    ///   - own: a site that is being fetched.
+    ///   - gate: what its manifest requires by now; nil for none.
     /// - Throws: for a manifest that cannot be read any more.
-    package static func all(in folder: StoreFolder, besides own: String? = nil) throws(StoreError)
-        -> Requirements
-    {
-        var requirements = Requirements()
-        guard folder.exists else { return requirements }
+    package static func all(
+        in folder: StoreFolder, besides own: String? = nil, with gate: BundleGate? = nil
+    ) throws(StoreError) -> Requirements {
+        var joined = JoinedRequirements()
+        if let gate { joined.add(gate.requirements, ofManifestAt: gate.place) }
+        guard folder.exists else { return try joined.joined(nil) }
         do throws(StoreError) {
             let reader = try StoreReader(folder)
             for manifest in try ManifestInForce.all(reader) where manifest.site != own {
                 guard let kept = try KeptManifest(manifest.row, reader) else { continue }
-                requirements.add(try manifest.plan.requirements(of: kept))
+                joined.add(try manifest.plan.requirements(of: kept), ofManifestAt: kept.place)
             }
+            return try joined.joined(reader)
         } catch  where error.reason == .missing {
+            return try joined.joined(nil)
         }
-        return requirements
     }
 
     package func read(_ reader: StoreReader) throws(StoreError) -> Requirements {
@@ -254,12 +319,14 @@ package final class RequirementsInForce: Sendable {
         if let requirements = known.withLock({ $0.key == key ? $0.requirements : nil }) {
             return requirements
         }
-        var requirements = Requirements()
+        var joined = JoinedRequirements()
         for manifest in manifests {
             guard let kept = try KeptManifest(manifest.row, reader) else { continue }
             // One that cannot be read any more requires nothing of what is shown; whoever fetches says so.
-            if let required = try? manifest.plan.requirements(of: kept) { requirements.add(required) }
+            guard let required = try? manifest.plan.requirements(of: kept) else { continue }
+            joined.add(required, ofManifestAt: kept.place)
         }
+        let requirements = try joined.joined(reader)
         known.withLock { $0 = (key, requirements) }
         return requirements
     }

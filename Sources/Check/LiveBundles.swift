@@ -12,6 +12,8 @@ struct LiveBundles {
     private let targets: [CheckTarget]
     /// Its place in the targets' URLs.
     private let base: Int
+    /// How near to this machine they may be.
+    private let mayReach: Reach
     private let evidence: Evidence
     private let interruption: Interruption
     private let tally: WorkTally
@@ -23,11 +25,12 @@ struct LiveBundles {
     private static let mostAskedAgain = 100
 
     init(
-        _ targets: [CheckTarget], base: Int, _ evidence: Evidence, _ interruption: Interruption,
+        _ targets: [CheckTarget], base: Int, mayReach: Reach, _ evidence: Evidence, _ interruption: Interruption,
         _ tally: WorkTally
     ) {
         self.targets = targets
         self.base = base
+        self.mayReach = mayReach
         self.evidence = evidence
         self.interruption = interruption
         self.tally = tally
@@ -68,7 +71,8 @@ struct LiveBundles {
     {
         guard !tasks.isEmpty else { return [] }
         let threads = min(Machine.coreCount, Self.mostThreads)
-        let (targets, base, evidence, interruption) = (targets, base, evidence, interruption)
+        let (targets, base, mayReach) = (targets, base, mayReach)
+        let (evidence, interruption) = (evidence, interruption)
         do throws(FetchFailure) {
             return try WorkTeam.share(tasks.count, atMost: threads, named: "larder-live", interruption) {
                 (next, give) throws(FetchFailure) in
@@ -82,6 +86,7 @@ struct LiveBundles {
                         var request = FetchRequest(
                             number: UInt32(place), url: targets[task.number].urls[base])
                         request.keepsCoding = task.keepsCoding
+                        request.reach = mayReach
                         return request
                     },
                     each: { place, outcome in

@@ -26,6 +26,9 @@ package struct ManifestSource: Sendable {
     /// What was fetched on the way to it.
     let answers: [Answer]
 
+    /// How near to this machine what it names may be: no nearer than where it came from itself.
+    let reach: Reach
+
     struct Answer: Sendable {
         let url: WebURL
         let fields: HTTPFields
@@ -47,8 +50,9 @@ package struct ManifestSource: Sendable {
     ) throws(LarderError) {
         let loader = try ManifestLoader(options, folder, interruption)
         var answers: [Answer] = []
+        var reach = Reach.thisMachine
         func load(_ place: ManifestLoader.Place) throws(LarderError) -> [UInt8] {
-            let (fields, bytes) = try loader.load(place)
+            let (fields, bytes) = try loader.load(place, &reach)
             if let url = place.url, let fields {
                 answers.append(Answer(url: url.key, fields: fields, bytes: bytes))
             }
@@ -64,7 +68,7 @@ package struct ManifestSource: Sendable {
             manifest = try loader.parse(bytes, place.name)
             base = manifest.base ?? base
         }
-        try self.init(manifest, bytes, place, declaredBase: base, answers, options)
+        try self.init(manifest, bytes, place, declaredBase: base, answers, reach, options)
     }
 
     /// One that is kept with a visit.
@@ -80,7 +84,7 @@ package struct ManifestSource: Sendable {
         }
         try self.init(
             manifest, kept.bytes, ManifestLoader.Place(kept.place), declaredBase: kept.declaredBase, [],
-            options)
+            kept.reach, options)
     }
 
     /// One that is kept, as it was read then.
@@ -92,8 +96,9 @@ package struct ManifestSource: Sendable {
 
     private init(
         _ manifest: Manifest, _ bytes: [UInt8], _ place: ManifestLoader.Place, declaredBase base: String?,
-        _ answers: [Answer], _ options: CheckOptions
+        _ answers: [Answer], _ reach: Reach, _ options: CheckOptions
     ) throws(LarderError) {
+        self.reach = options.network?.mayReachPrivate == true ? .thisMachine : reach
         name = place.name
         self.bytes = bytes
         self.manifest = manifest
@@ -203,10 +208,13 @@ struct ManifestLoader {
     }
 
     /// What is at the place; with header fields where it was fetched.
-    func load(_ place: Place) throws(LarderError) -> (fields: HTTPFields?, bytes: [UInt8]) {
+    ///
+    /// - Parameter reach: how near to this machine the place may be; then how near what stands there may lead.
+    func load(_ place: Place, _ reach: inout Reach) throws(LarderError) -> (fields: HTTPFields?, bytes: [UInt8]) {
         guard let url = place.url else { return (nil, try read(place.name)) }
         if isHeld { return (nil, try held(url)) }
-        let answer = try fetch(url)
+        let answer = try fetch(url, reach)
+        reach = min(reach, answer.reach)
         return (answer.fields, answer.bytes)
     }
 
@@ -220,12 +228,14 @@ struct ManifestLoader {
         }
     }
 
-    private func fetch(_ url: WebURL) throws(LarderError) -> (fields: HTTPFields, bytes: [UInt8]) {
+    private func fetch(_ url: WebURL, _ reach: Reach) throws(LarderError) -> OneFetch.Answer {
         do throws(LarderError) {
             var fetch = FetchOptions.forReading
             if let network { fetch = try network.options(for: [url], spoolFolder: fetch.spoolFolder) }
             fetch.totalTimeout = fetch.totalTimeout ?? Self.longestWait
-            return try OneFetch.answer(url, options: fetch, limit: Self.mostBytes, interruption: interruption)
+            let mayReach = network?.mayReachPrivate == true ? .thisMachine : reach
+            return try OneFetch.answer(
+                url, mayReach: mayReach, options: fetch, limit: Self.mostBytes, interruption: interruption)
         } catch {
             guard error.kind != .interrupted else { throw error }
             var told = LarderError(error.kind, "cannot fetch the manifest: \(error)")
@@ -255,6 +265,13 @@ struct ManifestLoader {
 
 /// A single body, fetched and read at once. Blocks.
 package enum OneFetch {
+    package struct Answer {
+        package let fields: HTTPFields
+        package let bytes: [UInt8]
+        /// From where it came.
+        package let reach: Reach
+    }
+
     /// - Parameter limit: the most bytes that the body may have.
     package static func load(
         _ url: WebURL, limit: Int = .max, interruption: Interruption
@@ -263,13 +280,16 @@ package enum OneFetch {
     }
 
     package static func answer(
-        _ url: WebURL, options: FetchOptions, limit: Int, interruption: Interruption
-    ) throws(LarderError) -> (fields: HTTPFields, bytes: [UInt8]) {
+        _ url: WebURL, mayReach: Reach = .thisMachine, options: FetchOptions, limit: Int, interruption: Interruption
+    ) throws(LarderError) -> Answer {
         var options = options
         options.maxBody = min(options.maxBody, limit)
         var outcome: Result<FetchedResponse, FetchFailure>?
         do throws(FetchFailure) {
-            try FetchBatch.run([url], options: options, interruption: interruption) { outcome = $1 }
+            var request: FetchRequest? = FetchRequest(number: 0, url: url)
+            request?.reach = mayReach
+            try FetchBatch.run(
+                options: options, interruption: interruption, next: { request.take() }, each: { outcome = $1 })
         } catch {
             throw LarderError(error, fetching: url)
         }
@@ -280,7 +300,9 @@ package enum OneFetch {
             let body = response.body
             defer { body.discard() }
             do throws(StoreError) {
-                return (response.fields, try BodyContent(body).load())
+                return Answer(
+                    fields: response.fields, bytes: try BodyContent(body).load(),
+                    reach: response.reach ?? .publicNetwork)
             } catch {
                 throw LarderError(error)
             }

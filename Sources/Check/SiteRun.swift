@@ -119,6 +119,7 @@ package struct SiteRun {
         let site: WebURL
         if let name = gate.site {
             site = try WebURL.start(name, mayBeWord: true)
+            try refuseTakeover(of: site, by: manifest)
         } else if let first = named.first {
             site = first
         } else {
@@ -134,6 +135,17 @@ package struct SiteRun {
         }
         manifest.isAlone = true
         return Place(site: site, start: [site], manifest: manifest)
+    }
+
+    /// A server elsewhere does not put its manifest in the place of another one.
+    private func refuseTakeover(of site: WebURL, by manifest: ManifestPlan) throws(LarderError) {
+        guard isTaken(site, by: manifest), let own = WebURL(manifest.place), own.isHTTP, own.origin != site.origin,
+            let held = plan(ofSite: site.href)?.manifest
+        else { return }
+        throw LarderError(
+            .input,
+            "\(manifest.place) says that it is of \(site.href), which has another manifest, \(held.place): remove that site first, if this one is to have its place"
+        )
     }
 
     /// The site of a manifest that names none: the one that it had before, else where it is said to be.
@@ -200,7 +212,9 @@ package struct SiteRun {
         plan.sitePlan.manifest = manifest
         let gate = found.gate
         plan.requisites = bundles ?? gate.bundles
-        plan.required = gate.requirements
+        plan.named.mayReach = gate.reach
+        plan.named.freely = gate.givenOrigins
+        plan.named.isStart = try !gate.start().isEmpty
         plan.documents = gate.documents(ofSite: plan.site)
         if manifest.isAlone || bundles != nil {
             plan.startsAtRequisites = true
@@ -220,7 +234,7 @@ package struct SiteRun {
             verdict.report.withLock { $0 = report }
             return report.isClean
         }
-        var report = try run(plan)
+        var report = try run(plan, with: gate)
         report.check = verdict.report.withLock { $0 }
         report.manifestFailure = found.failure?.description
         if bundles == nil { try forgiveOptional(of: gate, in: &report) }
@@ -255,16 +269,15 @@ package struct SiteRun {
         report.forgive(forgiven)
     }
 
-    private func run(_ plan: CrawlPlan) throws(LarderError) -> PrefetchReport {
+    private func run(_ plan: CrawlPlan, with gate: BundleGate? = nil) throws(LarderError) -> PrefetchReport {
         let misses =
             plan.startsAtRequisites
             ? [] : try misses(on: Set(plan.start.map(\.host))).filter { isOwn($0, plan) }
         var plan = plan
         // Whoever brings a body in holds it against what others require of it.
-        let others = try storing { () throws(StoreError) in
-            try RequirementsInForce.all(in: folder, besides: plan.site)
+        plan.required = try storing { () throws(StoreError) in
+            try RequirementsInForce.all(in: folder, besides: plan.site, with: gate)
         }
-        plan.required.add(others)
         plan.missed = misses.compactMap { CrawlPlan.Missed($0, start: plan.start) }
         plan.beyond = beyond(plan)
         var report: PrefetchReport

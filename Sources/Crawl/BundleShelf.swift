@@ -95,6 +95,17 @@ package final class BundleShelf {
     }
 }
 
+extension Requirements {
+    /// Why something is not let in at an address; the content is nil where it is no whole body of success.
+    package func refusal(of content: BodyContent?, at url: WebURL) throws(StoreError) -> String? {
+        guard let bundle = self[url] else { return nil }
+        guard let content else { return "a manifest requires a body there, and this is none" }
+        guard case .mismatch(let mismatch) = bundle.finding(on: try content.measurement(for: bundle)).verdict
+        else { return nil }
+        return Failure.altered(mismatch.description).description
+    }
+}
+
 extension BodyContent {
     /// The size, the digests that the bundle names, the SHA-256 under which the store keeps it, and the MD5
     /// by which manifests ask for it; in constant memory.

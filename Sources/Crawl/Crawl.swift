@@ -151,9 +151,14 @@ package final class Crawl {
             if case .rest(_, _, _, let starts) = part {
                 for start in starts { if let start = Frontier.Arrival(start) { try apply(.arrived(start)) } }
             }
-            if !plan.startsAtRequisites { for url in plan.start { try apply(.start(url)) } }
+            if !plan.startsAtRequisites {
+                for url in plan.start { try apply(.start(url, mayReach: plan.startReach(of: url))) }
+            }
             for url in plan.sitemaps { try apply(.guide(url)) }
-            for url in plan.requisites { try apply(.requisite(url, isStart: plan.startsAtRequisites)) }
+            for url in plan.requisites { 
+                try apply(
+                    .requisite(url, isStart: plan.startsAtRequisites, mayReach: plan.named.reach(of: url)))
+            }
             for miss in plan.missed {
                 try apply(
                     .miss(miss.url, isPage: miss.isPage, mayReach: miss.mayReach, origin: miss.origin))

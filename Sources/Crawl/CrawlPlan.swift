@@ -7,6 +7,8 @@ package import Web
 package struct CrawlPlan: Sendable {
     package var site: String
     package var start: [WebURL]
+    /// How near to this machine what a manifest names may be: the requisites, and the start where it says so.
+    package var named = Named()
     /// Lists of pages that the user names.
     package var sitemaps: [WebURL] = []
     /// What the site needs, whether a page says so or not.
@@ -90,6 +92,17 @@ package struct CrawlPlan: Sendable {
     }
 
     /// A response that somebody else got.
+    package struct Named: Sendable {
+        package var mayReach = Reach.thisMachine
+        package var isStart = false
+        /// Those that the user named.
+        package var freely: Set<String> = []
+
+        package init() {}
+
+        func reach(of url: WebURL) -> Reach { freely.contains(url.origin) ? .thisMachine : mayReach }
+    }
+
     package struct Document: Sendable {
         package var href: String
         package var request: RequestKey
@@ -143,6 +156,8 @@ package struct CrawlPlan: Sendable {
         try writer.keep(settings: sitePlan.text, of: visit)
         return visit
     }
+
+    func startReach(of url: WebURL) -> Reach { named.isStart ? named.reach(of: url) : .thisMachine }
 
     var frontierOptions: Frontier.Options {
         Frontier.Options(

@@ -227,9 +227,9 @@ extension CrawlPlan {
                     origin: url.origin, href: url.href, referrer: nil, facts: facts.packed,
                     identity: facts.identity(withDepth: false)))
         }
-        if !startsAtRequisites { for url in start { add(url, .page, isStart: true, .thisMachine) } }
+        if !startsAtRequisites { for url in start { add(url, .page, isStart: true, startReach(of: url)) } }
         for url in sitemaps { add(url, .guide, .thisMachine) }
-        for url in requisites { add(url, .requisite, isStart: startsAtRequisites, .thisMachine) }
+        for url in requisites { add(url, .requisite, isStart: startsAtRequisites, named.reach(of: url)) }
         for miss in missed {
             add(miss.url.key, miss.isPage ? .page : .requisite, isGuess: true, miss.mayReach)
         }

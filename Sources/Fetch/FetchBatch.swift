@@ -63,11 +63,12 @@ package struct FetchBatch {
     private mutating func outcome(of result: FetchResult) -> Result<FetchedResponse, FetchFailure>? {
         // Nobody comes back for it.
         result.partial?.discard()
-        let response: FetchedResponse
+        var response: FetchedResponse
         switch result.outcome {
         case .failure(let failure): return .failure(failure)
         case .response(let answered): response = answered
         }
+        response.reach = result.exchange?.reach
         if (200..<300).contains(response.status) { return .success(response) }
         response.body.discard()
         guard (300..<400).contains(response.status) else {

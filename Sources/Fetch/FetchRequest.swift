@@ -96,6 +96,8 @@ package struct FetchedResponse: Sendable {
     package var body: FetchedBody
     /// The body is in the coding that its fields name.
     package var isCoded = false
+    /// From where it came, where that is known: no further does it lead.
+    package var reach: Reach?
 }
 
 /// A body without its content coding.

@@ -206,6 +206,8 @@ extension Larder {
             plan.base = url
             plan.limits = ArchiveLimits(
                 allowing: growth?.byteCount, room: DiskRoom.bytes(in: Self.existing(folder.path)))
+            let required = try storing { () throws(StoreError) in try RequirementsInForce.all(in: folder) }
+            plan.refusal = { (url, content) throws(StoreError) in try required.refusal(of: content, at: url) }
             plan.progress = ExportOptions.counting(progress)
             let wanted = plan
             return try archiving { () throws(ArchiveError) -> ImportReport in

@@ -24,8 +24,10 @@ extension StoreWriter {
     /// What the shown visits show changes only by what is evicted, which is then missing, and fetched at the
     /// next prefetch. Runs that write let go meanwhile, and their sites stay as they are. Fails with `.busy`
     /// when somebody does not. `progress` is told how many bytes are in use, now and then.
+    ///
+    /// - Parameter hrefs: they stay too. So do manifests, whatever is held of what they require.
     package func collect(
-        limit: Int64?, progress: (Int64) -> Void = { _ in }
+        limit: Int64?, keeping hrefs: [String] = [], progress: (Int64) -> Void = { _ in }
     ) throws(StoreError) -> CollectionResult {
         var result = CollectionResult()
         result.byteCountBefore = folder.byteCount
@@ -40,7 +42,7 @@ extension StoreWriter {
                 let bodiesBefore = try count("SELECT count(*) FROM body")
                 try removeOrphans()
                 result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
-                if let limit { try collect(limit, &result, progress) }
+                if let limit { try collect(limit, keeping: hrefs, &result, progress) }
                 if !isRehearsing { try bodies.outer?.removeStrays() }
                 result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
             }
@@ -63,7 +65,7 @@ extension StoreWriter {
     }
 
     private func collect(
-        _ limit: Int64, _ result: inout CollectionResult, _ progress: (Int64) -> Void
+        _ limit: Int64, keeping hrefs: [String], _ result: inout CollectionResult, _ progress: (Int64) -> Void
     ) throws(StoreError) {
         let used = try usedByteCount()
         let whole = isServed ? used : used + folder.journalByteCount
@@ -75,7 +77,7 @@ extension StoreWriter {
         // What is used takes more than that on the disk; how much more, only the disk tells.
         for round in 1...4 {
             result.droppedVisits += try dropVisits(downTo: target, progress)
-            result.evictedURLs += try evict(downTo: target, progress)
+            result.evictedURLs += try evict(downTo: target, keeping: hrefs, progress)
             result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
             if !isServed { _ = shrink() }
             try catchUpJournal(&result)
@@ -156,7 +158,9 @@ extension StoreWriter {
         return dropped
     }
 
-    private func evict(downTo limit: Int64, _ progress: (Int64) -> Void) throws(StoreError) -> Int {
+    private func evict(
+        downTo limit: Int64, keeping hrefs: [String], _ progress: (Int64) -> Void
+    ) throws(StoreError) -> Int {
         var evicted = 0
         // What a URL takes beside its bodies is a guess: a few rounds come down to it.
         for _ in 1...8 {
@@ -169,7 +173,7 @@ extension StoreWriter {
             }
             progress(used)
             guard used > limit else { break }
-            let urls = try urlsToEvict(share: Double(used - limit) / Double(used))
+            let urls = try urlsToEvict(share: Double(used - limit) / Double(used), keeping: hrefs)
             guard !urls.isEmpty else { break }
             try remove(urls)
             evicted += urls.count
@@ -200,8 +204,8 @@ extension StoreWriter {
     }
 
     /// The plan, which is large, is gone when they are.
-    private func urlsToEvict(share: Double) throws(StoreError) -> [Int64] {
-        let plan = try evictionPlan()
+    private func urlsToEvict(share: Double, keeping hrefs: [String]) throws(StoreError) -> [Int64] {
+        let plan = try evictionPlan(keeping: hrefs)
         // The plan knows what bodies take, and not what the database takes to keep them. A little more spares a second
         // round, which takes as long as the first.
         let wanted = Double(plan.byteCount) * share * Self.reserve
@@ -269,8 +273,16 @@ extension StoreWriter {
         return !isBlocked
     }
 
-    private func evictionPlan() throws(StoreError) -> EvictionPlan {
+    private func evictionPlan(keeping hrefs: [String]) throws(StoreError) -> EvictionPlan {
         var pinned = try pinnedURLs()
+        // Without it nobody knows what its bundles have to be.
+        try eachRow(
+            "SELECT DISTINCT url FROM response WHERE request = '\(RequestKey.manifest.text)'"
+        ) { pinned.insert($0.integer(0)) }
+        let find = try prepare("SELECT id FROM url WHERE href = ?")
+        for href in hrefs {
+            if let url = try find.first(.text(href), read: { $0.integer(0) }) { pinned.insert(url) }
+        }
         for site in try heldSites() {
             try eachRow(
                 "SELECT DISTINCT url FROM response WHERE visit IN (SELECT id FROM visit WHERE site = ?)",

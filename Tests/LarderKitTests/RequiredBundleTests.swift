@@ -58,6 +58,50 @@ import Web
         return try await larder.check(manifest, options: options).isClean
     }
 
+    /// A HAR whose entries are answers with these texts; what a larder notes beside one, where it does.
+    private func archive(_ entries: [(url: String, text: String, notes: String?)]) throws -> String {
+        let list = entries.map { entry in
+            """
+            {"startedDateTime": "2040-01-01T00:00:00Z", "request": {"method": "GET", "url": "\(entry.url)", "headers": []},
+             "response": {"status": 200, "headers": [{"name": "Content-Location", "value": "\(manifest)"}],
+              "content": {"mimeType": "text/html", "text": "\(entry.text)"}}\(entry.notes.map { ", \"_larder\": \($0)" } ?? "")}
+            """
+        }
+        return try scratch.write(#"{"log": {"entries": ["# + list.joined(separator: ",") + "]}}", to: "a.har")
+    }
+
+    @Test(arguments: [true, false])
+    func `an archive brings neither a manifest nor what one forbids`(isOfSite: Bool) async throws {
+        publish("a")
+        let site = try await larder.preload(manifest).site
+        let path = try archive([
+            (origin.url("/page"), "a page", nil), (origin.url("/app.js"), "b", nil),
+            (
+                site, #"{\"bundles\": [{\"url\": \"/app.js\", \"md5\": \"\#(Self.md5["b"] ?? "")\"}]}"#,
+                #"{"role": 1, "request": "manifest"}"#
+            ),
+        ])
+        let report = try await larder.takeIn([path], into: isOfSite ? site : nil)
+        #expect(report.responses == 1 && report.refusedCount == 2, "\(report)")
+        #expect(try await shown() == "a")
+        #expect(try await shown("/page") == "a page")
+        #expect(try await isHeldVerified())
+    }
+
+    @Test func `an archive does not speak for another site that is held`() async throws {
+        origin.on("/", .page("home"))
+        let site = try await larder.prefetch([origin.url("/")]).site
+        let path = try archive([
+            ("http://elsewhere.test/", "elsewhere", nil), (origin.url("/"), "false", nil), (origin.url("/new"), "false", nil),
+            ("https" + origin.url("/").dropFirst("http".utf8.count), "false", nil),
+        ])
+        let report = try await larder.takeIn([path])
+        #expect(report.site == "http://elsewhere.test/" && report.responses == 1 && report.leftOutCount == 3, "\(report)")
+        #expect(try await shown("/").contains("home"))
+        #expect(try await larder.takeIn([path], into: site).leftOutCount == 1)
+        #expect(try await shown("/") == "false")
+    }
+
     @Test func `an update asks for the manifest anew, and does not publish what does not verify`()
         async throws
     {

@@ -34,9 +34,10 @@ struct Frontier: ~Copyable, Sendable {
 
     private mutating func take(_ event: Event) -> [Action] {
         switch event {
-        case .start(let url): core.start(url)
+        case .start(let url, let reach): core.start(url, mayReach: reach)
         case .guide(let url): core.startGuide(url)
-        case .requisite(let url, let isStart): core.startRequisite(url, isStart: isStart)
+        case .requisite(let url, let isStart, let reach):
+            core.startRequisite(url, isStart: isStart, mayReach: reach)
         case .miss(let url, let isPage, let reach, let origin):
             core.startGuess(url, isPage: isPage, mayReach: reach, origin: origin)
         case .received(let byteCount): core.received(byteCount)
@@ -99,11 +100,11 @@ extension Frontier {
     /// What happens to a crawl.
     enum Event: Sendable {
         /// The site begins there.
-        case start(WebURL)
+        case start(WebURL, mayReach: Reach = .thisMachine)
         /// The user names a list of pages.
         case guide(WebURL)
         /// It is needed, whoever says so.
-        case requisite(WebURL, isStart: Bool)
+        case requisite(WebURL, isStart: Bool, mayReach: Reach = .thisMachine)
         /// Somebody looked for it, who may lead so far, and asked for it by CORS where an origin is named; if
         /// there is no such thing, nothing is missing.
         case miss(WebURL, isPage: Bool, mayReach: Reach = .thisMachine, origin: String? = nil)

@@ -135,8 +135,9 @@ struct FrontierCore: Sendable {
         return dues.lazy.compactMap { $0 }.min()
     }
 
-    mutating func start(_ url: WebURL) {
-        discover(url.withoutFragment, role: .page, from: nil, redirects: 0, flags: .isStart)
+    mutating func start(_ url: WebURL, mayReach: Reach) {
+        discover(
+            url.withoutFragment, role: .page, from: nil, redirects: 0, flags: .isStart, mayReach: mayReach)
     }
 
     /// What robots.txt or the user names as a list of pages.
@@ -145,9 +146,10 @@ struct FrontierCore: Sendable {
     }
 
     /// What is needed, whoever says so.
-    mutating func startRequisite(_ url: WebURL, isStart: Bool = false) {
+    mutating func startRequisite(_ url: WebURL, isStart: Bool = false, mayReach: Reach) {
         discover(
-            url.withoutFragment, role: .requisite, from: nil, redirects: 0, flags: isStart ? .isStart : [])
+            url.withoutFragment, role: .requisite, from: nil, redirects: 0, flags: isStart ? .isStart : [],
+            mayReach: mayReach)
     }
 
     /// What somebody looked for, who may lead so far; if there is no such thing, nothing is missing.

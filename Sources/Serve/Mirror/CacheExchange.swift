@@ -126,7 +126,8 @@ struct CacheExchange {
                         rules: policy == .preferCache ? rules : nil)
                 }
             }
-            required = isRead ? try exchange.responder.required(addresses, look) : nil
+            // An answer to another method may be kept as one to GET.
+            required = key == .get ? try exchange.responder.required(addresses, look) : nil
         }
         if shelved == nil, isRead || isRecorded { shelved = shelvedCopy(key) }
         if let found = copy, policy != .preferCache, !found.response.suits(fields) { copy = nil }

@@ -20,6 +20,7 @@ final class LoadedKeeper {
     private var changed: [String] = []
 
     private let sizeLimit: Int64?
+    private let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
     private static let mostScannedBytes = 32 * 1024 * 1024
     /// How much was kept since somebody looked how large the larder is.
     private var keptByteCount: Int64 = 0
@@ -29,9 +30,10 @@ final class LoadedKeeper {
 
     init(
         _ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf, arrivals: Arrivals,
-        site: String? = nil,
-        sizeLimit: Int64? = nil
+        site: String? = nil, sizeLimit: Int64? = nil,
+        requirements: @escaping @Sendable (StoreReader) throws(StoreError) -> Requirements
     ) {
+        self.requirements = requirements
         self.arrivals = arrivals
         self.site = site
         self.sizeLimit = sizeLimit
@@ -220,6 +222,8 @@ final class LoadedKeeper {
         if conclusion.change != .none { changed.append(job.request.url.href) }
         switch conclusion.change {
         case .none, .extend: break
+        // What a request that changes something was answered is never what a manifest requires.
+        case .store where job.required?.isProvable == true && !job.request.method.isAnsweredByStored: break
         case .store(let entry, let policy):
             guard job.mayKeep, job.accepts(response, loaded.bytes, byteCount: loaded.byteCount) else { break }
             if entry.isPart {
@@ -291,9 +295,12 @@ final class LoadedKeeper {
         guard let sizeLimit, keptByteCount > sizeLimit / 20 else { return }
         keptByteCount = 0
         guard folder.byteCount > sizeLimit else { return }
-        try opened?.writer.commit()
+        guard let opened else { return }
+        try opened.writer.commit()
+        // What somebody loads takes the place of no bundle.
+        guard let required = try? requirements(opened.reader) else { return }
         // Some of it, so that this need not be done again at once.
-        _ = try? opened?.writer.collect(limit: sizeLimit / 10 * 9)
+        _ = try? opened.writer.collect(limit: sizeLimit / 10 * 9, keeping: required.hrefs)
     }
 
     private func flags(of response: LoadedResponse, _ job: LoadJob) -> ResponseFlags {

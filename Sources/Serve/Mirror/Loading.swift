@@ -51,10 +51,11 @@ final class Loading: Sendable {
         let (queue, arrivals) = (queue, arrivals)
         do throws(SystemError) {
             let (profile, site, sizeLimit) = (options.profile, options.site, options.sizeLimit)
+            let requirements = options.requirements
             thread = try NamedThread.start("larder-load") {
                 let keeper = LoadedKeeper(
                     folder, profile: profile, shelf: shelf, arrivals: arrivals, site: site,
-                    sizeLimit: sizeLimit)
+                    sizeLimit: sizeLimit, requirements: requirements)
                 keeper.open()
                 isOpen.change { $0 = true }
                 while let first = queue.next() { Self.run(first, queue, arrivals, keeper, ready) }

@@ -45,7 +45,7 @@ struct Sharing: Equatable, Sendable {
         subject = .copy(url)
         (embedding, isData) = Self.embedding(fields)
         isPrivate = flags.contains(.isPrivate)
-        let isOpen = !isPrivate && flags.isDisjoint(with: [.fromPrivateNetwork, .fromThisMachine])
+        let isOpen = !isPrivate && flags.isDisjoint(with: [.fromPrivateNetwork, .fromThisMachine, .wasNear])
         // A page is never asked for so that another site's scripts may read it.
         let isUnknown = isOpen && !isPage && !flags.contains(.askedByOrigin)
         access = Self.access(fields, isPrivate: isPrivate, isOpen: isOpen, isUnknown: isUnknown)

@@ -275,6 +275,10 @@ extension Asker {
         let page = [fields["Origin"], fields["Referer"]].lazy.compactMap { $0.flatMap { WebURL($0) } }.first
         let kind: Kind
         switch (fields["Sec-Fetch-Site"], page) {
+        // To hosts of plain http browsers do not say whose page asks, and pages can keep their own address back: what
+        // tells what a person opens from the rest is that it may be led to https.
+        case (nil, nil) where fields["Origin"] == "null" || fields.areOfBrowser && !fields.areOfOpening:
+            kind = .outside
         case ("none", _), (nil, nil): kind = .person
         case (_, let page?): kind = .page([page.origin])
         case ("same-origin", nil): kind = url.map { .page([$0.origin]) } ?? .outside
@@ -284,12 +288,25 @@ extension Asker {
     }
 }
 
+extension HTTPFields {
+    fileprivate var areOfBrowser: Bool { self["User-Agent"]?.hasPrefix("Mozilla/") ?? false }
+
+    fileprivate var areOfOpening: Bool { self["Upgrade-Insecure-Requests"] == "1" }
+}
+
 extension Exchange {
     /// How near to this machine a server may be that is asked: the user's own programs may ask any, a page
     /// its own, and those that are as far from here.
     func proxiedReach(to url: WebURL) throws(StoreError) -> ResponseFlags {
         switch asker.kind {
-        case .person, .portal: return .fromThisMachine
+        case .person, .portal:
+            // A certificate says who answers, and an address is where it was. Another name that has answered from
+            // farther away may lead elsewhere by now, and a page of it say what it likes of who asks.
+            guard url.scheme == "http", !url.isLocalByName, !context.mayReachPrivate else { return .fromThisMachine }
+            if let noted = context.loading?.reach.place(of: url.origin) { return noted }
+            guard let held = try look().reader.leastReach(ofOrigin: url.origin) else { return .fromThisMachine }
+            context.loading?.reach.note(url.origin, from: held)
+            return held
         case .page(let origins):
             if context.mayReachPrivate { return .fromThisMachine }
             // What is called by its address is where it was. A name may lead elsewhere than when its page

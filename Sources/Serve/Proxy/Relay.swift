@@ -72,6 +72,7 @@ enum Relay {
             toHost.put(bytes + upload.beginning)
             toHost.body = upload.reader
         }
+        if case .connected = greeting {} else { toClient.head = AnswerHeads() }
         let isUpload = toHost.body != nil
         toHost.take(client.received)
         let greetingCount = toClient.waitingCount
@@ -138,6 +139,8 @@ enum Relay {
         private(set) var byteCount = 0
         /// Where it is to end; nil where nobody looks.
         var body: BodyReader?
+        /// What it begins with, where somebody looks.
+        var head: AnswerHeads?
         /// What goes out first.
         private var beginning: [UInt8] = []
         private static let mostBytes = 256 * 1024
@@ -160,6 +163,12 @@ enum Relay {
 
         /// Puts what has come, as far as it belongs here.
         mutating func take(_ piece: [UInt8]) {
+            if var heads = head.take(), !piece.isEmpty {
+                let passed = heads.pass(piece)
+                isBroken = isBroken || heads.isTooLong
+                if !heads.isOver { head = heads }
+                return put(passed)
+            }
             guard !piece.isEmpty, var reader = body.take() else { return put(piece) }
             var (position, content): (Int, [UInt8]) = (0, [])
             let progress = piece.withUnsafeBufferPointer { bytes in
@@ -210,6 +219,57 @@ enum Relay {
                 if !moved || isBroken { return }
             }
         }
+    }
+}
+
+/// The heads of the answers that a server begins with, without what only the larder itself says.
+struct AnswerHeads {
+    private var waiting: [UInt8] = []
+    /// The last of them is through.
+    private(set) var isOver = false
+    private static let mostBytes = 256 * 1024
+
+    var isTooLong: Bool { waiting.count > Self.mostBytes }
+
+    /// What of it can go on.
+    mutating func pass(_ piece: [UInt8]) -> [UInt8] {
+        waiting += piece
+        var passed: [UInt8] = []
+        while !isOver, let end = endOfHead() {
+            let lines = waiting[..<end].split(separator: 0x0A, omittingEmptySubsequences: false)
+            for line in lines.dropLast() where !Self.isOwn(line) { passed += line + [0x0A] }
+            isOver = !Self.isInterim(lines.first ?? [])
+            waiting.removeFirst(end)
+        }
+        guard isOver || !waiting.starts(with: "HTTP/".utf8.prefix(waiting.count)) else { return passed }
+        isOver = true
+        defer { waiting = [] }
+        return passed + waiting
+    }
+
+    /// Behind the empty line.
+    private func endOfHead() -> Int? {
+        var isLineEmpty = false
+        for (place, byte) in waiting.enumerated() {
+            if byte == 0x0A {
+                if isLineEmpty { return place + 1 }
+                isLineEmpty = true
+            } else if byte != 0x0D {
+                isLineEmpty = false
+            }
+        }
+        return nil
+    }
+
+    private static func isOwn(_ line: ArraySlice<UInt8>) -> Bool {
+        let name = line.prefix { $0 != UInt8(ascii: ":") }.map { $0 | 0x20 }
+        return name.count < line.count && name.starts(with: "larder".utf8)
+    }
+
+    /// 1xx but for 101, behind which no other comes.
+    private static func isInterim(_ line: ArraySlice<UInt8>) -> Bool {
+        let status = line.split(separator: 0x20).dropFirst().first ?? []
+        return status.first == UInt8(ascii: "1") && !status.elementsEqual("101".utf8)
     }
 }
 

@@ -234,6 +234,10 @@ package struct ResponseFlags: OptionSet, Sendable, Hashable {
     /// Its body was damaged. The row stands before what is older, and nothing is held.
     package static let isLost = ResponseFlags(rawValue: 1024)
 
+    /// It was taken from an archive that says so of where it came from, which decides nothing of where its links may
+    /// lead.
+    package static let wasNear = ResponseFlags(rawValue: 2048)
+
     /// What is known of a body, and stays so as long as it does, whoever confirms it.
     package static let ofBody: ResponseFlags = [
         .saysNofollow, .saysNoindex, .isSoftNotFound, .askedByOrigin, .isPrivate, .isCoded,
@@ -262,6 +266,9 @@ package struct RequestKey: Hashable, Sendable {
 
     /// The same for a picture of it.
     package static let pictured = RequestKey(stored: "pictured")
+
+    /// Not what stands beside something for the larder itself.
+    package var isOfRequest: Bool { text.isEmpty || text.contains(" ") }
 
     /// A HEAD is answered by what a GET got.
     package init(method: String, body: Span<UInt8>) {
