@@ -136,7 +136,9 @@ package final class Import {
         report.signers = signers
     }
 
-    private static func others(of sites: [Site], besides name: String, at own: [String]) -> [Substring: String] {
+    private static func others(of sites: [Site], besides name: String, at own: [String]) -> [Substring:
+        String]
+    {
         var others: [Substring: String] = [:]
         for site in sites where site.name != name {
             for place in site.start.compactMap({ WebURL($0) }) { others[home(of: place)] = site.name }

@@ -271,7 +271,8 @@ private struct JoinedRequirements {
         guard var url = WebURL(href), let bundle = all[url] else { return }
         for _ in 0..<Self.mostRedirects {
             guard let response = try reader.response(for: url.href),
-                let target = Redirect(response.status, HTTPFields(block: response.fields.utf8.span), from: url)?.url,
+                let target = Redirect(
+                    response.status, HTTPFields(block: response.fields.utf8.span), from: url)?.url,
                 all[target] == nil
             else { return }
             all.require(bundle, at: target)

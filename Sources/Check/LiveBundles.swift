@@ -25,7 +25,8 @@ struct LiveBundles {
     private static let mostAskedAgain = 100
 
     init(
-        _ targets: [CheckTarget], base: Int, mayReach: Reach, _ evidence: Evidence, _ interruption: Interruption,
+        _ targets: [CheckTarget], base: Int, mayReach: Reach, _ evidence: Evidence,
+        _ interruption: Interruption,
         _ tally: WorkTally
     ) {
         self.targets = targets

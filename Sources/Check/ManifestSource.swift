@@ -210,7 +210,9 @@ struct ManifestLoader {
     /// What is at the place; with header fields where it was fetched.
     ///
     /// - Parameter reach: how near to this machine the place may be; then how near what stands there may lead.
-    func load(_ place: Place, _ reach: inout Reach) throws(LarderError) -> (fields: HTTPFields?, bytes: [UInt8]) {
+    func load(_ place: Place, _ reach: inout Reach) throws(LarderError) -> (
+        fields: HTTPFields?, bytes: [UInt8]
+    ) {
         guard let url = place.url else { return (nil, try read(place.name)) }
         if isHeld { return (nil, try held(url)) }
         let answer = try fetch(url, reach)
@@ -280,7 +282,8 @@ package enum OneFetch {
     }
 
     package static func answer(
-        _ url: WebURL, mayReach: Reach = .thisMachine, options: FetchOptions, limit: Int, interruption: Interruption
+        _ url: WebURL, mayReach: Reach = .thisMachine, options: FetchOptions, limit: Int,
+        interruption: Interruption
     ) throws(LarderError) -> Answer {
         var options = options
         options.maxBody = min(options.maxBody, limit)
@@ -289,7 +292,8 @@ package enum OneFetch {
             var request: FetchRequest? = FetchRequest(number: 0, url: url)
             request?.reach = mayReach
             try FetchBatch.run(
-                options: options, interruption: interruption, next: { request.take() }, each: { outcome = $1 })
+                options: options, interruption: interruption, next: { request.take() }, each: { outcome = $1 }
+            )
         } catch {
             throw LarderError(error, fetching: url)
         }

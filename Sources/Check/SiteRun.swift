@@ -139,7 +139,8 @@ package struct SiteRun {
 
     /// A server elsewhere does not put its manifest in the place of another one.
     private func refuseTakeover(of site: WebURL, by manifest: ManifestPlan) throws(LarderError) {
-        guard isTaken(site, by: manifest), let own = WebURL(manifest.place), own.isHTTP, own.origin != site.origin,
+        guard isTaken(site, by: manifest), let own = WebURL(manifest.place), own.isHTTP,
+            own.origin != site.origin,
             let held = plan(ofSite: site.href)?.manifest
         else { return }
         throw LarderError(

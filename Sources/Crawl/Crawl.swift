@@ -155,7 +155,7 @@ package final class Crawl {
                 for url in plan.start { try apply(.start(url, mayReach: plan.startReach(of: url))) }
             }
             for url in plan.sitemaps { try apply(.guide(url)) }
-            for url in plan.requisites { 
+            for url in plan.requisites {
                 try apply(
                     .requisite(url, isStart: plan.startsAtRequisites, mayReach: plan.named.reach(of: url)))
             }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Web
 
 /// What a collection took away.
 package struct CollectionResult: Sendable, Equatable {
@@ -25,9 +26,9 @@ extension StoreWriter {
     /// next prefetch. Runs that write let go meanwhile, and their sites stay as they are. Fails with `.busy`
     /// when somebody does not. `progress` is told how many bytes are in use, now and then.
     ///
-    /// - Parameter hrefs: they stay too. So do manifests, whatever is held of what they require.
+    /// - Parameter bundles: what manifests require; it stays too, and so do they. Nil has both take their turn.
     package func collect(
-        limit: Int64?, keeping hrefs: [String] = [], progress: (Int64) -> Void = { _ in }
+        limit: Int64?, keeping bundles: [String]? = nil, progress: (Int64) -> Void = { _ in }
     ) throws(StoreError) -> CollectionResult {
         var result = CollectionResult()
         result.byteCountBefore = folder.byteCount
@@ -42,7 +43,7 @@ extension StoreWriter {
                 let bodiesBefore = try count("SELECT count(*) FROM body")
                 try removeOrphans()
                 result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
-                if let limit { try collect(limit, keeping: hrefs, &result, progress) }
+                if let limit { try collect(limit, keeping: bundles, &result, progress) }
                 if !isRehearsing { try bodies.outer?.removeStrays() }
                 result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
             }
@@ -65,7 +66,8 @@ extension StoreWriter {
     }
 
     private func collect(
-        _ limit: Int64, keeping hrefs: [String], _ result: inout CollectionResult, _ progress: (Int64) -> Void
+        _ limit: Int64, keeping bundles: [String]?, _ result: inout CollectionResult,
+        _ progress: (Int64) -> Void
     ) throws(StoreError) {
         let used = try usedByteCount()
         let whole = isServed ? used : used + folder.journalByteCount
@@ -77,7 +79,7 @@ extension StoreWriter {
         // What is used takes more than that on the disk; how much more, only the disk tells.
         for round in 1...4 {
             result.droppedVisits += try dropVisits(downTo: target, progress)
-            result.evictedURLs += try evict(downTo: target, keeping: hrefs, progress)
+            result.evictedURLs += try evict(downTo: target, keeping: bundles, progress)
             result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
             if !isServed { _ = shrink() }
             try catchUpJournal(&result)
@@ -159,7 +161,7 @@ extension StoreWriter {
     }
 
     private func evict(
-        downTo limit: Int64, keeping hrefs: [String], _ progress: (Int64) -> Void
+        downTo limit: Int64, keeping bundles: [String]?, _ progress: (Int64) -> Void
     ) throws(StoreError) -> Int {
         var evicted = 0
         // What a URL takes beside its bodies is a guess: a few rounds come down to it.
@@ -173,7 +175,7 @@ extension StoreWriter {
             }
             progress(used)
             guard used > limit else { break }
-            let urls = try urlsToEvict(share: Double(used - limit) / Double(used), keeping: hrefs)
+            let urls = try urlsToEvict(share: Double(used - limit) / Double(used), keeping: bundles)
             guard !urls.isEmpty else { break }
             try remove(urls)
             evicted += urls.count
@@ -204,8 +206,8 @@ extension StoreWriter {
     }
 
     /// The plan, which is large, is gone when they are.
-    private func urlsToEvict(share: Double, keeping hrefs: [String]) throws(StoreError) -> [Int64] {
-        let plan = try evictionPlan(keeping: hrefs)
+    private func urlsToEvict(share: Double, keeping bundles: [String]?) throws(StoreError) -> [Int64] {
+        let plan = try evictionPlan(keeping: bundles)
         // The plan knows what bodies take, and not what the database takes to keep them. A little more spares a second
         // round, which takes as long as the first.
         let wanted = Double(plan.byteCount) * share * Self.reserve
@@ -273,16 +275,9 @@ extension StoreWriter {
         return !isBlocked
     }
 
-    private func evictionPlan(keeping hrefs: [String]) throws(StoreError) -> EvictionPlan {
+    private func evictionPlan(keeping bundles: [String]?) throws(StoreError) -> EvictionPlan {
         var pinned = try pinnedURLs()
-        // Without it nobody knows what its bundles have to be.
-        try eachRow(
-            "SELECT DISTINCT url FROM response WHERE request = '\(RequestKey.manifest.text)'"
-        ) { pinned.insert($0.integer(0)) }
-        let find = try prepare("SELECT id FROM url WHERE href = ?")
-        for href in hrefs {
-            if let url = try find.first(.text(href), read: { $0.integer(0) }) { pinned.insert(url) }
-        }
+        if let bundles { try pin(bundles, in: &pinned) }
         for site in try heldSites() {
             try eachRow(
                 "SELECT DISTINCT url FROM response WHERE visit IN (SELECT id FROM visit WHERE site = ?)",
@@ -312,6 +307,19 @@ extension StoreWriter {
         }
         if let holding { plan.add(holding) }
         return plan
+    }
+
+    private func pin(_ bundles: [String], in pinned: inout Set<Int64>) throws(StoreError) {
+        var hrefs = bundles
+        // Without its manifest nobody knows what a bundle has to be.
+        try eachRow("SELECT url, fields FROM response WHERE request = '\(RequestKey.manifest.text)'") { row in
+            pinned.insert(row.integer(0))
+            hrefs += HTTPFields(block: row.text(1).utf8.span)["Content-Location"].map { [$0] } ?? []
+        }
+        let find = try prepare("SELECT id FROM url WHERE href = ?")
+        for href in hrefs {
+            if let url = try find.first(.text(href), read: { $0.integer(0) }) { pinned.insert(url) }
+        }
     }
 
     /// The URLs that a pin holds, with everything that they need, and what that needs in turn.

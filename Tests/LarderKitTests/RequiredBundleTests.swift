@@ -3,13 +3,13 @@ import Check
 import Crawl
 import Digest
 import Glibc
-import Store
 import Synchronization
 import TestOrigin
 import Testing
 import Web
 
 @testable import LarderKit
+@testable import Store
 
 /// What a manifest requires holds for whatever is fetched later, by whatever command and policy.
 @Suite struct RequiredBundleTests {
@@ -88,15 +88,86 @@ import Web
         #expect(try await isHeldVerified())
     }
 
+    @Test func `a manifest elsewhere does not overrule that of an origin, nor takes its site`() async throws {
+        publish("a")
+        let site = try await larder.preload(manifest).site
+        let other = try TestOrigin()
+        let list =
+            #"[{"url": "\#(origin.url("/app.js"))", "md5": "\#(Self.md5["b"] ?? "")", "required": false}]"#
+        other.on("/m.json", .file(#"{"bundles": \#(list)}"#, type: "application/json"))
+        other.on(
+            "/taken.json", .file(#"{"site": "\#(site)", "bundles": \#(list)}"#, type: "application/json"))
+        await #expect(throws: LarderError.self) { try await larder.preload(other.url("/taken.json")) }
+        origin.on("/app.js", .file("b", type: "text/javascript"))
+        for _ in 0..<2 {
+            _ = try await larder.preload(other.url("/m.json"))
+            #expect(try await shown() == "a")
+        }
+        #expect(try await isHeldVerified())
+        // What only the one that is elsewhere speaks of is held against that one.
+        let required = try RequirementsInForce.all(in: StoreFolder(scratch.file("store")))
+        #expect(required.hrefs == [origin.url("/app.js")])
+    }
+
+    @Test func `what a bundle leads to is required to be the bundle`() async throws {
+        publish("a")
+        origin.on("/app.js", .redirect(to: "/v/app.js"))
+        origin.on("/v/app.js", .redirect(to: "/v/v/app.js"))
+        origin.on("/v/v/app.js", .file("a", type: "text/javascript"))
+        _ = try await larder.preload(manifest)
+        let required = try RequirementsInForce.all(in: StoreFolder(scratch.file("store")))
+        #expect(Set(required.hrefs) == Set(["/app.js", "/v/app.js", "/v/v/app.js"].map { origin.url($0) }))
+    }
+
+    /// What a public server's manifest names on this machine is not asked for, but by who says so.
+    @Test func `a manifest leads no nearer to this machine than where it came from`() async throws {
+        publish("a")
+        let site = try await larder.preload(manifest).site
+        let connection = try StoreFolder(scratch.file("store")).connect(.readWrite)
+        try connection.execute(
+            "UPDATE response SET fields = replace(fields, 'Larder-Reach: 2', 'Larder-Reach: 0') WHERE request = 'manifest'"
+        )
+        origin.on("/site.json", .failure(503))
+        origin.on("/app.js", .file("b", type: "text/javascript"))
+        try connection.execute("DELETE FROM response WHERE request = ''")
+        let count = origin.requests.count { $0.target == "/app.js" }
+        let report = try await larder.preload(manifest)
+        #expect(report.site == site && !report.missing.isEmpty || report.outcome == .unreachable, "\(report)")
+        #expect(origin.requests.count { $0.target == "/app.js" } == count)
+        var options = PreloadOptions()
+        options.network.mayReachPrivate = true
+        _ = try? await larder.preload(manifest, options: options)
+    }
+
+    @Test func `what loads bring in takes the place of no bundle, and of no manifest`() async throws {
+        publish("a")
+        _ = try await larder.preload(manifest)
+        for number in 0..<40 {
+            origin.on(
+                "/\(number).bin", .file(String(repeating: "\(number % 10)", count: 20_000), type: "image/png")
+            )
+        }
+        origin.on("/all", .page((0..<40).map { "<img src=/\($0).bin>" }.joined()))
+        _ = try await larder.prefetch([origin.url("/all")])
+        let folder = StoreFolder(scratch.file("store"))
+        let result = try StoreWriter(folder).collect(limit: 0, keeping: [origin.url("/app.js")])
+        #expect(result.evictedURLs > 40)
+        #expect(try await isHeldVerified())
+        #expect(try await larder.preload(manifest).outcome == .current)
+    }
+
     @Test func `an archive does not speak for another site that is held`() async throws {
         origin.on("/", .page("home"))
         let site = try await larder.prefetch([origin.url("/")]).site
         let path = try archive([
-            ("http://elsewhere.test/", "elsewhere", nil), (origin.url("/"), "false", nil), (origin.url("/new"), "false", nil),
+            ("http://elsewhere.test/", "elsewhere", nil), (origin.url("/"), "false", nil),
+            (origin.url("/new"), "false", nil),
             ("https" + origin.url("/").dropFirst("http".utf8.count), "false", nil),
         ])
         let report = try await larder.takeIn([path])
-        #expect(report.site == "http://elsewhere.test/" && report.responses == 1 && report.leftOutCount == 3, "\(report)")
+        #expect(
+            report.site == "http://elsewhere.test/" && report.responses == 1 && report.leftOutCount == 3,
+            "\(report)")
         #expect(try await shown("/").contains("home"))
         #expect(try await larder.takeIn([path], into: site).leftOutCount == 1)
         #expect(try await shown("/") == "false")

@@ -6,6 +6,32 @@ import Web
 @testable import Serve
 
 @Suite struct AskerTests {
+    /// To hosts of plain http a browser does not say whose page asks.
+    @Test(
+        arguments: [
+            (["User-Agent": "curl/8"], "person"), ([:], "person"),
+            (["User-Agent": "Mozilla/5.0 X", "Upgrade-Insecure-Requests": "1"], "person"),
+            (["User-Agent": "Mozilla/5.0 X", "Accept": "image/avif,*/*"], "outside"),
+            (["User-Agent": "Mozilla/5.0 X"], "outside"),
+            (
+                ["User-Agent": "Mozilla/5.0 X", "Upgrade-Insecure-Requests": "1", "Origin": "null"],
+                "outside"
+            ), (["Origin": "null"], "outside"),
+            (["User-Agent": "Mozilla/5.0 X", "Referer": "http://a.test/x"], "a"),
+            (["User-Agent": "Mozilla/5.0 X", "Sec-Fetch-Site": "none"], "person"),
+        ] as [(HTTPFields, String)])
+    func `who asks a proxy is told by what browsers say, and do not say`(fields: HTTPFields, kind: String) {
+        let asker = Asker(ofProxy: fields, asking: WebURL("http://b.test/"))
+        let told: String =
+            switch asker.kind {
+            case .person: "person"
+            case .page(let origins): origins == ["http://a.test"] ? "a" : "\(origins)"
+            case .portal, .led: "?"
+            case .outside: "outside"
+            }
+        #expect(told == kind)
+    }
+
     @Test(
         arguments: [
             ([:], "person"),

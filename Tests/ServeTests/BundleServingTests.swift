@@ -1,12 +1,13 @@
 import Bundles
 import Digest
 import Glibc
-import Serve
 import Store
 import Synchronization
 import TestOrigin
 import Testing
 import Web
+
+@testable import Serve
 
 /// What a manifest in force requires, whoever asks and whatever the policy.
 @Suite struct BundleServingTests {
@@ -102,6 +103,44 @@ import Web
         #expect(again.status == 304)
         // Without a manifest its addresses lead to the larder.
         #expect(try get(store, Self.options(.offline, requiring: nil)).text.contains(".localhost:"))
+    }
+
+    @Test(arguments: [CachePolicy.protocol, .auto, .preferCache, .revalidate, .reload])
+    func `what a change was answered takes no bundle's place`(policy: CachePolicy) throws {
+        servers.say(
+            "/app.js", 200,
+            [
+                "Content-Type": "text/javascript", "Content-Location": "/app.js",
+                "Cache-Control": "max-age=600",
+            ], "evil")
+        let store = try store(Self.good)
+        let options = Self.options(policy)
+        #expect(try get(store, options, method: "POST").text == "evil")
+        #expect(try get(store, options).text == Self.good)
+        #expect(try get(store, Self.options(.offline)).text == Self.good)
+    }
+
+    @Test func `heads that are passed on as they come say nothing of the larder's own`() {
+        let raw =
+            "HTTP/1.1 100 Continue\r\nLarder: x\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\nlArDer-Bundle : verified\r\n\r\nLarder: body\r\n\r\n"
+        let plain = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\n\r\nLarder: body\r\n\r\n"
+        for size in [1, 7, 1000] {
+            var heads = AnswerHeads()
+            var passed: [UInt8] = []
+            var rest = Array(raw.utf8)[...]
+            while !rest.isEmpty {
+                passed += heads.isOver ? Array(rest.prefix(size)) : heads.pass(Array(rest.prefix(size)))
+                rest = rest.dropFirst(size)
+            }
+            #expect(String(decoding: passed, as: UTF8.self) == plain)
+        }
+        var other = AnswerHeads()
+        #expect(other.pass(Array("SSH-2.0\r\nLarder: x\r\n".utf8)) == Array("SSH-2.0\r\nLarder: x\r\n".utf8))
+        var endless = AnswerHeads()
+        #expect(
+            endless.pass(Array("HTTP/1.1 200 OK\r\n".utf8) + [UInt8](repeating: 0x41, count: 300_000)).isEmpty
+        )
+        #expect(endless.isTooLong)
     }
 
     @Test(arguments: [Verification.never, .once, .always])

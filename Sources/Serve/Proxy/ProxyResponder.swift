@@ -302,9 +302,13 @@ extension Exchange {
         case .person, .portal:
             // A certificate says who answers, and an address is where it was. Another name that has answered from
             // farther away may lead elsewhere by now, and a page of it say what it likes of who asks.
-            guard url.scheme == "http", !url.isLocalByName, !context.mayReachPrivate else { return .fromThisMachine }
+            guard url.scheme == "http", !url.isLocalByName, !context.mayReachPrivate else {
+                return .fromThisMachine
+            }
             if let noted = context.loading?.reach.place(of: url.origin) { return noted }
-            guard let held = try look().reader.leastReach(ofOrigin: url.origin) else { return .fromThisMachine }
+            guard let held = try look().reader.leastReach(ofOrigin: url.origin) else {
+                return .fromThisMachine
+            }
             context.loading?.reach.note(url.origin, from: held)
             return held
         case .page(let origins):
