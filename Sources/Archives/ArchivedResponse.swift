@@ -249,7 +249,8 @@ package struct ArchiveError: Error, Sendable, Equatable, CustomStringConvertible
         _ path: String, _ body: () throws(SystemError) -> Value
     ) throws(ArchiveError) -> Value {
         do throws(SystemError) { return try body() } catch {
-            throw ArchiveError(SystemError(error.code, doing: "write", path, advice: error.advice))
+            let told = ArchiveError(SystemError(error.code, doing: "write", path, advice: error.advice))
+            throw ArchiveError(.machine, told.description)
         }
     }
 

@@ -484,7 +484,10 @@ final class FolderWriter: ArchiveWriter {
         if occurrence.kind == .data { try noteData(target, url) }
         let fragment = target.fragment.map { "#" + $0 } ?? ""
         switch try place(of: target) {
-        case .file(let file): return FolderNames.reference(from: name, to: file) + fragment
+        case .file(let file):
+            let path = FolderNames.reference(from: name, to: file) + fragment
+            // Without a dot in front it would be a bare specifier, which leads nowhere.
+            return occurrence.kind == .module && !path.hasPrefix(".") ? "./" + path : path
         case .missing:
             let isNeeded = occurrence.role == .requisite || occurrence.kind == .frame
             if isNeeded, missing.count < Self.mostMissing, try !isEmpty(target) {

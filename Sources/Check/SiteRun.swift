@@ -181,16 +181,30 @@ package struct SiteRun {
     ) throws(LarderError) -> CrawlPlan {
         var plan = try CrawlPlan(site: site, start: start, folder: folder, options)
         if let last = self.plan(ofSite: site.href) {
+            plan.sitePlan.leftOut = last.leftOut
             plan.sitePlan.rendered = last.rendered
             plan.sitePlan.lookedAt = last.render == plan.sitePlan.render ? last.lookedAt : []
         }
         plan.refusesWalls = !options.allowsShrinking
+        if !options.allowsShrinking { plan.wasOfSession = try wasOfSession(start) }
         guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
             SitePlan(text: held.settings).scope == plan.sitePlan.scope, held.start == start.map(\.href)
         else { return plan }
         let pages = try storing { () throws(StoreError) in try StoreReader(folder).pageCount(of: held) }
         if pages >= Self.fewestToShrink { plan.fewestPages = (pages + 1) / 2 }
         return plan
+    }
+
+    /// Whether what is held of where the site starts was asked for with credentials.
+    private func wasOfSession(_ start: [WebURL]) throws(LarderError) -> Bool {
+        guard folder.exists else { return false }
+        return try storing { () throws(StoreError) in
+            let reader = try StoreReader(folder)
+            for url in start where try reader.response(for: url.key.href)?.flags.contains(.isPrivate) ?? false {
+                return true
+            }
+            return false
+        }
     }
 
     /// Of fewer pages, half of them is nothing.
@@ -286,7 +300,9 @@ package struct SiteRun {
         do throws(CrawlError) {
             let (crawl, work) = try crawl(plan)
             unanswered = crawl.unansweredMisses
-            if work?.isLast ?? true { try keep(LeftOut(crawl), crawl.rendering, plan) }
+            // What a run left out that ended otherwise says nothing of what is served.
+            let leftOut = crawl.isPublished ? LeftOut(crawl) : plan.sitePlan.leftOut ?? LeftOut(crawl)
+            if work?.isLast ?? true { try keep(leftOut, crawl.rendering, plan) }
             report = PrefetchReport(crawl, plan.sitePlan)
             report.work = work
             report.unansweredMisses = unanswered.count

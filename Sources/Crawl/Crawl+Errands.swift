@@ -25,7 +25,7 @@ extension Crawl {
     /// What could not be had as it is required, or as somebody who is known, while something of it is held:
     /// that stays.
     func findKept() throws(CrawlError) {
-        guard !required.isEmpty || plan.fetch.hasSession else { return }
+        guard !required.isEmpty || plan.hasSession else { return }
         for (number, failure) in frontier.failures where !failure.isGone {
             if failure.isOfSession || required[frontier.url(number)] != nil { try noteIfKept(number) }
         }

@@ -236,7 +236,8 @@ package final class Crawl {
         try writes.finish { () throws(StoreError) in
             let wall =
                 plan.refusesWalls
-                ? try SiteWall.found(in: visit, start: plan.start, StoreReader(plan.folder)) : nil
+                ? try SiteWall.found(
+                    in: visit, start: plan.start, wasOfSession: plan.wasOfSession, StoreReader(plan.folder)) : nil
             if wall == nil, try plan.gate?(visit, refused) ?? true { return passing }
             found.withLock { $0 = (true, wall) }
             return .holdBack(now: now)

@@ -28,6 +28,8 @@ package struct CrawlPlan: Sendable {
     package var documents: [Document] = []
     /// A visit with fewer pages is not published; nil where any number will do.
     package var fewestPages: Int?
+    /// The site was fetched by somebody who is known: a login that comes in the place of what is held is not the site.
+    package var wasOfSession = false
     /// A visit that has a login in place of the site is not published.
     package var refusesWalls = false
     /// Asked whether a complete visit, all of which is stored, may be published; with what came and was not
@@ -157,12 +159,14 @@ package struct CrawlPlan: Sendable {
         return visit
     }
 
+    var hasSession: Bool { fetch.hasSession || wasOfSession }
+
     func startReach(of url: WebURL) -> Reach { named.isStart ? named.reach(of: url) : .thisMachine }
 
     var frontierOptions: Frontier.Options {
         Frontier.Options(
             connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: sitePlan.obeysRobots,
-            productToken: productToken, doubted: doubted, hasSession: fetch.hasSession,
+            productToken: productToken, doubted: doubted, hasSession: hasSession,
             followsLinks: followsLinks,
             followsGuesses: sitePlan.guesses, patience: patience,
             rendering: rendering.map {

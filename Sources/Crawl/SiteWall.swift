@@ -11,7 +11,7 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .login(let place): "the start leads to a login, \(place), and hardly anything else came"
+        case .login(let place): "the start leads to a login, \(place), and not to the site"
         case .portal(let pages): "\(pages) pages are one and the same form, as from the portal of a network"
         }
     }
@@ -21,10 +21,10 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
     /// It takes much to be called one: a site may have a login on every page, be a single page, or show one
     /// page at all of its addresses and leave the rest to its scripts.
     static func found(
-        in visit: Int64, start: [WebURL], _ reader: StoreReader
+        in visit: Int64, start: [WebURL], wasOfSession: Bool = false, _ reader: StoreReader
     ) throws(StoreError) -> SiteWall? {
         // Of most sites the start says enough.
-        if let wall = try loginWall(before: start, visit, reader) { return wall }
+        if let wall = try loginWall(before: start, visit, wasOfSession: wasOfSession, reader) { return wall }
         guard let first = start.first, let found = try page(at: first, visit, reader) else { return nil }
         if try isShown(found, besides: visit, reader) { return nil }
         let bytes = try reader.content(of: found.body)?.load() ?? []
@@ -49,16 +49,18 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
     }
 
     private static func loginWall(
-        before start: [WebURL], _ visit: Int64, _ reader: StoreReader
+        before start: [WebURL], _ visit: Int64, wasOfSession: Bool, _ reader: StoreReader
     ) throws(StoreError) -> SiteWall? {
         var places: [String] = []
         for url in start {
             guard let place = try loginPlace(of: url, visit, reader) else { return nil }
             places.append(place)
         }
+        guard let place = places.first else { return nil }
+        // Whatever else it leads to is not what somebody who is known had.
+        if wasOfSession { return .login(place) }
         let others = try pages(of: visit, reader).count { !isLogin($0) }
-        guard others <= fewPages, let place = places.first else { return nil }
-        return .login(place)
+        return others <= fewPages ? .login(place) : nil
     }
 
     private static func isLogin(_ page: StoredResponse) -> Bool {

@@ -137,6 +137,25 @@ import Web
         #expect(try site.export("out/", .folder).wantServer == ["https://example.com/"])
     }
 
+    /// Without it a browser takes them for names of packages.
+    @Test func `what modules import keeps a dot in front`() throws {
+        let main = "import {x} from './m/a.js'; import('/main2.js'); export * from '../b.js'"
+        let site = try HeldSite([
+            .page(
+                "/",
+                "<script type=importmap>{\"imports\": {\"p\": \"./m/a.js\"}}</script><script type=module src=/js/main.js></script>"
+            ),
+            .file("/js/main.js", "text/javascript", Array(main.utf8)),
+            .file("/js/m/a.js", "text/javascript", Array("1".utf8)),
+            .file("/m/a.js", "text/javascript", Array("1".utf8)),
+            .file("/main2.js", "text/javascript", Array("1".utf8)),
+            .file("/b.js", "text/javascript", Array("1".utf8)),
+        ])
+        _ = try site.export("out/", .folder)
+        #expect(try Self.text(site, "js/main.js") == "import {x} from './m/a.js'; import('../main2.js'); export * from '../b.js'")
+        #expect(try Self.text(site, "index.html").contains("{\"p\": \"./m/a.js\"}"))
+    }
+
     /// The runtime of a build of webpack, as Docusaurus has it, and a router.
     private static func routed() throws -> HeldSite {
         let runtime =
