@@ -200,7 +200,8 @@ package struct SiteRun {
         guard folder.exists else { return false }
         return try storing { () throws(StoreError) in
             let reader = try StoreReader(folder)
-            for url in start where try reader.response(for: url.key.href)?.flags.contains(.isPrivate) ?? false {
+            for url in start where try reader.response(for: url.key.href)?.flags.contains(.isPrivate) ?? false
+            {
                 return true
             }
             return false

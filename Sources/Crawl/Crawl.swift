@@ -237,7 +237,8 @@ package final class Crawl {
             let wall =
                 plan.refusesWalls
                 ? try SiteWall.found(
-                    in: visit, start: plan.start, wasOfSession: plan.wasOfSession, StoreReader(plan.folder)) : nil
+                    in: visit, start: plan.start, wasOfSession: plan.wasOfSession, StoreReader(plan.folder))
+                : nil
             if wall == nil, try plan.gate?(visit, refused) ?? true { return passing }
             found.withLock { $0 = (true, wall) }
             return .holdBack(now: now)

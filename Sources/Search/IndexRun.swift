@@ -115,6 +115,9 @@ private final class IndexPass {
     private var pendingBytes = 0
     private var batch: [(candidate: TextCandidate, text: DocumentText)] = []
     private var batchBytes = 0
+    /// Bodies that are left for the next indexing, and whether the visit at hand has such.
+    private var left: Set<Int64> = []
+    private var isLeft = false
     /// How many pages lead to an URL; not counted before there is something new.
     private var links: [Int64: Int]?
 
@@ -144,17 +147,17 @@ private final class IndexPass {
     /// - Parameter isOver: whether there is no time for so many bytes more.
     func read(_ visit: TextVisit, until isOver: (Int) -> Bool) throws(StoreError) {
         let bodies = try reader.textBodies(of: visit)
-        let left = report.left
+        isLeft = false
         for (offset, body) in bodies.enumerated() {
             guard !isOver(pendingBytes) else {
-                report.left += bodies.count - offset
+                leave(bodies[offset...])
                 break
             }
             guard let candidate = try reader.textCandidate(body), try !index.has(candidate.place) else {
                 continue
             }
             guard !isOver(pendingBytes + candidate.body.byteCount) else {
-                report.left += bodies.count - offset
+                leave(bodies[offset...])
                 break
             }
             hands.read(candidate)
@@ -164,7 +167,14 @@ private final class IndexPass {
         }
         while askedCount > 0 { try take() }
         try write()
-        if report.left == left { try index.noteRead(visit) }
+        if !isLeft { try index.noteRead(visit) }
+    }
+
+    /// Many of them other visits have as well.
+    private func leave(_ bodies: ArraySlice<Int64>) {
+        isLeft = true
+        left.formUnion(bodies)
+        report.left = left.count
     }
 
     private func take() throws(StoreError) {

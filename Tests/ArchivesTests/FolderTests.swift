@@ -152,8 +152,10 @@ import Web
             .file("/b.js", "text/javascript", Array("1".utf8)),
         ])
         _ = try site.export("out/", .folder)
-        #expect(try Self.text(site, "js/main.js") == "import {x} from './m/a.js'; import('../main2.js'); export * from '../b.js'")
-        #expect(try Self.text(site, "index.html").contains("{\"p\": \"./m/a.js\"}"))
+        #expect(
+            try Self.text(site, "out/js/main.js")
+                == "import {x} from './m/a.js'; import('../main2.js'); export * from '../b.js'")
+        #expect(try Self.text(site, "out/index.html").contains("{\"p\": \"./m/a.js\"}"))
     }
 
     /// The runtime of a build of webpack, as Docusaurus has it, and a router.

@@ -124,6 +124,8 @@ package struct RenderBook: Sendable {
 
     /// What rendering pages of a host brought.
     private struct Host {
+        /// Patterns with a reason of their own.
+        var kinds = 0
         var hasBrought = false
         var quietCount = 0
         var runningCount = 0
@@ -174,8 +176,9 @@ package struct RenderBook: Sendable {
     static let fewPagesOfView = 2
     private static let mostViews = 16
     private static let mostNames = 512
-    /// Where so many pages of a host have brought nothing, no pattern of it is looked at any more.
-    static let fewPagesOfHost = 12
+    /// Where so many pages of a host have brought nothing, no pattern of it is looked at any more. Of a collection of many
+    /// things each is another one.
+    static func fewPagesOfHost(kinds: Int) -> Int { max(12, min(kinds / 2, 60)) }
     private static let mostPatterns = 4096
     /// Of what pages of one pattern need, and of what scripts do.
     private static let mostNeeds = 4096
@@ -222,6 +225,7 @@ package struct RenderBook: Sendable {
                 early.waiting.append((number, needs))
             }
             patterns[place].lines[line].own.append(number)
+            if patterns[place].ownReasons.isEmpty { hosts[patterns[place].host].kinds += 1 }
             patterns[place].ownReasons.formUnion(reasons)
         }
         for need in needs where patterns[place].needs.count < Self.mostNeeds {
@@ -400,7 +404,7 @@ package struct RenderBook: Sendable {
         guard let index = early.waiting.firstIndex(where: { isReady($0.needs) }) else { return nil }
         let page = early.waiting.remove(at: index).page
         guard let (place, line) = patternOf[page], case let host = patterns[place].host,
-            hosts[host].quietCount + hosts[host].runningCount < Self.fewPagesOfHost,
+            hosts[host].quietCount + hosts[host].runningCount < Self.fewPagesOfHost(kinds: hosts[host].kinds),
             patterns[place].lines[line].own.popFirst() == page
         else { return nil }
         early.pages.insert(page)
@@ -516,7 +520,7 @@ package struct RenderBook: Sendable {
         // Those that run may all bring nothing.
         return pages.quietCount + pages.runningCount < pattern.patience
             && (host.hasBrought || pattern.isKnown
-                || host.quietCount + host.runningCount < Self.fewPagesOfHost)
+                || host.quietCount + host.runningCount < Self.fewPagesOfHost(kinds: host.kinds))
     }
 
     /// What is said of a script counts for all pages that need it, be it by way of other scripts.

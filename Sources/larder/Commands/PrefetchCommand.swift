@@ -279,6 +279,13 @@ enum PrefetchSummary {
                     + (pattern.unfinished > 0
                         ? ", \(Wording.grouped(pattern.unfinished)) did not come to rest" : ""))
         }
+        let lookedAt = Set(report.lookedAtPatterns)
+        let left = report.patterns.count { $0.rendered == 0 && !lookedAt.contains($0.pattern) }
+        if left > 0 {
+            lines.append(
+                "    \(Wording.count(left, "kind")) of pages not looked at, as the others brought so little: --render always shows every page"
+            )
+        }
         for page in report.unfinished.prefix(mostShown) {
             lines.append("    \(page.url): \(page.ending.words)\(page.detail.map { " (\($0))" } ?? "")")
         }

@@ -145,7 +145,8 @@ import Web
         }
         book.settle()
         let numbers = rendered(&book) { $0 == 100 ? 1 : 0 }
-        #expect(numbers.count { $0 < 100 } == RenderBook.fewPagesOfHost)
+        #expect(numbers.count { $0 < 100 } == RenderBook.fewPagesOfHost(kinds: 50))
+        #expect(RenderBook.fewPagesOfHost(kinds: 50) == 25 && RenderBook.fewPagesOfHost(kinds: 3) == 12)
         #expect(numbers.count { $0 >= 100 } == 100)
     }
 
