@@ -62,6 +62,12 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         return failure.kind == .unreachable || failure.kind == .unknownHost
     }
 
+    /// Nobody said anything, which may be the fault of one request, unless nobody ever has.
+    var isSilence: Bool {
+        guard case .fetch(let failure) = self else { return false }
+        return isOfConnection || failure.kind == .broken || failure.kind == .timeout
+    }
+
     /// The server said something that it would say again.
     var isAnswer: Bool {
         switch self {
@@ -107,7 +113,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .sessionEnded(let place):
             "not asked for: the session had ended, and pages led to a login, \(place)"
         case .unasked(let failure):
-            "not asked for: its host had answered nothing for minutes, at last: \(failure)"
+            "not asked for: its host answers nothing, at last: \(failure)"
         case .softNotFound:
             "the page says that there is nothing, with a status that says the contrary (soft 404)"
         }

@@ -196,15 +196,16 @@ extension FrontierCore {
             afterAttempt: Int(record.attempts), of: failure, retryAfter: retryAfter, jitter: jitter)
         // Where nothing begins to come, a start's host is tried as often as its start is, whatever else waits for it:
         // others are waited for while there is something to do.
+        let isUnreached = failure.isOfConnection || failure.isSilence && !hadBegun && !hosts[host].hasAnswered
         let isInVain =
-            failure.isOfConnection && hosts[host].isOwn && !hosts[host].hasAnswered
+            isUnreached && hosts[host].isOwn && !hosts[host].hasAnswered
             && hosts[host].isInVain(at: now) >= options.retryPlan.attempts
         guard case .again(let delay) = decision, !hosts[host].pace.isHopeless, !hosts[host].isLost, !isInVain
         else {
             fail(number, failure)
-            if failure.isOfConnection { hosts[host].unreached = failure }
+            if isUnreached { hosts[host].unreached = failure }
             if hosts[host].pace.isHopeless || hosts[host].isLost { giveUp(host, failure) }
-            if failure.isOfConnection { hurryGate(of: host) }
+            if isUnreached { hurryGate(of: host) }
             return
         }
         records[Int(number)].state = .waiting

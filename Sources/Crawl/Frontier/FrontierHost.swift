@@ -383,7 +383,7 @@ extension FrontierCore {
             }
         case .failed(let failure):
             let mayPass = failure.mayPass || failure.kind == .unknownHost
-            let isLost = Failure.fetch(failure).isOfConnection && isGivenUp(host)
+            let isLost = Failure.fetch(failure).isSilence && isGivenUp(host)
             hosts[host].gate?.failed(failure.description, mayPass: mayPass && !isLost, now: now)
         }
         passGate(of: host)
