@@ -39,6 +39,37 @@ import Web
         #expect(try RawClient(port: port).get("/")["Connection"] == nil)
     }
 
+    @Test func `what waits to become whole takes no more memory than all of it may, and gives it back`()
+        throws
+    {
+        defer { server.stop() }
+        var limits = ServerLimits()
+        (limits.bodyByteCount, limits.uploadsByteCount) = (1000, 2000)
+        let script = try HTTPScript(limits) { Reply(answer: .text(200, "\($0.body.count)")) }
+        let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n"
+        func begin(_ count: Int) throws -> RawClient {
+            let client = try script.client()
+            try client.send(head + String(repeating: "a", count: count))
+            return client
+        }
+        var waiting = [try begin(900), try begin(900)]
+        usleep(100_000)
+        #expect(try begin(900).response().status == 503)
+        for client in waiting {
+            try client.send(String(repeating: "a", count: 100))
+            #expect(try client.response().text == "1000")
+        }
+        for _ in 0..<3 {
+            waiting = [try begin(900), try begin(900)]
+            usleep(100_000)
+            waiting = []
+            usleep(100_000)
+        }
+        let last = try begin(900)
+        try last.send(String(repeating: "a", count: 100))
+        #expect(try last.response().status == 200)
+    }
+
     @Test(arguments: [
         ("GET / HTTP/1.1\r\nHost: a\r\nX: ", 431),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3000000\r\n\r\n", 413),

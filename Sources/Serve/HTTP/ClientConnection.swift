@@ -48,6 +48,7 @@ final class ClientConnection {
         let bytes: [UInt8]
         var reader: BodyReader
         var body: [UInt8] = []
+        let share: UploadRoom.Share
     }
 
     struct Awaited {

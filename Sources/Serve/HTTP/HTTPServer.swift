@@ -143,6 +143,8 @@ package struct ServerLimits: Sendable {
     package var fieldCount = 200
     package var targetByteCount = 32 * 1024
     package var bodyByteCount = 1024 * 1024
+    /// All that have not come whole together, of one thread's clients: who goes beyond that is told to come again.
+    package var uploadsByteCount = 256 * 1024 * 1024
     /// Longer bodies, up to so many bytes, go to their server while they come, where the responder leads
     /// them there.
     package var passedByteCount = 0

@@ -16,6 +16,7 @@ final class RequestHandler {
     /// For what TLS clients say.
     private let clearBuffer: UnsafeMutableBufferPointer<UInt8>
     let isProxy: Bool
+    private let uploads = UploadRoom()
     private var dateLine: (second: Int64, bytes: [UInt8]) = (0, [])
 
     init(_ responder: any Responder, mailbox: ReplyMailbox, limits: ServerLimits, now: Int64) {
@@ -187,7 +188,8 @@ final class RequestHandler {
             return pass(LongUpload(reader: reader), of: request, client, isLast: isLast)
         }
         client.upload = ClientConnection.Upload(
-            head: head, bytes: Array(bytes[..<head.end]), reader: reader)
+            head: head, bytes: Array(bytes[..<head.end]), reader: reader, share: UploadRoom.Share(of: uploads)
+        )
         // RFC 9110 §10.1.1: whoever sends the body already need not be told to.
         if head.expectsContinue, isLast { client.append("HTTP/1.1 100 Continue\r\n\r\n") }
     }
@@ -198,7 +200,9 @@ final class RequestHandler {
         // Taken out, so that its body grows in place.
         guard var upload = client.upload.take() else { return }
         switch upload.reader.read(bytes, from: &used, into: &upload.body) {
-        case .incomplete: client.upload = upload
+        case .incomplete:
+            client.upload = upload
+            if !upload.share.grow(to: upload.body.count, limits.uploadsByteCount) { refuse(client, 503) }
         case .refused(413) where limits.passedByteCount > 0:
             var beginning: [UInt8] = []
             if !upload.body.isEmpty {
@@ -410,5 +414,27 @@ extension RequestHandler {
         client.append(last)
         client.isClosing = client.endsWithStream || isStopping
         return client.isClosing || resume(client)
+    }
+}
+
+/// What bodies that have not come whole take in the memory of one event loop, all together.
+final class UploadRoom {
+    private var byteCount = 0
+
+    /// One body's, until it is gone.
+    final class Share {
+        private let room: UploadRoom
+        private var byteCount = 0
+
+        init(of room: UploadRoom) { self.room = room }
+
+        deinit { room.byteCount -= byteCount }
+
+        /// False where all of them are too much.
+        func grow(to byteCount: Int, _ limit: Int) -> Bool {
+            room.byteCount += byteCount - self.byteCount
+            self.byteCount = byteCount
+            return room.byteCount <= limit
+        }
     }
 }

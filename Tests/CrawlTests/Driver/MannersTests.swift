@@ -123,11 +123,15 @@ import Web
 
 extension HopelessHostTests {
     /// A start that is held leads to what is held, which is not to be waited for one after the other.
-    @Test func `a host that was never reached is not asked on, and what it has is told to be lost`() throws {
+    /// Nor to what takes connections, and answers nothing.
+    @Test(arguments: [FetchFailure.Kind.unreachable, .broken, .timeout])
+    func `a host that was never reached is not asked on, and what it has is told to be lost`(
+        kind: FetchFailure.Kind
+    ) throws {
         let start = try #require(WebURL("http://dead.test/"))
         let frontier = TriedFrontier(scope: Scope(start: [start]), options: Frontier.Options())
         frontier.start(start)
-        let failure = Failure.fetch(FetchFailure(.unreachable, "refused"))
+        let failure = Failure.fetch(FetchFailure(kind, "refused"))
         var now = Duration.zero
         var (attempts, lost) = (0, 0)
         func images(_ range: Range<Int>) throws -> [FoundLink] {
