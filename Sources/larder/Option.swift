@@ -299,7 +299,7 @@ extension Option {
         group: .manners)
     static let maxPages = Option(
         name: "--max-pages", value: "N",
-        help: "so many pages are enough; with more, or without it, the next run goes on beyond",
+        help: "so many pages are enough, for updates too; a prefetch with more, or without it, goes on",
         standard: "no limit",
         group: .manners)
     static let maxBytes = Option(

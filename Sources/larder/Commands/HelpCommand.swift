@@ -323,7 +323,8 @@ struct HelpTopic: Sendable {
                        they ask for what no scan found, further ones, until several in a row bring nothing. An update
                        shows what is new; what is as it was, only where something that it asks for is another, or
                        where it sends something. Names that stand below several things (/runs/1/log, /runs/2/log)
-                       are kinds of their own
+                       are kinds of their own. A host is left when 12 pages of it brought nothing, or half as many
+                       as it has kinds (up to 60); the report says how many kinds that leaves out
               always   every page
               never    none
 
