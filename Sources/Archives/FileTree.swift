@@ -43,13 +43,22 @@ final class FolderTree: FileTree {
             if status.st_mode & S_IFMT == S_IFLNK { whole = Folder.resolved(whole) }
         }
         self.path = whole
+        Self.makeParents(of: whole)
         do throws(SystemError) {
             folder = try ScratchFolder(beside: whole, mode: 0o755)
         } catch {
-            throw ArchiveError(
-                SystemError(
-                    error.code, doing: "write", whole,
-                    advice: "name a place in a folder that can be written to"))
+            let told = SystemError(
+                error.code, doing: "write", whole, advice: "name a place in a folder that can be written to")
+            throw ArchiveError(.machine, ArchiveError(told).description)
+        }
+    }
+
+    /// What cannot be made is told by whoever wants to write there.
+    private static func makeParents(of path: String) {
+        var end = path.startIndex
+        while let slash = path[end...].dropFirst().firstIndex(of: "/") {
+            mkdir(String(path[..<slash]), 0o755)
+            end = slash
         }
     }
 

@@ -1,5 +1,6 @@
 package import Bundles
 package import Crawl
+internal import Digest
 internal import Fetch
 package import Store
 internal import Synchronization
@@ -267,21 +268,42 @@ private struct JoinedRequirements {
         return all
     }
 
+    /// Where it leads to what is held and is another thing, as a home page in the place of what is gone, nothing is required
+    /// of that.
     private func follow(_ href: String, _ reader: StoreReader, _ all: inout Requirements) throws(StoreError) {
         guard var url = WebURL(href), let bundle = all[url] else { return }
-        for _ in 0..<Self.mostRedirects {
-            guard let response = try reader.response(for: url.href),
-                let target = Redirect(
-                    response.status, HTTPFields(block: response.fields.utf8.span), from: url)?.url,
-                all[target] == nil
-            else { return }
-            all.require(bundle, at: target)
+        var targets: [WebURL] = []
+        while targets.count < Self.mostRedirects {
+            guard let response = try reader.response(for: url.href) else { break }
+            guard
+                let redirect = Redirect(
+                    response.status, HTTPFields(block: response.fields.utf8.span), from: url)
+            else {
+                guard let body = response.body, try !body.isOther(than: bundle, reader) else { return }
+                break
+            }
+            guard let target = redirect.url, all[target] == nil else { return }
+            targets.append(target)
             url = target
         }
+        for target in targets { all.require(bundle, at: target) }
     }
 
     private static let together = 1000
     private static let mostRedirects = 20
+}
+
+extension StoredBody {
+    /// By the digests that are known of it, else by its bytes.
+    fileprivate func isOther(than bundle: Bundle, _ reader: StoreReader) throws(StoreError) -> Bool {
+        let known = [(DigestAlgorithm.sha256, sha256), (.md5, md5 ?? [])].compactMap { Digest($0, bytes: $1) }
+        var finding = bundle.finding(knowing: known, byteCount: byteCount)
+        if finding == nil, let content = try reader.content(of: self) {
+            finding = bundle.finding(on: try content.measurement(for: bundle))
+        }
+        guard case .mismatch? = finding?.verdict else { return false }
+        return true
+    }
 }
 
 /// What the manifests in force require, read again when they have changed. Any thread may ask.

@@ -151,11 +151,12 @@ import Web
             .file("/main2.js", "text/javascript", Array("1".utf8)),
             .file("/b.js", "text/javascript", Array("1".utf8)),
         ])
-        _ = try site.export("out/", .folder)
+        // The folders that it is to be in are made as well.
+        _ = try site.export("far/off/out/", .folder)
         #expect(
-            try Self.text(site, "out/js/main.js")
+            try Self.text(site, "far/off/out/js/main.js")
                 == "import {x} from './m/a.js'; import('../main2.js'); export * from '../b.js'")
-        #expect(try Self.text(site, "out/index.html").contains("{\"p\": \"./m/a.js\"}"))
+        #expect(try Self.text(site, "far/off/out/index.html").contains("{\"p\": \"./m/a.js\"}"))
     }
 
     /// The runtime of a build of webpack, as Docusaurus has it, and a router.

@@ -115,8 +115,26 @@ import Web
         origin.on("/v/app.js", .redirect(to: "/v/v/app.js"))
         origin.on("/v/v/app.js", .file("a", type: "text/javascript"))
         _ = try await larder.preload(manifest)
-        let required = try RequirementsInForce.all(in: StoreFolder(scratch.file("store")))
+        let folder = StoreFolder(scratch.file("store"))
+        let required = try RequirementsInForce.all(in: folder)
         #expect(Set(required.hrefs) == Set(["/app.js", "/v/app.js", "/v/v/app.js"].map { origin.url($0) }))
+        // What is gone may lead to the site's home, which is no bundle.
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "other", start: ["other"], now: 1)
+        let home = try NewBody(.bytes(Array("home".utf8)), form: "html;utf-8", links: [], in: folder)
+        try writer.add(
+            [
+                NewResponse(
+                    href: origin.url("/app.js"), referrer: nil, status: 302, role: 1,
+                    fields: "Location: /home\r\n", fetched: 1,
+                    body: .none),
+                NewResponse(
+                    href: origin.url("/home"), referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
+                    body: .new(home)),
+            ], to: visit)
+        try writer.end(visit, .publish(now: 2))
+        let less = try RequirementsInForce.all(in: folder).hrefs
+        #expect(less == [origin.url("/app.js")], "\(less)")
     }
 
     /// What a public server's manifest names on this machine is not asked for, but by who says so.

@@ -90,6 +90,8 @@ import Web
                 ##"a="/i/a-1.svg";b=[`/b.woff2`,"/c"];c={d:"/d.js?v=1"};e="/e.png"+f;g+"/h.png";i=="/j.js";k("/l.js")"##,
                 "image /i/a-1.svg ?", "font /b.woff2 ?", "script /d.js?v=1 ?"),
             Case(#"a="/m/a.glb";b="/m/a.usdz?v=1""#, "model /m/a.glb ?", "model /m/a.usdz?v=1 ?"),
+            // Beside the document, which a script of its own does not know.
+            Case(#"[{url:"gallery/a.jpg"}];load(gl,"bb.png");x=`c/d.mp3`+e"#),
             Case(##"a="//x/b.js";b="/a b.js";c="/x.html";return"/r.css""##, "style /r.css ?"),
             Case(
                 ##"self.__WB_MANIFEST=["a.js",{"url":"b.js","revision":null,"integrity":"x"},"c.css"]"##,
@@ -127,6 +129,9 @@ import Web
             Case(#"new URL("a.png",location)"#, "image a.png ?"),
             Case(#"import "./a.js""#, "module ./a.js"),
             Case(#"x.open("GET", "a.json")"#, "data a.json ?"),
+            Case(
+                #"[{url:"gallery/a.jpg"}];load(gl,"bb.png");new Request(`cc.mp3`);z="x.png"+e;e+"y.png";f("y z.png")"#,
+                "image gallery/a.jpg ?", "image bb.png ?", "media cc.mp3 ?"),
             Case(#"<!-- import "./no.js""# + "\nimport './a.js'\n -->", "module ./a.js"),
         ])
     func inline(_ example: Case) {

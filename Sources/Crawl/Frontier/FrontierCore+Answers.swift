@@ -139,6 +139,9 @@ extension FrontierCore {
         records[Int(number)].state = state
         doneCount += 1
         if records[Int(number)].role == .requisite { doneRequisiteCount += 1 }
+        if records[Int(number)].flags.contains(.isGuess) {
+            hosts[Int(records[Int(number)].host)].guesses.right += 1
+        }
     }
 
     mutating func recalledWithoutEnd(_ number: UInt32) {
@@ -261,7 +264,10 @@ extension FrontierCore {
         records[Int(number)].state = .failed
         failures[number] = failure
         if !failure.isRefusal { sharing?.outcomes.append(number) }
-        if records[Int(number)].flags.contains(.isGuess) { wrongGuessCount += 1 }
+        if records[Int(number)].flags.contains(.isGuess) {
+            wrongGuessCount += 1
+            hosts[Int(records[Int(number)].host)].guesses.wrong += 1
+        }
         guard let url = forget(unstripped: number), case .status = failure else { return }
         // Perhaps what looked like the name of a session was more than that.
         let record = records[Int(number)]

@@ -189,7 +189,10 @@ extension FrontierCore {
     /// Queues an entry, has it wait at the gate, or skips it.
     mutating func admit(_ number: UInt32, _ url: WebURL) {
         let record = records[Int(number)]
-        if record.flags.contains(.isGuess), !options.followsGuesses { return skip(number, .guess) }
+        if record.flags.contains(.isGuess) {
+            let isInVain = record.referrer != Record.nobody && hosts[Int(record.host)].isGuessedInVain
+            if !options.followsGuesses || isInVain { return skip(number, .guess) }
+        }
         switch verdict(on: url, record) {
         case .skipped(let reason): return skip(number, reason)
         case .followed: if isOfTooManyHosts(record, url) { return skip(number, .bound(.hosts)) }

@@ -32,6 +32,10 @@ extension FrontierCore {
         /// How many entries are queued; one that became a requisite stands in both queues and counts once.
         var queuedCount = 0
         var softNotFound = SoftNotFoundWatch()
+        /// What was no sure link, and was there or not.
+        var guesses = (right: 0, wrong: 0)
+        /// Of what its scripts seem to name hardly anything is there.
+        var isGuessedInVain: Bool { guesses.wrong >= 200 && guesses.wrong > 4 * guesses.right }
         var faults = HostFaults()
         var session = SessionWatch()
         /// Nothing more is asked of it, since the session has ended.

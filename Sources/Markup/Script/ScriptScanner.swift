@@ -130,9 +130,22 @@ struct ScriptScanner {
             switch lexer.bytes[range.upperBound - 1] {
             case UInt8(ascii: "m"): ScriptScanner.isProgram(text.bytes.part(range))
             case UInt8(ascii: "n"): isWorker && ScriptScanner.isData(text.bytes.part(range))
+            case UInt8(ascii: "g"), UInt8(ascii: "f"), UInt8(ascii: "p"), UInt8(ascii: "3"),
+                UInt8(ascii: "4"),
+                UInt8(ascii: "b"):
+                isShown(range)
             default: false
             }
         }
+    }
+
+    /// `gallery/a.jpg`; in a document `a.jpg` too.
+    private func isShown(_ range: Range<Int>) -> Bool {
+        let name = text.bytes.part(range)
+        guard name.count > 5, let dot = name.suffix(5).lastIndex(of: UInt8(ascii: ".")), dot > 0,
+            isInline || name.contains(UInt8(ascii: "/"))
+        else { return false }
+        return true
     }
 
     mutating func add(_ literal: ScriptLiteral, _ kind: LinkKind, _ flags: LinkFlags = []) {
@@ -409,7 +422,8 @@ extension ScriptScanner {
     /// - `logo = "/assets/logo-1a2b.svg"`: the pictures that a module imports, when the bundler knows where
     ///   the site will stand;
     /// - `"static/chunks/12-ab.js"`: the files of a build by Next.js or webpack, from its folder;
-    /// - `"app.wasm"`: what a compiled program loads from beside its script.
+    /// - `"app.wasm"`: what a compiled program loads from beside its script;
+    /// - `"gallery/a.jpg"`: what a script shows or plays, beside the document that runs it.
     mutating func asset(_ literal: ScriptLiteral) {
         let address = text.bytes.part(literal.range)
         guard address.count > 5, address.count <= ChunkNames.maximalLength else { return }
@@ -424,16 +438,20 @@ extension ScriptScanner {
             else { return }
             imply(literal, kind, .isGuess)
         default:
-            guard Self.isProgram(address) || isWorker && Self.isData(address), fileKind(address) != nil
-            else { return }
-            add(literal, .data, .isGuess)
+            guard let kind = fileKind(address, mayBeArgument: true) else { return }
+            if Self.isProgram(address) || isWorker && Self.isData(address) {
+                if isValue() { add(literal, .data, .isGuess) }
+            } else if [.image, .media, .model].contains(kind) {
+                add(ofDocument: literal, kind, .isGuess)
+            }
         }
     }
 
     /// What is loaded as a file of that name is used for; nil when it is no plain name of a file, or not used
     /// as one.
-    private func fileKind(_ address: Bytes) -> LinkKind? {
-        guard let kind = Self.kind(ofFile: address), kind.role == .requisite, isValue,
+    private func fileKind(_ address: Bytes, mayBeArgument: Bool = false) -> LinkKind? {
+        guard let kind = Self.kind(ofFile: address), kind.role == .requisite,
+            isValue(orArgument: mayBeArgument),
             address.allSatisfy(Self.isPathByte)
         else { return nil }
         return kind
@@ -466,7 +484,7 @@ extension ScriptScanner {
 
     /// Whether the literal is what is assigned, listed or returned, rather than an operand, or what another
     /// text is searched for.
-    private var isValue: Bool {
+    private func isValue(orArgument mayBeArgument: Bool = false) -> Bool {
         switch lexer.mark(before: 1) {
         case UInt8(ascii: "="):
             let mark = lexer.before(2)
@@ -479,7 +497,9 @@ extension ScriptScanner {
         case UInt8(ascii: "("):
             // What a function is called with that stands there itself, or what finds a file beside the
             // script.
-            if lexer.mark(before: 2) != UInt8(ascii: "}"), !lexer.name(before: 2, is: "locateFile") {
+            if !mayBeArgument, lexer.mark(before: 2) != UInt8(ascii: "}"),
+                !lexer.name(before: 2, is: "locateFile")
+            {
                 return false
             }
         case UInt8(ascii: "r"): if !lexer.name(before: 1, is: "return") { return false }
