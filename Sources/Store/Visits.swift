@@ -107,6 +107,12 @@ package struct VisitDifference: Sendable, Equatable {
     struct Shown: Equatable {
         let status: Int
         let body: Int64?
+        /// Where a redirect leads.
+        var location: String?
+
+        func target(from href: String) -> String? {
+            location.flatMap { WebURL($0, base: WebURL(href)) }?.key.href
+        }
 
         var isThere: Bool { status < 400 }
     }
@@ -129,7 +135,16 @@ package struct VisitDifference: Sendable, Equatable {
                 arrived.insert(target)
                 continue
             }
-            if now != shown { changed.append(href) }
+            if now == shown { continue }
+            if shown.location == nil, let body = shown.body, let target = now.target(from: href),
+                let place = arrivals[body]?.firstIndex(of: target)
+            {
+                arrivals[body]?.remove(at: place)
+                moved.append(Move(from: href, to: target))
+                arrived.insert(target)
+            } else {
+                changed.append(href)
+            }
         }
         added = new.filter { href, shown in
             shown.isThere && !(old[href]?.isThere ?? false) && !arrived.contains(href)
@@ -237,7 +252,8 @@ extension StoreReader {
         var shown: [String: VisitDifference.Shown] = [:]
         try eachRow(
             """
-            SELECT url.href, response.request, response.status, response.body FROM response
+            SELECT url.href, response.request, response.status, response.body,
+                iif(response.status BETWEEN 300 AND 399, response.fields, '') FROM response
             JOIN url ON url.id = response.url
             JOIN visit ON visit.id = response.visit
             WHERE visit.site = (SELECT site FROM visit WHERE id = ?1)
@@ -250,7 +266,8 @@ extension StoreReader {
             // The last of an address is what readers see first.
             shown[request.isEmpty ? href : "\(href) (\(request))"] =
                 VisitDifference.Shown(
-                    status: Int(row.integer(2)), body: row.optionalInteger(3).map { same[$0] ?? $0 })
+                    status: Int(row.integer(2)), body: row.optionalInteger(3).map { same[$0] ?? $0 },
+                    location: HTTPFields(block: row.text(4).utf8.span)["Location"])
         }
         return shown
     }

@@ -80,6 +80,39 @@ import Testing
         #expect(try StoreReader(folder).difference(from: first, to: first).isEmpty)
     }
 
+    @Test func `a redirect that leads elsewhere has changed, and what leads to its new place has moved`()
+        throws
+    {
+        let begin = "http://a.test/"
+        func response(_ path: String, _ text: String?, to location: String? = nil) throws -> NewResponse {
+            NewResponse(
+                href: begin + path, referrer: nil, status: location == nil ? 200 : 302, role: 0,
+                fields: location.map { "Date: \(Int.random(in: 1...9))\r\nLocation: \($0)\r\n" } ?? "",
+                fetched: 1,
+                body: try text.map {
+                    .new(try NewBody(.bytes(Array($0.utf8)), form: "opaque", links: [], in: folder))
+                } ?? .none)
+        }
+        func visit(_ responses: [NewResponse]) throws -> Int64 {
+            let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+            try writer.add(responses, to: visit)
+            try writer.end(visit, .publish(now: 2))
+            return visit.id
+        }
+        let first = try visit([
+            response("led", nil, to: "/x"), response("same", nil, to: "/x"), response("page", "p"),
+        ])
+        let second = try visit([
+            response("led", nil, to: "/y"), response("same", nil, to: "/x"),
+            response("page", nil, to: "/new"),
+            response("new", "p"),
+        ])
+        let difference = try StoreReader(folder).difference(from: first, to: second)
+        #expect(difference.changed == [begin + "led"])
+        #expect(difference.moved == [VisitDifference.Move(from: begin + "page", to: begin + "new")])
+        #expect(difference.added == [] && difference.gone == [])
+    }
+
     @Test func `the same bytes are the same body, in whichever form`() throws {
         let first = try visit(["/same": "a", "/old": "d", "/b": "b"], form: "opaque")
         let second = try visit(["/same": "a", "/old": nil, "/new": "d", "/b": "c"], form: "opaque;UTF-8")
