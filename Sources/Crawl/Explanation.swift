@@ -61,13 +61,13 @@ public struct ExplainReport: Sendable, Equatable {
     public let heldStatus: Int?
     /// From a start to who asked for it first; empty when that is not known.
     public let chain: [String]
-    /// The addresses whose bodies link to it.
+    /// The addresses whose bodies link to it, as they are shown.
     public let linkedFrom: [String]
 
     /// By the rules with which the held sites were prefetched last.
     package init(of url: WebURL, _ reader: StoreReader) throws(StoreError) {
         let robots = try Self.robots(for: url, reader)
-        linkedFrom = try reader.referrers(of: url.href)
+        linkedFrom = try reader.shownReferrers(of: url.href)
         var sites: [Site] = []
         for site in try reader.sites() {
             var marks = LinkMarks(reader, manners: SitePlan(text: site.settings).manners)

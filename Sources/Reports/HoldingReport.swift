@@ -7,7 +7,7 @@ public struct HoldingReport: Sendable, Equatable {
     public let url: String
     /// What is held under it, from every visit; the newest first. Empty when it is not held.
     public let rows: [Row]
-    /// Held pages and files that link to it, whether or not it is held.
+    /// Pages and files that link to it as they are shown, whether or not it is held.
     public let linkedFrom: [String]
     /// Where `larder serve` shows it, on the port that it has unless told otherwise; nil when it is not held.
     public let shownAt: String?
@@ -29,7 +29,7 @@ public struct HoldingReport: Sendable, Equatable {
         try md5s.keep(in: reader.folder)
         self.url = url.href
         self.rows = rows
-        linkedFrom = try reader.referrers(of: url.href)
+        linkedFrom = try reader.shownReferrers(of: url.href)
         self.shownAt = rows.isEmpty ? nil : shownAt
         absence = rows.isEmpty ? try Absence(of: url, in: reader) : nil
     }

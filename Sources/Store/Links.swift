@@ -128,6 +128,24 @@ extension StoreReader {
         return referrers
     }
 
+    /// The same of what readers see.
+    package func shownReferrers(of href: String) throws(StoreError) -> [String] {
+        guard let number = try number(of: href) else { return [] }
+        var referrers: [String] = []
+        try eachRow(
+            """
+            SELECT DISTINCT url.href FROM link
+            CROSS JOIN response ON response.url = link.url AND response.request = '' AND response.body = link.body
+            CROSS JOIN visit ON visit.id = response.visit
+            CROSS JOIN site ON site.id = visit.site
+            CROSS JOIN url ON url.id = link.url
+            WHERE (instr(link.pages, ?2) > 0 OR instr(link.requisites, ?2) > 0)
+                AND \(HeldEntry.isVisible) AND \(HeldEntry.isNewest) ORDER BY url.href
+            """, .null, .text(LinkLists.text([number]))
+        ) { referrers.append($0.text(0)) }
+        return referrers
+    }
+
     private func number(of href: String) throws(StoreError) -> Int64? {
         try prepare("SELECT id FROM url WHERE href = ?").first(.text(href)) { $0.integer(0) }
     }

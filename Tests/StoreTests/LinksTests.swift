@@ -115,9 +115,13 @@ import Testing
             [store.response("/a", "new")],
             links: [NewLinks(from: "/a", pages: ["/new"], numbering: &numbering)])
         #expect(try links(of: "/a")?.pages == ["/new"])
+        #expect(try store.reader().shownReferrers(of: "/new") == ["/a"])
+        #expect(try store.reader().shownReferrers(of: "/old") == [])
         try StoreWriter(store.folder).publish(visit: first, of: #require(try store.site()))
         #expect(try links(of: "/a")?.pages == ["/old"])
         #expect(try store.reader().referrers(of: "/new") == ["/a"])
+        #expect(try store.reader().shownReferrers(of: "/new") == [])
+        #expect(try store.reader().shownReferrers(of: "/old") == ["/a"])
     }
 
     @Test func `a run that numbers anew means its own addresses`() throws {
