@@ -302,14 +302,23 @@ package struct ResponseInspection: Sendable {
 
     package static let acceptingAll = ResponseInspection()
 
-    /// Refuses a page of HTML with status 200 where the URL's ending promises something else.
+    /// Refuses a page of HTML with status 200 where the URL's ending promises something else, whatever the server calls
+    /// it.
     package static let refusingStandIns = ResponseInspection { subject in
         let path = subject.url.path.utf8
         guard subject.status == 200, let dot = path.lastIndex(of: 0x2E),
-            neverHTML.contains(HTTPGrammar.lowercased(path[path.index(after: dot)...])),
-            let type = subject.fields.contentType
+            neverHTML.contains(HTTPGrammar.lowercased(path[path.index(after: dot)...]))
         else { return false }
-        return type.essence == "text/html" || type.essence == "application/xhtml+xml"
+        let type = subject.fields.contentType?.essence
+        return type == "text/html" || type == "application/xhtml+xml" || beginsPage(subject.beginning)
+    }
+
+    /// What nothing else begins with.
+    private static func beginsPage(_ bytes: [UInt8]) -> Bool {
+        let text = bytes.drop { HTTPGrammar.isAnySpace($0) || $0 == 0x0C || $0 >= 0x80 }
+        return ["<!doctype html", "<html"].contains {
+            text.prefix($0.utf8.count).map { $0 | 0x20 }.elementsEqual($0.utf8.map { $0 | 0x20 })
+        }
     }
 
     /// Endings under which no server has reason to serve a page.

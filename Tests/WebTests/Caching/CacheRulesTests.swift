@@ -61,6 +61,18 @@ struct CacheRulesTests {
         #expect(MediaTypePattern(text) == nil)
     }
 
+    @Test(arguments: [
+        ("/app.js", "\u{FEFF}\n <!DOCTYPE HTML><p>log in", false), ("/a.png", "<html>", false),
+        ("/app.js", "<!-- a script -->", true), ("/app.js", "x='<html>'", true), ("/a.svg", "<html>", true),
+        ("/page", "<!doctype html>", true), ("/a.js", "", true),
+    ]) func `a page is one whatever its server calls it`(path: String, text: String, isAccepted: Bool) {
+        let subject = ResponseInspection.Subject(
+            url: webURL("https://example.com" + path), status: 200,
+            fields: ["Content-Type": "text/javascript"],
+            beginning: Array(text.utf8))
+        #expect(ResponseInspection.refusingStandIns.accepts(subject) == isAccepted)
+    }
+
     @Test(
         arguments: [
             ("/app.js", "text/html", 200, false), ("/a/style.CSS", "text/html; charset=utf-8", 200, false),
