@@ -143,6 +143,8 @@ package struct ArchiveFault: Sendable, Equatable {
     /// Where it stands: the archive's name, and a byte or an entry in it.
     package var place: String
     package var reason: String
+    /// The site that it would have to be taken as.
+    package var site: String?
 
     package init(_ reason: String, url: String? = nil, at place: String, _ gravity: Gravity = .refused) {
         self.reason = reason

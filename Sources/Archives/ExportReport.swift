@@ -142,6 +142,8 @@ public struct ImportReport: Sendable, Equatable {
         /// The archive, and where in it.
         public let place: String
         public let reason: String
+        /// The site that it would have to be taken as.
+        public internal(set) var site: String?
     }
 
     static let mostFaults = 1000
@@ -152,7 +154,7 @@ public struct ImportReport: Sendable, Equatable {
     }
 
     mutating func add(_ fault: ArchiveFault) {
-        let told = Fault(url: fault.url, place: fault.place, reason: fault.reason)
+        let told = Fault(url: fault.url, place: fault.place, reason: fault.reason, site: fault.site)
         switch fault.gravity {
         case .refused:
             refusedCount += 1

@@ -44,6 +44,9 @@ package final class Import {
     private var newest = NewestAnswers()
     /// Other sites of the larder, by where they are: an archive does not speak for them.
     private let others: [Substring: String]
+    /// Where the site itself is, and who has pages elsewhere.
+    private let own: Set<Substring>
+    private var owners: [Substring: String?] = [:]
     /// By the payload's digest, the address that has it.
     private var originals: [Digest: String] = [:]
     /// Of revisits, whose bodies are there already.
@@ -125,9 +128,13 @@ package final class Import {
         }
         do throws(StoreError) {
             let sites = try StoreReader(plan.folder).sites()
-            let own = sites.first { $0.name == name }?.start ?? [start ?? name]
-            others = Self.others(of: sites, besides: name, at: own)
-            visit = try writer.begin(site: name, start: own, now: now)
+            let begin = sites.first { $0.name == name }?.start ?? [start ?? name]
+            // An archive that begins somewhere does not speak for who is there already; the user's word does.
+            let isHeld = sites.contains { $0.name == name }
+            let mayHave = isHeld ? begin : plan.site == nil ? [] : [name]
+            others = Self.others(of: sites, besides: name, at: mayHave)
+            own = Set(mayHave.compactMap { WebURL($0).map(Self.home) })
+            visit = try writer.begin(site: name, start: begin, now: now)
             writes = try WriteQueue(writer, visit: visit)
         } catch {
             throw ArchiveError(error)
@@ -224,7 +231,7 @@ package final class Import {
             report.other += 1
             return
         }
-        if let fault = fault(in: response, url) {
+        if let fault = try fault(in: response, url) {
             response.body?.discard()
             return report.add(fault)
         }
@@ -250,15 +257,42 @@ package final class Import {
         }
     }
 
-    private func fault(in response: ArchivedResponse, _ url: WebURL) -> ArchiveFault? {
+    private func fault(in response: ArchivedResponse, _ url: WebURL) throws(ArchiveError) -> ArchiveFault? {
         if !response.request.isOfRequest {
             return ArchiveFault("it answers no request", url: url.href, at: "a record")
         }
-        guard let site = others[Self.home(of: url)] else { return nil }
-        return ArchiveFault(
-            "the larder has \(site) there, for which this archive does not speak: to have it so, import it as that site",
-            url: url.href, at: "a record", .leftOut)
+        guard let site = try owner(of: url) else { return nil }
+        var fault = ArchiveFault(
+            "the larder has \(site) there, for which this archive does not speak", url: url.href,
+            at: "the archive",
+            .leftOut)
+        fault.site = site
+        return fault
     }
+
+    /// The other site that begins there, or has pages there.
+    private func owner(of url: WebURL) throws(ArchiveError) -> String? {
+        let home = Self.home(of: url)
+        if let site = others[home] { return site }
+        if let known = owners[home] { return known }
+        let owner =
+            own.contains(home)
+            ? nil
+            : try ArchiveError.storing { () throws(StoreError) -> String? in
+                let reader = if let before { before } else { try StoreReader(plan.folder) }
+                before = reader
+                for scheme in ["https", "http"] {
+                    if let site = try reader.site(withPagesAt: scheme + home, besides: report.site) {
+                        return site
+                    }
+                }
+                return nil
+            }
+        if owners.count < Self.mostOwners { owners[home] = .some(owner) }
+        return owner
+    }
+
+    private static let mostOwners = 10_000
 
     /// A disk that is full stops whoever else writes there too.
     private func look(forRoomBeside byteCount: Int) throws(ArchiveError) {
@@ -501,7 +535,7 @@ package final class Import {
                 }
                 continue
             }
-            if let fault = fault(in: response, url) {
+            if let fault = try fault(in: response, url) {
                 report.add(fault)
                 continue
             }

@@ -101,8 +101,27 @@ package struct BundleGate: Sendable {
     /// The site's name, where the manifest gives one.
     package var site: String? { manifest.manifest.site }
 
-    /// How the manifest wants its site to be prefetched, where it says so.
-    package var wishes: Manifest.Wishes { manifest.manifest.wishes }
+    /// How the manifest wants its site to be prefetched, where it says so. One that came from a server has fields sent to
+    /// that alone, and none in the place of the user's.
+    package func wishes(beside headers: [String]) -> Manifest.Wishes {
+        var wishes = manifest.manifest.wishes
+        guard let place = WebURL(place), place.isHTTP else { return wishes }
+        let taken = Set(headers.map { Self.name(of: $0).lowercased() })
+        wishes.headers = wishes.headers.compactMap { header in
+            let words = header.split(separator: " ", maxSplits: 1)
+            let isForAll = words[0].contains(":") && words[0].last == ":" || words.count == 1
+            guard !taken.contains(Self.name(of: header).lowercased()) else { return nil }
+            if isForAll { return "\(place.origin) \(header)" }
+            return words[0] == place.host || words[0] == place.origin ? header : nil
+        }
+        return wishes
+    }
+
+    private static func name(of header: String) -> Substring {
+        let field =
+            header.split(separator: " ").first { $0.contains(":") && !$0.contains("://") } ?? header[...]
+        return field.prefix { $0 != ":" }
+    }
 
     /// What is to be fetched beside the pages: no page may link to it.
     package var bundles: [WebURL] { targets.map { $0.urls[0] } }
@@ -243,12 +262,21 @@ private struct ManifestInForce {
 private struct JoinedRequirements {
     private var atHome = Requirements()
     private var elsewhere = Requirements()
+    /// Where sites begin, each with the one that does: for what is there no manifest of another one speaks that came from
+    /// elsewhere.
+    var homes: [(begin: String, site: String)] = []
 
-    mutating func add(_ requirements: Requirements, ofManifestAt place: String) {
+    mutating func add(_ requirements: Requirements, ofManifestAt place: String, of site: String) {
         let home = WebURL(place).flatMap { $0.isHTTP ? $0.origin + "/" : nil }
         let isAtHome = { (href: String) in home.map { href.utf8.starts(with: $0.utf8) } ?? true }
         atHome.add(requirements.filter(isAtHome))
-        elsewhere.add(requirements)
+        let others = Set(homes.filter { $0.site != site }.map(\.begin))
+            .subtracting(homes.filter { $0.site == site }.map(\.begin))
+        elsewhere.add(requirements.filter { href in !others.contains { href.utf8.starts(with: $0.utf8) } })
+    }
+
+    mutating func add(home start: [String], of site: String) {
+        for url in start.compactMap({ WebURL($0) }) { homes.append((url.origin + "/", site)) }
     }
 
     /// - Parameter reader: nil where nothing is held.
@@ -319,35 +347,45 @@ package final class RequirementsInForce: Sendable {
     ///   - gate: what its manifest requires by now; nil for none.
     /// - Throws: for a manifest that cannot be read any more.
     package static func all(
-        in folder: StoreFolder, besides own: String? = nil, with gate: BundleGate? = nil
+        in folder: StoreFolder, besides own: String? = nil, at start: [String] = [],
+        with gate: BundleGate? = nil
     ) throws(StoreError) -> Requirements {
         var joined = JoinedRequirements()
-        if let gate { joined.add(gate.requirements, ofManifestAt: gate.place) }
-        guard folder.exists else { return try joined.joined(nil) }
+        joined.add(home: start, of: own ?? "")
         do throws(StoreError) {
-            let reader = try StoreReader(folder)
+            let reader = folder.exists ? try StoreReader(folder) : nil
+            for site in try reader?.sites() ?? [] { joined.add(home: site.start, of: site.name) }
+            if let gate { joined.add(gate.requirements, ofManifestAt: gate.place, of: own ?? "") }
+            guard let reader else { return try joined.joined(nil) }
             for manifest in try ManifestInForce.all(reader) where manifest.site != own {
                 guard let kept = try KeptManifest(manifest.row, reader) else { continue }
-                joined.add(try manifest.plan.requirements(of: kept), ofManifestAt: kept.place)
+                joined.add(
+                    try manifest.plan.requirements(of: kept), ofManifestAt: kept.place, of: manifest.site)
             }
             return try joined.joined(reader)
         } catch  where error.reason == .missing {
+            if let gate { joined.add(gate.requirements, ofManifestAt: gate.place, of: own ?? "") }
             return try joined.joined(nil)
         }
     }
 
     package func read(_ reader: StoreReader) throws(StoreError) -> Requirements {
         let manifests = try ManifestInForce.all(reader)
-        let key = manifests.flatMap { [$0.site, $0.settings, "\($0.row.visit) \($0.row.body?.id ?? 0)"] }
+        guard !manifests.isEmpty else { return Requirements() }
+        let sites = try reader.sites()
+        let key =
+            manifests.flatMap { [$0.site, $0.settings, "\($0.row.visit) \($0.row.body?.id ?? 0)"] }
+            + sites.flatMap(\.start)
         if let requirements = known.withLock({ $0.key == key ? $0.requirements : nil }) {
             return requirements
         }
         var joined = JoinedRequirements()
+        for site in sites { joined.add(home: site.start, of: site.name) }
         for manifest in manifests {
             guard let kept = try KeptManifest(manifest.row, reader) else { continue }
             // One that cannot be read any more requires nothing of what is shown; whoever fetches says so.
             guard let required = try? manifest.plan.requirements(of: kept) else { continue }
-            joined.add(required, ofManifestAt: kept.place)
+            joined.add(required, ofManifestAt: kept.place, of: manifest.site)
         }
         let requirements = try joined.joined(reader)
         known.withLock { $0 = (key, requirements) }

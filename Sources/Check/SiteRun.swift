@@ -122,6 +122,7 @@ package struct SiteRun {
             try refuseTakeover(of: site, by: manifest)
         } else if let first = named.first {
             site = first
+            try refuseTakeover(of: site, by: manifest)
         } else {
             site = try home(of: gate, manifest)
         }
@@ -137,15 +138,17 @@ package struct SiteRun {
         return Place(site: site, start: [site], manifest: manifest)
     }
 
-    /// A server elsewhere does not put its manifest in the place of another one.
+    /// A server elsewhere does not speak for what is held already.
     private func refuseTakeover(of site: WebURL, by manifest: ManifestPlan) throws(LarderError) {
-        guard isTaken(site, by: manifest), let own = WebURL(manifest.place), own.isHTTP,
-            own.origin != site.origin,
-            let held = plan(ofSite: site.href)?.manifest
+        guard let own = WebURL(manifest.place), own.isHTTP, own.origin != site.origin,
+            sites.contains(where: { $0.name == site.href })
         else { return }
+        let held = plan(ofSite: site.href)?.manifest
+        guard held?.place != manifest.place else { return }
+        let before = held.map { ", which has another manifest, \($0.place)" } ?? ", which is held without it"
         throw LarderError(
             .input,
-            "\(manifest.place) says that it is of \(site.href), which has another manifest, \(held.place): remove that site first, if this one is to have its place"
+            "\(manifest.place) says that it is of \(site.href)\(before): if it is to speak for that, name it as a file, or remove the site first"
         )
     }
 
@@ -292,7 +295,8 @@ package struct SiteRun {
         var plan = plan
         // Whoever brings a body in holds it against what others require of it.
         plan.required = try storing { () throws(StoreError) in
-            try RequirementsInForce.all(in: folder, besides: plan.site, with: gate)
+            try RequirementsInForce.all(
+                in: folder, besides: plan.site, at: plan.start.map(\.href), with: gate)
         }
         plan.missed = misses.compactMap { CrawlPlan.Missed($0, start: plan.start) }
         plan.beyond = beyond(plan)
@@ -410,6 +414,7 @@ final class GateVerdict: Sendable {
 extension BundleGate {
     /// How the manifest wants its site to be prefetched, where it says so; what it does not say stays.
     func apply(to options: inout PrefetchOptions) {
+        let wishes = wishes(beside: options.network.headers)
         var plan = options.plan
         plan.scope.extent = wishes.extent ?? plan.scope.extent
         plan.scope.depth = wishes.depth ?? plan.scope.depth

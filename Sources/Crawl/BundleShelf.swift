@@ -98,7 +98,10 @@ package final class BundleShelf {
 extension Requirements {
     /// Why something is not let in at an address; the content is nil where it is no whole body of success.
     package func refusal(of content: BodyContent?, at url: WebURL) throws(StoreError) -> String? {
-        guard let bundle = self[url] else { return nil }
+        // To whoever is shown it, http and https are one.
+        let twin = WebURL(
+            (url.scheme == "http" ? "https" : "http") + url.href.dropFirst(url.scheme.utf8.count))
+        guard let bundle = self[url] ?? twin.flatMap({ self[$0] }) else { return nil }
         guard let content else { return "a manifest requires a body there, and this is none" }
         guard case .mismatch(let mismatch) = bundle.finding(on: try content.measurement(for: bundle)).verdict
         else { return nil }

@@ -135,9 +135,12 @@ extension Site {
         return visit
     }
 
-    /// The last that is complete, and of a prefetch.
+    /// The last that is complete, of a prefetch, and was not held back.
     package func visit(before number: Int64) throws(StoreError) -> Visit {
-        guard let before = visits.last(where: { $0.id < number && $0.finished != nil && $0.base == nil })
+        guard
+            let before = visits.last(where: {
+                $0.id < number && $0.finished != nil && !$0.isHeldBack && $0.base == nil
+            })
         else {
             throw StoreError(
                 .request, doing: "find an earlier visit of", path: name,

@@ -36,6 +36,9 @@ public struct StatusReport: Sendable, Equatable {
         public let started: Int64
         /// Nil for one that was interrupted, or that runs just now.
         public let finished: Int64?
+        /// It was never served, since what came was not to be: a login, less than half of the site, bundles that do not
+        /// verify.
+        public let isHeldBack: Bool
         /// The visit over which it lies; nil for a prefetch run.
         public let base: Int64?
         public let responses: Int
@@ -94,6 +97,8 @@ extension StatusReport.Site {
         /// By a server.
         case loaded(over: Int64, isServed: Bool)
         case unfinished
+        /// It was never served, since what came was not to be.
+        case heldBack
         /// For a roll-back.
         case kept
     }
@@ -101,7 +106,7 @@ extension StatusReport.Site {
     package func state(of visit: StatusReport.Visit) -> VisitState {
         if let base = visit.base { return .loaded(over: base, isServed: visit.number == overlay) }
         if visit.number == published { return .served }
-        return visit.finished == nil ? .unfinished : .kept
+        return visit.finished == nil ? .unfinished : visit.isHeldBack ? .heldBack : .kept
     }
 }
 
@@ -110,6 +115,7 @@ extension StatusReport.Visit {
         number = visit.id
         started = visit.started
         finished = visit.finished
+        isHeldBack = visit.isHeldBack
         base = visit.base
         responses = visit.responseCount
     }
@@ -142,7 +148,10 @@ extension StatusReport.Site: JSONObject {
 
 extension StatusReport.Visit: JSONObject {
     package var members: JSONMembers {
-        ["number": number, "started": started, "finished": finished, "base": base, "responses": responses]
+        [
+            "number": number, "started": started, "finished": finished,
+            "heldBack": IfAny(isHeldBack ? true : nil), "base": base, "responses": responses,
+        ]
     }
 }
 

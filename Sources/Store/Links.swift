@@ -134,13 +134,14 @@ extension StoreReader {
         var referrers: [String] = []
         try eachRow(
             """
-            SELECT DISTINCT url.href FROM link
-            CROSS JOIN response ON response.url = link.url AND response.request = '' AND response.body = link.body
-            CROSS JOIN visit ON visit.id = response.visit
-            CROSS JOIN site ON site.id = visit.site
-            CROSS JOIN url ON url.id = link.url
-            WHERE (instr(link.pages, ?2) > 0 OR instr(link.requisites, ?2) > 0)
-                AND \(HeldEntry.isVisible) AND \(HeldEntry.isNewest) ORDER BY url.href
+            SELECT href FROM url WHERE id IN (
+                SELECT link.url FROM link
+                CROSS JOIN response ON response.url = link.url AND response.request = '' AND response.body = link.body
+                CROSS JOIN visit ON visit.id = response.visit
+                CROSS JOIN site ON site.id = visit.site
+                WHERE (instr(link.pages, ?2) > 0 OR instr(link.requisites, ?2) > 0)
+                    AND \(HeldEntry.isVisible) AND \(HeldEntry.isNewest))
+            ORDER BY href
             """, .null, .text(LinkLists.text([number]))
         ) { referrers.append($0.text(0)) }
         return referrers

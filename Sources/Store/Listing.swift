@@ -376,6 +376,20 @@ extension StoreReader {
     /// Of an origin that is linked to everywhere, nothing need be held.
     private static let mostAddressesOfOrigin: Int64 = 10_000
 
+    /// Another site that has pages of an origin.
+    package func site(withPagesAt origin: String, besides own: String) throws(StoreError) -> String? {
+        try prepare(
+            """
+            SELECT site.name FROM url
+            CROSS JOIN response ON response.url = url.id AND response.request = '' AND response.role = 0
+                AND response.status = 200
+            CROSS JOIN visit ON visit.id = response.visit
+            CROSS JOIN site ON site.id = visit.site
+            WHERE url.href >= ? AND url.href < ? AND site.name <> ? LIMIT 1
+            """
+        ).first(.text(origin + "/"), .text(origin + Self.behindSlash), .text(own)) { $0.text(0) }
+    }
+
     /// How far the pages of an origin may lead, such as those of `https://example.com`: from where the
     /// answers came that readers get to plain GETs. A few are looked at, and the one that reaches least
     /// counts, since any of them may be what asks. Nil when nothing is held, and where that takes long to

@@ -301,7 +301,7 @@ package final class StoreWriter {
             guard try published(of: visit.site) != nil else { return try end(visit, .forget) }
             try transaction { () throws(StoreError) in
                 try connection.prepare("UPDATE visit SET finished = ? WHERE id = ?").run(
-                    .integer(now), .integer(visit.id))
+                    .integer(-now), .integer(visit.id))
             }
         case .forget where try isServed(visit):
             // An earlier run of it reached the site.

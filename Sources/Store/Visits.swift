@@ -35,6 +35,8 @@ package struct Visit: Sendable, Equatable {
     package let started: Int64
     /// Nil while it runs, and after it was interrupted: the next run of the site goes on with it.
     package let finished: Int64?
+    /// It ended, and readers were not to see it: the database has its end as a negative number.
+    package let isHeldBack: Bool
     /// The visit that an overlay lies over; nil for a prefetch run.
     package let base: Int64?
     package let responseCount: Int
@@ -42,7 +44,8 @@ package struct Visit: Sendable, Equatable {
     package init(id: Int64, started: Int64, finished: Int64?, base: Int64? = nil, responseCount: Int) {
         self.id = id
         self.started = started
-        self.finished = finished
+        self.finished = finished.map { abs($0) }
+        isHeldBack = finished.map { $0 < 0 } ?? false
         self.base = base
         self.responseCount = responseCount
     }

@@ -37,7 +37,7 @@ final class SecureFront: Sendable {
                 else { return }
                 let handed = HandedOver(descriptor: client, session: session, received: [])
                 Relay.start(
-                    handed, to: url, by: { _, _ in PlainChannel(port: target) }, greeting: .request([])
+                    handed, to: url, by: { _, _ in PlainChannel(port: target) }, greeting: .nothing
                 ) { _ in
                 }
             }

@@ -272,6 +272,11 @@ struct FrontierCore: Sendable {
             guard records[Int(number)].state == .queued else { continue }
             changeQueued(of: host, by: -1)
             let record = records[Int(number)]
+            if record.flags.contains(.isGuess), record.referrer != Record.nobody, hosts[host].isGuessedInVain
+            {
+                skip(number, .guess)
+                continue
+            }
             guard record.role != .requisite, record.attempts == 0 else { return number }
             if let reached = options.limits.reasonToStopPages(usage) {
                 limit = reached

@@ -35,7 +35,7 @@ extension FrontierCore {
         /// What was no sure link, and was there or not.
         var guesses = (right: 0, wrong: 0)
         /// Of what its scripts seem to name hardly anything is there.
-        var isGuessedInVain: Bool { guesses.wrong >= 200 && guesses.wrong > 4 * guesses.right }
+        var isGuessedInVain: Bool { guesses.wrong >= 64 && guesses.wrong > 4 * guesses.right }
         var faults = HostFaults()
         var session = SessionWatch()
         /// Nothing more is asked of it, since the session has ended.

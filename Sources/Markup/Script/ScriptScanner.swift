@@ -139,13 +139,10 @@ struct ScriptScanner {
         }
     }
 
-    /// `gallery/a.jpg`; in a document `a.jpg` too.
+    /// `gallery/a.jpg`
     private func isShown(_ range: Range<Int>) -> Bool {
         let name = text.bytes.part(range)
-        guard name.count > 5, let dot = name.suffix(5).lastIndex(of: UInt8(ascii: ".")), dot > 0,
-            isInline || name.contains(UInt8(ascii: "/"))
-        else { return false }
-        return true
+        return name.count > 5 && name.suffix(5).contains(UInt8(ascii: "."))
     }
 
     mutating func add(_ literal: ScriptLiteral, _ kind: LinkKind, _ flags: LinkFlags = []) {

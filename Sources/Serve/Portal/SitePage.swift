@@ -195,7 +195,7 @@ struct SitePage: PortalPage {
                     html.say(.loadedOver, "\(base)")
                 case .unfinished:
                     html.element("span", ["class": "badge warn"], say: .notFinished)
-                case .kept:
+                case .kept, .heldBack:
                     html.say(.kept)
                 }
             }

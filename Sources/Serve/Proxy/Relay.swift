@@ -25,12 +25,13 @@ package typealias Connect = @Sendable (_ url: WebURL, _ mayReach: ResponseFlags)
 enum Relay {
     /// What goes out first.
     enum Greeting: Sendable {
+        case nothing
         /// To the client: it is connected.
         case connected
         /// To the host: the client's request.
-        case request([UInt8])
+        case request([UInt8], method: String)
         /// The same, whose body is still on its way: nothing behind its end goes to the host.
-        case upload([UInt8], LongUpload)
+        case upload([UInt8], method: String, LongUpload)
     }
 
     struct Outcome: Sendable {
@@ -66,20 +67,34 @@ enum Relay {
         }
         var (toHost, toClient) = (Flow(), Flow())
         switch greeting {
+        case .nothing: break
         case .connected: toClient.put(Array("HTTP/1.1 200 Connection established\r\n\r\n".utf8))
-        case .request(let bytes): toHost.put(bytes)
-        case .upload(let bytes, let upload):
+        case .request(let bytes, _): toHost.put(bytes)
+        case .upload(let bytes, _, let upload):
             toHost.put(bytes + upload.beginning)
             toHost.body = upload.reader
         }
-        if case .connected = greeting {} else { toClient.head = AnswerHeads() }
-        let isUpload = toHost.body != nil
-        toHost.take(client.received)
+        switch greeting {
+        case .nothing, .connected: break
+        case .request(_, let method):
+            toClient.head = AnswerHeads(to: method, mayUpgrade: true)
+            toHost.isPaused = true
+        case .upload(_, let method, _): toClient.head = AnswerHeads(to: method, mayUpgrade: false)
+        }
+        let (isUpload, isAnswered) = (toHost.body != nil, toClient.head != nil)
+        var held = client.received
+        if !toHost.isPaused { toHost.take(held) }
         let greetingCount = toClient.waitingCount
         var outcome = Outcome()
         while !(toHost.isOver && toClient.isOver) {
             toHost.move(from: side.receive, to: host.send)
             toClient.move(from: host.receive, to: side.send)
+            // Only now the host speaks what its client asked for.
+            if toHost.isPaused, toClient.isTunnel {
+                toHost.isPaused = false
+                toHost.put(held)
+                held = []
+            }
             if isUpload, outcome.status == nil { outcome.status = toClient.status }
             // A server may answer, and end, before it has the whole of a body.
             if toClient.isOver || toClient.isBroken
@@ -91,7 +106,7 @@ enum Relay {
             if toHost.isOver, !isUpload { shutdown(host.descriptor, Int32(SHUT_WR)) }
             guard wait(side.descriptor, host.descriptor, toHost, toClient, isUpload: isUpload) else { break }
         }
-        if isUpload, toClient.byteCount == 0 {
+        if isAnswered, toClient.byteCount == 0 {
             side.sendAll(Self.badGateway)
         } else {
             side.end()
@@ -141,12 +156,15 @@ enum Relay {
         var body: BodyReader?
         /// What it begins with, where somebody looks.
         var head: AnswerHeads?
+        private(set) var isTunnel = false
+        /// Nothing more is taken for now.
+        var isPaused = false
         /// What goes out first.
         private var beginning: [UInt8] = []
         private static let mostBytes = 256 * 1024
 
         var waitingCount: Int { bytes.count - sentCount }
-        var wantsBytes: Bool { !hasEnded && !isBroken && waitingCount < Self.mostBytes }
+        var wantsBytes: Bool { !hasEnded && !isBroken && !isPaused && waitingCount < Self.mostBytes }
         var isOver: Bool { hasEnded && waitingCount == 0 }
 
         /// That of the answer that it begins with.
@@ -163,11 +181,22 @@ enum Relay {
 
         /// Puts what has come, as far as it belongs here.
         mutating func take(_ piece: [UInt8]) {
-            if var heads = head.take(), !piece.isEmpty {
-                let passed = heads.pass(piece)
-                isBroken = isBroken || heads.isTooLong
-                if !heads.isOver { head = heads }
-                return put(passed)
+            if var heads = head.take() {
+                let (passed, behind) = heads.pass(piece)
+                put(passed)
+                if heads.isOdd { isBroken = true }
+                switch heads.rest {
+                case nil: head = heads
+                case .tunnel:
+                    isTunnel = true
+                    put(behind)
+                case .untilEnd: put(behind)
+                case .body(.none), .body(.length(0)): hasEnded = true
+                case .body(let framing):
+                    body = BodyReader(framing, bodyLimit: .max, aroundLimit: .max)
+                    take(behind)
+                }
+                return
             }
             guard !piece.isEmpty, var reader = body.take() else { return put(piece) }
             var (position, content): (Int, [UInt8]) = (0, [])
@@ -222,54 +251,106 @@ enum Relay {
     }
 }
 
-/// The heads of the answers that a server begins with, without what only the larder itself says.
+/// The heads of what a server answers, read strictly: what two readers could take in two ways ends the relay. What only
+/// the larder itself says is left out, and where the connection becomes nothing else, its client is told that it ends.
 struct AnswerHeads {
+    /// What comes behind the last head.
+    enum Rest: Equatable {
+        /// The connection is no more HTTP's.
+        case tunnel
+        case body(BodyFraming)
+        case untilEnd
+    }
+
+    private let method: String
+    private let mayUpgrade: Bool
     private var waiting: [UInt8] = []
-    /// The last of them is through.
-    private(set) var isOver = false
+    private(set) var rest: Rest?
+    private(set) var isOdd = false
     private static let mostBytes = 256 * 1024
+    private static let end = Array("\r\n\r\n".utf8)
 
-    var isTooLong: Bool { waiting.count > Self.mostBytes }
+    init(to method: String, mayUpgrade: Bool) {
+        (self.method, self.mayUpgrade) = (method, mayUpgrade)
+    }
 
-    /// What of it can go on.
-    mutating func pass(_ piece: [UInt8]) -> [UInt8] {
+    /// Gives what of the heads can go on, and behind the last one what came with it.
+    mutating func pass(_ piece: [UInt8]) -> (heads: [UInt8], behind: [UInt8]) {
         waiting += piece
         var passed: [UInt8] = []
-        while !isOver, let end = endOfHead() {
-            let lines = waiting[..<end].split(separator: 0x0A, omittingEmptySubsequences: false)
-            for line in lines.dropLast() where !Self.isOwn(line) { passed += line + [0x0A] }
-            isOver = !Self.isInterim(lines.first ?? [])
+        while rest == nil, !isOdd, let end = endOfHead() {
+            guard let head = head(waiting[..<end]) else {
+                isOdd = true
+                return ([], [])
+            }
+            passed += head
             waiting.removeFirst(end)
         }
-        guard isOver || !waiting.starts(with: "HTTP/".utf8.prefix(waiting.count)) else { return passed }
-        isOver = true
+        isOdd = isOdd || rest == nil && (waiting.count > Self.mostBytes || !mayBegin)
+        guard rest != nil else { return (passed, []) }
         defer { waiting = [] }
-        return passed + waiting
+        return (passed, waiting)
     }
 
-    /// Behind the empty line.
+    private var mayBegin: Bool { waiting.starts(with: "HTTP/1.".utf8.prefix(waiting.count)) }
+
     private func endOfHead() -> Int? {
-        var isLineEmpty = false
-        for (place, byte) in waiting.enumerated() {
-            if byte == 0x0A {
-                if isLineEmpty { return place + 1 }
-                isLineEmpty = true
-            } else if byte != 0x0D {
-                isLineEmpty = false
+        waiting.firstRange(of: Self.end)?.upperBound
+    }
+
+    /// Nil for what is odd.
+    private mutating func head(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
+        let lines = bytes.dropLast(4).split(separator: 0x0A, omittingEmptySubsequences: false)
+        var (passed, fields): ([UInt8], HTTPFields) = ([], HTTPFields())
+        var status = 0
+        for (number, line) in lines.enumerated() {
+            let isLast = number == lines.count - 1
+            guard isLast || line.last == 0x0D else { return nil }
+            let text = isLast ? line : line.dropLast()
+            guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return nil }
+            if number == 0 {
+                guard let told = Self.status(text) else { return nil }
+                status = told
+            } else {
+                guard let colon = text.firstIndex(of: 0x3A), colon > text.startIndex,
+                    text[..<colon].allSatisfy({ HTTPGrammar.isToken($0) })
+                else { return nil }
+                let name = HTTPGrammar.lowercased(text[..<colon])
+                fields.append(name, String(decoding: text[(colon + 1)...], as: UTF8.self))
+                let isHops = status != 101 && ["connection", "keep-alive", "proxy-connection"].contains(name)
+                if name.hasPrefix("larder") || isHops { continue }
             }
+            passed += text + [0x0D, 0x0A]
         }
-        return nil
+        if status >= 200 || status == 101 {
+            guard let rest = Self.rest(status, fields, method, mayUpgrade: mayUpgrade) else { return nil }
+            self.rest = rest
+            if rest != .tunnel { passed += "Connection: close\r\n".utf8 }
+        }
+        return passed + [0x0D, 0x0A]
     }
 
-    private static func isOwn(_ line: ArraySlice<UInt8>) -> Bool {
-        let name = line.prefix { $0 != UInt8(ascii: ":") }.map { $0 | 0x20 }
-        return name.count < line.count && name.starts(with: "larder".utf8)
+    private static func status(_ line: ArraySlice<UInt8>) -> Int? {
+        let bytes = Array(line)
+        guard bytes.count >= 12, bytes.starts(with: "HTTP/1.".utf8), bytes[7].isASCIIDigit, bytes[8] == 0x20,
+            bytes.count == 12 || bytes[12] == 0x20, bytes[9..<12].allSatisfy({ $0.isASCIIDigit })
+        else { return nil }
+        return Int(String(decoding: bytes[9..<12], as: UTF8.self)).flatMap { $0 >= 100 ? $0 : nil }
     }
 
-    /// 1xx but for 101, behind which no other comes.
-    private static func isInterim(_ line: ArraySlice<UInt8>) -> Bool {
-        let status = line.split(separator: 0x20).dropFirst().first ?? []
-        return status.first == UInt8(ascii: "1") && !status.elementsEqual("101".utf8)
+    /// RFC 9112 §6.3; nil for what nobody can tell.
+    private static func rest(_ status: Int, _ fields: HTTPFields, _ method: String, mayUpgrade: Bool) -> Rest?
+    {
+        if status == 101 { return mayUpgrade ? .tunnel : nil }
+        if status == 204 || status == 304 || method == "HEAD" { return .body(.none) }
+        let (lengths, codings) = (fields.all("content-length"), fields.elements("transfer-encoding"))
+        guard lengths.count <= 1, lengths.isEmpty || codings.isEmpty else { return nil }
+        if !codings.isEmpty { return codings.map { $0.lowercased() } == ["chunked"] ? .body(.chunked) : nil }
+        guard let length = lengths.first.map({ $0.filter { $0 != " " && $0 != "\t" } }) else {
+            return .untilEnd
+        }
+        guard length.utf8.allSatisfy({ $0.isASCIIDigit }), let count = Int(length) else { return nil }
+        return .body(.length(count))
     }
 }
 
@@ -314,7 +395,9 @@ struct Upgrade {
         }
         var reply = Reply(answer: .text(502, ""))
         reply.takeover = { client in
-            Relay.start(client, to: url, mayReach: mayReach, by: connect, greeting: .request(head)) {
+            Relay.start(
+                client, to: url, mayReach: mayReach, by: connect, greeting: .request(head, method: method)
+            ) {
                 outcome in
                 log.noteTunnel(method, url.href, outcome.byteCount, since: start)
             }
@@ -356,7 +439,8 @@ struct PassedRequest {
         by connect: @escaping Connect, mayReach: ResponseFlags, _ log: PassLog,
         since start: ContinuousClock.Instant, changed: @escaping @Sendable (WebURL) -> Void
     ) -> Takeover {
-        let (url, method, greeting) = (url, method, Relay.Greeting.upload(head, upload))
+        let (url, method) = (url, method)
+        let greeting = Relay.Greeting.upload(head, method: method, upload)
         return { client in
             Relay.start(client, to: url, mayReach: mayReach, by: connect, greeting: greeting) { outcome in
                 if (100..<400).contains(outcome.status ?? 0) { changed(url) }

@@ -161,6 +161,9 @@ enum ImportCommand {
         }
         lines += told(report.doubtful, report.doubtfulCount, "doubtful, and taken")
         lines += told(report.leftOut, report.leftOutCount, "left out")
+        if let site = report.leftOut.lazy.compactMap(\.site).first {
+            lines.append("  To take it as that site's: \(arguments.again(with: [Option.site.name: site]))")
+        }
         for signer in report.signers { lines.append("Signed by the key \(signer), and the signature holds") }
         lines.append(
             report.isPublished

@@ -51,7 +51,8 @@ enum PrefetchCommand {
         if report.hasShrunk {
             terminal.fail(
                 "\(report.site): less than half of its pages came, as when a login or the portal of a network answers, so that "
-                    + "the visit is not served; if that is right, run the same command with --allow-shrink")
+                    + "the visit is not served; if it takes a login, give it one (larder login URL, --cookies FILE, --user), if the site is that "
+                    + "small now, run the same command with --allow-shrink")
             return .incomplete
         }
         if let wall = report.wall {

@@ -26,6 +26,7 @@ enum VisitsCommand {
             case .loaded(let base, let isServed):
                 ", loaded by a server over visit \(base)\(isServed ? ", served" : "")"
             case .unfinished: ", not complete"
+            case .heldBack: ", held back and never served"
             case .kept: ""
             }
         return "visit \(visit.number), \(visit.startDate): \(responses)\(state)"
