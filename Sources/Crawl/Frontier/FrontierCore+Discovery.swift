@@ -373,12 +373,11 @@ extension FrontierCore {
         links.areFurther = true
         for asked in rendered.asked.sorted() {
             let record = records[Int(asked)]
-            guard let finder = neededBy[asked], record.role == .requisite else { continue }
-            let isHad = record.state == .done || record.state == .redirected
-            // What could not be had, or is still awaited, the page needs all the same: the next visit asks for it.
-            guard isHad || record.state != .skipped && !record.flags.contains(.isGuess) else { continue }
+            guard let finder = neededBy[asked], record.role == .requisite,
+                record.state == .done || record.state == .redirected
+            else { continue }
             links.requisites.append(target(asked))
-            if isHad, finder == number, !isEarly { found.requisites += 1 }
+            if finder == number, !isEarly { found.requisites += 1 }
         }
         for url in rendered.links.prefix(RequisiteBounds.mostOfOne) where url.isHTTP {
             let count = records.count
