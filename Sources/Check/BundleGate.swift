@@ -112,7 +112,8 @@ package struct BundleGate: Sendable {
             let isForAll = words[0].contains(":") && words[0].last == ":" || words.count == 1
             guard !taken.contains(Self.name(of: header).lowercased()) else { return nil }
             if isForAll { return "\(place.origin) \(header)" }
-            return words[0] == place.host || words[0] == place.origin ? header : nil
+            // A host's other ports are other servers.
+            return words[0] == place.host || words[0] == place.origin ? "\(place.origin) \(words[1])" : nil
         }
         return wishes
     }
@@ -264,7 +265,7 @@ private struct JoinedRequirements {
     private var elsewhere = Requirements()
     /// Where sites begin, each with the one that does: for what is there no manifest of another one speaks that came from
     /// elsewhere.
-    var homes: [(begin: String, site: String)] = []
+    private var homes: [(begin: String, site: String)] = []
 
     mutating func add(_ requirements: Requirements, ofManifestAt place: String, of site: String) {
         let home = WebURL(place).flatMap { $0.isHTTP ? $0.origin + "/" : nil }
@@ -354,7 +355,7 @@ package final class RequirementsInForce: Sendable {
         joined.add(home: start, of: own ?? "")
         do throws(StoreError) {
             let reader = folder.exists ? try StoreReader(folder) : nil
-            for site in try reader?.sites() ?? [] { joined.add(home: site.start, of: site.name) }
+            for site in try reader?.siteSettings() ?? [] { joined.add(home: site.start, of: site.name) }
             if let gate { joined.add(gate.requirements, ofManifestAt: gate.place, of: own ?? "") }
             guard let reader else { return try joined.joined(nil) }
             for manifest in try ManifestInForce.all(reader) where manifest.site != own {
@@ -372,7 +373,7 @@ package final class RequirementsInForce: Sendable {
     package func read(_ reader: StoreReader) throws(StoreError) -> Requirements {
         let manifests = try ManifestInForce.all(reader)
         guard !manifests.isEmpty else { return Requirements() }
-        let sites = try reader.sites()
+        let sites = try reader.siteSettings()
         let key =
             manifests.flatMap { [$0.site, $0.settings, "\($0.row.visit) \($0.row.body?.id ?? 0)"] }
             + sites.flatMap(\.start)
