@@ -121,6 +121,7 @@ extension Crawl {
             return try fetch(
                 result.number, result.url, HTTPFields().naming(origin: result.sentFields["Origin"]))
         }
+        heldBefore[result.number] = nil
         try apply(.succeeded(result.number, after: result.exchange?.timings.latency))
         report.confirmed += 1
         report.savedByteCount += held.body?.byteCount ?? 0
@@ -180,6 +181,7 @@ extension Crawl {
             job.scriptFields = said.list.map(\.name).filter { $0.lowercased() != "origin" }
         }
         job.required = required[url]
+        if result != nil { job.held = heldBefore.removeValue(forKey: number) }
         job.mayBeLeftOut = frontier.mayBeLeftOut(number)
         job.wantsWords = role == .page && frontier.wantsWords(of: number)
         if frontier.opensBySession(number) {
@@ -203,6 +205,8 @@ extension Crawl {
         }
         beingScanned.remove(result.number)
         let wasHeld = result.login == .inPlace ? try isHeldFromBefore(result.number) : false
+        var result = result
+        try recallWhatWasShown(&result)
         try apply(.scanned(result, wasHeld: wasHeld))
     }
 

@@ -21,6 +21,8 @@ package final class Crawl {
     let recall: Recall?
     /// What is held of the URLs whose servers are being asked whether it still holds.
     var validating: [UInt32: Recall.Copy] = [:]
+    /// What is held of what may come anew.
+    var heldBefore: [UInt32: StoredResponse] = [:]
     /// How much was there of what is being resumed.
     var resumed: [UInt32: Int] = [:]
     /// What bodies have to be; of what redirects, at its target too.
@@ -400,9 +402,11 @@ extension Crawl {
             try fetch(number, url, HTTPFields().naming(origin: origin))
         case .load(let fields, let held)?:
             repeatFields(of: held, number)
+            noteHeld(held, number)
             try fetch(number, url, fields)
         case .validate(let held, let fields)?:
             repeatFields(of: held.response, number)
+            noteHeld(held.response, number)
             validating[number] = held
             // What is there of a newer version is gone on with: its own conditions tell whether it still
             // fits.

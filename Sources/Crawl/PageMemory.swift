@@ -77,6 +77,27 @@ extension Crawl {
         }
     }
 
+    func noteHeld(_ held: StoredResponse?, _ number: UInt32) {
+        if let held, held.body != nil, frontier.role(of: number) != .guide { heldBefore[number] = held }
+    }
+
+    /// A server that confirms nothing sent once more what is held: what was seen of that holds still.
+    func recallWhatWasShown(_ result: inout ScanResult) throws(CrawlError) {
+        guard let held = result.same, !result.isLeftOut, let recall,
+            frontier.role(of: result.number) == .page
+        else { return }
+        try remember(result.number)
+        let isNofollow = result.isNofollow
+        let links = try storing { () throws(StoreError) in
+            try recall.links(of: held, isNofollow: isNofollow, leavesRequisites: false)
+        }
+        guard let links else { return }
+        result.told =
+            links.known.map {
+                FoundLink(target: .number($0.number), role: $0.role, isGuess: $0.isGuess)
+            } + links.new
+    }
+
     /// A page is as an earlier visit has it: what that saw of it holds still.
     func remember(_ number: UInt32) throws(CrawlError) {
         guard let recall, !plan.sitePlan.rendered.isEmpty || !plan.sitePlan.lookedAt.isEmpty else { return }

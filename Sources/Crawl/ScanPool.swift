@@ -74,6 +74,8 @@ struct ScanJob: Sendable {
     var scriptFields: [String] = []
     /// What it has to be.
     var required: Bundle?
+    /// What an earlier visit has of it.
+    var held: StoredResponse?
     /// Its content is to be told by its words.
     var wantsWords = false
 
@@ -116,6 +118,10 @@ struct ScanResult: Sendable {
     var renderReasons: RenderReasons = []
     /// It is what an earlier run or visit has.
     var isRecalled = false
+    /// It came anew, and is to the byte what an earlier visit has.
+    var same: StoredResponse?
+    /// What an earlier visit found of the same bytes, and no scan: what a browser asked for.
+    var told: [FoundLink] = []
     /// Nil for what nobody looked into.
     var format: BodyFormat?
     /// To know the content of a page again.

@@ -86,6 +86,9 @@ final class ScanWorker {
             return response.body.discard()
         }
         body.md5 = measured?.digest(.md5)
+        if let held = job.held, held.body?.sha256 == body.sha256.bytes {
+            (result.same, result.isRecalled) = (held, true)
+        }
         response.fields.remove(SteadyTime.fieldName)
         // A script may be a worker's, which has a time of its own.
         if let steadySince, let type = response.fields.contentType, type.isHTML || type.isJavaScript {

@@ -234,6 +234,36 @@ struct RenderTests {
         }
     }
 
+    @Test func `what only a browser finds and cannot be had is missing, and asked for by the next visit`()
+        async throws
+    {
+        let origin = try TestOrigin()
+        origin.on(
+            "/",
+            .page(
+                Self.page(
+                    "for (const n of ['one', 'two']) { const i = new Image(); i.src = ['/pics', n].join('/') + '.svg'; app.append(i) }"
+                )))
+        origin.on("/pics/one.svg", .failure(500))
+        origin.on("/pics/two.svg", .failure(404))
+        let larder = larder(try TemporaryFolder())
+        let first = try await larder.prefetch([origin.url("/")], options: options())
+        let lacking = Set(["one", "two"].map { origin.url("/pics/\($0).svg") })
+        #expect(Set(first.missing.map(\.url)) == lacking)
+        let check = try await larder.checkOffline(origin.url("/"))
+        #expect(
+            lacking.isSubset(of: check.items.filter { $0.verdict != .verified }.map(\.name)), "\(check.items)"
+        )
+        for name in ["one", "two"] {
+            origin.on("/pics/\(name).svg", .file(Self.picture("red"), type: "image/svg+xml"))
+        }
+        let second = try await larder.update()[0]
+        #expect(second.missing.isEmpty && second.requisites == 2, "\(second.missing)")
+        // The server confirms nothing, and no browser is there any more: the links are known all the same.
+        #expect(try await larder.update()[0].requisites == 2)
+        #expect(try await larder.checkOffline(origin.url("/")).items.allSatisfy { $0.verdict == .verified })
+    }
+
     /// Twice, since what was given to the first look must not be the one address that the second asks for.
     @Test func `addresses made of time and chance are the same again in a steady site, later too`()
         async throws

@@ -32,7 +32,9 @@ import Testing
         let ending = try Command.run("prefetch", origin.url("/"), home: home)
         #expect(ending.status == 1)
         // On a busy machine the words of the page are left to the first search, which is told then.
-        let lines = ending.output.split(separator: "\n").filter { !$0.hasPrefix("The words of 1 page are read") }
+        let lines = ending.output.split(separator: "\n").filter {
+            !$0.hasPrefix("The words of 1 page are read")
+        }
         #expect(lines.count <= 24, "\(ending.output)")
         #expect(
             ending.output.contains(

@@ -14,6 +14,10 @@ extension FrontierCore {
         }
         var links = NewLinks(from: target(result.number))
         for link in result.links { add(link, by: result.number, to: &links) }
+        if !result.told.isEmpty {
+            let scanned = Set((links.pages + links.requisites + links.guesses).map(\.number))
+            for link in result.told { add(link, by: result.number, to: &links, unlessIn: scanned) }
+        }
         return links
     }
 
@@ -373,11 +377,12 @@ extension FrontierCore {
         links.areFurther = true
         for asked in rendered.asked.sorted() {
             let record = records[Int(asked)]
-            guard let finder = neededBy[asked], record.role == .requisite,
-                record.state == .done || record.state == .redirected
-            else { continue }
+            guard let finder = neededBy[asked], record.role == .requisite else { continue }
+            let isHad = record.state == .done || record.state == .redirected
+            // What could not be had, or is still awaited, the page needs all the same: the next visit asks for it.
+            guard isHad || record.state != .skipped && !record.flags.contains(.isGuess) else { continue }
             links.requisites.append(target(asked))
-            if finder == number, !isEarly { found.requisites += 1 }
+            if isHad, finder == number, !isEarly { found.requisites += 1 }
         }
         for url in rendered.links.prefix(RequisiteBounds.mostOfOne) where url.isHTTP {
             let count = records.count

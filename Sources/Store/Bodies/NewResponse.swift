@@ -65,7 +65,7 @@ package struct NewBody: Sendable {
     package let byteCount: Int
     /// The same as it is kept, where zstd makes little of it.
     let frame: [UInt8]?
-    let sha256: Digest
+    package let sha256: Digest
     /// Where somebody has computed it: then nobody has to again.
     package var md5: Digest?
 
