@@ -72,7 +72,7 @@ let package = Package(
         room(
             "Check",
             ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports", "Search"]),
-        room("Archives", ["System", "Web", "Markup", "Digest", "Codings", "Store"]),
+        room("Archives", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Bundles"]),
         room(
             "Serve",
             ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "Reports", "Search", "CLinux"]),

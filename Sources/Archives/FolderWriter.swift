@@ -221,6 +221,7 @@ final class FolderWriter: ArchiveWriter {
     private func isLed() throws(ArchiveError) -> Bool {
         try hasBody([.javaScript, .html]) { (url, body) throws(ArchiveError) in
             guard let table = try table(of: body) else { return false }
+            if try isLedByWhatWasShown(url, body, table) { return true }
             let isRooted = table.implied.contains {
                 !$0.flags.contains(.isGuess) && $0.reference.hasPrefix("/")
             }
@@ -235,6 +236,35 @@ final class FolderWriter: ArchiveWriter {
             }
             return false
         }
+    }
+
+    /// Whether a browser that showed the page asked for what stands nowhere in it.
+    private func isLedByWhatWasShown(
+        _ url: WebURL, _ body: StoredBody, _ table: LinkTable
+    ) throws(ArchiveError) -> Bool {
+        guard body.form.hasPrefix("html") else { return false }
+        let links = try ArchiveError.storing { () throws(StoreError) -> StoredLinks? in
+            guard try reader.response(for: url.href, request: .shown) != nil,
+                let page = try reader.response(for: url.href), page.body?.id == body.id
+            else { return nil }
+            return try reader.storedLinks(of: page)
+        }
+        guard let asked = links?.requisites, !asked.isEmpty, let bytes = try bytes(of: body) else {
+            return false
+        }
+        let source = table.source(of: bytes.span) ?? bytes
+        let base = table.base.flatMap { WebURL($0, base: url) } ?? url
+        var named = Set(
+            table.occurrences.compactMap {
+                let reference = table.reference($0, in: source.span)
+                return WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding)?.key.href
+            })
+        named.formUnion(table.implied.compactMap { WebURL($0.reference, base: base)?.key.href })
+        for href in asked where !named.contains(href) {
+            guard let target = WebURL(href), case .file = try place(of: target) else { continue }
+            return true
+        }
+        return false
     }
 
     private func isLed(
@@ -291,7 +321,12 @@ final class FolderWriter: ArchiveWriter {
         let source = table.source(of: bytes.span) ?? bytes
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         var failure: ArchiveError?
-        var changes = Patch.Change.freeing(table)
+        var changes = try Patch.Change.freeing(table) { (mark) throws(ArchiveError) in
+            try table.isBroken(mark, in: source, base: base) { (url) throws(ArchiveError) in
+                guard let body = try shown(at: url)?.held.body else { return nil }
+                return try self.bytes(of: body)
+            }
+        }
         if isClosed {
             changes += try calming(source, table, url, base)
         } else {

@@ -344,7 +344,9 @@ package final class Import {
         let table = scanner.read(bytes.span, of: url, as: type).table
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         let source = table.source(of: bytes.span) ?? bytes
-        let changes = Patch.Change.freeing(table).sorted { $0.range.lowerBound < $1.range.lowerBound }
+        let changes = Patch.Change.freeing(table, unless: { _ in false }).sorted {
+            $0.range.lowerBound < $1.range.lowerBound
+        }
         let patch = Patch(source.span, table, changes: changes) { occurrence, reference in
             let flags = occurrence.flags
             if occurrence.kind == .base { return "" }

@@ -1,3 +1,4 @@
+internal import Bundles
 internal import Digest
 internal import Glibc
 internal import Markup
@@ -91,7 +92,10 @@ final class PageExport {
         guard !table.isTranscoded || !marks.isEmpty else { return (bytes, type) }
         let base = table.base.flatMap { WebURL($0, base: copy.url) } ?? copy.url
         let isMoved = copy.url.key != url.key
-        let changes = (marks + Patch.Change.freeing(table)).sorted {
+        let freed = try Patch.Change.freeing(table) { (mark) throws(ArchiveError) in
+            try table.isBroken(mark, in: source, base: base, copies.bytes(at:))
+        }
+        let changes = (marks + freed).sorted {
             $0.range.lowerBound < $1.range.lowerBound
         }
         let patch = Patch(source.span, table, changes: changes) { occurrence, reference in
@@ -193,13 +197,39 @@ private struct PartTally: Equatable {
 extension Patch.Change {
     /// Overwrites, by as many bytes, what would keep a browser from showing a page elsewhere: policies that
     /// name the network's origins, and digests of bodies whose links lead elsewhere now.
-    static func freeing(_ table: LinkTable) -> [Patch.Change] {
-        table.marks.compactMap { mark in
+    ///
+    /// - Parameter isBroken: whether what a mark promises of a body was not so when that came: browsers go on refusing it.
+    static func freeing<Failure: Error>(
+        _ table: LinkTable, unless isBroken: (DocumentMark) throws(Failure) -> Bool
+    ) throws(Failure) -> [Patch.Change] {
+        var changes: [Patch.Change] = []
+        for mark in table.marks {
             switch mark.kind {
-            case .policy: Patch.Change(at: mark.place, "original-content-policy")
-            case .integrity: Patch.Change(at: mark.place, "data-hash")
-            case .referrer, .referrerPolicy, .start, .startIfShown: nil
+            case .policy: changes.append(Patch.Change(at: mark.place, "original-content-policy"))
+            case .integrity:
+                if try !isBroken(mark) { changes.append(Patch.Change(at: mark.place, "data-hash")) }
+            case .referrer, .referrerPolicy, .start, .startIfShown: break
             }
         }
+        return changes
+    }
+}
+
+extension LinkTable {
+    /// Whether an `integrity` of a document speaks of other bytes than the larder holds.
+    ///
+    /// - Parameter bytes: what is held at an address; nil where that is nothing.
+    func isBroken(
+        _ mark: DocumentMark, in source: [UInt8], base: WebURL,
+        _ bytes: (WebURL) throws(ArchiveError) -> [UInt8]?
+    ) throws(ArchiveError) -> Bool {
+        let value = IntegrityScanner.value(of: mark, in: source.span)
+        let integrity = Integrity(String(decoding: value, as: UTF8.self))
+        let reference = reference(occurrences[mark.link], in: source.span)
+        guard let algorithm = integrity.algorithm,
+            let target = WebURL(utf8: reference.span, base: base, queryEncoding: encoding),
+            let body = try bytes(target)
+        else { return false }
+        return !integrity.digests.contains(DigestStream.digest(algorithm, of: body.span))
     }
 }

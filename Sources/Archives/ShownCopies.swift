@@ -90,6 +90,11 @@ final class ShownCopies {
         return bytes
     }
 
+    /// The bytes of what stands at an address.
+    func bytes(at url: WebURL) throws(ArchiveError) -> [UInt8]? {
+        try copy(at: url).flatMap { (copy) throws(ArchiveError) in try bytes(of: copy) }
+    }
+
     /// Nil where nobody looks into it.
     func table(of copy: Copy) throws(ArchiveError) -> LinkTable? {
         guard copy.body.byteCount <= BodyReading.byteLimit else { return nil }

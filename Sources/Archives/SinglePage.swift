@@ -70,6 +70,9 @@ final class SinglePage {
         open.insert(copy.url.href)
         defer { open.remove(copy.url.href) }
         var body = Body(copy, bytes, table)
+        body.changes = try Patch.Change.freeing(table) { (mark) throws(ArchiveError) in
+            try table.isBroken(mark, in: body.text, base: body.base, copies.bytes(at:))
+        }
         // Each document has its own.
         let outer = (known, modules, moduleNames, drawings, asked)
         if body.isDocument { (known, modules, moduleNames, drawings, asked) = ([:], [], [], [], []) }
@@ -118,7 +121,6 @@ final class SinglePage {
             (self.copy, self.table) = (copy, table)
             text = table.source(of: bytes.span) ?? bytes
             base = table.base.flatMap { WebURL($0, base: copy.url) } ?? copy.url
-            changes = Patch.Change.freeing(table)
         }
 
         var isDocument: Bool { copy.format == .html || copy.format == .xhtml }
@@ -326,11 +328,17 @@ final class SinglePage {
         for target in try copies.requisites(of: body.copy) where asked.count < Self.mostAsked {
             asked.insert(target.key.href)
         }
+        let named = asked
+        try askForWhatScriptsNeed()
         var lines: [String] = []
         for href in asked.sorted() where !told.parts.contains(href) {
             try check()
             guard let target = WebURL(href), let copy = try copies.copy(at: target), copy.format != .html
             else {
+                continue
+            }
+            guard named.contains(href) || spent + copy.body.byteCount <= limits.whole / 4 else {
+                told.tooLarge[href] = copy.body.byteCount
                 continue
             }
             let text = try address(target, copy.format == .css ? .content : .asIs, neededBy: body)
@@ -340,6 +348,20 @@ final class SinglePage {
         }
         guard !lines.isEmpty else { return nil }
         return PageAnswers.script(lines, at: body.base)
+    }
+
+    /// The parts of a bundle are loaded by names that stand in another part of it.
+    private func askForWhatScriptsNeed() throws(ArchiveError) {
+        var rest = Array(asked)
+        while let href = rest.popLast() {
+            try check()
+            guard let url = WebURL(href), let script = try copies.copy(at: url), script.format == .javaScript
+            else { continue }
+            for target in try copies.requisites(of: script)
+            where asked.count < Self.mostAsked && asked.insert(target.key.href).inserted {
+                rest.append(target.key.href)
+            }
+        }
     }
 
     // MARK: - Frames

@@ -243,7 +243,9 @@ struct GitHubReport {
         -> String
     {
         var properties: [String] = []
-        if let line = item.line { properties += ["file=\(Self.property(report.name))", "line=\(line)"] }
+        if let line = item.line {
+            properties += ["file=\(Self.property(report.name))", "line=\(line)"]
+        }
         properties.append("title=\(Self.property("larder check: \(finding.verdict.rawValue)"))")
         var message = "\(finding.url): \(finding.sentence)"
         if report.places.count > 1 { message += " (\(place))" }
@@ -263,7 +265,8 @@ struct GitHubReport {
             case "%": "%25"
             case "\r": "%0D"
             case "\n": "%0A"
-            default: nil
+            // What a terminal would take for an order.
+            default: String(scalar).visible == String(scalar) ? nil : String(scalar).visible
             }
         }
     }

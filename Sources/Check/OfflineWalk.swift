@@ -1,6 +1,7 @@
 internal import Crawl
 internal import Digest
 internal import Fetch
+internal import Markup
 internal import Reports
 internal import Store
 internal import System
@@ -199,7 +200,10 @@ struct OfflineWalk {
             bodies.append(body)
             placeOfBody[body.id] = place
         }
-        guard let links = try reader.linkNumbers(of: response) else {
+        let isUnread =
+            body.byteCount > BodyReading.byteLimit
+            && BodyFormat.needsAreIn(HTTPFields(block: response.fields.utf8.span).contentType)
+        guard !isUnread, let links = try reader.linkNumbers(of: response) else {
             nodes[number].state = .unlisted(place)
             return
         }
@@ -334,7 +338,10 @@ extension OfflineWalk {
         case .unlisted(let place):
             return faults[place].map { found($0.verdict, $0.detail) }
                 ?? found(
-                    .unverifiable, "it is held, and what it needs was never written down; prefetch it again")
+                    .unverifiable,
+                    bodies[place].byteCount > BodyReading.byteLimit
+                        ? "it is held, and too large to be looked into: what it needs is not known"
+                        : "it is held, and what it needs was never written down; prefetch it again")
         }
     }
 

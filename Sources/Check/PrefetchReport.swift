@@ -51,7 +51,7 @@ public struct PrefetchReport: Sendable, Equatable {
     public var isComplete: Bool {
         !crawl.isInterrupted && crawl.isPublished
             && crawl.missing.allSatisfy { $0.isGone && !$0.isRequisite || $0.isNoted }
-            && !crawl.skipped.contains { $0.isRequisite && $0.isOverLimit }
+            && !crawl.skipped.contains { $0.isRequisite && $0.isOverLimit } && crawl.unread.isEmpty
     }
 
     public subscript<Value>(dynamicMember figure: KeyPath<CrawlReport, Value>) -> Value {
@@ -129,7 +129,7 @@ extension PrefetchReport: JSONObject {
         [
             "traps": traps, "hosts": crawl.hosts, "seconds": crawl.elapsed / .seconds(1),
             "missing": crawl.missing,
-            "skipped": crawl.skipped,
+            "skipped": crawl.skipped, "unread": IfAny(crawl.unread),
         ]
     }
 }

@@ -91,7 +91,7 @@ extension CheckReport {
     var plainText: String {
         let lines =
             switch subject {
-            case .site: items.flatMap(siteLines)
+            case .site: siteLines
             case .manifest: places.count > 1 ? table : items.map(line)
             }
         return (lines + notes.map { "note: \($0)" } + endings).map(\.visible).joined(separator: "\n")
@@ -102,8 +102,21 @@ extension CheckReport {
         return "\(word) \(item.url)" + (item.finding.explanation.map { ": \($0)" } ?? "")
     }
 
+    /// What the site's own plan leaves out is no lack, and may be a hundred thousand links.
+    private var siteLines: [String] {
+        var leftOut = 0
+        var lines: [String] = []
+        for item in items where item.verdict != .verified {
+            if item.verdict == .leftOut { leftOut += 1 }
+            if item.verdict != .leftOut || leftOut <= Self.mostLeftOut { lines += siteLines(of: item) }
+        }
+        let more = leftOut - Self.mostLeftOut
+        return lines + (more > 0 ? ["and \(more) more left out, which the report as JSON lists"] : [])
+    }
+
+    private static let mostLeftOut = 20
+
     private func siteLines(of item: Item) -> [String] {
-        guard item.verdict != .verified else { return [] }
         let way = item.chain.isEmpty ? [] : ["  by way of " + item.chain.joined(separator: " > ")]
         return [line(of: item)] + way
     }
@@ -139,7 +152,7 @@ extension CheckReport {
                 return "\(place): " + (found.isEmpty ? "no bundles" : found.joined(separator: ", "))
             }
         }
-        if case .site = subject, isClean {
+        if case .site = subject, isClean, !items.contains(where: { $0.verdict == .unverifiable }) {
             // What its servers themselves do not have is told as gone.
             let held =
                 items.contains { $0.verdict == .gone }

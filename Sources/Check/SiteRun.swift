@@ -388,13 +388,16 @@ package struct SiteRun {
         }
     }
 
-    /// What is missed of another port where a site begins is for that site, unless a page of this one asked.
+    /// What is missed of another port where a site begins, or asked for by its pages, is for that site, unless a page of
+    /// this one asked.
     private func isOwn(_ miss: Miss, _ plan: CrawlPlan) -> Bool {
         let asking = miss.referrer.flatMap { WebURL($0)?.origin }
         guard let origin = CrawlPlan.Missed(miss, start: plan.start)?.url.origin,
             !plan.start.contains(where: { $0.origin == origin || $0.origin == asking })
         else { return true }
-        return !sites.contains { $0.start.contains { WebURL($0)?.origin == origin } }
+        return !sites.contains {
+            $0.start.contains { [origin, asking].contains(WebURL($0)?.origin ?? "") }
+        }
     }
 
     private func forget(_ misses: [Miss]) throws(LarderError) {

@@ -34,6 +34,8 @@ public struct CrawlReport: Sendable, Equatable {
     /// The limit that ended the crawl, or kept pages out.
     package var limit: CrawlLimits.Reached?
     package var traps: [TrapReason] = []
+    /// What is too large to be looked into: it is held, and what it needs and leads to is not known.
+    public package(set) var unread: [String] = []
     /// Certificates are not looked at.
     public package(set) var isInsecure = false
     /// What came over the network.

@@ -87,6 +87,8 @@ extension Crawl {
             frontier.role(of: result.number) == .page
         else { return }
         try remember(result.number)
+        // Lists do not say which link is marked.
+        guard plan.sitePlan.manners.nofollow != .links else { return }
         let isNofollow = result.isNofollow
         let links = try storing { () throws(StoreError) in
             try recall.links(of: held, isNofollow: isNofollow, leavesRequisites: false)

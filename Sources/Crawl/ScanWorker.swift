@@ -156,6 +156,7 @@ final class ScanWorker {
                 return try describe(try content.load(), content, response.fields, job, known, into: &result)
             }
             references.removeAll()
+            result.isTooLarge = !isOpaque && BodyFormat.needsAreIn(response.fields.contentType)
             read(response.fields, LinkTable(), of: job, into: &result)
             guard !result.isLeftOut else { return nil }
             let body = try NewBody(

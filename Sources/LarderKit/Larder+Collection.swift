@@ -16,13 +16,45 @@ extension Larder {
     public func collect(
         limit: ByteSize? = nil, progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> CollectionReport {
-        try await reading("larder-gc") { (reader) throws(StoreError) in
-            var result = try StoreWriter(reader.folder).collect(limit: limit?.byteCount) {
-                progress?(WorkProgress(.room, done: 0, of: nil, byteCount: $0))
-            }
+        try await makingRoom("larder-gc") { (reader) throws(StoreError) in
+            // A collection that was stopped may have left words of what is gone.
             SearchIndex.clean(reader)
-            result.byteCountAfter = reader.folder.byteCount
+            let folder = reader.folder
+            func collect(isIndexClean: Bool) throws(StoreError) -> CollectionResult {
+                let result = try StoreWriter(folder).collect(
+                    limit: limit?.byteCount, isIndexClean: isIndexClean
+                ) {
+                    progress?(WorkProgress(.room, done: 0, of: nil, byteCount: $0))
+                }
+                SearchIndex.clean(reader)
+                return result
+            }
+            var result = try collect(isIndexClean: false)
+            // Of what went less may have been in the index than was reckoned with.
+            if let limit, folder.server == nil, folder.byteCount > limit.byteCount {
+                let before = result
+                result = try collect(isIndexClean: true)
+                result.droppedVisits += before.droppedVisits
+                result.evictedURLs += before.evictedURLs
+                result.removedBodies += before.removedBodies
+                result.byteCountBefore = before.byteCountBefore
+            }
+            result.byteCountAfter = folder.byteCount
             return try CollectionReport(result, limit: limit, reader)
+        }
+    }
+
+    /// What gives room back may itself need some: on a full disk that of the words goes first, which are made anew.
+    func makingRoom<Value: Sendable>(
+        _ thread: String, _ body: @escaping @Sendable (StoreReader) throws(StoreError) -> Value
+    ) async throws(LarderError) -> Value {
+        try await reading(thread) { (reader) throws(StoreError) in
+            do throws(StoreError) {
+                return try body(reader)
+            } catch  where error.reason == .full && reader.folder.hasSearchIndex {
+                reader.folder.removeSearchIndex()
+                return try body(reader)
+            }
         }
     }
 

@@ -120,7 +120,7 @@ extension Larder {
     ///   or somebody writes to it.
     @discardableResult
     public func remove(_ what: String) async throws(LarderError) -> Removal {
-        try await reading("larder-remove") { (reader) throws(StoreError) in
+        try await makingRoom("larder-remove") { (reader) throws(StoreError) in
             let sites = try reader.sites()
             let names = sites.map(\.name)
             if let place = SiteName.place(of: what, among: names) {

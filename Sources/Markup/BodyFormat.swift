@@ -92,6 +92,11 @@ extension BodyFormat {
         named(mediaType?.essence ?? "") == .opaque
     }
 
+    /// Whether what it needs stands in it, by its media type.
+    package static func needsAreIn(_ mediaType: MediaType?) -> Bool {
+        [.html, .xhtml, .css, .svg].contains(named(mediaType?.essence ?? ""))
+    }
+
     /// What a media type says; nil when it says nothing of use.
     private static func named(_ essence: String) -> BodyFormat? {
         switch essence {

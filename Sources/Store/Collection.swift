@@ -26,9 +26,12 @@ extension StoreWriter {
     /// next prefetch. Runs that write let go meanwhile, and their sites stay as they are. Fails with `.busy`
     /// when somebody does not. `progress` is told how many bytes are in use, now and then.
     ///
-    /// - Parameter bundles: what manifests require; it stays too, and so do they. Nil has both take their turn.
+    /// - Parameters:
+    ///   - bundles: what manifests require; it stays too, and so do they. Nil has both take their turn.
+    ///   - isIndexClean: the index of words has let go what was collected before: what it takes now it takes then.
     package func collect(
-        limit: Int64?, keeping bundles: [String]? = nil, progress: (Int64) -> Void = { _ in }
+        limit: Int64?, keeping bundles: [String]? = nil, isIndexClean: Bool = false,
+        progress: (Int64) -> Void = { _ in }
     ) throws(StoreError) -> CollectionResult {
         var result = CollectionResult()
         result.byteCountBefore = folder.byteCount
@@ -43,7 +46,9 @@ extension StoreWriter {
                 let bodiesBefore = try count("SELECT count(*) FROM body")
                 try removeOrphans()
                 result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
-                if let limit { try collect(limit, keeping: bundles, &result, progress) }
+                if let limit {
+                    try collect(limit, keeping: bundles, isIndexClean: isIndexClean, &result, progress)
+                }
                 if !isRehearsing { try bodies.outer?.removeStrays() }
                 result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
             }
@@ -66,13 +71,16 @@ extension StoreWriter {
     }
 
     private func collect(
-        _ limit: Int64, keeping bundles: [String]?, _ result: inout CollectionResult,
+        _ limit: Int64, keeping bundles: [String]?, isIndexClean: Bool, _ result: inout CollectionResult,
         _ progress: (Int64) -> Void
     ) throws(StoreError) {
         let used = try usedByteCount()
         let whole = isServed ? used : used + folder.journalByteCount
-        // The index of words becomes smaller as the rest does.
-        let limit = Self.share(of: limit, whole, of: whole + folder.searchIndexByteCount)
+        // The index of words becomes smaller as the rest does, as far as that is in it.
+        let limit =
+            isIndexClean
+            ? max(0, limit - folder.searchIndexByteCount)
+            : Self.share(of: limit, whole, of: whole + folder.searchIndexByteCount)
         guard max(whole, folder.contentByteCount) > limit else { return }
         // The journal, which says once more what the database does, becomes smaller as that does.
         var target = Self.share(of: limit, used, of: whole)
@@ -293,12 +301,14 @@ extension StoreWriter {
             """
         ) { plan.add(body: $0.integer(0), byteCount: Int($0.integer(1))) }
         var holding: EvictionPlan.Holding?
+        let starts = try startURLs()
         try eachRow("SELECT url, fetched, length(fields) + 200, body FROM response ORDER BY url") { row in
             let url = row.integer(0)
             if holding?.url != url {
                 if let holding { plan.add(holding) }
                 holding = EvictionPlan.Holding(
-                    url: url, lastUse: served[url] ?? 0, isPinned: pinned.contains(url), byteCount: 0)
+                    url: url, lastUse: starts.contains(url) ? .max : served[url] ?? 0,
+                    isPinned: pinned.contains(url), byteCount: 0)
             }
             let lastUse = max(holding?.lastUse ?? 0, row.integer(1))
             holding?.lastUse = lastUse
@@ -307,6 +317,16 @@ extension StoreWriter {
         }
         if let holding { plan.add(holding) }
         return plan
+    }
+
+    /// Where sites begin, which was fetched first: without it nobody comes to the rest.
+    private func startURLs() throws(StoreError) -> Set<Int64> {
+        let find = try prepare("SELECT id FROM url WHERE href = ?")
+        var urls: Set<Int64> = []
+        for start in try StoreReader(folder).sites().flatMap(\.start) {
+            if let url = try find.first(.text(start), read: { $0.integer(0) }) { urls.insert(url) }
+        }
+        return urls
     }
 
     private func pin(_ bundles: [String], in pinned: inout Set<Int64>) throws(StoreError) {

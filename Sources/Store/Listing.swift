@@ -353,7 +353,7 @@ extension StoreReader {
     package func neighbours(
         of href: String, below prefix: String, count: Int
     ) throws(StoreError) -> [String] {
-        let isHeld = "EXISTS (SELECT 1 FROM response WHERE response.url = url.id)"
+        let isHeld = "EXISTS (SELECT 1 FROM response WHERE response.url = url.id AND response.status < 400)"
         var before: [String] = []
         var behind: [String] = []
         try eachRow(
@@ -450,5 +450,5 @@ extension StoreReader {
     }
 
     /// The character that follows the slash.
-    private static let behindSlash = "0"
+    static let behindSlash = "0"
 }

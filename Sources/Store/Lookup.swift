@@ -186,7 +186,8 @@ extension StoreReader {
             guard let candidate, let response = try response(for: candidate.href, fields: fields),
                 response.status == 200, let body = response.body, Self.isPage(body)
             else { continue }
-            guard try answersAnyQuery(candidate, response, body) else { return nil }
+            let isMark = Self.marksWords(url.query ?? "")
+            guard try answersAnyQuery(candidate, response, body, isMark: isMark) else { return nil }
             return FoundResponse(response: response, change: change)
         }
         return nil
@@ -201,8 +202,15 @@ extension StoreReader {
         body.form.hasPrefix("html;") || body.form.hasPrefix("xhtml;")
     }
 
+    /// The words that a search has found, for the page to mark them: `?h=jam`, as MkDocs, Sphinx and Docusaurus have it.
+    private static func marksWords(_ query: String) -> Bool {
+        query.split(separator: "&").allSatisfy {
+            ["h", "hl", "highlight", "_highlight"].contains($0.prefix { $0 != "=" })
+        }
+    }
+
     private func answersAnyQuery(
-        _ page: WebURL, _ response: StoredResponse, _ body: StoredBody
+        _ page: WebURL, _ response: StoredResponse, _ body: StoredBody, isMark: Bool
     ) throws(StoreError) -> Bool {
         var others: [String] = []
         // "@" follows the question mark.
@@ -218,7 +226,7 @@ extension StoreReader {
             isProven = true
         }
         if isProven { return true }
-        return Self.isStatic(page.path) ? try readsQuery(response, body) : false
+        return isMark || Self.isStatic(page.path) ? try readsQuery(response, body) : false
     }
 
     /// A file by its name, or a search by its own: a script may look at the address of any page for its own

@@ -531,6 +531,12 @@ extension StoreReader {
         try prepare("SELECT 1 FROM url WHERE href = ?").first(.text(href)) { _ in true } ?? false
     }
 
+    /// Whether any address of an origin is known, such as those of `https://example.com`.
+    package func knows(origin: String) throws(StoreError) -> Bool {
+        try prepare("SELECT 1 FROM url WHERE href >= ? AND href < ? LIMIT 1")
+            .first(.text(origin + "/"), .text(origin + Self.behindSlash)) { _ in true } ?? false
+    }
+
     /// Some of the addresses whose bodies link to this one: as many as are found without looking through the
     /// whole store.
     package func fewReferrers(of href: String, count: Int = 8) throws(StoreError) -> [String] {

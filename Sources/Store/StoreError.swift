@@ -98,7 +98,10 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
             case ENOENT: .missing
             default: .failed
             }
-        self.init(reason, doing: doing, path: path, detail: SystemError.text(of: code))
+        let isOfFiles = code == EMFILE || code == ENFILE
+        self.init(
+            reason, doing: doing, path: path, detail: SystemError.text(of: code),
+            advice: isOfFiles ? "allow more open files (ulimit -n), then run the same command again" : nil)
     }
 
     package init(_ error: SystemError) {

@@ -437,7 +437,9 @@ extension Option {
         standard: nil)
     static let showPrivate = Option(
         name: "--show-private", value: nil,
-        help: "with --listen, show other machines what was fetched with credentials, too", standard: nil)
+        help:
+            "with --listen, show other machines what was fetched with credentials, and load with yours for them",
+        standard: nil)
     static let readOnly = Option(
         name: "--read-only", value: nil, help: "let nobody change anything by way of the portal",
         standard: nil)

@@ -83,7 +83,7 @@ import Web
     }
 
     private static let page = """
-        <!doctype html><base href="/docs/"><title>ä</title><link rel=stylesheet href="/s.css?v=1" integrity="sha256-x">
+        <!doctype html><base href="/docs/"><title>ä</title><link rel=stylesheet href="/s.css?v=1" integrity="sha256-V+H6w0iAxnYi4jv7SZ62ZZfxo4AH29UUwrFpcmTyerk=">
         <a href="two#part">2</a> <a href="/old">old</a> <a href="https://elsewhere.test/">x</a> <img src="/gone.png">
         <a href="#top">t</a>
         """

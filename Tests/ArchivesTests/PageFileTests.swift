@@ -39,7 +39,13 @@ import Web
             "<meta http-equiv=content-security-policy content=x>",
             "http-equiv=original-content-policy content=x"
         ),
-        ("<script integrity=sha256-x src=/s.js></script>", "<script data-hash=sha256-x src="),
+        (
+            "<script integrity=sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s= src=/s.js></script>",
+            "<script data-hash=sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s= src="
+        ),
+        // What a browser refused it goes on refusing.
+        ("<script integrity=sha256-x src=/s.js></script>", "<script integrity=sha256-x src="),
+        ("<script integrity=later src=/s.js></script>", "<script data-hash=later src="),
         ("<model-viewer src=/i.png>", "<model-viewer src=\"data:image/png;base64,AQID\">"),
         ("<model-viewer src=/none.glb>", "<model-viewer src=about:invalid>"),
         ("<form action=/f>", "<form action=https://example.com/f>"),

@@ -110,6 +110,36 @@ struct FolderScriptTests {
         try look(at: Chromium().open("file://" + folder.file("out/index.html")))
     }
 
+    /// Their addresses stand nowhere: a script puts them together of what it reads in the page.
+    @Test func `what only the browser found shows as files`() async throws {
+        let origin = try TestOrigin()
+        defer { origin.stop() }
+        let page = """
+            <!doctype html><script id=config type="application/json">{"base": "/", "chunks": {"7": "abc123"}}</script>
+            <p id=late>Loading</p><script src=/app.js></script>
+            """
+        let app = """
+            const c = JSON.parse(document.getElementById("config").textContent), s = document.createElement("script");
+            s.src = c.base + ["static", "7." + c.chunks[7] + ".js"].join("/");
+            s.onload = () => fetch(c.base + ["api", "layout"].join("/")).then((r) => r.json())
+              .then((j) => document.getElementById("late").textContent = told(j));
+            document.head.append(s);
+            """
+        origin.on("/", .page(page))
+        origin.on("/app.js", .file(app, type: "text/javascript"))
+        origin.on("/static/7.abc123.js", .file("const told = (j) => j.words", type: "text/javascript"))
+        origin.on("/api/layout", .file("{\"words\": \"plum\"}", type: "application/json"))
+        let folder = try TemporaryFolder()
+        let larder = Larder(at: folder.file("store"))
+        var options = PrefetchOptions()
+        options.plan.render = RenderSettings()
+        options.plan.render?.mode = .always
+        options.browser = Chromium.executable
+        #expect(try await larder.prefetch([origin.url("/")], options: options).requisites == 3)
+        _ = try await larder.export(origin.url("/"), to: folder.file("out/"))
+        expect(try Chromium().open("file://" + folder.file("out/index.html")), to: "late", say: "plum")
+    }
+
     private static let hasKiwix = Tool.find("zimwriterfs") != nil && Tool.find("kiwix-serve") != nil
 
     @Test(.enabled(if: hasKiwix, "zim-tools and kiwix-tools are not installed"))

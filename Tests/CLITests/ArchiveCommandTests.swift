@@ -36,6 +36,28 @@ import Web
         #expect(try larder("check", "--offline", origin.url("/"), "--store", home.file("other")).status == 0)
     }
 
+    /// Their names stand in the runtime alone, which puts them together.
+    @Test func `a page in one file has the parts that its bundler loads`() throws {
+        let runtime = """
+            (() => { var r = {}; r.u = e => "" + ({7: "seven"}[e] || e) + "." + {7: "abc123", 8: "def456"}[e] + ".js";
+            r.p = "/static/";
+            r.l = (u, done) => { var s = document.createElement("script"); s.src = u; s.onload = done; document.head.append(s) };
+            r.e = e => new Promise(ok => r.l(r.p + r.u(e), ok));
+            Promise.all([r.e(7), r.e(8)]) })();
+            """
+        origin.on("/app", .page("<div id=app>Loading</div><script src=/static/main.js></script>"))
+        origin.on("/static/main.js", .file(runtime, type: "text/javascript"))
+        origin.on("/static/seven.abc123.js", .file("self.part = 'plum'", type: "text/javascript"))
+        origin.on("/static/8.def456.js", .file("self.part = 'quince'", type: "text/javascript"))
+        #expect(try larder("prefetch", origin.url("/app"), "--render", "never", "--quiet").status == 0)
+        #expect(try larder("export", origin.url("/app"), home.file("one.html")).status == 0)
+        let bytes = try WholeFile.read(home.file("one.html"), atMost: 1 << 20)
+        let text = String(decoding: bytes, as: UTF8.self)
+        for part in ["seven.abc123.js", "8.def456.js"] {
+            #expect(text.contains("/static/\(part)\":\"data:text/javascript"), "\(text)")
+        }
+    }
+
     @Test(arguments: ["warc", "warc.gz", "wacz", "har"])
     func `what leads on, and what is gone, is listed as before`(suffix: String) throws {
         origin.on("/s/", .page("<title>S</title><a href=old>old</a><a href=gone>gone</a>"))

@@ -51,6 +51,19 @@ import Testing
             ])
     }
 
+    @Test func `a page that is too large to be looked into is named, and proves nothing`() throws {
+        let text = "<a href=/b>b</a>" + String(repeating: "words and words ", count: (65 << 20) / 16)
+        origin.on("/", .page(text))
+        let ending = try Command.run("prefetch", origin.url("/"), "--no-index", home: home)
+        #expect(ending.status == 1, "\(ending)")
+        #expect(
+            ending.output.contains(
+                "  1 file over 64 MB kept without a look at what is needed there:\n    \(origin.url("/"))\n"),
+            "\(ending)")
+        let check = try Command.run("check", "--offline", origin.url("/"), home: home)
+        #expect(check.output.contains("1 unverifiable") && !check.output.contains("everything"), "\(check)")
+    }
+
     @Test func `whoever has no page shown is told that nothing comes of how`() throws {
         origin.on("/", .page("<p>words and words"))
         for option in ["--render-pictures", "--render-deep", "--viewport=390x844"] {

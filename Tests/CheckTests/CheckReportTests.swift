@@ -164,7 +164,7 @@ import Web
         #expect(
             Self.report.text(as: .github) == """
                 ::error file=mani fests/a%2Cb.json,line=3,title=larder check%3A mismatch::\
-                https://a.test/b.js?x=1&y=%253C2%253E: mismatch: expected MD5 "1",%0D%0Afound 100%25 \u{1}
+                https://a.test/b.js?x=1&y=%253C2%253E: mismatch: expected MD5 "1",%0D%0Afound 100%25 \\u{1}
                 ::warning title=larder check%3A missing::https://a.test/c.js: missing: the server answered 404
                 ::warning file=mani fests/a%2Cb.json,line=5,title=larder check%3A unverifiable::\
                 https://a.test/d.js: unverifiable: no digest

@@ -18,10 +18,11 @@ import Testing
 
     func proxying(
         _ policy: CachePolicy = .protocol, login: String? = nil, untouched: [String] = [],
-        _ use: (RawClient, MirrorService) throws -> Void
+        isExposed: Bool = false, _ use: (RawClient, MirrorService) throws -> Void
     ) throws {
         var options = ServeOptions()
         options.policy = policy
+        if isExposed { options.address = "*" }
         var proxy = ProxyOptions()
         proxy.port = 0
         proxy.ports = [origin.port]
@@ -375,6 +376,37 @@ import Testing
         #expect(
             try RawClient(port: Int(alone.port)).get("/-/proxy", host: "localhost:\(alone.port)").status
                 == 404)
+    }
+
+    /// By RFC 9111 alone: no policy that takes what is held, however old, asks whose it is.
+    @Test func `what one client's credentials brought is not given to another`() throws {
+        let heads: [[(String, String)]] = [
+            [], [("Vary", "Cookie")], [("Vary", "*")], [("Cache-Control", "no-cache")],
+            [("Cache-Control", "max-age=0, must-revalidate")],
+        ]
+        for policy in [CachePolicy.protocol, .preferCache, .auto] {
+            for (number, head) in heads.enumerated() {
+                origin.on("/\(policy)/\(number)") { request in
+                    let who = request.fields.first { $0.name == "Cookie" }?.value ?? "nobody"
+                    return head.reduce(OriginAnswer.page("of \(who)")) { $0.adding($1.0, $1.1) }
+                }
+            }
+            try proxying(policy, login: "team:pw", isExposed: true) { (client, _) throws in
+                let own = ("Proxy-Authorization", "Basic dGVhbTpwdw==")
+                for number in heads.indices {
+                    let url = origin.url("/\(policy)/\(number)")
+                    #expect(
+                        try client.get(url, host: host, fields: [own, ("Cookie", "a=1")]).text == "of a=1")
+                    for fields in [
+                        [], [("Larder-Policy", "offline")], [("Larder-Policy", "prefer-cache")],
+                        [("Cache-Control", "only-if-cached, max-stale")],
+                    ] {
+                        let other = try client.get(url, host: host, fields: [own] + fields)
+                        #expect(!other.text.contains("a=1"), "\(policy) \(heads[number]) \(fields)")
+                    }
+                }
+            }
+        }
     }
 
     @Test func `a page of another host does not get at this machine by the proxy`() throws {

@@ -20,7 +20,7 @@ import Testing
         "Check": [
             "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports", "Search",
         ],
-        "Archives": ["System", "Web", "Markup", "Digest", "Codings", "Store"],
+        "Archives": ["System", "Web", "Markup", "Digest", "Codings", "Store", "Bundles"],
         "Serve": [
             "System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "Reports", "Search", "CLinux",
         ],

@@ -108,6 +108,11 @@ import Testing
                 "<?xml version='1.0'?><?xml-stylesheet type='text/css' href='a.css'?><!DOCTYPE svg><svg xmlns='x' xmlns:xlink='y'><image xlink:href='b.png'/><use href='c.svg#d'/><style><![CDATA[a{b:url(e.png)}]]></style><a href='f&amp;g'/><rect style='fill:url(h.svg#i)'/><script href='j.js'/></svg>",
                 "style a.css", "image b.png", "drawing c.svg#d", "image e.png", "page f&g", "image h.svg#i",
                 "script j.js"),
+            // Of XHTML, by whichever prefix, and wherever it stands.
+            Case(
+                .svg,
+                "<svg xmlns='http://www.w3.org/2000/svg'><h:meta xmlns:h='http://www.w3.org/1999/xhtml' http-equiv='refresh' content='0;url=a'/><meta/></svg>",
+                "refresh a"),
             Case(
                 .xhtml,
                 "<?xml-stylesheet href='a.css'?><html><body><img src='b'/><script><![CDATA[import('./c.js')]]></script></body></html>",

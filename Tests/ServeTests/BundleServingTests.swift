@@ -105,6 +105,23 @@ import Web
         #expect(try get(store, Self.options(.offline, requiring: nil)).text.contains(".localhost:"))
     }
 
+    /// A digest says nothing of the head.
+    @Test func `a bundle goes out as what its name says, and leads nowhere by its head`() throws {
+        let store = try StockedStore([
+            .init(href: "https://example.test/", text: "start", type: "text/plain"),
+            .init(
+                href: Self.url, text: Self.good, type: "text/html",
+                extra: "Refresh: 0;url=/x\r\nLink: </y>; rel=preload\r\nService-Worker-Allowed: /\r\n"
+                    + "Content-Disposition: attachment\r\nX-Own: 1\r\n"),
+        ])
+        let answer = try get(store, Self.options(.offline))
+        #expect(answer["Larder-Bundle"]?.hasPrefix("verified") == true)
+        #expect(answer["Content-Type"] == "text/javascript" && answer["X-Own"] == "1")
+        for name in ["Refresh", "Link", "Service-Worker-Allowed", "Content-Disposition"] {
+            #expect(answer[name] == nil, "\(name)")
+        }
+    }
+
     @Test(arguments: [CachePolicy.protocol, .auto, .preferCache, .revalidate, .reload])
     func `what a change was answered takes no bundle's place`(policy: CachePolicy) throws {
         servers.say(

@@ -52,13 +52,14 @@ import Web
     }
 
     private func serving(
-        _ policy: CachePolicy, root: Bool = true, rules: [String] = [],
+        _ policy: CachePolicy, root: Bool = true, rules: [String] = [], isExposed: Bool = false,
         _ use: (_ get: (String, [(String, String)]) throws -> RawResponse) throws -> Void
     ) throws {
         var options = MirrorOptions()
         options.root = root ? WebURL("https://example.test/") : nil
         options.policy = policy
         options.rules = try rules.map { try CacheRules.Rule($0) }
+        if isExposed { options.address = ListenAddress("*") ?? .loopback }
         options.load = { [servers] in servers.load($0, $1) }
         let server = try MirrorServer(
             store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
@@ -303,6 +304,59 @@ import Web
                 #expect(request.fields[name] == nil, "\(name)")
             }
         }
+    }
+
+    /// A person is who sits at this machine; nobody knows who sits at another.
+    @Test
+    func `other machines lead to the root and to the public network, and without the user's credentials`()
+        throws
+    {
+        let asks: [[(String, String)]] = [
+            [], [("Sec-Fetch-Site", "none")], [("Referer", "http://HERE/held")],
+            [("Referer", "http://HERE/held"), ("Sec-Fetch-Site", "none")],
+        ]
+        try serving(.reload, isExposed: true) { (get: Get) throws -> Void in
+            for fields in asks {
+                _ = try get("/a", fields)
+                _ = try get("/-/web/http/127.0.0.1:3000/admin", fields)
+                _ = try get("/-/web/https/example.test:8443/admin", fields)
+            }
+        }
+        #expect(
+            servers.requests.filter { $0.url.path == "/a" }.allSatisfy { $0.mayReach == .fromThisMachine })
+        #expect(servers.requests.filter { $0.url.path == "/admin" }.allSatisfy { $0.mayReach == [] })
+        #expect(servers.requests.count == asks.count * 3 && servers.requests.allSatisfy(\.isAnonymous))
+        try serving(.offline, isExposed: true) { (get: Get) throws -> Void in
+            for fields in asks {
+                _ = try get("/b", fields)
+                _ = try get("/-/web/http/127.0.0.1:3000/b", fields)
+            }
+        }
+        let misses = try NoteBook.ifAny(store.folder)?.misses() ?? []
+        let from = Dictionary(uniqueKeysWithValues: misses.map { ($0.href, $0.from) })
+        #expect(
+            from == ["https://example.test/b": .fromThisMachine, "http://127.0.0.1:3000/b": []], "\(from)")
+    }
+
+    @Test func `what another machine's credentials bring takes the place of nothing that all are shown`()
+        throws
+    {
+        servers.say("/held", 200, ["Content-Type": "text/plain", "ETag": "\"v2\""], "for one")
+        try serving(.protocol, isExposed: true) { (get: Get) throws -> Void in
+            _ = try get("/held", [("Cookie", "x=y"), ("Cache-Control", "no-cache")])
+            servers.fallSilent("/held")
+            #expect(try get("/held", []).text == "held")
+        }
+        let held = try StoreReader(store.folder).response(for: "https://example.test/held")
+        #expect(held?.flags.contains(.isPrivate) == false)
+    }
+
+    @Test func `a portal's session goes to no mirrored server`() throws {
+        try serving(.reload) { (get: Get) throws -> Void in
+            _ = try get("/a", [("Cookie", "larder-8080=secret; own=1; larder-x=2; larder-9=s")])
+            _ = try get("/b", [("Cookie", "larder-8080=secret")])
+        }
+        #expect(servers.requests.map { $0.fields["Cookie"] } == ["own=1; larder-x=2", nil])
     }
 
     @Test func `a page from elsewhere has nothing loaded, noted or changed`() throws {

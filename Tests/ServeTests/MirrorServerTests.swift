@@ -73,6 +73,32 @@ import Testing
         #expect(answer["Strict-Transport-Security"] == nil)
     }
 
+    /// A digest that was right is in the way where the body's links are led; one that was wrong stays in the way.
+    @Test func `what a browser refused by its digest it goes on refusing`() throws {
+        let right = "sha384-S+21mtgUQpSDxPonp6I139TAZI8Y+XOkdNjchO97+EOML2V+7HWnp7mlcxPNyIzM"
+        let held = try StockedStore([
+            .init(
+                href: "https://example.test/",
+                text:
+                    "<script src=/good.js integrity=\(right)></script><script src=/bad.js integrity=\(right)></script>"
+            ),
+            .init(
+                href: "https://example.test/good.js", text: "import(\"https://cdn.test/x.js\")",
+                type: "text/javascript"),
+            .init(
+                href: "https://example.test/bad.js", text: "import(\"https://evil.test/x.js\")",
+                type: "text/javascript"),
+        ])
+        let server = try MirrorServer(held.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
+        defer { server.stop() }
+        let page = try RawClient(port: Int(server.port)).get(
+            "/", host: "example-test.localhost:\(server.port)"
+        ).text
+        #expect(
+            page.contains("good.js data-hash=\(right)") && page.contains("bad.js integrity=\(right)"),
+            "\(page)")
+    }
+
     @Test func `a second request on the connection is answered from memory, the same`() throws {
         defer { server.stop() }
         let client = try RawClient(port: port)

@@ -37,7 +37,7 @@ import Testing
             #expect(older.text == "older")
             try store.takeAway()
             let between = try get()
-            #expect(between.status == 500)
+            #expect(between.status == 503)
             #expect(between.text.contains("there is no larder"))
             try store.publish([.init(href: Self.address, text: "newer")])
             let newer = try get()

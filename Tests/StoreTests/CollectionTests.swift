@@ -200,6 +200,15 @@ import Testing
         #expect(store.scratch.names(in: "store/packs").isEmpty)
     }
 
+    /// It was fetched before all that it leads to.
+    @Test func `where a site begins is the last to go`() throws {
+        let pages = try (0..<9).map { try page("/\($0)", fetched: 100 + Int64($0)) }
+        try store.visit([page("s", fetched: 1)] + pages)
+        for _ in 0..<4 { _ = try collect(store.folder.byteCount - 30_000) }
+        let held = try held()
+        #expect(held.count == 6 && held.contains("s"), "\(held)")
+    }
+
     @Test(arguments: [0.75, 0.5, 0.25])
     func `it ends within the limit, and not far below it`(share: Double) throws {
         try store.visit(

@@ -130,7 +130,8 @@ import Web
             (["/a.html: \(reading)", "/a.html?b: other"], "/a.html?c", nil),
             (["/list: text", "/list?a: text", "/list?b: other"], "/list?page=3", nil),
             (["/: text", "/?a: text"], "/?b", nil),
-            (["/a.html: \(reading)"], "/a.html?", nil), (["/a.html: \(reading)"], "/b.html?c", nil),
+            (["/a.html: \(reading)"], "/a.html?", "query /a.html"),
+            (["/a.html: \(reading)"], "/b.html?c", nil),
         ] as [([String], String, String?)])
     func `a static page that searches answers whatever its query is`(
         held: [String], asked: String, expected: String?

@@ -74,6 +74,7 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
         var index = start &+ 1
         let name = elementName(at: &index)
         let nameRange = start &+ 1..<index
+        let isPrefixedMeta = name == 0 && dialect.hasCDATA && isPrefixedMeta(nameRange)
         if name == 0, dialect.hasCDATA, endsInScript(nameRange) { hasHandlers = true }
         attributeCount = 0
         var isSelfClosing = false
@@ -82,6 +83,14 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate>: ~Copyable {
         } else {
             guard let end = tagEnd(from: index, isRecording: true, &isSelfClosing) else { return count }
             index = end
+        }
+        if isPrefixedMeta {
+            delegate.skimmed(
+                HTMLTag(
+                    range: start..<index, nameRange: nameRange, name: vocabulary.element.meta,
+                    namespace: .html,
+                    isSelfClosing: isSelfClosing, attributes: attributes))
+            return index
         }
         let traits = vocabulary.traits[Int(name)]
         foreign.breakOut(traits)
@@ -338,6 +347,11 @@ extension HTMLSkimmer {
     /// A script's name with a prefix.
     private func endsInScript(_ name: Range<Int>) -> Bool {
         name.count > 7 && Bytes(start: bytes, count: count).part(name.suffix(7)).equals(":script")
+    }
+
+    /// Of XHTML, wherever it stands: it may lead on by itself.
+    private func isPrefixedMeta(_ name: Range<Int>) -> Bool {
+        name.count > 5 && Bytes(start: bytes, count: count).part(name.suffix(5)).equals(":meta")
     }
 
     @inline(__always)

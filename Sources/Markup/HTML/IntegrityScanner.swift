@@ -27,13 +27,18 @@ package final class IntegrityScanner {
                 link.context.levels == 1 && link.context.inner != .scriptMarkup
                 && !link.flags.contains(.isConditional)
             guard isOfPage else { return nil }
-            let integrity = source.withUnsafeBufferPointer { bytes in
-                var value: [UInt8] = []
-                CharacterReferences.decode(
-                    bytes.part(HTMLAttribute.value(behind: mark.place, in: bytes)), into: &value)
-                return value
-            }
-            return Found(reference: table.reference(link, in: source), integrity: integrity)
+            return Found(
+                reference: table.reference(link, in: source), integrity: value(of: mark, in: source))
+        }
+    }
+
+    /// What the attribute says.
+    package static func value(of mark: DocumentMark, in source: Span<UInt8>) -> [UInt8] {
+        source.withUnsafeBufferPointer { bytes in
+            var value: [UInt8] = []
+            CharacterReferences.decode(
+                bytes.part(HTMLAttribute.value(behind: mark.place, in: bytes)), into: &value)
+            return value
         }
     }
 }

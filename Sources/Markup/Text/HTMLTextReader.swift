@@ -42,8 +42,57 @@ final class HTMLTextReader {
     /// - Parameter text: UTF-8.
     static func read(_ text: [UInt8]) -> DocumentText {
         let reader = HTMLTextReader()
-        reader.parse(text)
+        reader.parse(withBoundedTags(text))
         return reader.finished()
+    }
+
+    private static let mostAttributes = 256
+
+    /// Without attributes beyond what anybody writes: libxml2 compares each with all before it.
+    private static func withBoundedTags(_ text: [UInt8]) -> [UInt8] {
+        var surplus: [Range<Int>] = []
+        text.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return }
+            var index = 0
+            while index < bytes.count, let found = memchr(base + index, 0x3C, bytes.count - index) {
+                let start = UnsafeRawPointer(found) - base
+                index = start + 1
+                guard index < bytes.count, bytes[index].isASCIIAlpha else { continue }
+                let tag = tag(at: start, in: bytes)
+                if let range = tag.surplus { surplus.append(range) }
+                index = tag.end
+            }
+        }
+        guard !surplus.isEmpty else { return text }
+        var bounded = text
+        for range in surplus { for place in range { bounded[place] = 0x20 } }
+        return bounded
+    }
+
+    /// Where a tag ends, and what of it is too much. A quote is one behind an equals sign alone.
+    private static func tag(
+        at start: Int, in bytes: UnsafeRawBufferPointer
+    ) -> (surplus: Range<Int>?, end: Int) {
+        var (index, count, quote, isBehindEquals) = (start + 1, 0, UInt8(0), false)
+        var first: Int?
+        while index < bytes.count {
+            let byte = bytes[index]
+            if quote != 0 {
+                if byte == quote { quote = 0 }
+            } else if byte == UInt8(ascii: ">") {
+                return (first.map { $0..<index }, index + 1)
+            } else if isBehindEquals, byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
+                (quote, isBehindEquals) = (byte, false)
+            } else if byte <= 0x20 || byte == UInt8(ascii: "/") {
+                if bytes[index - 1] > 0x20 { count += 1 }
+                if count > mostAttributes, first == nil { first = index }
+            } else {
+                isBehindEquals = byte == UInt8(ascii: "=")
+            }
+            index += 1
+        }
+        // All that follows is of it.
+        return (nil, bytes.count)
     }
 
     private func parse(_ text: [UInt8]) {

@@ -112,7 +112,8 @@ struct AnswerFields {
 
     /// Whether a relative reference begins with two slashes, of either kind.
     private static func namesHost(_ value: String) -> Bool {
-        let start = value.utf8.drop { $0 <= 0x20 }.prefix(2)
+        // Those who read URLs leave tabs and ends of lines out, wherever they stand.
+        let start = value.utf8.drop { $0 <= 0x20 }.lazy.filter { ![0x09, 0x0A, 0x0D].contains($0) }.prefix(2)
         return start.count == 2 && start.allSatisfy { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
     }
 

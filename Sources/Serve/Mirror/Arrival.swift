@@ -23,7 +23,7 @@ struct Arrival: Sendable {
         case .store(let entry, .allowed):
             // What is kept in its coding is given to those alone who take that: the store tells.
             guard !entry.isPart, !response.isCoded else { return nil }
-            let isKept = job.mayKeep && job.accepts(response, bytes)
+            let isKept = job.mayKeep(response.fields) && job.accepts(response, bytes)
             let body = LoadedBody(content: .bytes([]), bytes: bytes)
             copy = isKept ? job.shelved(entry, .whole(body), response.flags) : nil
         case .store, .update, .extend: return nil

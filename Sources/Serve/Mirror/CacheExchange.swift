@@ -74,10 +74,11 @@ struct CacheExchange {
         _ exchange: Exchange, _ url: WebURL, _ rules: SiteRules
     ) throws(StoreError) -> ResponseFlags {
         if exchange.layout.isTransparent { return try exchange.proxiedReach(to: url) }
+        if exchange.layout.isExposed { return try exchange.reach(to: url) }
         let isNamed = rules.knows(host: url.host) || exchange.layout.root?.isRoot(url) ?? false
         guard case .page(let origins) = exchange.asker.kind else { return isNamed ? .fromThisMachine : [] }
         if isNamed, origins.contains(where: { WebURL($0)?.host == url.host }) { return .fromThisMachine }
-        return try exchange.reach()
+        return try exchange.reach(to: url)
     }
 
     // MARK: - What is held
@@ -130,7 +131,9 @@ struct CacheExchange {
             required = key == .get ? try exchange.responder.required(addresses, look) : nil
         }
         if shelved == nil, isRead || isRecorded { shelved = shelvedCopy(key) }
-        if let found = copy, policy != .preferCache, !found.response.suits(fields) { copy = nil }
+        if let found = copy, policy != .preferCache || layout.isShared, !found.response.suits(fields) {
+            copy = nil
+        }
         // What is damaged is loaded again.
         if try exchange.isDamaged(copy, isRequired: required != nil) { copy = nil }
         let bundle = try copy.flatMap { (copy) throws(StoreError) in try exchange.shown(copy, as: required) }
@@ -172,6 +175,11 @@ struct CacheExchange {
         return nil
     }
 
+    private func isSomebodys(_ held: Held) -> Bool {
+        layout.isShared
+            && (held.copy?.response.flags.contains(.isPrivate) ?? false || held.shelved?.isPrivate ?? false)
+    }
+
     // MARK: - What is done
 
     private func action(_ held: Held, _ now: HTTPDate) -> CacheAction {
@@ -187,6 +195,15 @@ struct CacheExchange {
                     action = .load(adding: [:])
                 }
             case .validate, .load, .miss: break
+            }
+        }
+        if isSomebodys(held) {
+            // What one client's credentials brought goes to others as far as RFC 9111 has it, and no policy's further.
+            switch action {
+            case .serve(let hit) where hit != .fresh, .serveAndRefresh(let hit, _) where hit != .fresh:
+                let mayAsk = reachability != .unreachable && !held.request.directives.onlyIfCached
+                action = mayAsk ? .load(adding: [:]) : .miss
+            case .serve, .serveAndRefresh, .validate, .load, .miss: break
             }
         }
         if case .load([:]) = action, !held.request.fields.contains("Range"),
@@ -286,7 +303,9 @@ struct CacheExchange {
             keepsConditions: isThrough && additional.isEmpty,
             layout: layout, shim: exchange.context.shim, verifier: exchange.context.verifier,
             mayReach: mayReach,
-            isNear: layout.isTransparent || asker.isNear(held.url, layout.names), required: held.required,
+            // What the user's credentials bring is shown to no other machine: they stay here, too.
+            isNear: layout.isTransparent
+                || !layout.withholdsPrivate && asker.isNear(held.url, layout.names), required: held.required,
             asksWholeServer: layout.isTransparent && request.asksWholeServer)
     }
 

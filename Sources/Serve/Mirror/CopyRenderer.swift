@@ -1,3 +1,5 @@
+internal import Bundles
+internal import Digest
 internal import Markup
 internal import Store
 internal import Web
@@ -138,7 +140,8 @@ final class CopyRenderer {
         let sharing = copy.sharing
         let outgoing =
             fields.fields(
-                of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: bundle.tag)
+                of: copy.fields.vouched(at: copy.url), base: copy.url, source: source, sharing: sharing,
+                entityTag: bundle.tag)
             + bundle.fields
         if case .file(let path) = content {
             let file = Answer.FileBody(path: path, byteCount: byteCount)
@@ -160,7 +163,9 @@ final class CopyRenderer {
         if layout.isTransparent { return fields.asItCame(status, stored, url, loaded.bytes) }
         if let bundle, bundle.isVerified, isPristine(format, stored, url) {
             let outgoing =
-                fields.fields(of: stored, base: url, source: source, sharing: sharing, entityTag: bundle.tag)
+                fields.fields(
+                    of: stored.vouched(at: url), base: url, source: source, sharing: sharing,
+                    entityTag: bundle.tag)
                 + bundle.fields
             return Answer(status: status, fields: outgoing, body: loaded.bytes, sharing: sharing)
         }
@@ -259,11 +264,16 @@ final class CopyRenderer {
             ? table.occurrences.contains { $0.flags.contains(.namesOrigin) } : !table.occurrences.isEmpty
     }
 
-    private func isRewritten(_ url: WebURL) throws(StoreError) -> Bool {
+    /// Whether what a page promises of a body was so before it was rewritten. What never was a browser goes on refusing.
+    private func isRewritten(_ url: WebURL, from integrity: Integrity) throws(StoreError) -> Bool {
         let candidates = [url.withoutFragment.href]
         let copy = try finder.find(candidates, request: .get, requestFields: [:], rules: nil)
-        guard let copy, let body = copy.response.body, let table = try links(of: body) else { return false }
-        return isRewritten(table, of: copy.url)
+        guard let copy, let body = copy.response.body, let table = try links(of: body),
+            isRewritten(table, of: copy.url)
+        else { return false }
+        guard let algorithm = integrity.algorithm else { return true }
+        guard let bytes = try finder.reader.content(of: body)?.load() else { return false }
+        return integrity.digests.contains(DigestStream.digest(algorithm, of: bytes.span))
     }
 
     /// What becomes of a body's links, and of the marks of a document.
@@ -303,7 +313,8 @@ final class CopyRenderer {
                 let reference = table.reference(table.occurrences[mark.link], in: source.span)
                 let base = table.base.flatMap { WebURL($0, base: url) } ?? url
                 if let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
-                    try isRewritten(target)
+                    case let value = IntegrityScanner.value(of: mark, in: source.span),
+                    try isRewritten(target, from: Integrity(String(decoding: value, as: UTF8.self)))
                 {
                     changes.append(Patch.Change(at: mark.place, "data-hash"))
                 }
@@ -421,4 +432,28 @@ struct MovedReferences {
             WebURL($0, base: WebURL("\(layout.scheme)://\(layout.authority ?? "larder")/"))
         }
     }
+}
+
+extension HTTPFields {
+    /// Of what came with a bundle, whose digest vouches for its bytes alone: without what leads away, loads more, or makes
+    /// a worker or a document of it.
+    fileprivate func vouched(at url: WebURL) -> HTTPFields {
+        var fields = removing(["refresh", "link", "service-worker-allowed", "content-disposition"])
+        let ending = url.path.utf8.lastIndex(of: 0x2E).map {
+            url.path[url.path.index(after: $0)...].lowercased()
+        }
+        if let type = contentType, type.isHTML || type.isXML,
+            let own = ending.flatMap({ Self.typesOfBundles[$0] })
+        {
+            fields.set("Content-Type", own)
+        }
+        return fields
+    }
+
+    private static let typesOfBundles = [
+        "js": "text/javascript", "mjs": "text/javascript", "cjs": "text/javascript",
+        "json": "application/json",
+        "css": "text/css", "wasm": "application/wasm", "bundle": "application/octet-stream",
+        "jsbundle": "text/javascript", "map": "application/json",
+    ]
 }

@@ -249,6 +249,12 @@ final class Exchange {
         var copy = try timing.measure("lookup") { () throws(StoreError) in
             try finder.find(addresses, request: key, requestFields: originalFields, rules: rules)
         }
+        // Nobody is asked whose it is.
+        if layout.isShared, let response = copy?.response,
+            response.flags.contains(.isPrivate) || !response.suits(originalFields)
+        {
+            copy = nil
+        }
         let bundle = try copy.flatMap { (copy) throws(StoreError) in try shown(copy, as: required) }
         if let found = copy, !found.change.isEmpty, required != nil, bundle?.isVerified != true { copy = nil }
         guard let copy else {
@@ -329,7 +335,12 @@ final class Exchange {
         }
         if try look.reader.knows(first.href) { return addresses[0] }
         if let url = WebURL(other), try look.reader.knows(url.href) { return other }
-        return try referrer()?.hasPrefix("http:") == true ? other : addresses[0]
+        // Nobody knows the host: a page of plain http has its own neighbours by that, and others as they are by now.
+        guard let page = try referrer().flatMap({ WebURL($0) }), page.scheme == "http" else {
+            return addresses[0]
+        }
+        if layout.names.isSameSite(page.host, first.host) { return other }
+        return try look.reader.knows(origin: plainOrigin) ? other : addresses[0]
     }
 
     /// The original URL of the page that asks, when that is held.
@@ -375,18 +386,18 @@ final class Exchange {
 
     func failure(_ error: StoreError) -> Reply { reply(Self.failure(error, in: layout)) }
 
-    /// What a PostgreSQL that is away will give again, or a store that somebody is at.
+    /// What a store that is away will give again.
     private static func failure(_ error: StoreError, in layout: OriginLayout) -> Answer {
         switch error.reason {
-        case .unreachable, .busy:
+        case .unreachable, .busy, .missing, .full, .denied, .unusable, .failed:
             // Other machines are not told where it is.
             let text = layout.isExposed ? "The larder cannot be read just now." : "\(error)"
             return .text(
                 503, text + "\n",
                 fields: layout.commonFields + [
                     ("Cache-Control", "no-store"), ("Retry-After", "\(secondsToRetry)"),
-                ])
-        case .request, .missing, .full, .denied, .unusable, .failed:
+                ], sharing: .own)
+        case .request:
             return .text(500, "\(error)\n", fields: layout.commonFields, sharing: .own)
         }
     }
@@ -430,7 +441,7 @@ final class Exchange {
         if isNoted {
             context.notes?.missed(
                 url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
-                isPage: fields.isNavigation, from: try reach(),
+                isPage: fields.isNavigation, from: try reach(to: WebURL(url)),
                 origin: fields.contains("Origin") && !asker.isOpaque ? asker.origins.first : nil,
                 at: look.time)
         }
@@ -455,8 +466,11 @@ final class Exchange {
     }
 
     /// Where the asker's own answers came from, which is as far as it may lead: whoever fetches what it
-    /// names, and whenever.
-    func reach() throws(StoreError) -> ResponseFlags {
+    /// names, and whenever. Other machines, and what they say of who asks, lead to the root and to the public network.
+    func reach(to url: WebURL?) throws(StoreError) -> ResponseFlags {
+        if layout.isExposed, !isTransparent {
+            return url.flatMap { layout.root?.isRoot($0) } ?? false ? .fromThisMachine : []
+        }
         switch asker.kind {
         case .person, .portal: return .fromThisMachine
         case .led, .outside: return []

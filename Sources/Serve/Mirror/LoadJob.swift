@@ -58,6 +58,7 @@ struct LoadJob: Sendable {
         let codings = layout.isTransparent ? fields["Accept-Encoding"] ?? "" : nil
         if layout.isTransparent { fields = ProxyHop.forwarded(fields, method: method) }
         fields = fields.removing(Self.ownFields)
+        if !layout.isTransparent { fields.removePortalCookies() }
         // A part of what is coded could not be decoded.
         if fields.contains("Range") { fields.set("Accept-Encoding", "identity") }
         // With a site at the root all origins share one name, and with it the browser's cookies: they are the
@@ -134,8 +135,11 @@ extension LoadJob {
     }
 
     /// What was said to somebody's own changes is for nobody else at the root, where everybody asks by one
-    /// name.
-    var mayKeep: Bool { key == .get || layout.root == nil || !hasCredentials }
+    /// name; what is shown to nobody there takes the place of nothing that is.
+    func mayKeep(_ fields: HTTPFields) -> Bool {
+        if layout.withholdsPrivate, isCredentialed(fields) { return false }
+        return key == .get || layout.root == nil || !hasCredentials
+    }
 
     /// Whether what is held leads where the answer does.
     func leads(where response: LoadedResponse) -> Bool {
@@ -167,15 +171,29 @@ extension LoadJob {
     /// What was asked for with somebody's credentials is that one's, unless its server gives the same to
     /// everybody, or gave it for another site's page to show.
     func isPrivate(_ fields: HTTPFields, hasCredentials: Bool = false) -> Bool {
-        guard hasCredentials || self.hasCredentials else { return false }
-        if fields.elements("Cache-Control").contains(where: { HTTPGrammar.matches($0, "public") }) {
-            return false
-        }
-        return isNear || fields.contains("Access-Control-Allow-Origin")
+        isCredentialed(fields, hasCredentials: hasCredentials)
+            && (isNear || fields.contains("Access-Control-Allow-Origin"))
+    }
+
+    private func isCredentialed(_ fields: HTTPFields, hasCredentials: Bool = false) -> Bool {
+        (hasCredentials || self.hasCredentials)
+            && !fields.elements("Cache-Control").contains { HTTPGrammar.matches($0, "public") }
     }
 }
 
 extension HTTPFields {
+    /// Cookies belong to a name, whatever the port: those of a portal on this machine are for no mirrored server.
+    fileprivate mutating func removePortalCookies() {
+        guard contains("Cookie") else { return }
+        let cookies = all("Cookie").joined(separator: "; ").split(separator: ";").map {
+            $0.drop { $0 == " " }
+        }
+        let kept = cookies.filter { !PortalGuard.isSession(cookie: $0.prefix { $0 != "=" }) }
+        guard kept.count < cookies.count else { return }
+        remove("Cookie")
+        if !kept.isEmpty { append("Cookie", kept.joined(separator: "; ")) }
+    }
+
     /// The cookies that a server sets, as lines, for the one whose request it answered.
     var cookieLines: [UInt8] {
         HTTPGrammar.bytes(of: all("Set-Cookie").map { "Set-Cookie: \($0)\r\n" }.joined())

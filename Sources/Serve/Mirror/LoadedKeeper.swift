@@ -225,7 +225,9 @@ final class LoadedKeeper {
         // What a request that changes something was answered is never what a manifest requires.
         case .store where job.required?.isProvable == true && !job.request.method.isAnsweredByStored: break
         case .store(let entry, let policy):
-            guard job.mayKeep, job.accepts(response, loaded.bytes, byteCount: loaded.byteCount) else { break }
+            guard job.mayKeep(response.fields),
+                job.accepts(response, loaded.bytes, byteCount: loaded.byteCount)
+            else { break }
             if entry.isPart {
                 guard let parts = BodyParts(partial: response.fields, bytes: loaded.bytes) else { break }
                 shelf.keep(job.shelved(entry, .parts(parts), response.flags))

@@ -28,6 +28,8 @@ struct OriginLayout: Sendable {
     let isExposed: Bool
     /// What was fetched with credentials is not for other machines.
     let withholdsPrivate: Bool
+    /// A proxy that several people use.
+    var isShared: Bool { isTransparent && isExposed }
 
     /// The name of the larder's own pages where a site has the root.
     static let portalName = "larder.localhost"

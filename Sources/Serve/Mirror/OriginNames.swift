@@ -283,7 +283,9 @@ final class OriginNames: Sendable {
         let label =
             Self.digestPrefix + String(decoding: characters.prefix(Self.digestCharacters), as: UTF8.self)
         memory.withLock { memory in
-            if memory.digested.count < Self.mostRemembered { memory.digested[label] = text }
+            // What is asked for again is named again; what is held is learned again when its name is asked for.
+            if memory.digested.count >= Self.mostRemembered { memory.digested.removeAll() }
+            memory.digested[label] = text
         }
         return label
     }

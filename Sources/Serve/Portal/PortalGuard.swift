@@ -211,3 +211,10 @@ struct PortalSessions {
 
     mutating func remove(_ session: String) { sessions[session] = nil }
 }
+
+extension PortalGuard {
+    /// Whether it is the cookie of a portal's session, on whichever port.
+    static func isSession(cookie name: some StringProtocol) -> Bool {
+        name.hasPrefix("larder-") && UInt16(name.dropFirst("larder-".utf8.count)) != nil
+    }
+}

@@ -321,7 +321,7 @@ extension Exchange {
             for origin in origins {
                 if let noted = context.loading?.reach.place(of: origin) { return noted }
             }
-            return try reach()
+            return try reach(to: nil)
         case .led, .outside: return context.mayReachPrivate ? .fromThisMachine : []
         }
     }

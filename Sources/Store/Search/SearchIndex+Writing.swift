@@ -114,18 +114,28 @@ extension SearchIndex {
             .run(.integer(block), .blob(sizes))
     }
 
-    /// The text is not found any more.
-    private func forget(_ id: Int64) throws(StoreError) {
-        try forgetName(of: id)
-        try prepared("DELETE FROM page WHERE rowid = ?").run(.integer(id))
-        try prepared("DELETE FROM text WHERE id = ?").run(.integer(id))
-        let (block, place) = TextLengths.place(of: id)
-        let kept = try prepared("SELECT sizes FROM length WHERE block = ?").first(.integer(block)) {
-            $0.blob(0)
+    /// The texts are not found any more. Those of one block of lengths are to stand side by side.
+    private func forget(_ ids: some Collection<Int64>) throws(StoreError) {
+        var block: (number: Int64, sizes: [UInt8])?
+        func writeBlock() throws(StoreError) {
+            guard let block else { return }
+            try prepared("UPDATE length SET sizes = ? WHERE block = ?")
+                .run(.blob(block.sizes), .integer(block.number))
         }
-        guard var sizes = kept, place < sizes.count else { return }
-        sizes[place] = 0
-        try prepared("UPDATE length SET sizes = ? WHERE block = ?").run(.blob(sizes), .integer(block))
+        for id in ids {
+            try forgetName(of: id)
+            try prepared("DELETE FROM page WHERE rowid = ?").run(.integer(id))
+            try prepared("DELETE FROM text WHERE id = ?").run(.integer(id))
+            let (number, place) = TextLengths.place(of: id)
+            if block?.number != number {
+                try writeBlock()
+                block = try prepared("SELECT sizes FROM length WHERE block = ?").first(.integer(number)) {
+                    (number, $0.blob(0))
+                }
+            }
+            if let count = block?.sizes.count, place < count { block?.sizes[place] = 0 }
+        }
+        try writeBlock()
     }
 
     /// FTS5 has to be told what it was, where it keeps no text.
@@ -189,18 +199,28 @@ extension SearchIndex {
             }
         }
         if let failure { throw failure }
-        guard !gone.isEmpty else { return 0 }
-        return try changing { () throws(StoreError) in
-            for (sha256, form) in gone {
-                try prepared("DELETE FROM body WHERE sha256 = ? AND form = ?").run(.blob(sha256), .text(form))
+        if !gone.isEmpty {
+            try changing { () throws(StoreError) in
+                for (sha256, form) in gone {
+                    try prepared("DELETE FROM body WHERE sha256 = ? AND form = ?").run(
+                        .blob(sha256), .text(form))
+                }
             }
-            var texts: [Int64] = []
-            try connection.prepare("SELECT id FROM text WHERE id NOT IN (SELECT text FROM body)")
-                .each { texts.append($0.integer(0)) }
-            for text in texts { try forget(text) }
-            return texts.count
         }
+        // Also what an earlier run was stopped at. A part at a time: a stop loses no more than that.
+        var texts: [Int64] = []
+        try connection.prepare("SELECT id FROM text WHERE id NOT IN (SELECT text FROM body) ORDER BY id")
+            .each { texts.append($0.integer(0)) }
+        var rest = texts[...]
+        while !rest.isEmpty {
+            let part = rest.prefix(Self.mostForgottenAtOnce)
+            try changing { () throws(StoreError) in try forget(part) }
+            rest = rest.dropFirst(part.count)
+        }
+        return texts.count
     }
+
+    private static let mostForgottenAtOnce = 8192
 
     /// Puts what was added in pieces together, as far as it is worth it.
     package func settle() throws(StoreError) {

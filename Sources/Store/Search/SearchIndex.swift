@@ -187,7 +187,7 @@ extension StoreFolder {
 
     package var hasSearchIndex: Bool { access(searchIndex, F_OK) == 0 }
 
-    func removeSearchIndex() {
+    package func removeSearchIndex() {
         for suffix in ["", "-wal", "-shm", "-journal"] { unlink(searchIndex + suffix) }
     }
 }

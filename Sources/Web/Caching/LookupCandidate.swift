@@ -72,7 +72,10 @@ package struct LookupCandidate: Sendable, Hashable {
             if !isStrict { add(candidate?.otherScheme, change.union(.scheme)) }
         }
         addBoth(url, [])
-        if !isStrict { addBoth(url.otherSlash, .slash) }
+        if !isStrict {
+            addBoth(url.otherSlash, .slash)
+            addBoth(url.otherEmptyQuery, .query)
+        }
         let unbusted = busters.stripped(url)
         addBoth(unbusted, .busters)
         // A crawl keeps pages under the URL without their sessions, and whatever else it has.
@@ -281,6 +284,12 @@ extension WebURL {
         guard isHTTP, path.utf8.count > 1 else { return nil }
         let other = path.utf8.last == 0x2F ? HTTPGrammar.text(path.utf8.dropLast()) : path + "/"
         return WebURL(beforeTarget + other + (query.map { "?" + $0 } ?? ""))
+    }
+
+    /// The same with a question mark and nothing behind it, and without one. Nil where something stands there.
+    fileprivate var otherEmptyQuery: WebURL? {
+        guard isHTTP, query?.isEmpty ?? true else { return nil }
+        return replacingQuery(query == nil ? "" : nil)
     }
 
     private var beforeTarget: String {

@@ -81,7 +81,8 @@ extension String {
             case "\n": "\\n"
             case "\r": "\\r"
             case "\t": "\\t"
-            case "\u{0}"..."\u{1f}", "\u{7f}"..."\u{9f}", "\u{2028}"..."\u{202e}", "\u{2066}"..."\u{2069}":
+            case "\u{0}"..."\u{1f}", "\u{7f}"..."\u{9f}", "\u{2028}"..."\u{202e}", "\u{2066}"..."\u{2069}",
+                "\u{200e}", "\u{200f}", "\u{61c}":
                 "\\u{\(String(scalar.value, radix: 16))}"
             default: HTTPGrammar.byte(of: scalar).map { "\\x" + String($0, radix: 16) }
             }

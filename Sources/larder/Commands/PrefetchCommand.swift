@@ -208,6 +208,12 @@ enum PrefetchSummary {
         lines += list(missing.filter { !$0.isRequisite && !$0.isGone }, "missing, as pages")
         lines += list(kept, "not to be had now, kept from an earlier visit")
         lines += list(missing.filter { !$0.isRequisite && $0.isGone }, "dead in the site itself")
+        if let first = report.unread.first {
+            lines.append(
+                "  \(Wording.count(report.unread.count, "file")) over 64 MB kept without a look at what is needed there:"
+            )
+            lines.append("    \(first)")
+        }
         let needed = report.skipped.count { $0.isRequisite && $0.isOverLimit }
         if needed > 0, let limit = report.limit {
             let hint = Remedy.hint(report.remedy)

@@ -6,13 +6,26 @@ struct LookupCandidateTests {
     @Test(
         "candidates come in the order in which to try them",
         arguments: [
-            ("https://x.example/", false, ["exact https://x.example/", "scheme http://x.example/"]),
-            ("http://x.example/#top", false, ["exact http://x.example/", "scheme https://x.example/"]),
+            (
+                "https://x.example/", false,
+                [
+                    "exact https://x.example/", "scheme http://x.example/", "query https://x.example/?",
+                    "scheme+query http://x.example/?",
+                ]
+            ),
+            (
+                "http://x.example/#top", false,
+                [
+                    "exact http://x.example/", "scheme https://x.example/", "query http://x.example/?",
+                    "scheme+query https://x.example/?",
+                ]
+            ),
             (
                 "https://x.example/a", false,
                 [
                     "exact https://x.example/a", "scheme http://x.example/a", "slash https://x.example/a/",
-                    "scheme+slash http://x.example/a/",
+                    "scheme+slash http://x.example/a/", "query https://x.example/a?",
+                    "scheme+query http://x.example/a?",
                 ]
             ),
             (
