@@ -30,9 +30,16 @@ package enum OfflineCheck {
                 progress: options.progress)
             let damaged = zip(walk.bodies, faults).filter { $1?.verdict == .mismatch }.map(\.0.sha256)
             try NoteBook.mark(damaged: damaged, in: folder)
-            report = CheckReport(
+            var found = CheckReport(
                 subject: .site(site.name), places: ["held"], items: walk.items(faults),
                 failsOn: options.failsOn)
+            let sockets = SitePlan(text: site.settings).sockets
+            if sockets > 0 {
+                found.notes.append(
+                    "pages opened \(sockets) web \(sockets == 1 ? "socket" : "sockets") when they were shown: what comes over these is not held"
+                )
+            }
+            report = found
         } catch {
             throw LarderError(error)
         }

@@ -186,6 +186,7 @@ package struct SiteRun {
         if let last = self.plan(ofSite: site.href) {
             plan.sitePlan.leftOut = last.leftOut
             plan.sitePlan.rendered = last.rendered
+            plan.sitePlan.sockets = last.sockets
             plan.sitePlan.lookedAt = last.render == plan.sitePlan.render ? last.lookedAt : []
         }
         plan.refusesWalls = !options.allowsShrinking
@@ -371,6 +372,7 @@ package struct SiteRun {
         settings.leftOut = leftOut
         settings.rendered = rendering.worthPatterns ?? settings.rendered
         settings.lookedAt = rendering.lookedAtPatterns
+        if rendering.rendered > 0 { settings.sockets = rendering.sockets }
         guard settings != plan.sitePlan else { return }
         do throws(StoreError) {
             try StoreWriter(folder).keep(settings: settings.text, ofSite: plan.site)

@@ -528,6 +528,8 @@ public struct RenderReport: Sendable, Equatable {
     /// Those that were looked at, in this run or an earlier one.
     package internal(set) var lookedAtPatterns: [String] = []
 
+    package var sockets: Int { notices["web-socket"] ?? 0 }
+
     /// How many pages were rendered.
     public var rendered: Int { patterns.reduce(0) { $0 + $1.rendered } }
 

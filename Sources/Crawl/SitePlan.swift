@@ -28,6 +28,8 @@ public struct SitePlan: Sendable, Equatable {
     /// Those of which pages were rendered in this or an earlier visit, in the way that `render` says: pages
     /// of them that are as they were need not be rendered again.
     package var lookedAt: [String] = []
+    /// How many sockets pages opened when they were last shown: what comes over them is not held.
+    package var sockets = 0
     /// How many pages are wanted of the site, now and by updates; a prefetch with a higher number, or none,
     /// goes on beyond.
     public var maxPages: Int?
@@ -57,6 +59,7 @@ public struct SitePlan: Sendable, Equatable {
         render = json["render"].map { RenderSettings($0) }
         rendered = texts("rendered")
         lookedAt = texts("lookedAt")
+        sockets = json["sockets"]?.int ?? 0
         maxPages = json["maxPages"]?.int
         connectionsPerHost = json["perHost"]?.int
         manifest = json["manifest"].flatMap { ManifestPlan($0) }
@@ -176,7 +179,8 @@ extension SitePlan: JSONObject {
             "robots": IfAny(robots == .obey ? nil : robots?.rawValue), "rules": IfAny(rules),
             "guesses": IfAny(guesses ? nil : false), "nofollow": IfAny(nofollow?.rawValue),
             "noindex": IfAny(noindex == .ignore ? nil : noindex?.rawValue), "render": IfAny(render),
-            "rendered": IfAny(rendered), "lookedAt": IfAny(lookedAt), "maxPages": IfAny(maxPages),
+            "rendered": IfAny(rendered), "lookedAt": IfAny(lookedAt),
+            "sockets": IfAny(sockets == 0 ? nil : sockets), "maxPages": IfAny(maxPages),
             "perHost": IfAny(connectionsPerHost), "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),
         ]
     }

@@ -18,7 +18,7 @@ extension Larder {
     ) async throws(LarderError) -> CollectionReport {
         try await makingRoom("larder-gc") { (reader) throws(StoreError) in
             // A collection that was stopped may have left words of what is gone.
-            SearchIndex.clean(reader)
+            if limit != nil { SearchIndex.clean(reader) }
             let folder = reader.folder
             func collect(isIndexClean: Bool) throws(StoreError) -> CollectionResult {
                 let result = try StoreWriter(folder).collect(

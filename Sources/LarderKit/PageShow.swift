@@ -67,6 +67,8 @@ struct PageShow {
         visit.viewports = [viewport]
         visit.prefersDark = prefersDark
         visit.limit = .seconds(60)
+        // Apps make pauses while they load, and the picture is taken once.
+        visit.quiet = .milliseconds(1500)
         visit.wantsPaper = plan.form == .pdf
         visit.wantsPicture = plan.form == .png
         visit.wantsWholePicture = plan.form == .png

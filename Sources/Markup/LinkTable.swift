@@ -198,9 +198,9 @@ package struct DocumentMark: Hashable, Sendable {
 extension LinkTable {
     /// The version of the stored form, and of what the scanners look for: 2 has what scripts write and open,
     /// 3 the marks of documents, 4 the notes for loaders, 5 lists of pages of Next.js, 6 models, loaders with
-    /// a choice for each chunk, and files below the folders of builds, 7 what scripts show or play. A body whose
-    /// table is of another one is scanned anew by whoever needs its links.
-    package static let version: UInt8 = 7
+    /// a choice for each chunk, and files below the folders of builds, 7 what scripts show or play, 8 refreshes
+    /// of XHTML by a prefix. A body whose table is of another one is scanned anew by whoever needs its links.
+    package static let version: UInt8 = 8
 
     /// Set in the version of a table with notes: what such a body leads to is not told by its own links
     /// alone.

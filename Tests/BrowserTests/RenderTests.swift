@@ -264,6 +264,19 @@ struct RenderTests {
         #expect(try await larder.checkOffline(origin.url("/")).items.allSatisfy { $0.verdict == .verified })
     }
 
+    @Test func `a page that opens a socket is not said to be held without a word of that`() async throws {
+        let origin = try TestOrigin()
+        origin.on(
+            "/", .page(Self.page("new WebSocket('ws://' + location.host + '/live'); app.append('words')")))
+        let larder = larder(try TemporaryFolder())
+        _ = try await larder.prefetch([origin.url("/")], options: options(.always))
+        let notes = try await larder.checkOffline(origin.url("/")).notes
+        #expect(notes.count == 1 && notes[0].hasPrefix("pages opened 1 web socket when"), "\(notes)")
+        // A run that shows nothing knows it still.
+        _ = try await larder.prefetch([origin.url("/")], options: options(.never))
+        #expect(try await larder.checkOffline(origin.url("/")).notes == notes)
+    }
+
     /// Twice, since what was given to the first look must not be the one address that the second asks for.
     @Test func `addresses made of time and chance are the same again in a steady site, later too`()
         async throws

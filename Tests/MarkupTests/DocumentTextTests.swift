@@ -19,7 +19,7 @@ import Web
         let start = ContinuousClock.now
         let document = Self.html("<p>before<p id=here \(many)>within<p title='a < b' class=x>after")
         #expect(Self.said(document) == "before\nwithin\nafter\n")
-        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(ContinuousClock.now - start < .seconds(15))
     }
 
     @Test func `a document has a title, a language, a description and blocks`() {
