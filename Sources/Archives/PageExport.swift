@@ -226,10 +226,9 @@ extension LinkTable {
         let value = IntegrityScanner.value(of: mark, in: source.span)
         let integrity = Integrity(String(decoding: value, as: UTF8.self))
         let reference = reference(occurrences[mark.link], in: source.span)
-        guard let algorithm = integrity.algorithm,
-            let target = WebURL(utf8: reference.span, base: base, queryEncoding: encoding),
-            let body = try bytes(target)
-        else { return false }
-        return !integrity.digests.contains(DigestStream.digest(algorithm, of: body.span))
+        guard let target = WebURL(utf8: reference.span, base: base, queryEncoding: encoding) else {
+            return false
+        }
+        return try bytes(target).map { !integrity.isMet(by: $0.span) } ?? false
     }
 }

@@ -46,6 +46,11 @@ package struct Integrity: Sendable, Hashable {
         self.init("\(digest.algorithm.rawValue)-\(Base64.encode(digest.bytes))")
     }
 
+    /// Whether a browser takes a body for what is promised: any will do where no known algorithm is named.
+    package func isMet(by bytes: Span<UInt8>) -> Bool {
+        algorithm.map { digests.contains(DigestStream.digest($0, of: bytes)) } ?? true
+    }
+
     /// What reports show of it.
     var expected: String {
         switch digests.count {

@@ -243,9 +243,7 @@ struct GitHubReport {
         -> String
     {
         var properties: [String] = []
-        if let line = item.line {
-            properties += ["file=\(Self.property(report.name))", "line=\(line)"]
-        }
+        if let line = item.line { properties += ["file=\(Self.property(report.name))", "line=\(line)"] }
         properties.append("title=\(Self.property("larder check: \(finding.verdict.rawValue)"))")
         var message = "\(finding.url): \(finding.sentence)"
         if report.places.count > 1 { message += " (\(place))" }

@@ -185,6 +185,12 @@ struct RenderTests {
 
     private func larder(_ folder: TemporaryFolder) -> Larder { Larder(at: folder.path) }
 
+    private static func origin(showing script: String) throws -> TestOrigin {
+        let origin = try TestOrigin()
+        origin.on("/", .page(page(script)))
+        return origin
+    }
+
     private func options(_ mode: RenderMode = .auto) -> PrefetchOptions {
         var options = PrefetchOptions()
         options.browser = Chromium.executable
@@ -237,13 +243,10 @@ struct RenderTests {
     @Test func `what only a browser finds and cannot be had is missing, and asked for by the next visit`()
         async throws
     {
-        let origin = try TestOrigin()
-        origin.on(
-            "/",
-            .page(
-                Self.page(
-                    "for (const n of ['one', 'two']) { const i = new Image(); i.src = ['/pics', n].join('/') + '.svg'; app.append(i) }"
-                )))
+        let origin = try Self.origin(
+            showing:
+                "for (const n of ['one', 'two']) { const i = new Image(); i.src = ['/pics', n].join('/') + '.svg'; app.append(i) }"
+        )
         origin.on("/pics/one.svg", .failure(500))
         origin.on("/pics/two.svg", .failure(404))
         let larder = larder(try TemporaryFolder())
@@ -265,9 +268,8 @@ struct RenderTests {
     }
 
     @Test func `a page that opens a socket is not said to be held without a word of that`() async throws {
-        let origin = try TestOrigin()
-        origin.on(
-            "/", .page(Self.page("new WebSocket('ws://' + location.host + '/live'); app.append('words')")))
+        let origin = try Self.origin(
+            showing: "new WebSocket('ws://' + location.host + '/live'); app.append('words')")
         let larder = larder(try TemporaryFolder())
         _ = try await larder.prefetch([origin.url("/")], options: options(.always))
         let notes = try await larder.checkOffline(origin.url("/")).notes

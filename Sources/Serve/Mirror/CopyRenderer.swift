@@ -1,5 +1,4 @@
 internal import Bundles
-internal import Digest
 internal import Markup
 internal import Store
 internal import Web
@@ -271,9 +270,8 @@ final class CopyRenderer {
         guard let copy, let body = copy.response.body, let table = try links(of: body),
             isRewritten(table, of: copy.url)
         else { return false }
-        guard let algorithm = integrity.algorithm else { return true }
         guard let bytes = try finder.reader.content(of: body)?.load() else { return false }
-        return integrity.digests.contains(DigestStream.digest(algorithm, of: bytes.span))
+        return integrity.isMet(by: bytes.span)
     }
 
     /// What becomes of a body's links, and of the marks of a document.
