@@ -360,12 +360,12 @@ struct CommandEntry: Sendable {
             options: [.store, .maxSize, .compress.in(.general), .dryRun, .json, .quiet, .progress],
             notes: [
                 """
-                First visits that are not served go, the oldest first, then what was not served for the longest time;
-                never what is pinned. What is evicted is fetched again by the next prefetch of its site. k, M, G and T
-                are powers of 1000, kiB, MiB, GiB and TiB powers of 1024. Exit status 1 says that the larder is still
-                larger than that. --dry-run lists by name what would go, and takes nothing; it needs room for a copy of the
-                database in $TMPDIR. --compress makes small what was kept as it came; what comes afterwards is made small by
-                whoever is told so, best by larder.json: see larder help config.
+                First visits that are not served go, the oldest first, then what was not served for the longest time,
+                where a site begins last; never what is pinned. What is evicted is fetched again by the next prefetch of
+                its site. k, M, G and T are powers of 1000, kiB, MiB, GiB and TiB powers of 1024. Exit status 1 says
+                that the larder is still larger than that. --dry-run lists by name what would go, and takes nothing; it
+                needs room for a copy of the database in $TMPDIR. --compress makes small what was kept as it came; what
+                comes afterwards is made small by whoever is told so, best by larder.json: see larder help config.
                 """
             ], run: GCCommand.run),
         CommandEntry(
