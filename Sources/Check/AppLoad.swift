@@ -83,11 +83,11 @@ package final class AppLoad {
 
     /// - Parameter bundle: what it has to be, whatever a manifest says.
     package func answer(_ start: WebURL, requiring bundle: Bundle? = nil) throws(LarderError) -> LoadReport {
-        var (url, bundle, reach) = (start, bundle, Reach.thisMachine)
+        var (url, bundle, nearestZone) = (start, bundle, NetworkZone.thisMachine)
         for _ in 0...Self.mostRedirects {
             // What is required of an address is required of what it leads to.
             bundle = bundle ?? required[url]
-            let step = try step(url, bundle, reach)
+            let step = try step(url, bundle, nearestZone)
             guard let redirect = Redirect(step.status, step.fields, from: url) else {
                 let response = WebResponse(url.href, step.status, step.fields, step.body)
                 return LoadReport(response: response, source: step.source, notStored: keepWhatCame())
@@ -95,7 +95,7 @@ package final class AppLoad {
             guard let target = redirect.url, target.isHTTP else {
                 throw LarderError(.machine, "\(url.href): a redirect without a usable Location")
             }
-            (url, reach) = (target, options.network.mayReachPrivate ? .thisMachine : step.reach)
+            (url, nearestZone) = (target, options.network.mayReachPrivate ? .thisMachine : step.zone)
         }
         throw LarderError(.machine, "\(start.href): redirects without an end")
     }
@@ -123,16 +123,16 @@ package final class AppLoad {
         var body: [UInt8]
         var source: LoadReport.Source
         /// How far it may lead.
-        var reach: Reach
+        var zone: NetworkZone
 
         init(_ answer: Answer) {
             (status, fields, body) = (answer.head.status, answer.head.fields, answer.body)
-            (source, reach) = (.loaded, answer.flags.reach)
+            (source, zone) = (.loaded, answer.flags.zone)
         }
 
         init(_ held: Held, _ entry: CacheEntry, _ hit: CacheHit) {
             (status, fields, body) = (entry.status, entry.servedFields(at: AppLoad.now), held.bytes)
-            reach = held.response.flags.reach
+            zone = held.response.flags.zone
             source =
                 switch hit {
                 case .fresh: .held
@@ -142,13 +142,15 @@ package final class AppLoad {
         }
     }
 
-    private func step(_ url: WebURL, _ bundle: Bundle?, _ reach: Reach) throws(LarderError) -> Step {
+    private func step(
+        _ url: WebURL, _ bundle: Bundle?, _ nearestZone: NetworkZone
+    ) throws(LarderError) -> Step {
         let rules = try rules(for: url)
         let policy = policy ?? rules.policy(for: url) ?? .protocol
         if let bundle {
             if let held = try held(url, as: bundle, rules) { return held }
             guard policy != .offline else { throw Self.isNotHeld(url, " as it has to be") }
-            return try askForBundle(url, reach, bundle)
+            return try askForBundle(url, nearestZone, bundle)
         }
         let held = try held(url, policy, rules)
         let entry = held?.response.cacheEntry(profile: Self.profile, rules: rules)
@@ -159,9 +161,9 @@ package final class AppLoad {
             if case .serveAndRefresh = action { refresh(url) }
             return Step(held, entry, hit)
         case .validate(let fields):
-            return try ask(url, reach, fields, policy, rules, held, entry, isConditional: true)
+            return try ask(url, nearestZone, fields, policy, rules, held, entry, isConditional: true)
         case .load(let fields):
-            return try ask(url, reach, fields, policy, rules, held, entry)
+            return try ask(url, nearestZone, fields, policy, rules, held, entry)
         case .miss:
             throw Self.isNotHeld(url)
         }
@@ -244,8 +246,10 @@ package final class AppLoad {
     }
 
     /// Nothing takes the place of what is held but what verifies, and what leads to it.
-    private func askForBundle(_ url: WebURL, _ reach: Reach, _ bundle: Bundle) throws(LarderError) -> Step {
-        let answer = try exchange(url, reach, [:]).get(asking: url)
+    private func askForBundle(
+        _ url: WebURL, _ nearestZone: NetworkZone, _ bundle: Bundle
+    ) throws(LarderError) -> Step {
+        let answer = try exchange(url, nearestZone, [:]).get(asking: url)
         let stays = "what is held stays as it is"
         var arrival = Arrival(url, answer, answer.head.fields.storable(in: Self.profile))
         if Redirect(answer.head.status, answer.head.fields, from: url) == nil {
@@ -264,11 +268,12 @@ package final class AppLoad {
     }
 
     private func ask(
-        _ url: WebURL, _ reach: Reach, _ fields: HTTPFields, _ policy: CachePolicy, _ rules: CacheRules,
+        _ url: WebURL, _ nearestZone: NetworkZone, _ fields: HTTPFields, _ policy: CachePolicy,
+        _ rules: CacheRules,
         _ held: Held?,
         _ entry: CacheEntry?, isConditional: Bool = false
     ) throws(LarderError) -> Step {
-        let outcome = try exchange(url, reach, fields)
+        let outcome = try exchange(url, nearestZone, fields)
         let conclusion = policy.conclusion(
             of: outcome.cacheOutcome, for: CacheRequest(url: url), entry: entry,
             wasConditional: isConditional,
@@ -283,13 +288,13 @@ package final class AppLoad {
             }
             return Step(held, entry, hit)
         case .loadAgain:
-            return try ask(url, reach, [:], policy, rules, nil, nil)
+            return try ask(url, nearestZone, [:], policy, rules, nil, nil)
         case .received, .gatewayTimeout: break
         }
         let answer = try outcome.get(asking: url)
         // A server that does not understand the conditions is asked without them.
         if answer.head.status == 412, isConditional {
-            return try ask(url, reach, [:], policy, rules, nil, nil)
+            return try ask(url, nearestZone, [:], policy, rules, nil, nil)
         }
         var arrival = Arrival(url, answer, answer.head.fields)
         if case .store(let entry, .allowed) = conclusion.change {
@@ -316,11 +321,11 @@ package final class AppLoad {
     }
 
     private func exchange(
-        _ url: WebURL, _ reach: Reach, _ fields: HTTPFields
+        _ url: WebURL, _ nearestZone: NetworkZone, _ fields: HTTPFields
     ) throws(LarderError) -> Result<Answer, FetchFailure> {
         let start = Self.now
         var request = FetchRequest(number: 0, url: url, fields: fields)
-        request.reach = reach
+        request.nearestZone = nearestZone
         let fetch = try options.network.options(for: [url], spoolFolder: FetchOptions.forReading.spoolFolder)
         let result: FetchResult?
         do throws(FetchFailure) {

@@ -53,8 +53,8 @@ package struct BundleCheck {
         var releases = KnownReleases()
         for name in options.releases {
             // The user names each of them.
-            var reach = Reach.thisMachine
-            let other = try loader.parse(loader.load(ManifestLoader.Place(name), &reach).bytes, name)
+            var zone = NetworkZone.thisMachine
+            let other = try loader.parse(loader.load(ManifestLoader.Place(name), &zone).bytes, name)
             releases.add(other, name: other.version.map { "version \($0)" } ?? name)
         }
         let report = try BundleCheck(source, options, folder, releases: releases).run(interruption)
@@ -91,9 +91,9 @@ package struct BundleCheck {
         compareLocally(&found)
         let local = found
         for (place, column) in columns.enumerated() where column.local == nil {
-            let mayReach = source.bases[column.base].isGiven ? .thisMachine : source.reach
+            let nearestZone = source.bases[column.base].isGiven ? .thisMachine : source.zone
             let live = LiveBundles(
-                targets, base: column.base, mayReach: mayReach, evidence, interruption, tally)
+                targets, base: column.base, nearestZone: nearestZone, evidence, interruption, tally)
             found[place] = try live.examine { good($0, local) }
             try compare(&found, with: live, at: place)
         }

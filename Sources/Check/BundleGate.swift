@@ -86,7 +86,7 @@ package struct BundleGate: Sendable {
     }
 
     /// How near to this machine what it names may be; what the user names as its base is where the user says.
-    var reach: Reach { manifest.reach }
+    var zone: NetworkZone { manifest.zone }
     var givenOrigins: Set<String> { Set(manifest.bases.filter(\.isGiven).compactMap { $0.root?.origin }) }
 
     /// What a visit of the site keeps of the manifest: itself, and what was fetched on the way to it.
@@ -178,7 +178,7 @@ package struct KeptManifest: Sendable, Equatable {
     /// Nil where it was kept by a larder that did not say.
     var reading: Reading?
     /// From where it came.
-    var reach: Reach
+    var zone: NetworkZone
     var bytes: [UInt8]
 
     /// What the user said of it, then: by the next run it may be something else, which this one's visit is not held
@@ -190,13 +190,13 @@ package struct KeptManifest: Sendable, Equatable {
 
     private static let baseField = "Larder-Base"
     private static let formatField = "Larder-Format"
-    private static let reachField = "Larder-Reach"
+    private static let zoneField = "Larder-Reach"
 
     init(_ source: ManifestSource) {
         place = source.name
         declaredBase = source.declaredBase
         reading = source.reading
-        reach = source.reach
+        zone = source.zone
         bytes = source.bytes
     }
 
@@ -209,8 +209,8 @@ package struct KeptManifest: Sendable, Equatable {
         self.bytes = bytes
         declaredBase = fields["Content-Base"]
         let isFetched = WebURL(place)?.isHTTP ?? false
-        reach =
-            fields[Self.reachField].flatMap { Int($0) }.flatMap(Reach.init)
+        zone =
+            fields[Self.zoneField].flatMap { Int($0) }.flatMap(NetworkZone.init)
             ?? (isFetched ? .publicNetwork : .thisMachine)
         guard let base = fields[Self.baseField] else { return }
         reading = Reading(base: base.isEmpty ? nil : base, format: fields[Self.formatField])
@@ -219,7 +219,7 @@ package struct KeptManifest: Sendable, Equatable {
     var fields: HTTPFields {
         var fields: HTTPFields = ["Content-Location": place]
         if let declaredBase { fields.append("Content-Base", declaredBase) }
-        fields.append(Self.reachField, String(reach.rawValue))
+        fields.append(Self.zoneField, String(zone.rawValue))
         if let reading {
             fields.append(Self.baseField, reading.base ?? "")
             if let format = reading.format { fields.append(Self.formatField, format) }

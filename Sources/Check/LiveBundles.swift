@@ -13,7 +13,7 @@ struct LiveBundles {
     /// Its place in the targets' URLs.
     private let base: Int
     /// How near to this machine they may be.
-    private let mayReach: Reach
+    private let nearestZone: NetworkZone
     private let evidence: Evidence
     private let interruption: Interruption
     private let tally: WorkTally
@@ -25,13 +25,13 @@ struct LiveBundles {
     private static let mostAskedAgain = 100
 
     init(
-        _ targets: [CheckTarget], base: Int, mayReach: Reach, _ evidence: Evidence,
+        _ targets: [CheckTarget], base: Int, nearestZone: NetworkZone, _ evidence: Evidence,
         _ interruption: Interruption,
         _ tally: WorkTally
     ) {
         self.targets = targets
         self.base = base
-        self.mayReach = mayReach
+        self.nearestZone = nearestZone
         self.evidence = evidence
         self.interruption = interruption
         self.tally = tally
@@ -72,7 +72,7 @@ struct LiveBundles {
     {
         guard !tasks.isEmpty else { return [] }
         let threads = min(Machine.coreCount, Self.mostThreads)
-        let (targets, base, mayReach) = (targets, base, mayReach)
+        let (targets, base, nearestZone) = (targets, base, nearestZone)
         let (evidence, interruption) = (evidence, interruption)
         do throws(FetchFailure) {
             return try WorkTeam.share(tasks.count, atMost: threads, named: "larder-live", interruption) {
@@ -87,7 +87,7 @@ struct LiveBundles {
                         var request = FetchRequest(
                             number: UInt32(place), url: targets[task.number].urls[base])
                         request.keepsCoding = task.keepsCoding
-                        request.reach = mayReach
+                        request.nearestZone = nearestZone
                         return request
                     },
                     each: { place, outcome in

@@ -26,8 +26,8 @@ package struct ManifestSource: Sendable {
     /// What was fetched on the way to it.
     let answers: [Answer]
 
-    /// How near to this machine what it names may be: no nearer than where it came from itself.
-    let reach: Reach
+    /// The network zone that the manifest came from, which limits what it names.
+    let zone: NetworkZone
 
     struct Answer: Sendable {
         let url: WebURL
@@ -50,9 +50,9 @@ package struct ManifestSource: Sendable {
     ) throws(LarderError) {
         let loader = try ManifestLoader(options, folder, interruption)
         var answers: [Answer] = []
-        var reach = Reach.thisMachine
+        var zone = NetworkZone.thisMachine
         func load(_ place: ManifestLoader.Place) throws(LarderError) -> [UInt8] {
-            let (fields, bytes) = try loader.load(place, &reach)
+            let (fields, bytes) = try loader.load(place, &zone)
             if let url = place.url, let fields {
                 answers.append(Answer(url: url.key, fields: fields, bytes: bytes))
             }
@@ -68,7 +68,7 @@ package struct ManifestSource: Sendable {
             manifest = try loader.parse(bytes, place.name)
             base = manifest.base ?? base
         }
-        try self.init(manifest, bytes, place, declaredBase: base, answers, reach, options)
+        try self.init(manifest, bytes, place, declaredBase: base, answers, zone, options)
     }
 
     /// One that is kept with a visit.
@@ -84,7 +84,7 @@ package struct ManifestSource: Sendable {
         }
         try self.init(
             manifest, kept.bytes, ManifestLoader.Place(kept.place), declaredBase: kept.declaredBase, [],
-            kept.reach, options)
+            kept.zone, options)
     }
 
     /// One that is kept, as it was read then.
@@ -96,9 +96,9 @@ package struct ManifestSource: Sendable {
 
     private init(
         _ manifest: Manifest, _ bytes: [UInt8], _ place: ManifestLoader.Place, declaredBase base: String?,
-        _ answers: [Answer], _ reach: Reach, _ options: CheckOptions
+        _ answers: [Answer], _ zone: NetworkZone, _ options: CheckOptions
     ) throws(LarderError) {
-        self.reach = options.network?.mayReachPrivate == true ? .thisMachine : reach
+        self.zone = options.network?.mayReachPrivate == true ? .thisMachine : zone
         name = place.name
         self.bytes = bytes
         self.manifest = manifest
@@ -209,14 +209,15 @@ struct ManifestLoader {
 
     /// What is at the place; with header fields where it was fetched.
     ///
-    /// - Parameter reach: how near to this machine the place may be; then how near what stands there may lead.
-    func load(_ place: Place, _ reach: inout Reach) throws(LarderError) -> (
+    /// - Parameter zone: the nearest network zone that the request may connect to; afterwards that of the
+    ///   response, if it is more public.
+    func load(_ place: Place, _ zone: inout NetworkZone) throws(LarderError) -> (
         fields: HTTPFields?, bytes: [UInt8]
     ) {
         guard let url = place.url else { return (nil, try read(place.name)) }
         if isHeld { return (nil, try held(url)) }
-        let answer = try fetch(url, reach)
-        reach = min(reach, answer.reach)
+        let answer = try fetch(url, zone)
+        zone = min(zone, answer.zone)
         return (answer.fields, answer.bytes)
     }
 
@@ -230,14 +231,15 @@ struct ManifestLoader {
         }
     }
 
-    private func fetch(_ url: WebURL, _ reach: Reach) throws(LarderError) -> OneFetch.Answer {
+    private func fetch(_ url: WebURL, _ zone: NetworkZone) throws(LarderError) -> OneFetch.Answer {
         do throws(LarderError) {
             var fetch = FetchOptions.forReading
             if let network { fetch = try network.options(for: [url], spoolFolder: fetch.spoolFolder) }
             fetch.totalTimeout = fetch.totalTimeout ?? Self.longestWait
-            let mayReach = network?.mayReachPrivate == true ? .thisMachine : reach
+            let nearestZone = network?.mayReachPrivate == true ? .thisMachine : zone
             return try OneFetch.answer(
-                url, mayReach: mayReach, options: fetch, limit: Self.mostBytes, interruption: interruption)
+                url, nearestZone: nearestZone, options: fetch, limit: Self.mostBytes,
+                interruption: interruption)
         } catch {
             guard error.kind != .interrupted else { throw error }
             var told = LarderError(error.kind, "cannot fetch the manifest: \(error)")
@@ -271,7 +273,7 @@ package enum OneFetch {
         package let fields: HTTPFields
         package let bytes: [UInt8]
         /// From where it came.
-        package let reach: Reach
+        package let zone: NetworkZone
     }
 
     /// - Parameter limit: the most bytes that the body may have.
@@ -282,7 +284,7 @@ package enum OneFetch {
     }
 
     package static func answer(
-        _ url: WebURL, mayReach: Reach = .thisMachine, options: FetchOptions, limit: Int,
+        _ url: WebURL, nearestZone: NetworkZone = .thisMachine, options: FetchOptions, limit: Int,
         interruption: Interruption
     ) throws(LarderError) -> Answer {
         var options = options
@@ -290,7 +292,7 @@ package enum OneFetch {
         var outcome: Result<FetchedResponse, FetchFailure>?
         do throws(FetchFailure) {
             var request: FetchRequest? = FetchRequest(number: 0, url: url)
-            request?.reach = mayReach
+            request?.nearestZone = nearestZone
             try FetchBatch.run(
                 options: options, interruption: interruption, next: { request.take() }, each: { outcome = $1 }
             )
@@ -306,7 +308,7 @@ package enum OneFetch {
             do throws(StoreError) {
                 return Answer(
                     fields: response.fields, bytes: try BodyContent(body).load(),
-                    reach: response.reach ?? .publicNetwork)
+                    zone: response.zone ?? .publicNetwork)
             } catch {
                 throw LarderError(error)
             }

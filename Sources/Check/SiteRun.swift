@@ -232,7 +232,7 @@ package struct SiteRun {
         plan.sitePlan.manifest = manifest
         let gate = found.gate
         plan.requisites = bundles ?? gate.bundles
-        plan.named.mayReach = gate.reach
+        plan.named.nearestZone = gate.zone
         plan.named.freely = gate.givenOrigins
         plan.named.isStart = try !gate.start().isEmpty
         plan.documents = gate.documents(ofSite: plan.site)

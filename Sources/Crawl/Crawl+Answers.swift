@@ -19,7 +19,7 @@ extension Crawl {
         let held = validating.removeValue(forKey: result.number)
         try apply(
             .connected(
-                result.number, from: result.exchange?.reach ?? .publicNetwork,
+                result.number, from: result.exchange?.zone ?? .publicNetwork,
                 multiplexes: result.exchange.flatMap { $0.version == nil ? nil : $0.multiplexes }))
         if try goesOn(result, held) { return }
         try keepPartial(of: result)
@@ -83,7 +83,7 @@ extension Crawl {
         case .failed(let failure) where !failure.isGone:
             keptFromBefore.insert(number)
             // What did not answer is from nowhere: what is held is from where it was had then.
-            try apply(.connected(number, from: held.flags.reach))
+            try apply(.connected(number, from: held.flags.zone))
             try follow(number, held, mayLeaveOut: false)
         case .waiting:
             // It is tried again, and asked by the same conditions.
@@ -172,7 +172,7 @@ extension Crawl {
             source: source,
             time: Self.secondsSinceEpoch())
         job.referrerNumber = frontier.referrerNumber(of: number)
-        job.flags = ResponseFlags(frontier.reach(of: number))
+        job.flags = ResponseFlags(zone: frontier.zone(of: number))
         if let result {
             job.flags.formUnion(ResponseFlags(result))
             job.sentFields = result.sentFields
@@ -227,7 +227,7 @@ extension Crawl {
             fetched: Self.secondsSinceEpoch(), body: .none)
         head.number = number
         head.referrerNumber = frontier.referrerNumber(of: number)
-        head.flags = ResponseFlags(frontier.reach(of: number)).union(ResponseFlags(result))
+        head.flags = ResponseFlags(zone: frontier.zone(of: number)).union(ResponseFlags(result))
         return head
     }
 }

@@ -50,12 +50,12 @@ extension Crawl {
                     host: host,
                     .answered(
                         status: response.status, location: location, body: body,
-                        from: result.exchange?.reach ?? .publicNetwork)), now: now)
+                        from: result.exchange?.zone ?? .publicNetwork)), now: now)
             let isStored = (200..<300).contains(response.status)
             if !isStored, !actions.isEmpty { try keepRobotsRedirect(result, response) }
             try noteAnswer(
                 to: result.url.href, of: result.url, response, location: location?.href,
-                reach: result.exchange?.reach ?? .publicNetwork, body,
+                zone: result.exchange?.zone ?? .publicNetwork, body,
                 storedBy: isStored ? result.number : nil)
             if isStored {
                 // As any file that nobody looks into for links.
@@ -93,7 +93,7 @@ extension Crawl {
         let target = Redirect(response.status, response.fields, from: result.url)?.url
         try noteAnswer(
             to: name, of: result.url, response, location: target?.href,
-            reach: result.exchange?.reach ?? .publicNetwork, text)
+            zone: result.exchange?.zone ?? .publicNetwork, text)
         let answer = SoftNotFound.Answer(
             status: response.status, target: target, content: ContentPrint(text: text.span))
         try apply(.probed(host: host, answer))

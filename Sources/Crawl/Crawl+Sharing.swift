@@ -322,12 +322,12 @@ extension Crawl {
     /// - Parameter number: of who asked, where the answer is going to be stored: as long as it is not, nobody
     ///   is told. Whoever knows it stores nothing.
     func noteAnswer(
-        to name: String, of url: WebURL, _ response: FetchedResponse, location: String?, reach: Reach,
+        to name: String, of url: WebURL, _ response: FetchedResponse, location: String?, zone: NetworkZone,
         _ body: [UInt8], storedBy number: UInt32? = nil
     ) throws(CrawlError) {
         let answer = ServerFrontier.Answer(
             origin: url.origin, href: name, status: response.status, location: location,
-            reach: Int(Frontier.Arrival.Facts.number(reach)), failure: nil, body: body)
+            reach: Int(Frontier.Arrival.Facts.number(zone)), failure: nil, body: body)
         if let number { desk?.unstoredAnswers[number] = answer } else { try tell(answer) }
     }
 
@@ -363,7 +363,7 @@ extension Crawl {
                 host: host,
                 .answered(
                     status: known.status, location: known.location.flatMap { WebURL($0) }, body: known.body,
-                    from: Frontier.Arrival.Facts.reach(Int64(known.reach)))))
+                    from: Frontier.Arrival.Facts.zone(Int64(known.reach)))))
     }
 
     func probeKnown(_ known: ServerFrontier.Answer, of host: Int) throws(CrawlError) {

@@ -154,16 +154,17 @@ package final class Crawl {
                 for start in starts { if let start = Frontier.Arrival(start) { try apply(.arrived(start)) } }
             }
             if !plan.startsAtRequisites {
-                for url in plan.start { try apply(.start(url, mayReach: plan.startReach(of: url))) }
+                for url in plan.start { try apply(.start(url, nearestZone: plan.nearestStartZone(of: url))) }
             }
             for url in plan.sitemaps { try apply(.guide(url)) }
             for url in plan.requisites {
                 try apply(
-                    .requisite(url, isStart: plan.startsAtRequisites, mayReach: plan.named.reach(of: url)))
+                    .requisite(
+                        url, isStart: plan.startsAtRequisites, nearestZone: plan.named.nearestZone(of: url)))
             }
             for miss in plan.missed {
                 try apply(
-                    .miss(miss.url, isPage: miss.isPage, mayReach: miss.mayReach, origin: miss.origin))
+                    .miss(miss.url, isPage: miss.isPage, nearestZone: miss.nearestZone, origin: miss.origin))
             }
             for document in plan.documents { try keep(document) }
             try go()
@@ -368,15 +369,15 @@ extension Crawl {
     func start(_ task: Frontier.Task) throws(CrawlError) {
         switch task {
         case .fetch(let number): try start(number)
-        case .robots(let host, let url, let reach):
+        case .robots(let host, let url, let nearestZone):
             if let known = memory.takeAnswer(to: url.href) { return try robotsKnown(known, of: host) }
-            ask(.robots(host), url, reach)
-        case .probe(let host, let url, let reach):
+            ask(.robots(host), url, nearestZone)
+        case .probe(let host, let url, let nearestZone):
             if let known = memory.takeAnswer(to: Self.probeName(url)) {
                 return try probeKnown(known, of: host)
             }
-            ask(.probe(host), url, reach)
-        case .witness(let host, let url, let reach): ask(.witness(host), url, reach)
+            ask(.probe(host), url, nearestZone)
+        case .witness(let host, let url, let nearestZone): ask(.witness(host), url, nearestZone)
         case .render(let number): try render(number)
         }
     }
@@ -460,7 +461,7 @@ extension Crawl {
         // To where it is redirected too.
         if request.fields.contains("Origin") { try apply(.askedByOrigin(number)) }
         if plan.fetch.sendsReferrer { request.referrer = frontier.referrer(of: number) }
-        request.reach = plan.mayReachPrivate ? .thisMachine : frontier.mayReach(number)
+        request.nearestZone = plan.mayReachPrivate ? .thisMachine : frontier.nearestZone(number)
         // What is asked for by conditions is held whole.
         request.resume =
             resume ?? (validating[number] == nil ? partials.take(url.href).map(PartialBody.init) : nil)
@@ -472,9 +473,9 @@ extension Crawl {
     private static let acceptOfPages = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
     /// For what is no entry.
-    func ask(_ errand: Errand, _ url: WebURL, _ reach: Reach) {
+    func ask(_ errand: Errand, _ url: WebURL, _ nearestZone: NetworkZone) {
         var request = FetchRequest(number: errand.number, url: url)
-        request.reach = plan.mayReachPrivate ? .thisMachine : reach
+        request.nearestZone = plan.mayReachPrivate ? .thisMachine : nearestZone
         loop.start(request)
     }
 
@@ -483,7 +484,7 @@ extension Crawl {
     private func recalled(
         _ number: UInt32, _ url: WebURL, _ held: StoredResponse, isOfThisVisit: Bool
     ) throws(CrawlError) {
-        try apply(.connected(number, from: held.flags.reach))
+        try apply(.connected(number, from: held.flags.zone))
         if isOfThisVisit, desk != nil { try apply(.counted(number)) }
         if let redirect = Redirect(held.status, HTTPFields(block: held.fields.utf8.span), from: url) {
             passOn(url, to: redirect.url)
@@ -543,7 +544,7 @@ extension Crawl {
         new.referrerNumber = frontier.referrerNumber(of: number)
         new.variant = held.variant
         new.type = held.type
-        new.flags = ResponseFlags(frontier.reach(of: number)).union(held.flags.intersection(.ofBody))
+        new.flags = ResponseFlags(zone: frontier.zone(of: number)).union(held.flags.intersection(.ofBody))
         new.flags.formUnion(flags)
         return new
     }

@@ -71,8 +71,8 @@ package struct CrawlPlan: Sendable {
         package var url: WebURL
         /// Whether a person went there.
         package var isPage: Bool
-        /// No further than who asked for it may lead.
-        package var mayReach: Reach
+        /// The nearest network zone that the requester was allowed to connect to.
+        package var nearestZone: NetworkZone
         /// The origin of the page that asked by CORS.
         package var origin: String?
 
@@ -88,21 +88,23 @@ package struct CrawlPlan: Sendable {
             }
             self.url = url
             isPage = miss.isPage
-            mayReach = miss.from.reach
+            nearestZone = miss.from.zone
             origin = miss.origin
         }
     }
 
     /// A response that somebody else got.
     package struct Named: Sendable {
-        package var mayReach = Reach.thisMachine
+        package var nearestZone = NetworkZone.thisMachine
         package var isStart = false
         /// Those that the user named.
         package var freely: Set<String> = []
 
         package init() {}
 
-        func reach(of url: WebURL) -> Reach { freely.contains(url.origin) ? .thisMachine : mayReach }
+        func nearestZone(of url: WebURL) -> NetworkZone {
+            freely.contains(url.origin) ? .thisMachine : nearestZone
+        }
     }
 
     package struct Document: Sendable {
@@ -161,7 +163,9 @@ package struct CrawlPlan: Sendable {
 
     var hasSession: Bool { fetch.hasSession || wasOfSession }
 
-    func startReach(of url: WebURL) -> Reach { named.isStart ? named.reach(of: url) : .thisMachine }
+    func nearestStartZone(of url: WebURL) -> NetworkZone {
+        named.isStart ? named.nearestZone(of: url) : .thisMachine
+    }
 
     var frontierOptions: Frontier.Options {
         Frontier.Options(

@@ -85,7 +85,8 @@ package struct PlanRun: ~Copyable {
         while let task = frontier.next(now: .zero) {
             switch task {
             case .fetch(let number): due.append(number)
-            case .robots(let host, let url, let reach): try askForRobots(of: host, url, reach, interruption)
+            case .robots(let host, let url, let nearestZone):
+                try askForRobots(of: host, url, nearestZone, interruption)
             // What the host says of itself would cost requests, and change no estimate.
             case .probe(let host, _, _): apply(.probed(host: host, nil))
             case .witness(let host, _, _): apply(.witnessed(host: host, asksForLogin: nil))
@@ -109,7 +110,7 @@ package struct PlanRun: ~Copyable {
     private mutating func look(at first: UInt32, _ interruption: Interruption) throws(CrawlError) {
         var number = first
         while let result = try result(of: request(number), interruption) {
-            apply(.connected(number, from: result.exchange?.reach ?? .publicNetwork))
+            apply(.connected(number, from: result.exchange?.zone ?? .publicNetwork))
             guard case .response(let response) = result.outcome else {
                 return apply(failure: result, of: number)
             }
@@ -213,19 +214,19 @@ package struct PlanRun: ~Copyable {
             }
             guard let target = redirect.url, target.isHTTP else { return nil }
             request.url = target
-            request.reach = mayReach(result.exchange?.reach ?? .publicNetwork)
+            request.nearestZone = effectiveZone(result.exchange?.zone ?? .publicNetwork)
         }
         return nil
     }
 
     /// Without an answer nobody knows what it says: a real run would wait and ask again, a sample goes on.
     private mutating func askForRobots(
-        of host: Int, _ url: WebURL, _ reach: Reach, _ interruption: Interruption
+        of host: Int, _ url: WebURL, _ nearestZone: NetworkZone, _ interruption: Interruption
     ) throws(CrawlError) {
         guard askedRobots < Self.mostRobots else { return }
         askedRobots += 1
         var request = FetchRequest(number: 0, url: url)
-        request.reach = mayReach(reach)
+        request.nearestZone = effectiveZone(nearestZone)
         while let result = try result(of: request, interruption) {
             var answer = Frontier.RobotsAnswer.answered(status: 404)
             if case .response(let response) = result.outcome {
@@ -234,25 +235,27 @@ package struct PlanRun: ~Copyable {
                     answer = .answered(
                         status: response.status,
                         location: response.fields["Location"].flatMap { WebURL($0, base: request.url) },
-                        body: body, from: result.exchange?.reach ?? .publicNetwork)
+                        body: body, from: result.exchange?.zone ?? .publicNetwork)
                 }
             }
-            guard case .ask(.robots(_, let further, let reach))? = apply(.robots(host: host, answer)).first
-            else {
-                return
-            }
+            guard
+                case .ask(.robots(_, let further, let nearestZone))? = apply(
+                    .robots(host: host, answer)).first
+            else { return }
             request.url = further
-            request.reach = mayReach(reach)
+            request.nearestZone = effectiveZone(nearestZone)
         }
     }
 
     private func request(_ number: UInt32) -> FetchRequest {
         var request = FetchRequest(number: 0, url: frontier.url(number))
-        request.reach = mayReach(frontier.mayReach(number))
+        request.nearestZone = effectiveZone(frontier.nearestZone(number))
         return request
     }
 
-    private func mayReach(_ reach: Reach) -> Reach { plan.mayReachPrivate ? .thisMachine : reach }
+    private func effectiveZone(_ nearestZone: NetworkZone) -> NetworkZone {
+        plan.mayReachPrivate ? .thisMachine : nearestZone
+    }
 
     /// Nil when it was interrupted.
     private mutating func result(

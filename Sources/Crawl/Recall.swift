@@ -321,24 +321,10 @@ extension HTTPFields {
 }
 
 extension ResponseFlags {
-    package init(_ reach: Reach) {
-        self =
-            switch reach {
-            case .publicNetwork: []
-            case .privateNetwork: .fromPrivateNetwork
-            case .thisMachine: .fromThisMachine
-            }
-    }
-
-    /// Of an answer that has just come.
+    /// The flags of a response that was just received.
     package init(_ exchange: Exchange) {
-        self.init(exchange.reach)
+        self.init(zone: exchange.zone)
         if exchange.usedCredentials { insert(.isPrivate) }
-    }
-
-    package var reach: Reach {
-        if contains(.fromThisMachine) { return .thisMachine }
-        return contains(.fromPrivateNetwork) ? .privateNetwork : .publicNetwork
     }
 }
 

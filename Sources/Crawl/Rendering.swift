@@ -388,7 +388,7 @@ extension Crawl {
         fetch.referrer = frontier.url(page)
         // Nobody acts as the user elsewhere: browsers keep cookies from that as well (SameSite=Lax).
         fetch.isAnonymous = !frontier.url(page).isOfSite(of: request.url)
-        fetch.reach = plan.mayReachPrivate ? .thisMachine : frontier.reach(of: page)
+        fetch.nearestZone = plan.mayReachPrivate ? .thisMachine : frontier.zone(of: page)
         self.rendering = rendering
         loop.start(fetch)
     }

@@ -214,24 +214,25 @@ extension CrawlPlan {
     fileprivate var starts: [ServerFrontier.Found] {
         var starts: [ServerFrontier.Found] = []
         func add(
-            _ url: WebURL, _ role: Frontier.Role, isStart: Bool = false, isGuess: Bool = false, _ reach: Reach
+            _ url: WebURL, _ role: Frontier.Role, isStart: Bool = false, isGuess: Bool = false,
+            _ nearestZone: NetworkZone
         ) {
             var facts = Frontier.Arrival.Facts()
             facts.role = role
             facts.isStart = isStart
             facts.isGuess = isGuess
-            facts.mayReach = reach
+            facts.nearestZone = nearestZone
             let url = url.withoutFragment
             starts.append(
                 ServerFrontier.Found(
                     origin: url.origin, href: url.href, referrer: nil, facts: facts.packed,
                     identity: facts.identity(withDepth: false)))
         }
-        if !startsAtRequisites { for url in start { add(url, .page, isStart: true, startReach(of: url)) } }
+        if !startsAtRequisites { for url in start { add(url, .page, isStart: true, nearestStartZone(of: url)) } }
         for url in sitemaps { add(url, .guide, .thisMachine) }
-        for url in requisites { add(url, .requisite, isStart: startsAtRequisites, named.reach(of: url)) }
+        for url in requisites { add(url, .requisite, isStart: startsAtRequisites, named.nearestZone(of: url)) }
         for miss in missed {
-            add(miss.url.key, miss.isPage ? .page : .requisite, isGuess: true, miss.mayReach)
+            add(miss.url.key, miss.isPage ? .page : .requisite, isGuess: true, miss.nearestZone)
         }
         return starts
     }

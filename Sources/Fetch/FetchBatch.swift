@@ -68,7 +68,7 @@ package struct FetchBatch {
         case .failure(let failure): return .failure(failure)
         case .response(let answered): response = answered
         }
-        response.reach = result.exchange?.reach
+        response.zone = result.exchange?.zone
         if (200..<300).contains(response.status) { return .success(response) }
         response.body.discard()
         guard (300..<400).contains(response.status) else {
@@ -81,7 +81,7 @@ package struct FetchBatch {
         var request = course.request
         request.url = target
         // The first address is one that somebody meant; where a server then leads is up to the server.
-        if let exchange = result.exchange { request.reach = exchange.reach }
+        if let exchange = result.exchange { request.nearestZone = exchange.zone }
         start(Course(request: request, redirectCount: course.redirectCount + 1))
         return nil
     }

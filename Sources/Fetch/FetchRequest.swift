@@ -25,8 +25,9 @@ package struct FetchRequest: Sendable {
     package var isAnonymous = false
     /// Asks the server for what it can do: in the URL's place stands `*` (RFC 9112, section 3.2.4).
     package var asksWholeServer = false
-    /// Whoever follows a link sets it to where the page with the link came from.
-    package var reach = Reach.thisMachine
+    /// The nearest network zone that this request may connect to: the zone of the response whose link or
+    /// redirect is followed.
+    package var nearestZone = NetworkZone.thisMachine
     /// Asks for the rest of this body only. Its file is the loop's until the result tells what became of it.
     package var resume: PartialBody?
     /// Told what comes before the answer, such as 103 Early Hints, on the thread of the loop. A 100 and a 101
@@ -96,8 +97,9 @@ package struct FetchedResponse: Sendable {
     package var body: FetchedBody
     /// The body is in the coding that its fields name.
     package var isCoded = false
-    /// From where it came, where that is known: no further does it lead.
-    package var reach: Reach?
+    /// The network zone that the response came from, if known. Its links may be requested only from there or
+    /// from a more public zone.
+    package var zone: NetworkZone?
 }
 
 /// A body without its content coding.
@@ -149,8 +151,8 @@ package struct Exchange: Sendable, Equatable {
     /// The host bears more requests at once than connections, as they share these.
     package var multiplexes = false
 
-    /// Where the links of the answer may lead.
-    package var reach: Reach { usesProxy ? .publicNetwork : peer?.kind.reach ?? .publicNetwork }
+    /// The network zone that the response came from. Through a proxy it is the public network.
+    package var zone: NetworkZone { usesProxy ? .publicNetwork : peer?.kind.zone ?? .publicNetwork }
 
     /// Moments since the start of the transfer; zero for what did not happen.
     package struct Timings: Sendable, Equatable {

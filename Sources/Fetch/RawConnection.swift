@@ -14,9 +14,11 @@ package final class RawConnection {
     private var offeredCount = 0
 
     /// Connects to the URL's host as requests of these options would.
-    package init(to url: WebURL, _ options: FetchOptions, reach: Reach = .thisMachine) throws(FetchFailure) {
+    package init(
+        to url: WebURL, _ options: FetchOptions, nearestZone: NetworkZone = .thisMachine
+    ) throws(FetchFailure) {
         guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "no memory is left") }
-        let guardian = Guardian(reach == .thisMachine ? nil : AddressWall(reach))
+        let guardian = Guardian(nearestZone == .thisMachine ? nil : NetworkGuard(nearestZone))
         do throws(FetchFailure) {
             descriptor = try Self.connect(handle, url, options, guardian)
         } catch {
@@ -102,15 +104,15 @@ package final class RawConnection {
 
     /// Looks at each address before it is connected to.
     private final class Guardian {
-        let wall: AddressWall?
+        let networkGuard: NetworkGuard?
         private(set) var refusal: String?
 
-        init(_ wall: AddressWall?) { self.wall = wall }
+        init(_ networkGuard: NetworkGuard?) { self.networkGuard = networkGuard }
 
         func open(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
-            if let wall {
+            if let networkGuard {
                 guard let target = IPAddress(larder_curl_address(address)) else { return CURL_SOCKET_BAD }
-                refusal = wall.refusal(of: target)
+                refusal = networkGuard.refusal(of: target)
                 if refusal != nil { return CURL_SOCKET_BAD }
             }
             let type = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)

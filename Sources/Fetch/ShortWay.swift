@@ -125,8 +125,8 @@ final class ShortWay {
         let now = age.elapsed
         guard isPlain(request), let place = places[origin], place.oddEnd <= now,
             let message = Message(request, to: origin, options),
-            let line = idleLine(place, for: request.reach, now)
-                ?? newLine(place, request.url.effectivePort, for: request.reach, now, others)
+            let line = idleLine(place, for: request.nearestZone, now)
+                ?? newLine(place, request.url.effectivePort, for: request.nearestZone, now, others)
                 ?? busyLine(place, for: request, now)
         else { return false }
         transfer.start(request, on: line, message)
@@ -148,9 +148,9 @@ final class ShortWay {
         unsent.removeAll(keepingCapacity: true)
     }
 
-    private func idleLine(_ place: Place, for reach: Reach, _ now: Duration) -> ShortLine? {
+    private func idleLine(_ place: Place, for nearestZone: NetworkZone, _ now: Duration) -> ShortLine? {
         while let line = place.idle.last {
-            guard Self.mayReach(line.peer, reach) else { return nil }
+            guard Self.isAllowed(line.peer, nearestZone) else { return nil }
             place.idle.removeLast()
             idleCount -= 1
             // What it says before it is asked would be taken for the answer.
@@ -161,12 +161,12 @@ final class ShortWay {
     }
 
     private func newLine(
-        _ place: Place, _ port: Int, for reach: Reach, _ now: Duration, _ others: () -> Int
+        _ place: Place, _ port: Int, for nearestZone: NetworkZone, _ now: Duration, _ others: () -> Int
     ) -> ShortLine? {
         // What libcurl is going to open counts as well.
         guard now < place.end, place.lines.count < linesPerHost,
             place.lines.count + (book.map { max($0.count(of: place.origin), others()) } ?? 0) < linesPerHost,
-            Self.mayReach(place.peer, reach),
+            Self.isAllowed(place.peer, nearestZone),
             let line = ShortLine(place, port: UInt16(clamping: port))
         else { return nil }
         guard sockets.watch(other: line.descriptor, line.interest) else {
@@ -183,7 +183,7 @@ final class ShortWay {
         guard book != nil, place.confirms(now), let tag = request.tagAskedBy else { return nil }
         var (best, fewest): (ShortLine?, Int) = (nil, Self.mostAsked)
         for line in place.lines
-        where line.askedCount < fewest && line.mayAskMore && Self.mayReach(line.peer, request.reach) {
+        where line.askedCount < fewest && line.mayAskMore && Self.isAllowed(line.peer, request.nearestZone) {
             (best, fewest) = (line, line.askedCount)
         }
         // Where many versions have one tag, it does not tell whose answer comes.
@@ -210,8 +210,8 @@ final class ShortWay {
             && (places[origin].map { $0.oddEnd <= age.elapsed } ?? !others.contains(origin))
     }
 
-    private static func mayReach(_ peer: IPAddress, _ reach: Reach) -> Bool {
-        reach == .thisMachine || AddressWall(reach).refusal(of: peer) == nil
+    private static func isAllowed(_ peer: IPAddress, _ nearestZone: NetworkZone) -> Bool {
+        nearestZone == .thisMachine || NetworkGuard(nearestZone).refusal(of: peer) == nil
     }
 
     // MARK: - Events

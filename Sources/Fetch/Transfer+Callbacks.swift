@@ -80,13 +80,13 @@ extension Transfer {
         return isTaken ? count : 0
     }
 
-    // MARK: - The wall
+    // MARK: - The network guard
 
     /// A new connection, to an address that the name was found to have.
     private func open(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
-        if let wall {
+        if let networkGuard {
             guard let target = IPAddress(larder_curl_address(address)) else { return CURL_SOCKET_BAD }
-            refusal = wall.refusal(of: target)
+            refusal = networkGuard.refusal(of: target)
             if refusal != nil { return CURL_SOCKET_BAD }
         }
         hasSocket = true
@@ -100,8 +100,8 @@ extension Transfer {
     private func maySend(to peer: UnsafePointer<CChar>?) -> Bool {
         isSent = true
         self.peer = peer.flatMap { IPAddress(numeric: $0) }
-        guard let wall else { return true }
-        let refusal = self.peer.map { wall.refusal(of: $0) } ?? "nobody knows where the connection leads"
+        guard let networkGuard else { return true }
+        let refusal = self.peer.map { networkGuard.refusal(of: $0) } ?? "nobody knows where the connection leads"
         guard let refusal else { return true }
         stop = FetchFailure(.refused, refusal)
         return false

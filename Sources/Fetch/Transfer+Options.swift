@@ -56,7 +56,7 @@ extension Transfer {
         try set(CURLOPT_NOSIGNAL, 1)
         try set(CURLOPT_PATH_AS_IS, 1)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
-        // Otherwise libcurl asks the environment, and then nobody knows whose address the wall sees.
+        // Otherwise libcurl asks the environment, and then nobody knows whose address the network guard sees.
         try set(CURLOPT_PROXY, "")
         try set(CURLOPT_NOPROXY, "")
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
@@ -84,17 +84,17 @@ extension Transfer {
     }
 
     private func route(_ request: FetchRequest) throws(FetchFailure) {
-        wall = request.reach == .thisMachine ? nil : AddressWall(request.reach)
+        networkGuard = request.nearestZone == .thisMachine ? nil : NetworkGuard(request.nearestZone)
         usesProxy = false
         if !options.proxies.isEmpty {
             let proxy = options.proxies.proxy(for: request.url)
             if proxy != nil {
-                if let wall, let address = IPAddress(request.url.host),
-                    let refusal = wall.refusal(of: address)
+                if let networkGuard, let address = IPAddress(request.url.host),
+                    let refusal = networkGuard.refusal(of: address)
                 {
                     throw FetchFailure(.refused, refusal)
                 }
-                wall = nil
+                networkGuard = nil
                 usesProxy = true
             }
             try set(CURLOPT_PROXY, proxy?.text ?? "")

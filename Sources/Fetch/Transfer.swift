@@ -33,8 +33,8 @@ final class Transfer {
     let complaint: UnsafeMutablePointer<CChar>
 
     /// Nil where the address that is connected to says nothing, or does not matter.
-    var wall: AddressWall?
-    /// Why the wall refused the last address that was tried.
+    var networkGuard: NetworkGuard?
+    /// Why the network guard refused the last address that was tried.
     var refusal: String?
     var usesProxy = false
     /// A connection was begun for it.
@@ -100,7 +100,7 @@ final class Transfer {
         (self.request, self.line, peer) = (request, line, line.peer)
         answer = ShortAnswer()
         (openFields, usesCredentials) = (message.openFields, message.usesCredentials)
-        (wall, usesProxy) = (nil, false)
+        (networkGuard, usesProxy) = (nil, false)
     }
 
     /// Takes the result and makes the transfer ready for the next request.

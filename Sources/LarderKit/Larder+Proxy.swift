@@ -138,7 +138,7 @@ extension Larder {
                 throw LarderError(error)
             }
             told.connect = { url, mayReach in
-                (try? RawConnection(to: url, fetching, reach: mayReach.reach)).map(RawChannel.init)
+                (try? RawConnection(to: url, fetching, nearestZone: mayReach.zone)).map(RawChannel.init)
             }
         }
         return (proxy.port, told)

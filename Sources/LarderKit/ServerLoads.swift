@@ -127,7 +127,7 @@ extension FetchRequest {
         self.init(number: number, url: request.url, fields: request.fields)
         method = request.method
         body = request.body.isEmpty ? nil : request.body
-        reach = request.mayReach.reach
+        nearestZone = request.mayReach.zone
         isAnonymous = request.isAnonymous
         asksWholeServer = request.asksWholeServer
         codings = request.codings

@@ -104,7 +104,7 @@ import Web
         #expect(first.version == .http11)
         #expect(first.security == .plain)
         #expect(first.peer == IPAddress("127.0.0.1"))
-        #expect(first.reach == .thisMachine)
+        #expect(first.zone == .thisMachine)
         #expect(!first.isReused && !first.usesProxy)
         #expect(first.timings.connected <= first.timings.requestSent)
         #expect(first.timings.requestSent <= first.timings.firstByte)

@@ -116,7 +116,7 @@ import Web
         origin.otherwise { .file($0.target, type: "text/plain") }
         let loop = try fetching.loop()
         #expect(try connections(["/1", "/2"], in: loop) == [1, 2])
-        let asked = try Fetching.request(origin.url("/3")) { $0.reach = .publicNetwork }
+        let asked = try Fetching.request(origin.url("/3")) { $0.nearestZone = .publicNetwork }
         #expect(try fetching.result(of: asked, in: loop).failure().kind == .refused)
         #expect(origin.requests(to: "/3").isEmpty)
     }

@@ -220,7 +220,7 @@ struct TLSTests {
             _ = try loop.turn(waitingAtMost: .milliseconds(10))
         }
         let shut = try fetching.result(
-            of: try Fetching.request(front.url("/x", port: front.modern)) { $0.reach = .publicNetwork },
+            of: try Fetching.request(front.url("/x", port: front.modern)) { $0.nearestZone = .publicNetwork },
             in: loop)
         #expect(try shut.failure().kind == .refused)
         origin.release("/held")

@@ -34,15 +34,15 @@ struct Frontier: ~Copyable, Sendable {
 
     private mutating func take(_ event: Event) -> [Action] {
         switch event {
-        case .start(let url, let reach): core.start(url, mayReach: reach)
+        case .start(let url, let nearestZone): core.start(url, nearestZone: nearestZone)
         case .guide(let url): core.startGuide(url)
-        case .requisite(let url, let isStart, let reach):
-            core.startRequisite(url, isStart: isStart, mayReach: reach)
-        case .miss(let url, let isPage, let reach, let origin):
-            core.startGuess(url, isPage: isPage, mayReach: reach, origin: origin)
+        case .requisite(let url, let isStart, let nearestZone):
+            core.startRequisite(url, isStart: isStart, nearestZone: nearestZone)
+        case .miss(let url, let isPage, let nearestZone, let origin):
+            core.startGuess(url, isPage: isPage, nearestZone: nearestZone, origin: origin)
         case .received(let byteCount): core.received(byteCount)
-        case .connected(let number, let reach, let multiplexes):
-            core.records[Int(number)].reach = reach
+        case .connected(let number, let zone, let multiplexes):
+            core.records[Int(number)].zone = zone
             if let multiplexes { core.fitPace(for: number, multiplexes: multiplexes) }
         case .succeeded(let number, let latency): core.succeeded(number, after: latency)
         case .recalled(let number): core.recalled(number)
@@ -100,20 +100,20 @@ extension Frontier {
     /// What happens to a crawl.
     enum Event: Sendable {
         /// The site begins there.
-        case start(WebURL, mayReach: Reach = .thisMachine)
+        case start(WebURL, nearestZone: NetworkZone = .thisMachine)
         /// The user names a list of pages.
         case guide(WebURL)
         /// It is needed, whoever says so.
-        case requisite(WebURL, isStart: Bool, mayReach: Reach = .thisMachine)
+        case requisite(WebURL, isStart: Bool, nearestZone: NetworkZone = .thisMachine)
         /// Somebody looked for it, who may lead so far, and asked for it by CORS where an origin is named; if
         /// there is no such thing, nothing is missing.
-        case miss(WebURL, isPage: Bool, mayReach: Reach = .thisMachine, origin: String? = nil)
+        case miss(WebURL, isPage: Bool, nearestZone: NetworkZone = .thisMachine, origin: String? = nil)
 
         /// So much came over the network.
         case received(byteCount: Int)
         /// Whether its host takes many requests on one connection, and from where its answer came, which says
         /// where its links may lead.
-        case connected(UInt32, from: Reach, multiplexes: Bool? = nil)
+        case connected(UInt32, from: NetworkZone, multiplexes: Bool? = nil)
         /// It was answered with what it is.
         case succeeded(UInt32, after: Duration? = nil)
         /// An earlier visit has it: its host was not asked.
@@ -219,11 +219,11 @@ extension Frontier {
     enum Task: Sendable, Equatable {
         case fetch(UInt32)
         /// The robots.txt of a host, or where it was redirected to.
-        case robots(host: Int, WebURL, Reach)
+        case robots(host: Int, WebURL, NetworkZone)
         /// An URL that the host cannot have.
-        case probe(host: Int, WebURL, Reach)
+        case probe(host: Int, WebURL, NetworkZone)
         /// A page that came, once more.
-        case witness(host: Int, WebURL, Reach)
+        case witness(host: Int, WebURL, NetworkZone)
         /// A page that came is shown in a browser.
         case render(UInt32)
     }
@@ -264,8 +264,8 @@ extension Frontier {
     enum RobotsAnswer: Sendable {
         /// - Parameters:
         ///   - location: where a redirect leads; nil when it does not say.
-        ///   - reach: from where the answer came: no further does its redirect lead.
-        case answered(status: Int, location: WebURL? = nil, body: [UInt8] = [], from: Reach = .publicNetwork)
+        ///   - from: the network zone that the response came from, which limits its redirect.
+        case answered(status: Int, location: WebURL? = nil, body: [UInt8] = [], from: NetworkZone = .publicNetwork)
         case failed(FetchFailure)
     }
 
@@ -438,11 +438,11 @@ extension Frontier {
     /// Where its redirect leads.
     func target(of number: UInt32) -> UInt32? { core.target(of: number) }
 
-    /// Where those who link to it may lead.
-    func mayReach(_ number: UInt32) -> Reach { core.records[Int(number)].mayReach }
+    /// The nearest network zone that a request for it may connect to.
+    func nearestZone(_ number: UInt32) -> NetworkZone { core.records[Int(number)].nearestZone }
 
-    /// From where its answer came.
-    func reach(of number: UInt32) -> Reach { core.records[Int(number)].reach }
+    /// The network zone that its response came from.
+    func zone(of number: UInt32) -> NetworkZone { core.records[Int(number)].zone }
 
     /// Whether it is asked for by CORS.
     func isCORS(_ number: UInt32) -> Bool {

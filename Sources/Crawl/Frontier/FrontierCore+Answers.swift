@@ -191,7 +191,7 @@ extension FrontierCore {
             return notFound(number, failure, host)
         }
         // While it was asked for, somebody led there who may lead further.
-        if failure.isRefusal, record.mayReach > .publicNetwork, record.attempts == 1 {
+        if failure.isRefusal, record.nearestZone > .publicNetwork, record.attempts == 1 {
             return enqueue(number)
         }
         let jitter = RetryPlan.jitter(of: number, attempt: Int(record.attempts))

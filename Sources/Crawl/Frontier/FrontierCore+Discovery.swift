@@ -122,7 +122,7 @@ extension FrontierCore {
     @discardableResult
     mutating func discover(
         _ url: WebURL, role: Role, from referrer: UInt32?, redirects: UInt8, flags: Record.Flags = [],
-        mayReach: Reach? = nil, chain: UInt8? = nil
+        nearestZone: NetworkZone? = nil, chain: UInt8? = nil
     ) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
         guard isNew || records[Int(number)].flags.contains(.isNamed) else {
@@ -143,15 +143,15 @@ extension FrontierCore {
         let distance: UInt16 = parent != nil && redirects == 0 && role == .page ? 1 : 0
         let host = hostNumber(of: url)
         if flags.contains(.isStart) { hosts[host].isOwn = true }
-        let reach = mayReach ?? parent?.reach ?? .thisMachine
+        let zone = nearestZone ?? parent?.zone ?? .thisMachine
         let record = Record(
             host: UInt32(host), referrer: referrer ?? Record.nobody,
             depth: min(parent?.depth ?? 0, .max - 1) + distance, flags: flags, role: role,
-            mayReach: reach,
+            nearestZone: zone,
             redirects: redirects)
         if isNew { records.append(record) } else { replace(named: number, by: record) }
         records[Int(number)].chain = chain ?? parent?.chain ?? 0
-        noteReach(reach, of: host)
+        noteZone(zone, of: host)
         if scope.limitsDepth, let referrer { ways.add(from: referrer, to: number, distance: distance) }
         if let reason = boundReason(number) { skip(number, reason) } else { admit(number, url) }
         return number
@@ -178,16 +178,16 @@ extension FrontierCore {
 
     /// Another one leads there, who may lead further than those before.
     private mutating func widen(_ number: UInt32, by finder: UInt32) {
-        let reach = records[Int(finder)].reach
-        guard reach > records[Int(number)].mayReach else { return }
-        records[Int(number)].mayReach = reach
-        noteReach(reach, of: Int(records[Int(number)].host))
+        let zone = records[Int(finder)].zone
+        guard zone > records[Int(number)].nearestZone else { return }
+        records[Int(number)].nearestZone = zone
+        noteZone(zone, of: Int(records[Int(number)].host))
         sendAgain(number)
         admitAgain(ifRefused: number)
     }
 
-    mutating func noteReach(_ reach: Reach, of host: Int) {
-        if reach > hosts[host].mayReach { hosts[host].mayReach = reach }
+    mutating func noteZone(_ zone: NetworkZone, of host: Int) {
+        if zone > hosts[host].nearestZone { hosts[host].nearestZone = zone }
     }
 
     /// Queues an entry, has it wait at the gate, or skips it.
@@ -408,12 +408,12 @@ extension FrontierCore {
     mutating func discoverUnfollowed(_ url: WebURL, by finder: UInt32) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
         guard isNew else { return number }
-        let (depth, reach) = (records[Int(finder)].depth, records[Int(finder)].reach)
+        let (depth, zone) = (records[Int(finder)].depth, records[Int(finder)].zone)
         records.append(
             Record(
                 host: UInt32(hostNumber(of: url)), referrer: finder, depth: min(depth, .max - 1) + 1,
                 flags: [],
-                role: .page, mayReach: reach, redirects: 0))
+                role: .page, nearestZone: zone, redirects: 0))
         switch scope.verdict(onPage: url, depth: Int(records[Int(number)].depth)) {
         // What is no page of the site is none by whatever link.
         case .skipped(let reason) where !reason.isOfDepth: skip(number, reason)
@@ -428,9 +428,9 @@ extension FrontierCore {
         guard state(number) == .skipped(.nofollow) else { return }
         let place = Int(number)
         records[place].referrer = finder ?? Record.nobody
-        records[place].mayReach = finder.map { records[Int($0)].reach } ?? .thisMachine
+        records[place].nearestZone = finder.map { records[Int($0)].zone } ?? .thisMachine
         records[place].depth = finder.map { min(records[Int($0)].depth, .max - 1) + 1 } ?? 0
-        noteReach(records[place].mayReach, of: Int(records[place].host))
+        noteZone(records[place].nearestZone, of: Int(records[place].host))
         admit(number, url(number))
     }
 

@@ -37,9 +37,10 @@ extension Frontier {
             var isCORS = false
             /// What led there asks in its own name.
             var isOfDocument = false
-            var mayReach = Reach.publicNetwork
-            /// From where what led there came.
-            var reach = Reach.publicNetwork
+            /// The nearest network zone that the request may connect to.
+            var nearestZone = NetworkZone.publicNetwork
+            /// The network zone that the page with the link came from.
+            var zone = NetworkZone.publicNetwork
             var redirects: UInt8 = 0
             var chain: UInt8 = 0
             var depth: UInt16 = 0
@@ -61,8 +62,8 @@ extension Frontier.Arrival.Facts {
         isGuess = bits(3, 1) == 1
         isCORS = bits(4, 1) == 1
         isOfDocument = bits(5, 1) == 1
-        mayReach = Self.reach(bits(6, 2))
-        reach = Self.reach(bits(8, 2))
+        nearestZone = Self.zone(bits(6, 2))
+        zone = Self.zone(bits(8, 2))
         redirects = UInt8(bits(10, 8))
         chain = UInt8(bits(18, 8))
         depth = UInt16(bits(26, 16))
@@ -74,7 +75,7 @@ extension Frontier.Arrival.Facts {
         if isGuess { packed |= 1 << 3 }
         if isCORS { packed |= 1 << 4 }
         if isOfDocument { packed |= 1 << 5 }
-        packed |= Self.number(mayReach) << 6 | Self.number(reach) << 8
+        packed |= Self.number(nearestZone) << 6 | Self.number(zone) << 8
         return packed | Int64(redirects) << 10 | Int64(chain) << 18 | Int64(depth) << 26
     }
 
@@ -83,14 +84,14 @@ extension Frontier.Arrival.Facts {
     func identity(withDepth: Bool) -> Int64 {
         var essence = self
         essence.isOfDocument = false
-        essence.reach = .publicNetwork
+        essence.zone = .publicNetwork
         essence.redirects = 0
         essence.chain = 0
         if !withDepth { essence.depth = 0 }
         return essence.packed
     }
 
-    static func reach(_ number: Int64) -> Reach {
+    static func zone(_ number: Int64) -> NetworkZone {
         switch number {
         case 2: .thisMachine
         case 1: .privateNetwork
@@ -98,8 +99,8 @@ extension Frontier.Arrival.Facts {
         }
     }
 
-    static func number(_ reach: Reach) -> Int64 {
-        switch reach {
+    static func number(_ zone: NetworkZone) -> Int64 {
+        switch zone {
         case .publicNetwork: 0
         case .privateNetwork: 1
         case .thisMachine: 2
@@ -141,7 +142,7 @@ extension FrontierCore {
     mutating func replace(named number: UInt32, by record: Record) {
         let before = records[Int(number)]
         records[Int(number)] = record
-        records[Int(number)].reach = before.reach
+        records[Int(number)].zone = before.zone
         var next = record.referrer
         while next != Record.nobody, next != number { next = records[Int(next)].referrer }
         if next == number { records[Int(number)].referrer = Record.nobody }
@@ -158,7 +159,7 @@ extension FrontierCore {
         let known = urls.find(arrival.url)
         let number = discover(
             arrival.url, role: facts.role, from: referrer, redirects: facts.redirects, flags: flags,
-            mayReach: facts.mayReach, chain: facts.chain)
+            nearestZone: facts.nearestZone, chain: facts.chain)
         guard known != nil, facts.isStart, !records[Int(number)].flags.contains(.isStart) else { return }
         records[Int(number)].flags.insert(.isStart)
         hosts[Int(records[Int(number)].host)].isOwn = true
@@ -174,9 +175,9 @@ extension FrontierCore {
             host: UInt32(hostNumber(of: url)), referrer: Record.nobody,
             depth: isFurther && facts.depth > 0 ? facts.depth - 1 : facts.depth,
             flags: facts.isOfDocument ? [.isNamed, .isDocument] : .isNamed, role: .page,
-            mayReach: facts.reach, redirects: 0)
+            nearestZone: facts.zone, redirects: 0)
         record.state = .elsewhere
-        record.reach = facts.reach
+        record.zone = facts.zone
         records.append(record)
         return number
     }
@@ -297,8 +298,8 @@ extension FrontierCore {
         facts.isGuess = record.flags.contains(.isGuess)
         facts.isCORS = record.flags.contains(.isCORS)
         facts.isOfDocument = referrer.map { records[Int($0)].flags.contains(.isDocument) } ?? false
-        facts.mayReach = record.mayReach
-        facts.reach = referrer.map { records[Int($0)].reach } ?? .publicNetwork
+        facts.nearestZone = record.nearestZone
+        facts.zone = referrer.map { records[Int($0)].zone } ?? .publicNetwork
         facts.redirects = record.redirects
         facts.chain = record.chain
         facts.depth = record.depth

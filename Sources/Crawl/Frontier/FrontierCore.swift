@@ -135,32 +135,33 @@ struct FrontierCore: Sendable {
         return dues.lazy.compactMap { $0 }.min()
     }
 
-    mutating func start(_ url: WebURL, mayReach: Reach) {
+    mutating func start(_ url: WebURL, nearestZone: NetworkZone) {
         discover(
-            url.withoutFragment, role: .page, from: nil, redirects: 0, flags: .isStart, mayReach: mayReach)
+            url.withoutFragment, role: .page, from: nil, redirects: 0, flags: .isStart,
+            nearestZone: nearestZone)
     }
 
     /// What robots.txt or the user names as a list of pages.
-    mutating func startGuide(_ url: WebURL, mayReach: Reach = .thisMachine) {
-        discover(url.withoutFragment, role: .guide, from: nil, redirects: 0, mayReach: mayReach)
+    mutating func startGuide(_ url: WebURL, nearestZone: NetworkZone = .thisMachine) {
+        discover(url.withoutFragment, role: .guide, from: nil, redirects: 0, nearestZone: nearestZone)
     }
 
     /// What is needed, whoever says so.
-    mutating func startRequisite(_ url: WebURL, isStart: Bool = false, mayReach: Reach) {
+    mutating func startRequisite(_ url: WebURL, isStart: Bool = false, nearestZone: NetworkZone) {
         discover(
             url.withoutFragment, role: .requisite, from: nil, redirects: 0, flags: isStart ? .isStart : [],
-            mayReach: mayReach)
+            nearestZone: nearestZone)
     }
 
     /// What somebody looked for, who may lead so far; if there is no such thing, nothing is missing.
     ///
     /// - Parameter origin: of the document that asked for it by CORS.
     mutating func startGuess(
-        _ url: WebURL, isPage: Bool, mayReach: Reach = .thisMachine, origin: String? = nil
+        _ url: WebURL, isPage: Bool, nearestZone: NetworkZone = .thisMachine, origin: String? = nil
     ) {
         let number = discover(
             url.key, role: isPage ? .page : .requisite, from: nil, redirects: 0,
-            flags: origin == nil ? .isGuess : [.isGuess, .isCORS], mayReach: mayReach)
+            flags: origin == nil ? .isGuess : [.isGuess, .isCORS], nearestZone: nearestZone)
         if let origin, records[Int(number)].referrer == Record.nobody { origins[number] = origin }
     }
 
@@ -175,19 +176,19 @@ struct FrontierCore: Sendable {
             runningCount += 1
             hosts[host].isAskingGate = true
             noteStart(of: host)
-            return .robots(host: host, url, hosts[host].mayReach)
+            return .robots(host: host, url, hosts[host].nearestZone)
         }
         while let number = probes.popFirst() {
             let host = Int(number)
             guard let url = hosts[host].softNotFound.startProbe() else { continue }
             runningCount += 1
-            return .probe(host: host, url, hosts[host].mayReach)
+            return .probe(host: host, url, hosts[host].nearestZone)
         }
         while let number = witnesses.popFirst() {
             let host = Int(number)
             guard let page = hosts[host].session.takeWitness() else { continue }
             runningCount += 1
-            return .witness(host: host, url(page), records[Int(page)].mayReach)
+            return .witness(host: host, url(page), records[Int(page)].nearestZone)
         }
         if let number = nextQueued() { return .fetch(number) }
         if let number = renders.next(isThere) ?? nextEarlyPage() { return .render(number) }

@@ -27,8 +27,8 @@ extension FrontierCore {
         var atGate: [UInt32] = []
         /// It is known when its robots.txt is to be asked for.
         var isGateDue = false
-        /// Where those who led here came from, at the nearest: no other may have robots.txt asked for.
-        var mayReach = Reach.publicNetwork
+        /// The nearest zone of the pages that link to this host: the limit for a request for its robots.txt.
+        var nearestZone = NetworkZone.publicNetwork
         /// How many entries are queued; one that became a requisite stands in both queues and counts once.
         var queuedCount = 0
         var softNotFound = SoftNotFoundWatch()
@@ -378,12 +378,12 @@ extension FrontierCore {
     /// What came of asking for a host's robots.txt; of a redirect, where to ask instead.
     mutating func robotsAnswered(host: Int, _ answer: Frontier.RobotsAnswer) -> [Action] {
         switch answer {
-        case .answered(let status, let location, let body, let reach):
+        case .answered(let status, let location, let body, let zone):
             noteAnswer(of: host)
             if let target = hosts[host].gate?.answered(
                 status: status, location: location, body: body.span, now: now)
             {
-                return [.ask(.robots(host: host, target, reach))]
+                return [.ask(.robots(host: host, target, zone))]
             }
         case .failed(let failure):
             let mayPass = failure.mayPass || failure.kind == .unknownHost
@@ -426,7 +426,7 @@ extension FrontierCore {
         hosts[host].atGate = []
         for number in waiting where records[Int(number)].state == .waiting { admit(number, url(number)) }
         for sitemap in hosts[host].gate?.sitemaps ?? [] {
-            startGuide(sitemap, mayReach: hosts[host].mayReach)
+            startGuide(sitemap, nearestZone: hosts[host].nearestZone)
         }
     }
 }

@@ -42,9 +42,10 @@ extension FrontierCore {
         var role: Frontier.Role
         var state = State.waiting
         var attempts: UInt8 = 0
-        /// From where its answer came, and from where those who link to it came.
-        var reach = Reach.publicNetwork
-        var mayReach: Reach
+        /// The network zone that its response came from.
+        var zone = NetworkZone.publicNetwork
+        /// The nearest network zone that its request may connect to: that of the nearest page with a link to it.
+        var nearestZone: NetworkZone
         /// Of what a page needs, how much of it leads there, one needed by the other; of a page, how many
         /// refreshes.
         var chain: UInt8 = 0

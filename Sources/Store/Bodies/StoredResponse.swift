@@ -246,6 +246,24 @@ package struct ResponseFlags: OptionSet, Sendable, Hashable {
     package static let ofReach: ResponseFlags = [.fromPrivateNetwork, .fromThisMachine]
 }
 
+extension ResponseFlags {
+    /// The flags of a response from a network zone.
+    package init(zone: NetworkZone) {
+        self =
+            switch zone {
+            case .publicNetwork: []
+            case .privateNetwork: .fromPrivateNetwork
+            case .thisMachine: .fromThisMachine
+            }
+    }
+
+    /// The network zone that the response came from.
+    package var zone: NetworkZone {
+        if contains(.fromThisMachine) { return .thisMachine }
+        return contains(.fromPrivateNetwork) ? .privateNetwork : .publicNetwork
+    }
+}
+
 /// What tells answers to other requests than a plain GET apart: the method, and the MD5 of the body that was
 /// sent.
 ///

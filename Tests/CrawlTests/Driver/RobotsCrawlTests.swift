@@ -197,7 +197,7 @@ import Web
         frontier = TriedFrontier(scope: Scope(start: [start]), options: options)
         frontier.start(start)
         frontier.startGuess(
-            try #require(WebURL("http://a.test/b")), isPage: true, mayReach: .thisMachine)
+            try #require(WebURL("http://a.test/b")), isPage: true, nearestZone: .thisMachine)
         var now = Duration.zero
         while !frontier.isDone {
             while let task = frontier.next(now: now) {
@@ -216,7 +216,7 @@ import Web
 
     @Test mutating func `where a page was answered, robots.txt is waited for`() throws {
         frontier.startGuess(
-            try #require(WebURL("http://a.test/b")), isPage: true, mayReach: .thisMachine)
+            try #require(WebURL("http://a.test/b")), isPage: true, nearestZone: .thisMachine)
         var now = Duration.zero
         while !frontier.isDone {
             while let task = frontier.next(now: now) {

@@ -41,15 +41,15 @@ final class TriedFrontier {
     func state(_ number: UInt32) -> Frontier.State { frontier.state(number) }
     func entry(_ number: UInt32) -> Frontier.Entry { frontier.entry(number) }
     func chain(to number: UInt32) -> [WebURL] { frontier.chain(to: number) }
-    func mayReach(_ number: UInt32) -> Reach { frontier.mayReach(number) }
+    func nearestZone(_ number: UInt32) -> NetworkZone { frontier.nearestZone(number) }
     func wantsWords(of number: UInt32) -> Bool { frontier.wantsWords(of: number) }
     func takeOutcomes() -> [UInt32] { frontier.takeOutcomes() }
     func takeOutgoing() -> [ServerFrontier.Found] { frontier.takeOutgoing() }
 
     func start(_ url: WebURL) { apply(.start(url), now: .zero) }
 
-    func startGuess(_ url: WebURL, isPage: Bool, mayReach: Reach) {
-        apply(.miss(url, isPage: isPage, mayReach: mayReach), now: .zero)
+    func startGuess(_ url: WebURL, isPage: Bool, nearestZone: NetworkZone) {
+        apply(.miss(url, isPage: isPage, nearestZone: nearestZone), now: .zero)
     }
 
     /// The number of what a link leads to, of which a page is said to have no other.
@@ -62,8 +62,8 @@ final class TriedFrontier {
         return .max
     }
 
-    func came(_ number: UInt32, from reach: Reach) {
-        apply(.connected(number, from: reach), now: .zero)
+    func came(_ number: UInt32, from zone: NetworkZone) {
+        apply(.connected(number, from: zone), now: .zero)
     }
 
     func succeeded(_ number: UInt32, after latency: Duration? = nil) {

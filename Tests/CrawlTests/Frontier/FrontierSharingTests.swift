@@ -47,7 +47,7 @@ import Web
         frontier.apply(.granted(["http://a.test"]), now: .zero)
         var facts = Frontier.Arrival.Facts()
         facts.isStart = true
-        facts.mayReach = .thisMachine
+        facts.nearestZone = .thisMachine
         try arrive("http://a.test/", facts)
     }
 
@@ -203,8 +203,8 @@ import Web
         facts.role = .guide
         facts.isStart = true
         facts.isCORS = true
-        facts.mayReach = .thisMachine
-        facts.reach = .privateNetwork
+        facts.nearestZone = .thisMachine
+        facts.zone = .privateNetwork
         facts.redirects = 20
         facts.chain = 255
         facts.depth = 65_535

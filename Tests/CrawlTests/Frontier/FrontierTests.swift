@@ -105,7 +105,7 @@ import Web
     }
 
     @Test mutating func `what was refused to one is asked for when another leads there who may`() throws {
-        frontier.startGuess(try url("http://127.0.0.1/a.png"), isPage: false, mayReach: .publicNetwork)
+        frontier.startGuess(try url("http://127.0.0.1/a.png"), isPage: false, nearestZone: .publicNetwork)
         let refusal = Failure.fetch(FetchFailure(.refused, "a public page may not lead there"))
         let (start, refused): (UInt32, UInt32) = (0, 1)
         while let number = frontier.fetchNext(now: .zero) {
@@ -120,7 +120,7 @@ import Web
         #expect(frontier.progress(now: .zero).failed == 0)
         frontier.found(try link("http://127.0.0.1/a.png", .requisite), by: start)
         #expect(frontier.fetchNext(now: .zero) == refused)
-        #expect(frontier.mayReach(refused) == .thisMachine)
+        #expect(frontier.nearestZone(refused) == .thisMachine)
         frontier.failed(refused, .status(404), now: .zero)
         frontier.found(try link("http://127.0.0.1/a.png", .requisite), by: start)
         #expect(frontier.isDone)
@@ -131,7 +131,8 @@ import Web
         let refusal = Failure.fetch(FetchFailure(.refused, "a public page may not lead there"))
         #expect(frontier.fetchNext(now: .zero) == 0)
         for name in ["a", "b"] {
-            frontier.startGuess(try url("http://127.0.0.1/\(name)"), isPage: false, mayReach: .publicNetwork)
+            frontier.startGuess(
+                try url("http://127.0.0.1/\(name)"), isPage: false, nearestZone: .publicNetwork)
             #expect(frontier.fetchNext(now: .zero) != nil)
         }
         frontier.failed(2, refusal, now: .zero)

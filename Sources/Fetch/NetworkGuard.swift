@@ -1,35 +1,25 @@
 internal import Glibc
+package import Web
 
-/// Decides, by the address alone, whether a request may go there.
+/// Decides from an IP address whether a request may connect to it (protection against SSRF).
 ///
-/// The loop asks it for the address that is really connected to, whatever the name resolved to before, and
-/// again for each request on a connection that was open already. Behind a proxy it sees only addresses that
-/// stand in the URL itself.
-package struct AddressWall: Sendable {
-    package let reach: Reach
+/// The fetch loop asks it for the address that the socket really connects to, whatever the host name resolved
+/// to before, and again for each request on a reused connection. Behind a proxy it sees only addresses that
+/// are part of the URL itself.
+package struct NetworkGuard: Sendable {
+    /// The nearest network zone that the request may connect to.
+    package let nearestZone: NetworkZone
 
-    package init(_ reach: Reach) {
-        self.reach = reach
+    package init(_ nearestZone: NetworkZone) {
+        self.nearestZone = nearestZone
     }
 
-    /// Why a connection to this address is refused; nil when it is not.
+    /// The reason why a connection to the address is refused; nil if it is allowed.
     package func refusal(of address: IPAddress) -> String? {
-        guard address.kind.reach > reach else { return nil }
-        let from = reach == .publicNetwork ? "a public page" : "a page of the private network"
+        guard address.kind.zone > nearestZone else { return nil }
+        let from = nearestZone == .publicNetwork ? "a public page" : "a page of the private network"
         return "\(address) is \(address.kind.rawValue), where \(from) may not lead"
     }
-}
-
-/// How near to this machine a request may come. A page leads no nearer than where it came from itself, so
-/// that nobody on the web can have larder ask what only this machine or its network can reach.
-package enum Reach: Int, Comparable, Sendable {
-    case publicNetwork
-    case privateNetwork
-    /// Everything: loopback, link-local services such as a cloud's metadata, and what has no business in a
-    /// URL.
-    case thisMachine
-
-    package static func < (left: Reach, right: Reach) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// What an address is for, by IANA's registries of special-purpose addresses. The raw values are words for a
@@ -47,8 +37,8 @@ package enum AddressKind: String, Sendable {
     /// For documentation, benchmarks, protocols, or nothing yet.
     case reserved = "a reserved address"
 
-    /// What a request needs at least to go there.
-    package var reach: Reach {
+    /// The network zone of addresses of this kind.
+    package var zone: NetworkZone {
         switch self {
         case .publicAddress: .publicNetwork
         case .privateAddress: .privateNetwork
@@ -120,15 +110,16 @@ package enum IPAddress: Hashable, Sendable {
     case v4(UInt32)
     case v6(high: UInt64, low: UInt64)
 
-    /// Reads dotted decimals, or what stands for IPv6, in brackets or not; a zone behind it is dropped.
+    /// Parses an IPv4 address in dotted decimals, or an IPv6 address with or without brackets. The scope ID
+    /// of an IPv6 address (`%eth0`) is dropped.
     package init?(_ text: String) {
         var text = text
         if text.hasPrefix("["), text.hasSuffix("]") { text = String(text.dropFirst().dropLast()) }
-        if let zone = text.firstIndex(of: "%") { text = String(text[..<zone]) }
+        if let scope = text.firstIndex(of: "%") { text = String(text[..<scope]) }
         self.init(numeric: text)
     }
 
-    /// Without brackets or a zone.
+    /// Parses an address without brackets and without a scope ID.
     init?(numeric text: UnsafePointer<CChar>) {
         var v4 = in_addr()
         if inet_pton(AF_INET, text, &v4) == 1 {

@@ -3,18 +3,20 @@ import TestOrigin
 import Testing
 import Web
 
-@Suite struct AddressWallTests {
+@Suite struct NetworkGuardTests {
     @Test(
         arguments: [
             ("8.8.8.8", [.publicNetwork, .privateNetwork, .thisMachine]),
             ("10.1.2.3", [.privateNetwork, .thisMachine]),
             ("fd00::1", [.privateNetwork, .thisMachine]), ("127.0.0.1", [.thisMachine]),
             ("169.254.169.254", [.thisMachine]), ("0.0.0.0", [.thisMachine]), ("224.0.0.1", [.thisMachine]),
-        ] as [(String, [Reach])])
-    func `a page leads no nearer than where it came from`(text: String, from: [Reach]) throws {
+        ] as [(String, [NetworkZone])])
+    func `a page may request only from its own zone or a more public one`(
+        text: String, from: [NetworkZone]
+    ) throws {
         let address = try #require(IPAddress(text))
-        for reach in [Reach.publicNetwork, .privateNetwork, .thisMachine] {
-            #expect((AddressWall(reach).refusal(of: address) == nil) == from.contains(reach))
+        for zone in [NetworkZone.publicNetwork, .privateNetwork, .thisMachine] {
+            #expect((NetworkGuard(zone).refusal(of: address) == nil) == from.contains(zone))
         }
     }
 
@@ -33,9 +35,9 @@ import Web
         }
     }
 
-    private func result(_ host: String, _ reach: Reach, in loop: FetchLoop? = nil) throws -> FetchResult {
+    private func result(_ host: String, _ zone: NetworkZone, in loop: FetchLoop? = nil) throws -> FetchResult {
         try fetching.result(
-            of: try Fetching.request("http://\(host):\(origin.port)/") { $0.reach = reach }, in: loop)
+            of: try Fetching.request("http://\(host):\(origin.port)/") { $0.nearestZone = zone }, in: loop)
     }
 
     @Test(arguments: [
@@ -43,8 +45,8 @@ import Web
         "[::ffff:7f00:1]",
     ])
     func `the address that a name leads to is what is refused`(host: String) throws {
-        for reach in [Reach.publicNetwork, .privateNetwork] {
-            let failure = try result(host, reach).failure()
+        for zone in [NetworkZone.publicNetwork, .privateNetwork] {
+            let failure = try result(host, zone).failure()
             #expect(failure.kind == .refused)
             #expect(!failure.mayPass)
             #expect(failure.detail.contains("address, where a"))
@@ -72,12 +74,12 @@ import Web
         var fetching = fetching
         fetching.options.proxies = ProxyRules(http: Proxy(proxy.base))
         let literal = try fetching.result(
-            of: try Fetching.request("http://10.0.0.1/") { $0.reach = .publicNetwork })
+            of: try Fetching.request("http://10.0.0.1/") { $0.nearestZone = .publicNetwork })
         #expect(try literal.failure().kind == .refused)
         let named = try fetching.result(
-            of: try Fetching.request("http://public.test/") { $0.reach = .publicNetwork })
+            of: try Fetching.request("http://public.test/") { $0.nearestZone = .publicNetwork })
         #expect(try named.response().text() == "http://public.test/")
-        #expect(named.exchange?.reach == .publicNetwork)
+        #expect(named.exchange?.zone == .publicNetwork)
         #expect(proxy.requests.count == 1)
     }
 }
