@@ -58,6 +58,9 @@ package final class AppLoad {
     /// What came on the way: it is kept once it has led to an answer.
     private var came: [Arrival] = []
 
+    /// The zone that every request may connect to, whatever response names its URL.
+    private var allowedZone = NetworkZone.publicNetwork
+
     private static let mostRedirects = 20
     private static let profile = CacheProfile.private
 
@@ -81,9 +84,20 @@ package final class AppLoad {
         }
     }
 
-    /// - Parameter bundle: what it has to be, whatever a manifest says.
-    package func answer(_ start: WebURL, requiring bundle: Bundle? = nil) throws(LarderError) -> LoadReport {
-        var (url, bundle, nearestZone) = (start, bundle, NetworkZone.thisMachine)
+    /// - Parameters:
+    ///   - bundle: what it has to be, whatever a manifest says.
+    ///   - principal: who asks for it.
+    package func answer(
+        _ start: WebURL, requiring bundle: Bundle? = nil, by principal: Principal
+    ) throws(LarderError) -> LoadReport {
+        allowedZone = options.network.allowedZone(principal.nearestZone)
+        return try answer(start, requiring: bundle, max(allowedZone, principal.nearestZone))
+    }
+
+    private func answer(
+        _ start: WebURL, requiring bundle: Bundle? = nil, _ nearestZone: NetworkZone
+    ) throws(LarderError) -> LoadReport {
+        var (url, bundle, nearestZone) = (start, bundle, nearestZone)
         for _ in 0...Self.mostRedirects {
             // What is required of an address is required of what it leads to.
             bundle = bundle ?? required[url]
@@ -95,7 +109,7 @@ package final class AppLoad {
             guard let target = redirect.url, target.isHTTP else {
                 throw LarderError(.machine, "\(url.href): a redirect without a usable Location")
             }
-            (url, nearestZone) = (target, options.network.mayReachPrivate ? .thisMachine : step.zone)
+            (url, nearestZone) = (target, max(allowedZone, step.zone))
         }
         throw LarderError(.machine, "\(start.href): redirects without an end")
     }
@@ -158,7 +172,7 @@ package final class AppLoad {
         switch action {
         case .serve(let hit), .serveAndRefresh(let hit, _):
             guard let held, let entry else { throw Self.isNotHeld(url) }
-            if case .serveAndRefresh = action { refresh(url) }
+            if case .serveAndRefresh = action { refresh(url, nearestZone) }
             return Step(held, entry, hit)
         case .validate(let fields):
             return try ask(url, nearestZone, fields, policy, rules, held, entry, isConditional: true)
@@ -188,10 +202,12 @@ package final class AppLoad {
     }
 
     /// What comes of it is for whoever asks next.
-    private func refresh(_ url: WebURL) {
-        let (folder, options) = (folder, options)
+    private func refresh(_ url: WebURL, _ nearestZone: NetworkZone) {
+        let (folder, options, allowedZone) = (folder, options, allowedZone)
         _ = try? NamedThread.start("larder-refresh") {
-            _ = try? AppLoad(folder, .revalidate, options, Interruption()).answer(url)
+            guard let load = try? AppLoad(folder, .revalidate, options, Interruption()) else { return }
+            load.allowedZone = allowedZone
+            _ = try? load.answer(url, nearestZone)
         }
     }
 
@@ -324,8 +340,7 @@ package final class AppLoad {
         _ url: WebURL, _ nearestZone: NetworkZone, _ fields: HTTPFields
     ) throws(LarderError) -> Result<Answer, FetchFailure> {
         let start = Self.now
-        var request = FetchRequest(number: 0, url: url, fields: fields)
-        request.nearestZone = nearestZone
+        let request = FetchRequest(number: 0, url: url, nearestZone: nearestZone, fields: fields)
         let fetch = try options.network.options(for: [url], spoolFolder: FetchOptions.forReading.spoolFolder)
         let result: FetchResult?
         do throws(FetchFailure) {

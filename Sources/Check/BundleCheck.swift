@@ -4,7 +4,7 @@ internal import Markup
 internal import Reports
 package import Store
 package import System
-internal import Web
+package import Web
 
 extension CheckReport {
     /// Nothing can be said of the bundles of a manifest that cannot be had, and a check of nothing is not
@@ -28,6 +28,7 @@ package struct BundleCheck {
     private let evidence: Evidence
     private let releases: KnownReleases
     private let progress: (@Sendable (WorkProgress) -> Void)?
+    private let access: LiveAccess
 
     /// Compares every bundle of the manifest with the digests that it gives, at every place that is asked
     /// for.
@@ -36,12 +37,14 @@ package struct BundleCheck {
     ///   `.machine` when the store or this machine fails, `.interrupted`. A manifest that its server does not
     ///   give is in the report.
     package static func report(
-        on manifest: String, _ options: CheckOptions, in folder: StoreFolder, _ interruption: Interruption
+        on manifest: String, _ options: CheckOptions, in folder: StoreFolder, _ interruption: Interruption,
+        by principal: Principal
     ) throws(LarderError) -> CheckReport {
         let source: ManifestSource
         do throws(LarderError) {
             source = try ManifestSource(
-                manifest, options: options, folder: folder, interruption: interruption)
+                manifest, nearestZone: principal.nearestZone, options: options, folder: folder,
+                interruption: interruption)
         } catch  where error.isOfServer {
             return CheckReport(ofMissing: manifest, error, failsOn: options.failsOn)
         }
@@ -49,23 +52,26 @@ package struct BundleCheck {
         guard !source.manifest.bundles.isEmpty else {
             throw LarderError(.input, "\(source.name) lists no bundles: there is nothing to check")
         }
-        let loader = try ManifestLoader(options, folder, interruption)
+        let loader = try ManifestLoader(options, principal.nearestZone, folder, interruption)
         var releases = KnownReleases()
         for name in options.releases {
             // The user names each of them.
-            var zone = NetworkZone.thisMachine
+            var zone = principal.nearestZone
             let other = try loader.parse(loader.load(ManifestLoader.Place(name), &zone).bytes, name)
             releases.add(other, name: other.version.map { "version \($0)" } ?? name)
         }
-        let report = try BundleCheck(source, options, folder, releases: releases).run(interruption)
+        let report = try BundleCheck(source, options, folder, releases: releases, principal).run(
+            interruption)
         guard !interruption.isRequested else { throw .interrupted }
         return report
     }
 
     private init(
-        _ source: ManifestSource, _ options: CheckOptions, _ folder: StoreFolder, releases: KnownReleases
+        _ source: ManifestSource, _ options: CheckOptions, _ folder: StoreFolder, releases: KnownReleases,
+        _ principal: Principal
     ) throws(LarderError) {
         self.source = source
+        access = LiveAccess(principal, options.network)
         self.releases = releases
         failsOn = options.failsOn
         progress = options.progress
@@ -91,9 +97,9 @@ package struct BundleCheck {
         compareLocally(&found)
         let local = found
         for (place, column) in columns.enumerated() where column.local == nil {
-            let nearestZone = source.bases[column.base].isGiven ? .thisMachine : source.zone
             let live = LiveBundles(
-                targets, base: column.base, nearestZone: nearestZone, evidence, interruption, tally)
+                targets, base: column.base, nearestZone: access.nearestZone(of: source, at: column.base),
+                evidence, interruption, tally)
             found[place] = try live.examine { good($0, local) }
             try compare(&found, with: live, at: place)
         }
@@ -106,7 +112,9 @@ package struct BundleCheck {
                     $0.0.urls[column.base]
                 })
         }
-        items += try PageSkews(source, targets, columns).items(interruption) { verified[$0].contains($1) }
+        items += try PageSkews(source, targets, columns, access).items(interruption) {
+            verified[$0].contains($1)
+        }
         return CheckReport(
             subject: .manifest(source.name), places: columns.map(\.name), items: items, failsOn: failsOn,
             notes: source.manifest.notes)
@@ -198,6 +206,23 @@ package struct BundleCheck {
     }
 }
 
+/// Limits the requests of a check that fetches bundles.
+struct LiveAccess {
+    private let principal: Principal
+    private let allowedZone: NetworkZone
+
+    init(_ principal: Principal, _ network: NetworkOptions?) {
+        self.principal = principal
+        allowedZone = network?.allowedZone(principal.nearestZone) ?? .publicNetwork
+    }
+
+    /// The nearest network zone that requests for URLs of the manifest may connect to: the zone of the
+    /// manifest, or what the principal may name if it named the base.
+    func nearestZone(of source: ManifestSource, at base: Int) -> NetworkZone {
+        max(allowedZone, source.bases[base].isGiven ? principal.nearestZone : source.zone)
+    }
+}
+
 /// Finds pages that ask for chunks of another release than the manifest's: the site's start pages, and pages
 /// that the manifest lists.
 struct PageSkews {
@@ -205,13 +230,18 @@ struct PageSkews {
     /// For each base.
     private let names: [ReleaseNames]
     private let columns: [CheckColumn]
+    /// For each base, the nearest network zone that requests may connect to.
+    private let nearestZones: [NetworkZone]
 
     /// Pages that are larger are not looked into.
     private static let mostBytes = 16 * 1024 * 1024
     private static let mostPages = 100
 
-    init(_ source: ManifestSource, _ targets: [CheckTarget], _ columns: [CheckColumn]) {
+    init(
+        _ source: ManifestSource, _ targets: [CheckTarget], _ columns: [CheckColumn], _ access: LiveAccess
+    ) {
         self.columns = columns
+        nearestZones = source.bases.indices.map { access.nearestZone(of: source, at: $0) }
         // A manifest without hashed names says nothing of releases, and costs no request.
         let isHashed = targets.contains { HashedName($0.bundle.reference) != nil }
         names = source.bases.indices.map { base in ReleaseNames(isHashed ? targets.map { $0.urls[base] } : [])
@@ -263,7 +293,9 @@ struct PageSkews {
     ) throws(LarderError) -> [UInt8]? {
         guard let local = column.local else {
             do throws(LarderError) {
-                return try OneFetch.load(page, limit: Self.mostBytes, interruption: interruption)
+                return try OneFetch.load(
+                    page, nearestZone: nearestZones[column.base], limit: Self.mostBytes,
+                    interruption: interruption)
             } catch {
                 if error.kind == .interrupted { throw error }
                 return nil

@@ -12,7 +12,7 @@ struct LiveBundles {
     private let targets: [CheckTarget]
     /// Its place in the targets' URLs.
     private let base: Int
-    /// How near to this machine they may be.
+    /// The nearest network zone that requests for them may connect to.
     private let nearestZone: NetworkZone
     private let evidence: Evidence
     private let interruption: Interruption
@@ -85,9 +85,9 @@ struct LiveBundles {
                         guard let place = next() else { return nil }
                         let task = tasks[place]
                         var request = FetchRequest(
-                            number: UInt32(place), url: targets[task.number].urls[base])
+                            number: UInt32(place), url: targets[task.number].urls[base],
+                            nearestZone: nearestZone)
                         request.keepsCoding = task.keepsCoding
-                        request.nearestZone = nearestZone
                         return request
                     },
                     each: { place, outcome in

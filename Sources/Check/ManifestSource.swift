@@ -44,13 +44,15 @@ package struct ManifestSource: Sendable {
         let isGiven: Bool
     }
 
+    /// - Parameter nearestZone: the nearest network zone that the request for it may connect to.
     /// - Throws: `LarderError` of kind `.input` when it is not there, or says what it must not.
     package init(
-        _ name: String, options: CheckOptions, folder: StoreFolder, interruption: Interruption
+        _ name: String, nearestZone: NetworkZone, options: CheckOptions, folder: StoreFolder,
+        interruption: Interruption
     ) throws(LarderError) {
-        let loader = try ManifestLoader(options, folder, interruption)
+        let loader = try ManifestLoader(options, nearestZone, folder, interruption)
         var answers: [Answer] = []
-        var zone = NetworkZone.thisMachine
+        var zone = nearestZone
         func load(_ place: ManifestLoader.Place) throws(LarderError) -> [UInt8] {
             let (fields, bytes) = try loader.load(place, &zone)
             if let url = place.url, let fields {
@@ -98,7 +100,7 @@ package struct ManifestSource: Sendable {
         _ manifest: Manifest, _ bytes: [UInt8], _ place: ManifestLoader.Place, declaredBase base: String?,
         _ answers: [Answer], _ zone: NetworkZone, _ options: CheckOptions
     ) throws(LarderError) {
-        self.zone = options.network?.mayReachPrivate == true ? .thisMachine : zone
+        self.zone = zone
         name = place.name
         self.bytes = bytes
         self.manifest = manifest
@@ -153,6 +155,8 @@ struct ManifestLoader {
     private let folder: StoreFolder
     private let interruption: Interruption
     private let network: NetworkOptions?
+    /// The zone that every request may connect to.
+    private let allowedZone: NetworkZone
 
     /// One byte more is still read, so that the parser sees that it is too much, and says so.
     private static let mostBytes = ManifestLimits.byteCount
@@ -180,7 +184,10 @@ struct ManifestLoader {
     }
 
     /// - Throws: `LarderError` of kind `.input` for a format that nobody knows.
-    init(_ options: CheckOptions, _ folder: StoreFolder, _ interruption: Interruption) throws(LarderError) {
+    init(
+        _ options: CheckOptions, _ nearestZone: NetworkZone, _ folder: StoreFolder,
+        _ interruption: Interruption
+    ) throws(LarderError) {
         if let name = options.format {
             guard let known = ManifestFormat(rawValue: name) else {
                 let close = ManifestFormat.suggestion(for: name).map { "; did you mean \($0)?" } ?? ""
@@ -195,6 +202,7 @@ struct ManifestLoader {
         }
         isHeld = options.places.contains(.held) && !options.places.contains(.live)
         network = options.network
+        allowedZone = options.network?.allowedZone(nearestZone) ?? .publicNetwork
         self.folder = folder
         self.interruption = interruption
     }
@@ -216,7 +224,7 @@ struct ManifestLoader {
     ) {
         guard let url = place.url else { return (nil, try read(place.name)) }
         if isHeld { return (nil, try held(url)) }
-        let answer = try fetch(url, zone)
+        let answer = try fetch(url, max(allowedZone, zone))
         zone = min(zone, answer.zone)
         return (answer.fields, answer.bytes)
     }
@@ -231,12 +239,13 @@ struct ManifestLoader {
         }
     }
 
-    private func fetch(_ url: WebURL, _ zone: NetworkZone) throws(LarderError) -> OneFetch.Answer {
+    private func fetch(
+        _ url: WebURL, _ nearestZone: NetworkZone
+    ) throws(LarderError) -> OneFetch.Answer {
         do throws(LarderError) {
             var fetch = FetchOptions.forReading
             if let network { fetch = try network.options(for: [url], spoolFolder: fetch.spoolFolder) }
             fetch.totalTimeout = fetch.totalTimeout ?? Self.longestWait
-            let nearestZone = network?.mayReachPrivate == true ? .thisMachine : zone
             return try OneFetch.answer(
                 url, nearestZone: nearestZone, options: fetch, limit: Self.mostBytes,
                 interruption: interruption)
@@ -272,27 +281,30 @@ package enum OneFetch {
     package struct Answer {
         package let fields: HTTPFields
         package let bytes: [UInt8]
-        /// From where it came.
+        /// The network zone that the response came from.
         package let zone: NetworkZone
     }
 
-    /// - Parameter limit: the most bytes that the body may have.
+    /// - Parameters:
+    ///   - nearestZone: the nearest network zone that the request may connect to.
+    ///   - limit: the most bytes that the body may have.
     package static func load(
-        _ url: WebURL, limit: Int = .max, interruption: Interruption
+        _ url: WebURL, nearestZone: NetworkZone, limit: Int = .max, interruption: Interruption
     ) throws(LarderError) -> [UInt8] {
-        try answer(url, options: .forReading, limit: limit, interruption: interruption).bytes
+        try answer(
+            url, nearestZone: nearestZone, options: .forReading, limit: limit, interruption: interruption
+        ).bytes
     }
 
     package static func answer(
-        _ url: WebURL, nearestZone: NetworkZone = .thisMachine, options: FetchOptions, limit: Int,
+        _ url: WebURL, nearestZone: NetworkZone, options: FetchOptions, limit: Int,
         interruption: Interruption
     ) throws(LarderError) -> Answer {
         var options = options
         options.maxBody = min(options.maxBody, limit)
         var outcome: Result<FetchedResponse, FetchFailure>?
         do throws(FetchFailure) {
-            var request: FetchRequest? = FetchRequest(number: 0, url: url)
-            request?.nearestZone = nearestZone
+            var request: FetchRequest? = FetchRequest(number: 0, url: url, nearestZone: nearestZone)
             try FetchBatch.run(
                 options: options, interruption: interruption, next: { request.take() }, each: { outcome = $1 }
             )

@@ -60,23 +60,28 @@ package typealias RenderMaker =
 extension CrawlPlan {
     /// As the options say.
     ///
+    /// - Parameter startZone: the nearest network zone that requests for the start URLs may connect to.
     /// - Throws: `LarderError` of kind `.input` that names what cannot be used.
     package init(
-        site: WebURL, start: [WebURL], folder: StoreFolder, _ options: PrefetchOptions
+        site: WebURL, start: [WebURL], startZone: NetworkZone, folder: StoreFolder,
+        _ options: PrefetchOptions
     ) throws(LarderError) {
-        self.init(site: site.href, start: start, folder: folder, userAgent: Product.userAgent)
+        self.init(
+            site: site.href, start: start, startZone: startZone, folder: folder,
+            userAgent: Product.userAgent)
         fetch = try options.network.options(for: start, spoolFolder: folder.incoming)
         if fetch.cookies == nil {
             fetch.cookies = CookieOptions(login: folder.login(of: StoreFolder.loginName(of: site)))
         }
         sitePlan = options.plan
+        sitePlan.zone = startZone
         patience = options.patience
         for sitemap in options.plan.sitemaps { sitemaps.append(try WebURL.start(sitemap)) }
         limits = options.limits
         limits.pages = options.plan.maxPages
         scanThreads = options.scanThreads
         productToken = Product.token
-        mayReachPrivate = options.network.mayReachPrivate
+        allowedZone = options.network.allowedZone(startZone)
         rules = try CacheRules(texts: options.plan.rules)
         rules.inspection = .refusingStandIns
         guard options.policy != .offline else {

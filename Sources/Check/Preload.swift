@@ -115,11 +115,13 @@ extension PreloadReport.Problem: JSONObject {
 
 extension SiteRun {
     package func preload(
-        _ manifest: ManifestPlan, named name: String, _ options: PreloadOptions
+        _ manifest: ManifestPlan, named name: String, _ options: PreloadOptions, by principal: Principal
     ) throws(LarderError) -> PreloadReport {
         let clock = ContinuousClock()
         let started = clock.now
-        let found = try find(manifest, options.network, isNew: WebURL(manifest.place)?.isHTTP != true)
+        let found = try find(
+            manifest, principal.nearestZone, options.network,
+            isNew: WebURL(manifest.place)?.isHTTP != true)
         var place = try place(of: found.gate, manifest)
         let site = sites.first { $0.name == place.site.href }
         // Only its bundles are wanted, until somebody prefetches its pages.
@@ -139,7 +141,7 @@ extension SiteRun {
             if try isCurrent(steps, found.gate, place, site) {
                 try report.show(site, of: found.gate, in: folder)
             } else {
-                try bringIn(steps, found, place, options, &report)
+                try bringIn(steps, found, place, options, principal, &report)
             }
         }
         report.elapsed = clock.now - started
@@ -164,7 +166,7 @@ extension SiteRun {
 
     private func bringIn(
         _ steps: PreloadPlan, _ found: FoundManifest, _ place: Place, _ options: PreloadOptions,
-        _ report: inout PreloadReport
+        _ principal: Principal, _ report: inout PreloadReport
     ) throws(LarderError) {
         var own = PrefetchOptions()
         let known = plan(ofSite: place.site.href)
@@ -180,7 +182,9 @@ extension SiteRun {
         let isWhole = before.map { $0.isWhole && $0.hasRequisites == place.manifest.hasRequisites } ?? true
         let urls = found.gate.bundles
         let wanted = isWhole ? zip(urls, steps.steps).filter { $1 != .reuse }.map(\.0) : urls
-        var crawlPlan = try CrawlPlan(site: place.site, start: place.start, folder: folder, own)
+        var crawlPlan = try CrawlPlan(
+            site: place.site, start: place.start,
+            startZone: startZone(place.site, place.start, for: principal), folder: folder, own)
         crawlPlan.startsAtRequisites = true
         crawlPlan.followsLinks = place.manifest.hasRequisites
         crawlPlan.sitePlan.leftOut = known?.leftOut

@@ -29,29 +29,49 @@ package struct SiteRun {
 
     /// A site that has a manifest is held against it, be it named again or not.
     package func prefetch(
-        _ first: WebURL, start: [WebURL], options: PrefetchOptions
+        _ first: WebURL, start: [WebURL], options: PrefetchOptions, by principal: Principal
     ) throws(LarderError) -> PrefetchReport {
+        let zone = startZone(first, start, for: principal)
         guard var manifest = plan(ofSite: first.href)?.manifest else {
-            return try run(plan(site: first, start: start, options))
+            return try run(plan(site: first, start: start, zone, options, by: principal))
         }
         manifest.isAlone = false
-        let found = try find(manifest, options.network)
+        let found = try find(manifest, zone, options.network)
         var own = options
         found.gate.apply(to: &own)
-        return try run(plan(site: first, start: start, own), manifest, found)
+        return try run(plan(site: first, start: start, zone, own, by: principal), manifest, found)
     }
 
-    package func prefetch(_ manifest: ManifestPlan, options: PrefetchOptions) throws(LarderError)
-        -> PrefetchReport
-    {
-        let found = try find(manifest, options.network, isNew: true)
+    package func prefetch(
+        _ manifest: ManifestPlan, options: PrefetchOptions, by principal: Principal
+    ) throws(LarderError) -> PrefetchReport {
+        let found = try find(manifest, principal.nearestZone, options.network, isNew: true)
         var own = options
         found.gate.apply(to: &own)
         let place = try place(of: found.gate, manifest)
-        return try run(plan(site: place.site, start: place.start, own), place.manifest, found)
+        let zone = startZone(place.site, place.start, for: principal)
+        return try run(
+            plan(site: place.site, start: place.start, zone, own, by: principal), place.manifest, found)
     }
 
-    package func update(_ site: Site, options: PrefetchOptions) throws(LarderError) -> PrefetchReport {
+    /// The nearest network zone that requests for start URLs may connect to: what the principal may name, or
+    /// what is stored with the site if all of them are its start URLs already.
+    func startZone(_ name: WebURL, _ start: [WebURL], for principal: Principal) -> NetworkZone {
+        let own = principal.nearestZone
+        guard let site = sites.first(where: { $0.name == name.href }),
+            let stored = SitePlan(text: site.settings).zone,
+            start.allSatisfy({ site.start.contains($0.href) })
+        else { return own }
+        return max(own, stored)
+    }
+
+    /// Updates a stored site. The zone that is stored with the site limits its start URLs, whoever asks for the
+    /// update: the user of this machine, too, need not have added it.
+    ///
+    /// - Parameter principal: limits the start URLs of a site that was stored without a zone.
+    package func update(
+        _ site: Site, options: PrefetchOptions, by principal: Principal
+    ) throws(LarderError) -> PrefetchReport {
         let held = SitePlan(text: site.settings)
         var own = options
         own.plan = options.plan.over(held)
@@ -59,12 +79,15 @@ package struct SiteRun {
         for url in site.start { start.append(try WebURL.start(url)) }
         let name: WebURL
         if let own = WebURL(site.name) { name = own } else { name = try WebURL.starts(site.start).first }
-        guard let manifest = held.manifest else { return try run(plan(site: name, start: start, own)) }
-        let found = try find(manifest, options.network)
+        let zone = held.zone ?? principal.nearestZone
+        guard let manifest = held.manifest else {
+            return try run(plan(site: name, start: start, zone, own, by: principal))
+        }
+        let found = try find(manifest, zone, options.network)
         found.gate.apply(to: &own)
         let named = try found.gate.start()
         if !named.isEmpty, !manifest.isAlone { start = named }
-        return try run(plan(site: name, start: start, own), manifest, found)
+        return try run(plan(site: name, start: start, zone, own, by: principal), manifest, found)
     }
 
     // MARK: - Manifests
@@ -77,15 +100,18 @@ package struct SiteRun {
 
     /// Where it cannot be had, the last known one holds, if there is one.
     ///
-    /// - Parameter isNew: the user names it: what is wrong with it is told before anything is fetched.
+    /// - Parameters:
+    ///   - nearestZone: the nearest network zone that the request for it may connect to.
+    ///   - isNew: the user names it: what is wrong with it is told before anything is fetched.
     /// - Throws: Why it cannot be had, where none is known.
     func find(
-        _ manifest: ManifestPlan, _ network: NetworkOptions, isNew: Bool = false
+        _ manifest: ManifestPlan, _ nearestZone: NetworkZone, _ network: NetworkOptions, isNew: Bool = false
     ) throws(LarderError) -> FoundManifest {
         let checkOptions = manifest.checkOptions(network)
         do throws(LarderError) {
             let source = try ManifestSource(
-                manifest.place, options: checkOptions, folder: folder, interruption: interruption)
+                manifest.place, nearestZone: nearestZone, options: checkOptions, folder: folder,
+                interruption: interruption)
             return FoundManifest(
                 gate: try BundleGate(source, options: checkOptions, folder: folder), failure: nil)
         } catch {
@@ -180,10 +206,14 @@ package struct SiteRun {
     /// As the options say; a site that the same rules lead through is not to lose more than half of its pages
     /// unnoticed.
     private func plan(
-        site: WebURL, start: [WebURL], _ options: PrefetchOptions
+        site: WebURL, start: [WebURL], _ startZone: NetworkZone, _ options: PrefetchOptions,
+        by principal: Principal
     ) throws(LarderError) -> CrawlPlan {
-        var plan = try CrawlPlan(site: site, start: start, folder: folder, options)
+        var plan = try CrawlPlan(
+            site: site, start: start, startZone: startZone, folder: folder, options)
         if let last = self.plan(ofSite: site.href) {
+            // Only the user of this machine decides for a site that was stored without a zone.
+            if last.zone == nil, principal != .localUser { plan.sitePlan.zone = nil }
             plan.sitePlan.leftOut = last.leftOut
             plan.sitePlan.rendered = last.rendered
             plan.sitePlan.sockets = last.sockets
@@ -233,7 +263,7 @@ package struct SiteRun {
         let gate = found.gate
         plan.requisites = bundles ?? gate.bundles
         plan.named.nearestZone = gate.zone
-        plan.named.freely = gate.givenOrigins
+        plan.named.givenOrigins = gate.givenOrigins
         plan.named.isStart = try !gate.start().isEmpty
         plan.documents = gate.documents(ofSite: plan.site)
         if manifest.isAlone || bundles != nil {

@@ -19,7 +19,7 @@ extension Crawl {
         let held = validating.removeValue(forKey: result.number)
         try apply(
             .connected(
-                result.number, from: result.exchange?.zone ?? .publicNetwork,
+                result.number, from: result.zone,
                 multiplexes: result.exchange.flatMap { $0.version == nil ? nil : $0.multiplexes }))
         if try goesOn(result, held) { return }
         try keepPartial(of: result)
@@ -122,6 +122,9 @@ extension Crawl {
                 result.number, result.url, HTTPFields().naming(origin: result.sentFields["Origin"]))
         }
         heldBefore[result.number] = nil
+        // The links are those of the stored body: its zone limits them, too.
+        let zone = min(held.flags.zone, frontier.zone(of: result.number))
+        try apply(.connected(result.number, from: zone))
         try apply(.succeeded(result.number, after: result.exchange?.timings.latency))
         report.confirmed += 1
         report.savedByteCount += held.body?.byteCount ?? 0

@@ -50,12 +50,12 @@ extension Crawl {
                     host: host,
                     .answered(
                         status: response.status, location: location, body: body,
-                        from: result.exchange?.zone ?? .publicNetwork)), now: now)
+                        from: result.zone)), now: now)
             let isStored = (200..<300).contains(response.status)
             if !isStored, !actions.isEmpty { try keepRobotsRedirect(result, response) }
             try noteAnswer(
                 to: result.url.href, of: result.url, response, location: location?.href,
-                zone: result.exchange?.zone ?? .publicNetwork, body,
+                zone: result.zone, body,
                 storedBy: isStored ? result.number : nil)
             if isStored {
                 // As any file that nobody looks into for links.
@@ -63,7 +63,7 @@ extension Crawl {
                     number: result.number, url: result.url, role: .guide, referrer: nil,
                     source: .fetched(response),
                     time: Self.secondsSinceEpoch())
-                job.flags = ResponseFlags(result)
+                job.flags = ResponseFlags(result).union(ResponseFlags(zone: result.zone))
                 job.sentFields = result.sentFields
                 scanning += 1
                 scanningByteCount += job.byteCount
@@ -79,7 +79,7 @@ extension Crawl {
         var head = NewResponse(
             href: result.url.href, referrer: nil, status: response.status, role: Frontier.Role.guide.rawValue,
             fields: response.fields.block, fetched: Self.secondsSinceEpoch(), body: .none)
-        head.flags = ResponseFlags(result)
+        head.flags = ResponseFlags(result).union(ResponseFlags(zone: result.zone))
         try keep(head)
     }
 
@@ -93,7 +93,7 @@ extension Crawl {
         let target = Redirect(response.status, response.fields, from: result.url)?.url
         try noteAnswer(
             to: name, of: result.url, response, location: target?.href,
-            zone: result.exchange?.zone ?? .publicNetwork, text)
+            zone: result.zone, text)
         let answer = SoftNotFound.Answer(
             status: response.status, target: target, content: ContentPrint(text: text.span))
         try apply(.probed(host: host, answer))

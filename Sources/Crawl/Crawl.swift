@@ -156,11 +156,11 @@ package final class Crawl {
             if !plan.startsAtRequisites {
                 for url in plan.start { try apply(.start(url, nearestZone: plan.nearestStartZone(of: url))) }
             }
-            for url in plan.sitemaps { try apply(.guide(url)) }
+            for url in plan.sitemaps { try apply(.guide(url, nearestZone: plan.startZone)) }
             for url in plan.requisites {
                 try apply(
                     .requisite(
-                        url, isStart: plan.startsAtRequisites, nearestZone: plan.named.nearestZone(of: url)))
+                        url, isStart: plan.startsAtRequisites, nearestZone: plan.nearestZone(ofNamed: url)))
             }
             for miss in plan.missed {
                 try apply(
@@ -445,7 +445,9 @@ extension Crawl {
     func fetch(
         _ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil
     ) throws(CrawlError) {
-        var request = FetchRequest(number: number, url: url, fields: fields)
+        var request = FetchRequest(
+            number: number, url: url, nearestZone: max(plan.allowedZone, frontier.nearestZone(number)),
+            fields: fields)
         if let said = scriptFields[number] {
             for field in said.list where !request.fields.contains(field.name) {
                 request.fields.append(field.name, field.value)
@@ -461,7 +463,6 @@ extension Crawl {
         // To where it is redirected too.
         if request.fields.contains("Origin") { try apply(.askedByOrigin(number)) }
         if plan.fetch.sendsReferrer { request.referrer = frontier.referrer(of: number) }
-        request.nearestZone = plan.mayReachPrivate ? .thisMachine : frontier.nearestZone(number)
         // What is asked for by conditions is held whole.
         request.resume =
             resume ?? (validating[number] == nil ? partials.take(url.href).map(PartialBody.init) : nil)
@@ -474,9 +475,9 @@ extension Crawl {
 
     /// For what is no entry.
     func ask(_ errand: Errand, _ url: WebURL, _ nearestZone: NetworkZone) {
-        var request = FetchRequest(number: errand.number, url: url)
-        request.nearestZone = plan.mayReachPrivate ? .thisMachine : nearestZone
-        loop.start(request)
+        loop.start(
+            FetchRequest(
+                number: errand.number, url: url, nearestZone: max(plan.allowedZone, nearestZone)))
     }
 
     /// Goes on from what is held without asking for it. What this visit does not have yet it has from then

@@ -7,8 +7,10 @@ package import Web
 package struct CrawlPlan: Sendable {
     package var site: String
     package var start: [WebURL]
-    /// How near to this machine what a manifest names may be: the requisites, and the start where it says so.
-    package var named = Named()
+    /// The nearest network zone that requests for the start URLs and for `sitemaps` may connect to.
+    package var startZone: NetworkZone
+    /// The network zones of URLs that a manifest names: the requisites, and the start URLs if it names those.
+    package var named: Named
     /// Lists of pages that the user names.
     package var sitemaps: [WebURL] = []
     /// What the site needs, whether a page says so or not.
@@ -52,8 +54,9 @@ package struct CrawlPlan: Sendable {
     package var productToken: String?
     /// Origins whose robots.txt the run before could not have.
     package var doubted: Set<String> = []
-    /// Lets public servers lead to private addresses.
-    package var mayReachPrivate = false
+    /// The zone that every request may connect to, whatever response names its URL. The option of the user of
+    /// this machine that allows private addresses makes it nearer.
+    package var allowedZone = NetworkZone.publicNetwork
     /// What becomes of what is held of the site already.
     package var policy = CachePolicy.revalidate
     package var rules = CacheRules()
@@ -93,20 +96,19 @@ package struct CrawlPlan: Sendable {
         }
     }
 
-    /// A response that somebody else got.
+    /// The network zones of URLs that a manifest names.
     package struct Named: Sendable {
-        package var nearestZone = NetworkZone.thisMachine
+        /// The zone that the manifest came from.
+        package var nearestZone: NetworkZone
+        /// The manifest names the start URLs.
         package var isStart = false
-        /// Those that the user named.
-        package var freely: Set<String> = []
+        /// Origins that the user named as the base of the manifest: they have the zone of start URLs.
+        package var givenOrigins: Set<String> = []
 
-        package init() {}
-
-        func nearestZone(of url: WebURL) -> NetworkZone {
-            freely.contains(url.origin) ? .thisMachine : nearestZone
-        }
+        package init(nearestZone: NetworkZone) { self.nearestZone = nearestZone }
     }
 
+    /// A response that was fetched before the crawl began.
     package struct Document: Sendable {
         package var href: String
         package var request: RequestKey
@@ -121,9 +123,14 @@ package struct CrawlPlan: Sendable {
         }
     }
 
-    package init(site: String, start: [WebURL], folder: StoreFolder, userAgent: String) {
+    /// - Parameter startZone: the nearest network zone that requests for the start URLs may connect to.
+    package init(
+        site: String, start: [WebURL], startZone: NetworkZone, folder: StoreFolder, userAgent: String
+    ) {
         self.site = site
         self.start = start
+        self.startZone = startZone
+        named = Named(nearestZone: startZone)
         self.folder = folder
         fetch = FetchOptions(userAgent: userAgent, spoolFolder: folder.incoming)
     }
@@ -163,8 +170,14 @@ package struct CrawlPlan: Sendable {
 
     var hasSession: Bool { fetch.hasSession || wasOfSession }
 
+    /// The nearest network zone that a request for a start URL may connect to.
     func nearestStartZone(of url: WebURL) -> NetworkZone {
-        named.isStart ? named.nearestZone(of: url) : .thisMachine
+        named.isStart ? nearestZone(ofNamed: url) : startZone
+    }
+
+    /// The nearest network zone that a request for a URL of the manifest may connect to.
+    func nearestZone(ofNamed url: WebURL) -> NetworkZone {
+        named.givenOrigins.contains(url.origin) ? startZone : min(named.nearestZone, startZone)
     }
 
     var frontierOptions: Frontier.Options {

@@ -46,7 +46,7 @@ public struct ExplainReport: Sendable, Equatable {
             }
             var gate = RobotsGate(for: url, productToken: Product.token, obeys: settings.obeysRobots)
             _ = gate.next(now: .zero)
-            _ = gate.answered(status: 200, body: robots.span, now: .zero)
+            _ = gate.answered(status: 200, body: robots.span, from: .publicNetwork, now: .zero)
             self.robots =
                 switch gate.verdict(on: url) {
                 case .allowed, .waits: "allowed"

@@ -56,7 +56,7 @@ package struct PlanRun: ~Copyable {
     package mutating func run(
         _ interruption: Interruption, progress: (Int) -> Void
     ) throws(CrawlError) -> PlanReport {
-        for url in plan.start { apply(.start(url)) }
+        for url in plan.start { apply(.start(url, nearestZone: plan.startZone)) }
         offer(try takeDue(interruption))
         while !interruption.isRequested, let url = sample.next() {
             guard let number = candidates[url] else { continue }
@@ -110,7 +110,7 @@ package struct PlanRun: ~Copyable {
     private mutating func look(at first: UInt32, _ interruption: Interruption) throws(CrawlError) {
         var number = first
         while let result = try result(of: request(number), interruption) {
-            apply(.connected(number, from: result.exchange?.zone ?? .publicNetwork))
+            apply(.connected(number, from: result.zone))
             guard case .response(let response) = result.outcome else {
                 return apply(failure: result, of: number)
             }
@@ -214,7 +214,7 @@ package struct PlanRun: ~Copyable {
             }
             guard let target = redirect.url, target.isHTTP else { return nil }
             request.url = target
-            request.nearestZone = effectiveZone(result.exchange?.zone ?? .publicNetwork)
+            request.nearestZone = effectiveZone(result.zone)
         }
         return nil
     }
@@ -225,22 +225,22 @@ package struct PlanRun: ~Copyable {
     ) throws(CrawlError) {
         guard askedRobots < Self.mostRobots else { return }
         askedRobots += 1
-        var request = FetchRequest(number: 0, url: url)
-        request.nearestZone = effectiveZone(nearestZone)
+        var request = FetchRequest(number: 0, url: url, nearestZone: effectiveZone(nearestZone))
         while let result = try result(of: request, interruption) {
-            var answer = Frontier.RobotsAnswer.answered(status: 404)
+            var answer = Frontier.RobotsAnswer.answered(status: 404, from: .publicNetwork)
             if case .response(let response) = result.outcome {
                 let body = try contents(of: response.body)
                 if response.status < 500, !Failure.status(response.status).mayPass {
                     answer = .answered(
                         status: response.status,
                         location: response.fields["Location"].flatMap { WebURL($0, base: request.url) },
-                        body: body, from: result.exchange?.zone ?? .publicNetwork)
+                        body: body, from: result.zone)
                 }
             }
             guard
                 case .ask(.robots(_, let further, let nearestZone))? = apply(
-                    .robots(host: host, answer)).first
+                    .robots(host: host, answer)
+                ).first
             else { return }
             request.url = further
             request.nearestZone = effectiveZone(nearestZone)
@@ -248,13 +248,12 @@ package struct PlanRun: ~Copyable {
     }
 
     private func request(_ number: UInt32) -> FetchRequest {
-        var request = FetchRequest(number: 0, url: frontier.url(number))
-        request.nearestZone = effectiveZone(frontier.nearestZone(number))
-        return request
+        FetchRequest(
+            number: 0, url: frontier.url(number), nearestZone: effectiveZone(frontier.nearestZone(number)))
     }
 
     private func effectiveZone(_ nearestZone: NetworkZone) -> NetworkZone {
-        plan.mayReachPrivate ? .thisMachine : nearestZone
+        max(plan.allowedZone, nearestZone)
     }
 
     /// Nil when it was interrupted.

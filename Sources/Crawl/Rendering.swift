@@ -381,14 +381,14 @@ extension Crawl {
         rendering.sentCount += 1
         rendering.sent[rendering.sentCount] = .init(page: page, request: request, waiting: [answer])
         var fetch = FetchRequest(
-            number: Errand.sent(rendering.sentCount).number, url: request.url, fields: request.scriptFields)
+            number: Errand.sent(rendering.sentCount).number, url: request.url,
+            nearestZone: max(plan.allowedZone, frontier.zone(of: page)), fields: request.scriptFields)
         fetch.method = request.method
         fetch.cookies = request.cookies
         fetch.body = request.method == "POST" ? request.body : nil
         fetch.referrer = frontier.url(page)
         // Nobody acts as the user elsewhere: browsers keep cookies from that as well (SameSite=Lax).
         fetch.isAnonymous = !frontier.url(page).isOfSite(of: request.url)
-        fetch.nearestZone = plan.mayReachPrivate ? .thisMachine : frontier.zone(of: page)
         self.rendering = rendering
         loop.start(fetch)
     }

@@ -50,6 +50,12 @@ package struct RobotsGate: Sendable {
     package private(set) var unreachableSince: Duration?
     /// What `Sitemap` records name, each once, resolved against the file's address.
     package private(set) var sitemaps: [WebURL] = []
+    /// The network zone that the known robots.txt came from, the most public one of its redirect chain. It
+    /// limits the requests for `sitemaps`.
+    package private(set) var zone = NetworkZone.publicNetwork
+    /// The most public network zone of the responses to the current request and its redirects so far. It
+    /// limits the next redirect.
+    package private(set) var chainZone = NetworkZone.publicNetwork
 
     /// `url` is any of the origin. A gate that does not obey lets everything pass; it still hands out what to
     /// ask for, because the file names sitemaps. One that could not be had a moment ago is asked for once, and not waited
@@ -85,6 +91,7 @@ package struct RobotsGate: Sendable {
         guard !isFetching, now >= due, let address else { return nil }
         isFetching = true
         redirects = 0
+        chainZone = .thisMachine
         return address
     }
 
@@ -98,14 +105,21 @@ package struct RobotsGate: Sendable {
 }
 
 extension RobotsGate {
-    /// The answer to the robots.txt, or to where a redirect led; a result is where to ask instead. `location`
-    /// is where a redirect leads, on whatever host; nil when it does not say.
+    /// Takes the response to the request for the robots.txt, or for the target of its redirect.
+    ///
+    /// - Parameters:
+    ///   - location: the target of a redirect, on whatever host; nil if the response does not say.
+    ///   - source: the network zone that the response came from.
+    /// - Returns: The URL to request instead, if the response is a redirect that is followed.
     package mutating func answered(
-        status: Int, location: WebURL? = nil, body: Span<UInt8>, now: Duration
+        status: Int, location: WebURL? = nil, body: Span<UInt8>, from source: NetworkZone, now: Duration
     ) -> WebURL? {
+        chainZone = min(chainZone, source)
         switch status {
         case 200..<300: know(RobotsFile(body), now: now)
-        case 304: hold(now: now)
+        case 304:
+            zone = min(zone, chainZone)
+            hold(now: now)
         case 300..<400:
             // Section 2.3.1.2: after five of them the file may count as unavailable.
             if let location, location.isHTTP, redirects < Self.mostRedirects {
@@ -153,6 +167,7 @@ extension RobotsGate {
     /// No file means no rule.
     private mutating func know(_ file: RobotsFile?, now: Duration) {
         rules = .known(file?.rules(for: productToken) ?? .allowsAll)
+        zone = chainZone
         let base = address
         sitemaps = (file?.sitemaps ?? []).compactMap { WebURL($0, base: base)?.key }.filter(\.isHTTP)
         hold(now: now)

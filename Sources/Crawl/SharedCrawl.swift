@@ -228,9 +228,13 @@ extension CrawlPlan {
                     origin: url.origin, href: url.href, referrer: nil, facts: facts.packed,
                     identity: facts.identity(withDepth: false)))
         }
-        if !startsAtRequisites { for url in start { add(url, .page, isStart: true, nearestStartZone(of: url)) } }
-        for url in sitemaps { add(url, .guide, .thisMachine) }
-        for url in requisites { add(url, .requisite, isStart: startsAtRequisites, named.nearestZone(of: url)) }
+        if !startsAtRequisites {
+            for url in start { add(url, .page, isStart: true, nearestStartZone(of: url)) }
+        }
+        for url in sitemaps { add(url, .guide, startZone) }
+        for url in requisites {
+            add(url, .requisite, isStart: startsAtRequisites, nearestZone(ofNamed: url))
+        }
         for miss in missed {
             add(miss.url.key, miss.isPage ? .page : .requisite, isGuess: true, miss.nearestZone)
         }

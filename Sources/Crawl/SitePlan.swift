@@ -38,6 +38,10 @@ public struct SitePlan: Sendable, Equatable {
     public var connectionsPerHost: Int?
     /// Nil for a site whose bundles nobody vouches for.
     package var manifest: ManifestPlan?
+    /// The nearest network zone that requests for the site's start URLs may connect to, as allowed by the
+    /// principal that added the site. Updates use it, whoever asks for them. Nil if the site was stored without
+    /// it: then the principal of the update decides.
+    package var zone: NetworkZone?
     /// What the last visit left out, by a limit or for a trap; nil when it left out nothing.
     package var leftOut: LeftOut?
 
@@ -64,6 +68,7 @@ public struct SitePlan: Sendable, Equatable {
         connectionsPerHost = json["perHost"]?.int
         manifest = json["manifest"].flatMap { ManifestPlan($0) }
         leftOut = json["leftOut"].map { LeftOut($0) }
+        zone = json["zone"]?.string.flatMap { NetworkZone(name: $0) }
     }
 
     /// Only what differs from the usual is written.
@@ -182,6 +187,7 @@ extension SitePlan: JSONObject {
             "rendered": IfAny(rendered), "lookedAt": IfAny(lookedAt),
             "sockets": IfAny(sockets == 0 ? nil : sockets), "maxPages": IfAny(maxPages),
             "perHost": IfAny(connectionsPerHost), "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),
+            "zone": IfAny(zone?.name),
         ]
     }
 }

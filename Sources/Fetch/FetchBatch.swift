@@ -20,10 +20,12 @@ package struct FetchBatch {
     /// Calls `each` once for every URL, as they come: with its answer, or with why there is none. A body in a
     /// file belongs to `each`. An interruption ends it early: the URLs that are left get no call. Blocks.
     package static func run(
-        _ urls: [WebURL], options: FetchOptions, interruption: Interruption,
+        _ urls: [WebURL], nearestZone: NetworkZone, options: FetchOptions, interruption: Interruption,
         each: (Int, Result<FetchedResponse, FetchFailure>) -> Void
     ) throws(FetchFailure) {
-        var requests = urls.enumerated().map { FetchRequest(number: UInt32($0), url: $1) }.makeIterator()
+        var requests = urls.enumerated().map {
+            FetchRequest(number: UInt32($0), url: $1, nearestZone: nearestZone)
+        }.makeIterator()
         try run(options: options, interruption: interruption, next: { requests.next() }, each: each)
     }
 

@@ -27,7 +27,7 @@ package struct FetchRequest: Sendable {
     package var asksWholeServer = false
     /// The nearest network zone that this request may connect to: the zone of the response whose link or
     /// redirect is followed.
-    package var nearestZone = NetworkZone.thisMachine
+    package var nearestZone: NetworkZone
     /// Asks for the rest of this body only. Its file is the loop's until the result tells what became of it.
     package var resume: PartialBody?
     /// Told what comes before the answer, such as 103 Early Hints, on the thread of the loop. A 100 and a 101
@@ -36,9 +36,12 @@ package struct FetchRequest: Sendable {
     /// Gets the answer while it comes.
     package var stream: (any BodyStream)?
 
-    package init(number: UInt32, url: WebURL, fields: HTTPFields = HTTPFields()) {
+    package init(
+        number: UInt32, url: WebURL, nearestZone: NetworkZone, fields: HTTPFields = HTTPFields()
+    ) {
         self.number = number
         self.url = url
+        self.nearestZone = nearestZone
         self.fields = fields
     }
 
@@ -84,6 +87,9 @@ package struct FetchResult: Sendable {
     package var isShortPart = false
     /// The request's stream got all of the body, which failed to be kept beside.
     package var isPassedOn = false
+
+    /// The network zone that the response came from; the public network if no request was sent.
+    package var zone: NetworkZone { exchange?.zone ?? .publicNetwork }
 
     package enum Outcome: Sendable {
         case response(FetchedResponse)

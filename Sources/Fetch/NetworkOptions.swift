@@ -49,6 +49,15 @@ public struct NetworkOptions: Sendable {
 }
 
 extension NetworkOptions {
+    /// The zone that every request of a job may connect to, whatever response names its URL. `mayReachPrivate`
+    /// is an option of the user of this machine: for their own jobs it allows everything, for jobs of other
+    /// users only private networks.
+    ///
+    /// - Parameter nearestZone: the nearest zone that the job itself may name.
+    package func allowedZone(_ nearestZone: NetworkZone) -> NetworkZone {
+        mayReachPrivate ? max(.privateNetwork, nearestZone) : .publicNetwork
+    }
+
     /// What the loop that fetches is told.
     ///
     /// - Parameter start: what is asked for first: its origins are shown the login.

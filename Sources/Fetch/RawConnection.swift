@@ -15,7 +15,7 @@ package final class RawConnection {
 
     /// Connects to the URL's host as requests of these options would.
     package init(
-        to url: WebURL, _ options: FetchOptions, nearestZone: NetworkZone = .thisMachine
+        to url: WebURL, _ options: FetchOptions, nearestZone: NetworkZone
     ) throws(FetchFailure) {
         guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "no memory is left") }
         let guardian = Guardian(nearestZone == .thisMachine ? nil : NetworkGuard(nearestZone))

@@ -301,7 +301,7 @@ final class BucketDepot: BodyDepot {
     private func request(_ call: S3Call, number: UInt32) -> FetchRequest {
         let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch() + clockOffset)
         var request = FetchRequest(
-            number: number, url: origin.url(of: call),
+            number: number, url: origin.url(of: call), nearestZone: .thisMachine,
             fields: S3Signature.fields(of: call, to: origin, keys, now: now))
         request.method = call.method
         request.body = call.body

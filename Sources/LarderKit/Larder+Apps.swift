@@ -24,9 +24,16 @@ extension Larder {
     public func load(
         _ url: String, policy: CachePolicy? = nil, options: LoadOptions = LoadOptions()
     ) async throws(LarderError) -> LoadReport {
+        try await load(url, policy: policy, options: options, by: .localUser)
+    }
+
+    /// The same for a principal that is not the user of this machine.
+    func load(
+        _ url: String, policy: CachePolicy?, options: LoadOptions, by principal: Principal
+    ) async throws(LarderError) -> LoadReport {
         let url = try WebURL.start(url)
         return try await loading { (interruption) throws(LarderError) in
-            try AppLoad(folder, policy, options, interruption).answer(url)
+            try AppLoad(folder, policy, options, interruption).answer(url, by: principal)
         }
     }
 
@@ -49,7 +56,8 @@ extension Larder {
         }
         let bundle = Bundle(reference: url.href, digests: [digest])
         return try await loading { (interruption) throws(LarderError) in
-            try AppLoad(folder, nil, options, interruption).answer(url, requiring: bundle)
+            try AppLoad(folder, nil, options, interruption).answer(
+                url, requiring: bundle, by: .localUser)
         }
     }
 

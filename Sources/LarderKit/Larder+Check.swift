@@ -21,7 +21,7 @@ extension Larder {
         let interruption = Interruption()
         return try await Self.onThread("larder-check", onCancel: interruption.request) {
             () throws(LarderError) in
-            try BundleCheck.report(on: manifest, options, in: folder, interruption)
+            try BundleCheck.report(on: manifest, options, in: folder, interruption, by: .localUser)
         }
     }
 

@@ -17,7 +17,8 @@ extension Larder {
         progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> PlanReport {
         let (first, start) = try WebURL.starts(urls)
-        var plan = try CrawlPlan(site: first, start: start, folder: folder, options)
+        var plan = try CrawlPlan(
+            site: first, start: start, startZone: Principal.localUser.nearestZone, folder: folder, options)
         plan.fetch.spoolFolder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         let wanted = plan
         let interruption = Interruption()

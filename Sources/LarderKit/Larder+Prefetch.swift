@@ -16,10 +16,17 @@ extension Larder {
     public func prefetch(
         _ urls: [String], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
+        try await prefetch(urls, options: options, by: .localUser)
+    }
+
+    /// The same for a principal that is not the user of this machine.
+    func prefetch(
+        _ urls: [String], options: PrefetchOptions, by principal: Principal
+    ) async throws(LarderError) -> PrefetchReport {
         let (first, start) = try WebURL.starts(urls)
         let options = options.rendering(by: folder.path)
         return try await indexing(options) { (run) throws(LarderError) in
-            try run.prefetch(first, start: start, options: options)
+            try run.prefetch(first, start: start, options: options, by: principal)
         }
     }
 
@@ -39,7 +46,8 @@ extension Larder {
         let options = options.rendering(by: folder.path)
         return try await indexing(options) { (run) throws(LarderError) in
             try run.prefetch(
-                ManifestPlan(place: ManifestPlan.fullPlace(manifest), base: base), options: options)
+                ManifestPlan(place: ManifestPlan.fullPlace(manifest), base: base), options: options,
+                by: .localUser)
         }
     }
 
@@ -56,8 +64,15 @@ extension Larder {
     public func update(
         _ sites: [String] = [], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> [PrefetchReport] {
+        try await update(sites, options: options, by: .localUser)
+    }
+
+    /// The same for a principal that is not the user of this machine.
+    func update(
+        _ sites: [String], options: PrefetchOptions, by principal: Principal
+    ) async throws(LarderError) -> [PrefetchReport] {
         var reports: [PrefetchReport] = []
-        for update in try await updates(of: sites, options: options) {
+        for update in try await updates(of: sites, options: options, by: principal) {
             reports.append(try update.result.get())
         }
         return reports
@@ -75,6 +90,12 @@ extension Larder {
     public func updates(
         of sites: [String] = [], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> [SiteUpdate] {
+        try await updates(of: sites, options: options, by: .localUser)
+    }
+
+    private func updates(
+        of sites: [String], options: PrefetchOptions, by principal: Principal
+    ) async throws(LarderError) -> [SiteUpdate] {
         let held = try await heldSites(sites)
         var options = options.rendering(by: folder.path)
         var updates: [SiteUpdate] = []
@@ -82,7 +103,7 @@ extension Larder {
             guard WebURL(site.name) != nil || !site.start.isEmpty else { continue }
             do throws(LarderError) {
                 let report = try await indexing(options) { [options] (run) throws(LarderError) in
-                    try run.update(site, options: options)
+                    try run.update(site, options: options, by: principal)
                 }
                 options.doubted.formUnion(report.doubted)
                 updates.append(SiteUpdate(site: site.name, result: .success(report)))

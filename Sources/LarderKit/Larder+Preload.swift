@@ -18,7 +18,7 @@ extension Larder {
         plan.hasRequisites = options.hasRequisites
         let wanted = plan
         return try await running { (run) throws(LarderError) in
-            try run.preload(wanted, named: manifest, options)
+            try run.preload(wanted, named: manifest, options, by: .localUser)
         }
     }
 }

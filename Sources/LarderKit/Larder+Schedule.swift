@@ -75,7 +75,7 @@ extension Larder {
             }
             guard isOurs else { continue }
             do throws(LarderError) {
-                for report in try await update([site.name], options: options) {
+                for report in try await update([site.name], options: options, by: .schedule) {
                     updates.append(SiteUpdate(site: site.name, result: .success(report)))
                     options.doubted.formUnion(report.doubted)
                     if report.isInterrupted { return updates }

@@ -326,7 +326,8 @@ extension Larder {
         let (interruption, own) = (Interruption(), folder.identity)
         return
             (try? await Self.onThread("larder-look") { () throws(LarderError) in
-                let body = try OneFetch.load(url, limit: 1 << 20, interruption: interruption)
+                let body = try OneFetch.load(
+                    url, nearestZone: .thisMachine, limit: 1 << 20, interruption: interruption)
                 guard let json = try? JSONValue.parse(body.span), json["sites"] != nil else {
                     return .nothing
                 }
@@ -368,7 +369,7 @@ extension MirrorService {
         let interruption = Interruption()
         return try await Larder.onThread("larder-visit", onCancel: interruption.request) {
             () throws(LarderError) in
-            try OneFetch.load(target, interruption: interruption)
+            try OneFetch.load(target, nearestZone: .thisMachine, interruption: interruption)
         }
     }
 }

@@ -75,10 +75,12 @@ extension Larder {
         let run = try SiteRun(folder, interruption)
         var report: PrefetchReport
         if let named {
-            report = try run.prefetch(named.first, start: named.all, options: options)
+            report = try run.prefetch(
+                named.first, start: named.all, options: options, by: .localUser)
         } else {
             guard let site = try run.nextShared() else { return nil }
-            report = try SiteRun(folder, interruption).update(site, options: options)
+            report = try SiteRun(folder, interruption).update(
+                site, options: options, by: .localUser)
         }
         if options.indexes, report.work?.isLast == true { report.index(folder, interruption) }
         return report

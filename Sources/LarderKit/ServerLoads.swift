@@ -124,10 +124,10 @@ final class ServerLoads: Sendable {
 
 extension FetchRequest {
     fileprivate init(_ request: LoadRequest, number: UInt32) {
-        self.init(number: number, url: request.url, fields: request.fields)
+        self.init(
+            number: number, url: request.url, nearestZone: request.mayReach.zone, fields: request.fields)
         method = request.method
         body = request.body.isEmpty ? nil : request.body
-        nearestZone = request.mayReach.zone
         isAnonymous = request.isAnonymous
         asksWholeServer = request.asksWholeServer
         codings = request.codings

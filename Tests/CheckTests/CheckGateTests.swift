@@ -23,8 +23,8 @@ import Web
 
     private func gate(_ text: String) throws -> BundleGate {
         let source = try ManifestSource(
-            try folder.write(text, to: "m.json"), options: CheckOptions(), folder: larder.folder,
-            interruption: Interruption())
+            try folder.write(text, to: "m.json"), nearestZone: .thisMachine, options: CheckOptions(),
+            folder: larder.folder, interruption: Interruption())
         return try BundleGate(source, options: CheckOptions(), folder: larder.folder)
     }
 

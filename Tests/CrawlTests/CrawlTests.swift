@@ -20,7 +20,9 @@ import Web
 
     private func crawl(_ interruption: Interruption = Interruption()) throws -> CrawlReport {
         let start = try #require(WebURL(origin.url("/")))
-        let plan = CrawlPlan(site: start.href, start: [start], folder: folder, userAgent: "larder-test")
+        let plan = CrawlPlan(
+            site: start.href, start: [start], startZone: .thisMachine, folder: folder,
+            userAgent: "larder-test")
         return try Crawl(plan, interruption: interruption).run()
     }
 
@@ -224,7 +226,9 @@ import Web
         let closed = try TestOrigin()
         let start = try #require(WebURL(closed.url("/")))
         closed.stop()
-        var plan = CrawlPlan(site: start.href, start: [start], folder: folder, userAgent: "larder-test")
+        var plan = CrawlPlan(
+            site: start.href, start: [start], startZone: .thisMachine, folder: folder,
+            userAgent: "larder-test")
         plan.sitePlan.connectionsPerHost = 1
         let report = try Crawl(plan, interruption: Interruption()).run()
         #expect(!report.isPublished)

@@ -47,7 +47,8 @@ import Web
                 guard let (number, target) = next.next(), let url = WebURL(origin.url(target)) else {
                     return nil
                 }
-                var request = FetchRequest(number: UInt32(number), url: url)
+                var request = FetchRequest(
+                    number: UInt32(number), url: url, nearestZone: .thisMachine)
                 request.keepsCoding = keepsCoding
                 return request
             },
@@ -104,7 +105,9 @@ import Web
         options.maxURL = 10
         var outcomes = 0
         let url = try #require(WebURL(origin.url("/a/long/path")))
-        try FetchBatch.run([url], options: options, interruption: Interruption()) { _, _ in outcomes += 1 }
+        try FetchBatch.run([url], nearestZone: .thisMachine, options: options, interruption: Interruption()) {
+            _, _ in outcomes += 1
+        }
         #expect(outcomes == 1)
     }
 }

@@ -23,7 +23,9 @@ import Web
     private func fetch(_ urls: [String], _ options: FetchOptions) throws -> [UInt32: FetchResult.Outcome] {
         let loop = try FetchLoop(options)
         for (number, url) in urls.enumerated() {
-            loop.start(FetchRequest(number: UInt32(number), url: try #require(WebURL(url))))
+            loop.start(
+                FetchRequest(
+                    number: UInt32(number), url: try #require(WebURL(url)), nearestZone: .thisMachine))
         }
         var outcomes: [UInt32: FetchResult.Outcome] = [:]
         while outcomes.count < urls.count {
@@ -137,7 +139,10 @@ import Web
             return .page("second").delayed(.seconds(60))
         }
         let urls = try ["/", "/second"].map { try #require(WebURL(origin.url($0))) }
-        try FetchBatch.run(urls, options: options { $0.spoolThreshold = 1000 }, interruption: interruption) {
+        try FetchBatch.run(
+            urls, nearestZone: .thisMachine, options: options { $0.spoolThreshold = 1000 },
+            interruption: interruption
+        ) {
             number, _ in
             Issue.record("\(number) was answered")
         }
@@ -167,7 +172,9 @@ import Web
         for round in 0..<5 {
             let urls = ["http://no-such-host.invalid/", refused, origin.url("/")]
             for (number, url) in urls.enumerated() {
-                loop.start(FetchRequest(number: UInt32(number), url: try #require(WebURL(url))))
+                loop.start(
+                    FetchRequest(
+                        number: UInt32(number), url: try #require(WebURL(url)), nearestZone: .thisMachine))
             }
             var kinds: [UInt32: FetchFailure.Kind?] = [:]
             while kinds.count < urls.count {
@@ -189,7 +196,8 @@ import Web
         origin.on("/loop", .redirect(to: "/loop"))
         let urls = try ["/old", "/missing", "/loop"].map { try #require(WebURL(origin.url($0))) }
         var answers: [Int: String] = [:]
-        try FetchBatch.run(urls, options: options(), interruption: Interruption()) { number, outcome in
+        try FetchBatch.run(urls, nearestZone: .thisMachine, options: options(), interruption: Interruption())
+        { number, outcome in
             switch outcome {
             case .success(let response):
                 guard case .bytes(let bytes) = response.body else { return }

@@ -31,7 +31,8 @@ struct Fetching {
     static func request(_ url: String, _ change: (inout FetchRequest) -> Void = { _ in }) throws
         -> FetchRequest
     {
-        var request = FetchRequest(number: 0, url: try #require(WebURL(url)))
+        var request = FetchRequest(
+            number: 0, url: try #require(WebURL(url)), nearestZone: .thisMachine)
         change(&request)
         return request
     }

@@ -78,7 +78,7 @@ struct TLSTests {
         var options = FetchOptions(userAgent: "jam/1", spoolFolder: folder.path)
         options.isInsecure = true
         let url = try #require(WebURL("https://127.0.0.1:\(port)/"))
-        let connection = try RawConnection(to: url, options)
+        let connection = try RawConnection(to: url, options, nearestZone: .thisMachine)
         let block = (0..<65_521).map { UInt8($0 * 31 % 251) }
         let all = Array(repeatElement(block, count: 100).joined())
         var (waiting, put) = ([UInt8](), 0)

@@ -20,7 +20,8 @@ struct CrawlProcess {
     func run() throws -> Bool {
         guard let start = WebURL(url) else { return false }
         var plan = CrawlPlan(
-            site: start.href, start: [start], folder: StoreFolder(folder), userAgent: "larder-soak")
+            site: start.href, start: [start], startZone: .thisMachine, folder: StoreFolder(folder),
+            userAgent: "larder-soak")
         plan.fetch.proxies = ProxyRules()
         plan.fetch.stallTimeout = .seconds(3)
         let clock = ContinuousClock()

@@ -35,7 +35,7 @@ struct Frontier: ~Copyable, Sendable {
     private mutating func take(_ event: Event) -> [Action] {
         switch event {
         case .start(let url, let nearestZone): core.start(url, nearestZone: nearestZone)
-        case .guide(let url): core.startGuide(url)
+        case .guide(let url, let nearestZone): core.startGuide(url, nearestZone: nearestZone)
         case .requisite(let url, let isStart, let nearestZone):
             core.startRequisite(url, isStart: isStart, nearestZone: nearestZone)
         case .miss(let url, let isPage, let nearestZone, let origin):
@@ -99,15 +99,18 @@ struct Frontier: ~Copyable, Sendable {
 extension Frontier {
     /// What happens to a crawl.
     enum Event: Sendable {
-        /// The site begins there.
-        case start(WebURL, nearestZone: NetworkZone = .thisMachine)
-        /// The user names a list of pages.
-        case guide(WebURL)
+        /// A start URL of the site.
+        ///
+        /// - Parameter nearestZone: in this and the next three events, the nearest network zone that a request
+        ///   for the URL may connect to. There is no default: whoever names a URL says in whose name.
+        case start(WebURL, nearestZone: NetworkZone)
+        /// A sitemap that the user named.
+        case guide(WebURL, nearestZone: NetworkZone)
         /// It is needed, whoever says so.
-        case requisite(WebURL, isStart: Bool, nearestZone: NetworkZone = .thisMachine)
+        case requisite(WebURL, isStart: Bool, nearestZone: NetworkZone)
         /// Somebody looked for it, who may lead so far, and asked for it by CORS where an origin is named; if
         /// there is no such thing, nothing is missing.
-        case miss(WebURL, isPage: Bool, nearestZone: NetworkZone = .thisMachine, origin: String? = nil)
+        case miss(WebURL, isPage: Bool, nearestZone: NetworkZone, origin: String? = nil)
 
         /// So much came over the network.
         case received(byteCount: Int)
@@ -265,7 +268,7 @@ extension Frontier {
         /// - Parameters:
         ///   - location: where a redirect leads; nil when it does not say.
         ///   - from: the network zone that the response came from, which limits its redirect.
-        case answered(status: Int, location: WebURL? = nil, body: [UInt8] = [], from: NetworkZone = .publicNetwork)
+        case answered(status: Int, location: WebURL? = nil, body: [UInt8] = [], from: NetworkZone)
         case failed(FetchFailure)
     }
 

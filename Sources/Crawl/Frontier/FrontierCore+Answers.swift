@@ -273,7 +273,8 @@ extension FrontierCore {
         let record = records[Int(number)]
         let referrer = record.referrer == Record.nobody ? nil : record.referrer
         discover(
-            url, role: record.role, from: referrer, redirects: 0, flags: record.flags.intersection(.isGuess))
+            url, role: record.role, from: referrer, redirects: 0, flags: record.flags.intersection(.isGuess),
+            nearestZone: record.nearestZone)
         records[Int(number)].flags.insert(.isGuess)
     }
 
@@ -359,7 +360,8 @@ extension FrontierCore {
         ended(number, after: latency, isRecalled: isRecalled, failure: nil)
         let next = discover(
             target, role: record.role, from: number, redirects: record.redirects + 1,
-            flags: record.flags.intersection([.isStart, .isGuess, .isCORS]))
+            flags: record.flags.intersection([.isStart, .isGuess, .isCORS]),
+            nearestZone: records[Int(number)].zone)
         records[Int(number)].target = next
         if let place = knownLogin(next, from: number) {
             refuseLogin(number, at: place, wasHeld: redirection.wasHeld)
@@ -557,7 +559,10 @@ extension FrontierCore {
         guard saysNotFound || isRepeat || hosts[host].softNotFound.hasDoubts else { return }
         let isProbeDue = hosts[host].softNotFound.read(
             number, url(number), print, isRepeat: isRepeat, saysNotFound: saysNotFound)
-        if isProbeDue { probes.append(record.host) }
+        if isProbeDue {
+            hosts[host].probeZone = record.zone
+            probes.append(record.host)
+        }
         judgeSuspects(of: host)
     }
 

@@ -59,7 +59,9 @@ extension FrontierCore {
     /// The links of what is held. Gives the numbers of the new ones, in their order.
     mutating func linked(_ number: UInt32, known: [Frontier.KnownLink], new: [FoundLink]) -> [UInt32] {
         for link in known {
-            discoverAgain(link.number, by: number, role: link.role, isGuess: link.isGuess)
+            discoverAgain(
+                link.number, by: number, role: link.role, isGuess: link.isGuess,
+                nearestZone: zone(of: number))
             renders.isScanned(link.number)
         }
         return new.map { found($0, by: number) }
@@ -70,7 +72,9 @@ extension FrontierCore {
         let target: UInt32
         switch link.target {
         case .number(let known):
-            discoverAgain(known, by: number, role: link.role, isGuess: link.isGuess, isCORS: link.isCORS)
+            discoverAgain(
+                known, by: number, role: link.role, isGuess: link.isGuess, isCORS: link.isCORS,
+                nearestZone: zone(of: number))
             target = known
         case .url(let url, let key):
             target = discover(link, to: url, by: number)
@@ -86,10 +90,13 @@ extension FrontierCore {
         if link.isCORS { flags.insert(.isCORS) }
         guard link.role == .page, let stripped = SessionParameters.stripped(url) else {
             let chain = chain(to: link, from: number)
-            return discover(url, role: link.role, from: number, redirects: 0, flags: flags, chain: chain)
+            return discover(
+                url, role: link.role, from: number, redirects: 0, flags: flags,
+                nearestZone: zone(of: number), chain: chain)
         }
         let count = urls.count
-        let target = discover(stripped, role: .page, from: number, redirects: 0, flags: flags)
+        let target = discover(
+            stripped, role: .page, from: number, redirects: 0, flags: flags, nearestZone: zone(of: number))
         if urls.count > count { unstripped[target] = url }
         return target
     }
@@ -101,13 +108,19 @@ extension FrontierCore {
         return goesOn ? min(record.chain, .max - 1) + 1 : 0
     }
 
+    /// The network zone that the response came from: the limit for what it names.
+    private func zone(of number: UInt32) -> NetworkZone { records[Int(number)].zone }
+
     /// Another link to what has a number.
     mutating func discoverAgain(
-        _ number: UInt32, by finder: UInt32?, role: Role, isGuess: Bool, isCORS: Bool = false
+        _ number: UInt32, by finder: UInt32?, role: Role, isGuess: Bool, isCORS: Bool = false,
+        nearestZone: NetworkZone
     ) {
+        if finder != nil, role == .page, records[Int(number)].state == .skipped {
+            followAfterAll(number, by: finder, nearestZone: nearestZone)
+        }
+        widen(number, to: nearestZone)
         if let finder {
-            if role == .page, records[Int(number)].state == .skipped { followAfterAll(number, by: finder) }
-            widen(number, by: finder)
             shortenWay(from: finder, to: number, distance: role == .page ? 1 : 0)
         }
         if isCORS { becomeCORS(number) }
@@ -119,23 +132,23 @@ extension FrontierCore {
     }
 
     /// The number of an URL, which is queued when it is new and wanted.
+    ///
+    /// - Parameter nearestZone: the nearest network zone that a request for the URL may connect to: the zone of
+    ///   the response that names it, or what the user allows.
     @discardableResult
     mutating func discover(
         _ url: WebURL, role: Role, from referrer: UInt32?, redirects: UInt8, flags: Record.Flags = [],
-        nearestZone: NetworkZone? = nil, chain: UInt8? = nil
+        nearestZone: NetworkZone, chain: UInt8? = nil
     ) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
         guard isNew || records[Int(number)].flags.contains(.isNamed) else {
             if role == .page, redirects > 0 || referrer == nil, records[Int(number)].state == .skipped {
-                followAfterAll(number, by: referrer)
+                followAfterAll(number, by: referrer, nearestZone: nearestZone)
             }
             discoverAgain(
                 number, by: redirects == 0 ? referrer : nil, role: role, isGuess: flags.contains(.isGuess),
-                isCORS: flags.contains(.isCORS))
-            if redirects > 0, let referrer {
-                widen(number, by: referrer)
-                shortenWay(from: referrer, to: number, distance: 0)
-            }
+                isCORS: flags.contains(.isCORS), nearestZone: nearestZone)
+            if redirects > 0, let referrer { shortenWay(from: referrer, to: number, distance: 0) }
             return number
         }
         let parent = referrer.map { records[Int($0)] }
@@ -143,15 +156,14 @@ extension FrontierCore {
         let distance: UInt16 = parent != nil && redirects == 0 && role == .page ? 1 : 0
         let host = hostNumber(of: url)
         if flags.contains(.isStart) { hosts[host].isOwn = true }
-        let zone = nearestZone ?? parent?.zone ?? .thisMachine
         let record = Record(
             host: UInt32(host), referrer: referrer ?? Record.nobody,
             depth: min(parent?.depth ?? 0, .max - 1) + distance, flags: flags, role: role,
-            nearestZone: zone,
+            nearestZone: nearestZone,
             redirects: redirects)
         if isNew { records.append(record) } else { replace(named: number, by: record) }
         records[Int(number)].chain = chain ?? parent?.chain ?? 0
-        noteZone(zone, of: host)
+        noteZone(nearestZone, of: host)
         if scope.limitsDepth, let referrer { ways.add(from: referrer, to: number, distance: distance) }
         if let reason = boundReason(number) { skip(number, reason) } else { admit(number, url) }
         return number
@@ -176,9 +188,8 @@ extension FrontierCore {
         return isTooMany && !record.flags.contains(.isStart)
     }
 
-    /// Another one leads there, who may lead further than those before.
-    private mutating func widen(_ number: UInt32, by finder: UInt32) {
-        let zone = records[Int(finder)].zone
+    /// Another response names the URL; it may come from a nearer zone than those before.
+    private mutating func widen(_ number: UInt32, to zone: NetworkZone) {
         guard zone > records[Int(number)].nearestZone else { return }
         records[Int(number)].nearestZone = zone
         noteZone(zone, of: Int(records[Int(number)].host))
@@ -352,7 +363,8 @@ extension FrontierCore {
             // That a script leads on there is as a refresh that does.
             let chain = isPage ? min(records[Int(page)].chain, .max - 1) + 1 : 0
             number = discover(
-                url, role: isPage ? .page : .requisite, from: page, redirects: 0, flags: flags, chain: chain)
+                url, role: isPage ? .page : .requisite, from: page, redirects: 0, flags: flags,
+                nearestZone: zone(of: page), chain: chain)
             neededBy[number] = neededBy[number] ?? page
             if renders.isEarly(page) { renders.isFound(number, byEarly: page) }
         }
@@ -389,7 +401,8 @@ extension FrontierCore {
             let page =
                 unfollowed.contains(number)
                 ? discoverUnfollowed(url.key, by: number)
-                : discover(url.key, role: .page, from: number, redirects: 0)
+                : discover(
+                    url.key, role: .page, from: number, redirects: 0, nearestZone: zone(of: number))
             links.pages.append(target(page))
             guard records.count > count, records[Int(page)].state != .skipped else { continue }
             if isEarly { renders.isFound(page, byEarly: number) } else { found.pages += 1 }
@@ -424,11 +437,11 @@ extension FrontierCore {
 
     /// Somebody leads to what so far was only linked with the wish not to be followed: as if it were
     /// discovered now.
-    mutating func followAfterAll(_ number: UInt32, by finder: UInt32?) {
+    mutating func followAfterAll(_ number: UInt32, by finder: UInt32?, nearestZone: NetworkZone) {
         guard state(number) == .skipped(.nofollow) else { return }
         let place = Int(number)
         records[place].referrer = finder ?? Record.nobody
-        records[place].nearestZone = finder.map { records[Int($0)].zone } ?? .thisMachine
+        records[place].nearestZone = nearestZone
         records[place].depth = finder.map { min(records[Int($0)].depth, .max - 1) + 1 } ?? 0
         noteZone(records[place].nearestZone, of: Int(records[place].host))
         admit(number, url(number))

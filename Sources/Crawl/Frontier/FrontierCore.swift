@@ -141,8 +141,8 @@ struct FrontierCore: Sendable {
             nearestZone: nearestZone)
     }
 
-    /// What robots.txt or the user names as a list of pages.
-    mutating func startGuide(_ url: WebURL, nearestZone: NetworkZone = .thisMachine) {
+    /// Adds a sitemap that robots.txt or the user names.
+    mutating func startGuide(_ url: WebURL, nearestZone: NetworkZone) {
         discover(url.withoutFragment, role: .guide, from: nil, redirects: 0, nearestZone: nearestZone)
     }
 
@@ -157,7 +157,7 @@ struct FrontierCore: Sendable {
     ///
     /// - Parameter origin: of the document that asked for it by CORS.
     mutating func startGuess(
-        _ url: WebURL, isPage: Bool, nearestZone: NetworkZone = .thisMachine, origin: String? = nil
+        _ url: WebURL, isPage: Bool, nearestZone: NetworkZone, origin: String? = nil
     ) {
         let number = discover(
             url.key, role: isPage ? .page : .requisite, from: nil, redirects: 0,
@@ -182,13 +182,13 @@ struct FrontierCore: Sendable {
             let host = Int(number)
             guard let url = hosts[host].softNotFound.startProbe() else { continue }
             runningCount += 1
-            return .probe(host: host, url, hosts[host].nearestZone)
+            return .probe(host: host, url, hosts[host].probeZone)
         }
         while let number = witnesses.popFirst() {
             let host = Int(number)
             guard let page = hosts[host].session.takeWitness() else { continue }
             runningCount += 1
-            return .witness(host: host, url(page), records[Int(page)].nearestZone)
+            return .witness(host: host, url(page), records[Int(page)].zone)
         }
         if let number = nextQueued() { return .fetch(number) }
         if let number = renders.next(isThere) ?? nextEarlyPage() { return .render(number) }

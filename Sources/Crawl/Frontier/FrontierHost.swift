@@ -32,6 +32,8 @@ extension FrontierCore {
         /// How many entries are queued; one that became a requisite stands in both queues and counts once.
         var queuedCount = 0
         var softNotFound = SoftNotFoundWatch()
+        /// The network zone of the page that gave the reason for the probe, which limits the probe.
+        var probeZone = NetworkZone.publicNetwork
         /// What was no sure link, and was there or not.
         var guesses = (right: 0, wrong: 0)
         /// Of what its scripts seem to name hardly anything is there.
@@ -381,9 +383,9 @@ extension FrontierCore {
         case .answered(let status, let location, let body, let zone):
             noteAnswer(of: host)
             if let target = hosts[host].gate?.answered(
-                status: status, location: location, body: body.span, now: now)
+                status: status, location: location, body: body.span, from: zone, now: now)
             {
-                return [.ask(.robots(host: host, target, zone))]
+                return [.ask(.robots(host: host, target, hosts[host].gate?.chainZone ?? .publicNetwork))]
             }
         case .failed(let failure):
             let mayPass = failure.mayPass || failure.kind == .unknownHost
@@ -425,8 +427,8 @@ extension FrontierCore {
         let waiting = hosts[host].atGate
         hosts[host].atGate = []
         for number in waiting where records[Int(number)].state == .waiting { admit(number, url(number)) }
-        for sitemap in hosts[host].gate?.sitemaps ?? [] {
-            startGuide(sitemap, nearestZone: hosts[host].nearestZone)
-        }
+        // Only robots.txt names them: where the host may be requested from says nothing about them.
+        let zone = hosts[host].gate?.zone ?? .publicNetwork
+        for sitemap in hosts[host].gate?.sitemaps ?? [] { startGuide(sitemap, nearestZone: zone) }
     }
 }

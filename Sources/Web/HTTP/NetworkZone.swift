@@ -10,5 +10,23 @@ package enum NetworkZone: Int, Comparable, Sendable {
     /// in a URL. A request that may connect to this zone may connect everywhere.
     case thisMachine
 
+    /// The name in stored settings.
+    package var name: String {
+        switch self {
+        case .publicNetwork: "public"
+        case .privateNetwork: "private"
+        case .thisMachine: "this-machine"
+        }
+    }
+
+    package init?(name: String) {
+        switch name {
+        case "public": self = .publicNetwork
+        case "private": self = .privateNetwork
+        case "this-machine": self = .thisMachine
+        default: return nil
+        }
+    }
+
     package static func < (left: NetworkZone, right: NetworkZone) -> Bool { left.rawValue < right.rawValue }
 }

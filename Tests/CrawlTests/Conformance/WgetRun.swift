@@ -68,7 +68,8 @@ struct WgetRun {
     /// What there is to say against how Larder does it; nothing when it does what wget does.
     func complaints() throws -> [String] {
         try stock()
-        var plan = CrawlPlan(site: "wget", start: [], folder: folder, userAgent: "larder-test")
+        var plan = CrawlPlan(
+            site: "wget", start: [], startZone: .thisMachine, folder: folder, userAgent: "larder-test")
         let starts = wget.starts.compactMap { WebURL($0) }
         plan.start = starts.map(\.key)
         for start in starts { _ = plan.fetch.credentials.add(userInfoOf: start) }

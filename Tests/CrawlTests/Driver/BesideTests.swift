@@ -84,7 +84,9 @@ import Web
             bench.origin.on("/endless\(stream)", OriginAnswer.endless(piece, type: "image/png"))
         }
         let start = try #require(WebURL(bench.origin.url("/")))
-        var plan = CrawlPlan(site: start.href, start: [start], folder: folder, userAgent: "larder-test")
+        var plan = CrawlPlan(
+            site: start.href, start: [start], startZone: .thisMachine, folder: folder,
+            userAgent: "larder-test")
         plan.fetch.proxies = ProxyRules()
         let report = try Crawl(plan, interruption: Interruption()).run()
         #expect(report.isPublished && report.pages == 41)

@@ -24,7 +24,9 @@ struct CrawlBench {
         _ configure: (inout CrawlPlan) throws -> Void = { _ in }
     ) throws -> CrawlReport {
         let start = try #require(WebURL(origin.url("/")))
-        var plan = CrawlPlan(site: start.href, start: [start], folder: folder, userAgent: "larder-test")
+        var plan = CrawlPlan(
+            site: start.href, start: [start], startZone: .thisMachine, folder: folder,
+            userAgent: "larder-test")
         plan.fetch.proxies = ProxyRules()
         try configure(&plan)
         return try Crawl(plan, interruption: interruption).run()

@@ -25,7 +25,7 @@ import Web
         defer { silent.release("/ad.js") }
         return try bench.crawl { plan in
             plan.patience = patience
-            plan.mayReachPrivate = true
+            plan.allowedZone = .thisMachine
         }
     }
 

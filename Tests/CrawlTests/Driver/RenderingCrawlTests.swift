@@ -93,7 +93,7 @@ import Web
         }
         let report = try crawl {
             $0.patience = .milliseconds(400)
-            $0.mayReachPrivate = true
+            $0.allowedZone = .thisMachine
         }
         #expect(browser.shown.sorted() == ["/", "/three/", "/two/"])
         #expect(report.rendering.patterns.map(\.foundRequisites) == [1, 1, 1])

@@ -41,7 +41,9 @@ import Web
             Self.large().dripping(400_000, every: .seconds(3))
         }
         let start = try #require(WebURL(origin.url("/")))
-        var plan = CrawlPlan(site: start.href, start: [start], folder: bench.folder, userAgent: "larder-test")
+        var plan = CrawlPlan(
+            site: start.href, start: [start], startZone: .thisMachine, folder: bench.folder,
+            userAgent: "larder-test")
         let calls = Atomic(0)
         plan.progress = { progress in
             guard progress.pages.done + progress.requisites.done == 1, progress.running == 1 else { return }

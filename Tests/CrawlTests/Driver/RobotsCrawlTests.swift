@@ -175,7 +175,8 @@ import Web
         let failure = FetchFailure(kind, "no luck")
         let alone = try runInVain(failure)
         #expect(alone < .seconds(5))
-        let page = Frontier.Event.miss(try #require(WebURL("http://a.test/b")), isPage: true)
+        let page = Frontier.Event.miss(
+            try #require(WebURL("http://a.test/b")), isPage: true, nearestZone: .thisMachine)
         frontier = TriedFrontier(
             scope: Scope(start: [start]), options: Frontier.Options(productToken: "larder"))
         frontier.start(start)

@@ -28,7 +28,9 @@ import Web
     ) throws -> (report: CrawlReport, proxy: SocksProxy) {
         let proxy = try SocksProxy(to: bench.origin.port)
         let start = try #require(WebURL("http://public.test/"))
-        var plan = CrawlPlan(site: start.href, start: [start], folder: bench.folder, userAgent: "larder-test")
+        var plan = CrawlPlan(
+            site: start.href, start: [start], startZone: .thisMachine, folder: bench.folder,
+            userAgent: "larder-test")
         plan.fetch.proxies = ProxyRules(http: Proxy("socks5h://127.0.0.1:\(proxy.port)"))
         try configure(&plan)
         return (try Crawl(plan, interruption: Interruption()).run(), proxy)
@@ -45,7 +47,7 @@ import Web
     }
 
     @Test func `unless the user allows it`() throws {
-        let report = try crawl { $0.mayReachPrivate = true }.report
+        let report = try crawl { $0.allowedZone = .thisMachine }.report
         #expect(report.misses == [])
         #expect(secret.requests.count == 1)
     }
@@ -60,6 +62,23 @@ import Web
         #expect(report.skipped.count == 1)
         #expect(
             report.skips.map { $0.contains("may not lead") } == [true], "\(report.skips) \(report.misses)")
+    }
+
+    @Test func `nor is a sitemap requested there that a public robots.txt names`() throws {
+        secret.on("/map.xml", .file("http://public.test/two", type: "text/plain"))
+        bench.origin.on("/robots.txt", .file("Sitemap: \(secret.url("/map.xml"))", type: "text/plain"))
+        let report = try crawl { $0.productToken = "larder" }.report
+        #expect(secret.requests.isEmpty)
+        #expect(try StoreReader(bench.folder).response(for: secret.url("/map.xml")) == nil)
+        #expect(report.missing.map(\.url).contains(secret.url("/map.xml")))
+    }
+
+    @Test func `a robots.txt on this machine may name a sitemap there, and is stored with its zone`() throws {
+        secret.on("/map.xml", .file(bench.origin.url("/two"), type: "text/plain"))
+        bench.origin.on("/robots.txt", .file("Sitemap: \(secret.url("/map.xml"))", type: "text/plain"))
+        _ = try bench.politeCrawl()
+        #expect(secret.requests(to: "/map.xml").count == 1)
+        #expect(try bench.stored("/robots.txt")?.flags.zone == .thisMachine)
     }
 
     @Test func `a page on this machine leads to it`() throws {
@@ -84,7 +103,7 @@ import Web
             bench.origin.on("/", .page("nothing else"))
             plan.missed = [try #require(CrawlPlan.Missed(miss))]
             plan.productToken = "larder"
-            plan.mayReachPrivate = `case`.who == "allowed"
+            if `case`.who == "allowed" { plan.allowedZone = .thisMachine }
             plan.sitePlan.scope.include = ["127.0.0.1:\(secret.port)/**"]
         }
         #expect(report.misses == [])
@@ -113,13 +132,20 @@ import Web
         #expect(report.skips.map { $0.contains("may not lead") } == [true])
     }
 
-    @Test(arguments: [(ResponseFlags(), 0), (.fromThisMachine, 1)])
-    func `what is held keeps from where it came`(flags: ResponseFlags, requests: Int) throws {
+    /// With a 304 the links are still those of the stored body.
+    @Test(
+        arguments: [(ResponseFlags(), 0), (.fromThisMachine, 1)], [CachePolicy.preferCache, .revalidate])
+    func `a stored page keeps the zone that it came from, when it is confirmed too`(
+        case: (flags: ResponseFlags, requests: Int), policy: CachePolicy
+    ) throws {
+        let (flags, requests) = `case`
+        bench.origin.on("/") { _ in OriginAnswer(status: 304, fields: [("ETag", "\"1\"")], body: []) }
         let writer = try StoreWriter(bench.folder)
         let start = bench.origin.url("/")
         let visit = try writer.begin(site: start, start: [start], now: 1)
         var page = NewResponse(
-            href: start, referrer: nil, status: 200, role: 0, fields: "Content-Type: text/html\r\n",
+            href: start, referrer: nil, status: 200, role: 0,
+            fields: "Content-Type: text/html\r\nETag: \"1\"\r\n",
             fetched: 1,
             body: .new(
                 try NewBody(
@@ -131,7 +157,7 @@ import Web
         links.requisites = [NewLinks.Target(href: secret.url("/dot.gif"), number: 1)]
         try writer.add([page], links: [links], to: visit)
         try writer.end(visit, .publish(now: 2))
-        let report = try bench.crawl { $0.policy = .preferCache }
+        let report = try bench.crawl { $0.policy = policy }
         #expect(secret.requests.count == requests)
         #expect(report.missing.count == 1 - requests)
     }

@@ -46,7 +46,7 @@ final class TriedFrontier {
     func takeOutcomes() -> [UInt32] { frontier.takeOutcomes() }
     func takeOutgoing() -> [ServerFrontier.Found] { frontier.takeOutgoing() }
 
-    func start(_ url: WebURL) { apply(.start(url), now: .zero) }
+    func start(_ url: WebURL) { apply(.start(url, nearestZone: .thisMachine), now: .zero) }
 
     func startGuess(_ url: WebURL, isPage: Bool, nearestZone: NetworkZone) {
         apply(.miss(url, isPage: isPage, nearestZone: nearestZone), now: .zero)

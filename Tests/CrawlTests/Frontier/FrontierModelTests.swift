@@ -171,7 +171,7 @@ import Web
                 }
             case .robots(let host, _, _)?:
                 robots += 1
-                frontier.apply(.robots(host: host, .answered(status: 404)), now: now)
+                frontier.apply(.robots(host: host, .answered(status: 404, from: .thisMachine)), now: now)
             case .probe?, .witness?, .render?:
                 Issue.record("nobody is doubted, nothing shown")
             case nil:

@@ -150,6 +150,61 @@ import Web
         #expect(frontier.entry(1).attempts == 2)
     }
 
+    /// The responses of a chain of redirects, each with the zone that it comes from.
+    @Test(
+        arguments: [
+            ([.publicNetwork], .publicNetwork), ([.thisMachine], .thisMachine),
+            ([.privateNetwork, .publicNetwork], .publicNetwork),
+            ([.privateNetwork, .thisMachine], .privateNetwork),
+        ] as [([NetworkZone], NetworkZone)])
+    mutating func `a sitemap is requested only from the most public zone of the chain of its robots.txt`(
+        chain: [NetworkZone], expected: NetworkZone
+    ) throws {
+        frontier = TriedFrontier(
+            scope: Scope(start: [try url("http://a.test/")]),
+            options: Frontier.Options(productToken: "larder"))
+        frontier.start(try url("http://a.test/"))
+        guard case .robots(let host, _, .thisMachine)? = frontier.next(now: .zero) else {
+            Issue.record("a start allows its robots.txt")
+            return
+        }
+        for (place, zone) in chain.dropLast().enumerated() {
+            let target = try url("http://a.test/robots\(place).txt")
+            let actions = frontier.apply(
+                .robots(host: host, .answered(status: 301, location: target, from: zone)), now: .zero)
+            guard case .ask(.robots(host, target, zone))? = actions.first else {
+                Issue.record("\(actions)")
+                return
+            }
+        }
+        let body = Array("Sitemap: http://127.0.0.1:8099/x".utf8)
+        frontier.apply(
+            .robots(host: host, .answered(status: 200, body: body, from: try #require(chain.last))),
+            now: .zero)
+        let sitemap = try #require(frontier.number(of: try url("http://127.0.0.1:8099/x")))
+        #expect(frontier.nearestZone(sitemap) == expected)
+    }
+
+    @Test mutating func `the probe of a host is limited by the zone of the page that gave the reason`() throws
+    {
+        #expect(frontier.fetchNext(now: .zero) == 0)
+        frontier.came(0, from: .publicNetwork)
+        frontier.succeeded(0)
+        frontier.found(try link("http://a.test/gone", .page), by: 0)
+        #expect(frontier.fetchNext(now: .zero) == 1)
+        frontier.came(1, from: .publicNetwork)
+        frontier.succeeded(1)
+        var scan = ScanResult(number: 1, byteCount: 0)
+        scan.print = ContentPrint(text: "There is no such page".utf8.span)
+        scan.saysNotFound = true
+        frontier.apply(.scanned(scan), now: .zero)
+        guard case .probe(_, _, let zone)? = frontier.next(now: .zero) else {
+            Issue.record("no probe")
+            return
+        }
+        #expect(zone == .publicNetwork, "the start URL was allowed on this machine")
+    }
+
     @Test mutating func `what an earlier run has says nothing of the host's pace`() throws {
         _ = drain()
         for number in 0..<50 { frontier.found(try link("http://a.test/\(number)", .page), by: 0) }

@@ -34,7 +34,9 @@ import Web
 
     private func crawl(_ policy: CachePolicy = .revalidate) throws -> CrawlReport {
         let start = try #require(WebURL(origin.url("/")))
-        var plan = CrawlPlan(site: start.href, start: [start], folder: folder, userAgent: "larder-test")
+        var plan = CrawlPlan(
+            site: start.href, start: [start], startZone: .thisMachine, folder: folder,
+            userAgent: "larder-test")
         plan.policy = policy
         return try Crawl(plan, interruption: Interruption()).run()
     }
@@ -103,16 +105,18 @@ import Web
         // A table of version 1 without a link.
         let body = try NewBody(
             .bytes(Array(text.utf8)), form: "html;utf-8", links: [1, 0, 0, 0, 0], in: folder)
-        let held = NewResponse(
+        var held = NewResponse(
             href: start, referrer: nil, status: 200, role: 0,
             fields: "Content-Type: text/html; charset=utf-8\r\nETag: \"root\"\r\n", fetched: 1,
             body: .new(body))
+        held.flags = .fromThisMachine
         let links = NewLinks(from: NewLinks.Target(href: start, number: 1))
         try writer.add([held], links: [links], to: visit)
         try writer.end(visit, .publish(now: 2))
         func update() throws -> CrawlReport {
             let url = try #require(WebURL(start))
-            var plan = CrawlPlan(site: start, start: [url], folder: folder, userAgent: "larder-test")
+            var plan = CrawlPlan(
+                site: start, start: [url], startZone: .thisMachine, folder: folder, userAgent: "larder-test")
             plan.policy = .revalidate
             return try Crawl(plan, interruption: Interruption()).run()
         }

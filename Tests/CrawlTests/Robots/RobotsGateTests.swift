@@ -18,7 +18,9 @@ import Web
     private mutating func answer(
         _ status: Int, _ body: String = "", to location: WebURL? = nil, now: Duration = .zero
     ) -> WebURL? {
-        gate.answered(status: status, location: location, body: Array(body.utf8).span, now: now)
+        gate.answered(
+            status: status, location: location, body: Array(body.utf8).span, from: .thisMachine,
+            now: now)
     }
 
     private static let file = "User-agent: *\nDisallow: /private/\nCrawl-delay: 2\nSitemap: /map.xml\n"

@@ -1,0 +1,18 @@
+/// Who asked for a job. It limits the URLs that the job itself names; every other URL is limited by the network
+/// zone of the response that names it.
+package enum Principal: String, Sendable {
+    /// The user of this machine: at the command line, through the library, or on the portal.
+    case localUser = "local"
+    /// A user of the portal on another machine.
+    case remoteUser = "remote"
+    /// The update schedule of a site. What the site's own settings allow comes on top.
+    case schedule
+
+    /// The nearest network zone that requests for URLs named by the principal may connect to.
+    package var nearestZone: NetworkZone {
+        switch self {
+        case .localUser: .thisMachine
+        case .remoteUser, .schedule: .publicNetwork
+        }
+    }
+}
