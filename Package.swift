@@ -125,7 +125,10 @@ let package = Package(
             ]),
         tests(
             "LarderKitTests",
-            ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "LarderKit"]),
+            [
+                "System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "Serve",
+                "LarderKit",
+            ]),
         tests(
             "CLITests",
             ["System", "Web", "Digest", "Store", "Fetch", "Crawl", "Check", "LarderKit", "larder"]),

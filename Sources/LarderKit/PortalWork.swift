@@ -39,20 +39,20 @@ struct PortalWork: Sendable {
             let options = try options(form, run)
             return told([
                 try waiting(run) { () throws(LarderError) in
-                    try await larder.prefetch([address], options: options)
+                    try await larder.prefetch([address], options: options, by: run.principal)
                 }
             ])
         case .update(let site):
             let options = try options(PlanForm(), run)
             return told(
                 try waiting(run) { () throws(LarderError) in
-                    try await larder.update(site.map { [$0] } ?? [], options: options)
+                    try await larder.update(site.map { [$0] } ?? [], options: options, by: run.principal)
                 })
         case .fetch(let url):
             var options = LoadOptions()
             options.network = network
             let report = try waiting(run) { [options] () throws(LarderError) in
-                try await larder.load(url, policy: .reload, options: options)
+                try await larder.load(url, policy: .reload, options: options, by: run.principal)
             }
             let status = report.response.status
             let words = report.notStored ?? Wording.bytes(report.body.count)

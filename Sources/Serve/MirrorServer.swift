@@ -143,7 +143,7 @@ package final class MirrorServer: Sendable {
     }
 
     /// Has a site updated, as the portal would.
-    package func update(_ site: String) { _ = board?.take(.update(site: site)) }
+    package func update(_ site: String) { _ = board?.take(.update(site: site), by: .schedule) }
 
     private static let secondsBetweenNotes: Int32 = 2
 

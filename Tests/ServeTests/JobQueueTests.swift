@@ -1,15 +1,24 @@
 import Testing
+import Web
 
 @testable import Serve
 
 @Suite struct JobQueueTests {
+    @Test func `an order is joined to a waiting one only if that one may do as much`() {
+        var queue = JobQueue()
+        #expect(queue.add(update("a"), by: .remoteUser, now: 0, date: 0) == 1)
+        #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 2)
+        #expect(queue.add(update("a"), by: .remoteUser, now: 0, date: 0) == 2)
+        #expect(queue.jobs.map(\.principal) == [.remoteUser, .localUser])
+    }
+
     private func update(_ site: String) -> PortalOrder { .update(site: site) }
 
     @Test func `of each lane one job runs at a time, in their order`() throws {
         var queue = JobQueue()
-        #expect(queue.add(update("a"), now: 0, date: 0) == 1)
-        #expect(queue.add(update("b"), now: 0, date: 0) == 2)
-        #expect(queue.add(.check(site: "a"), now: 0, date: 0) == 3)
+        #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 1)
+        #expect(queue.add(update("b"), by: .localUser, now: 0, date: 0) == 2)
+        #expect(queue.add(.check(site: "a"), by: .localUser, now: 0, date: 0) == 3)
         #expect(queue.begin(.network, now: 0)?.number == 1)
         #expect(queue.begin(.network, now: 0) == nil)
         #expect(queue.begin(.larder, now: 0)?.number == 3)
@@ -19,18 +28,18 @@ import Testing
 
     @Test func `the same order is taken once as long as it waits or runs`() {
         var queue = JobQueue()
-        #expect(queue.add(update("a"), now: 0, date: 0) == 1)
-        #expect(queue.add(update("a"), now: 0, date: 0) == 1)
+        #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 1)
+        #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 1)
         _ = queue.begin(.network, now: 0)
-        #expect(queue.add(update("a"), now: 0, date: 0) == 1)
+        #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 1)
         queue.end(1, .done, [])
-        #expect(queue.add(update("a"), now: 0, date: 0) == 2)
+        #expect(queue.add(update("a"), by: .localUser, now: 0, date: 0) == 2)
     }
 
     @Test func `a removal waits for a while, in which it can be undone, and holds up nothing`() {
         var queue = JobQueue()
-        let removal = queue.add(.remove(site: "a"), now: 0, date: 0)
-        _ = queue.add(.check(site: "b"), now: 0, date: 0)
+        let removal = queue.add(.remove(site: "a"), by: .localUser, now: 0, date: 0)
+        _ = queue.add(.check(site: "b"), by: .localUser, now: 0, date: 0)
         #expect(queue.nextTime(.larder) == 10_000)
         #expect(queue.begin(.larder, now: 0)?.order == .check(site: "b"))
         queue.end(2, .done, [])
@@ -39,7 +48,7 @@ import Testing
         #expect(removal == 1 && !isToCancel)
         #expect(queue[1]?.state == .ended(.undone))
         #expect(queue.begin(.larder, now: 20_000) == nil)
-        _ = queue.add(.remove(site: "a"), now: 20_000, date: 0)
+        _ = queue.add(.remove(site: "a"), by: .localUser, now: 20_000, date: 0)
         #expect(queue.begin(.larder, now: 30_000)?.order == .remove(site: "a"))
     }
 
@@ -48,19 +57,19 @@ import Testing
         let site = "https://a.test/"
         let orders: [PortalOrder] = [.prefetch(address: "https://a.test", PlanForm()), .update(site: site)]
         for (number, order) in orders.enumerated() {
-            _ = queue.add(.remove(site: site), now: 0, date: 0)
-            _ = queue.add(order, now: 1, date: 0)
+            _ = queue.add(.remove(site: site), by: .localUser, now: 0, date: 0)
+            _ = queue.add(order, by: .localUser, now: 1, date: 0)
             #expect(queue[2 * number + 1]?.state == .ended(.undone))
             #expect(queue[2 * number + 2]?.state == .waiting)
         }
-        _ = queue.add(.remove(site: site), now: 0, date: 0)
-        _ = queue.add(.update(site: "https://b.test/"), now: 1, date: 0)
+        _ = queue.add(.remove(site: site), by: .localUser, now: 0, date: 0)
+        _ = queue.add(.update(site: "https://b.test/"), by: .localUser, now: 1, date: 0)
         #expect(queue[5]?.isPlanned == true)
     }
 
     @Test func `what runs is told to stop, and has stopped when it says so`() {
         var queue = JobQueue()
-        _ = queue.add(update("a"), now: 0, date: 0)
+        _ = queue.add(update("a"), by: .localUser, now: 0, date: 0)
         _ = queue.begin(.network, now: 0)
         #expect(queue.stop(1) == true)
         #expect(queue.stop(1) == false)
@@ -72,7 +81,7 @@ import Testing
     @Test func `every change has a version, and nothing else does`() {
         var queue = JobQueue()
         let first = queue.version
-        _ = queue.add(update("a"), now: 0, date: 0)
+        _ = queue.add(update("a"), by: .localUser, now: 0, date: 0)
         #expect(queue.version != first)
         _ = queue.begin(.network, now: 0)
         var figures = JobFigures()
@@ -87,10 +96,10 @@ import Testing
 
     @Test func `only so many wait, and only so many that are over are remembered`() {
         var queue = JobQueue()
-        for number in 0..<JobQueue.mostWaiting { _ = queue.add(update("\(number)"), now: 0, date: 0) }
-        #expect(queue.add(update("more"), now: 0, date: 0) == nil)
+        for number in 0..<JobQueue.mostWaiting { _ = queue.add(update("\(number)"), by: .localUser, now: 0, date: 0) }
+        #expect(queue.add(update("more"), by: .localUser, now: 0, date: 0) == nil)
         for job in queue.jobs { queue.end(job.number, .done, []) }
-        _ = queue.add(update("more"), now: 0, date: 0)
+        _ = queue.add(update("more"), by: .localUser, now: 0, date: 0)
         #expect(queue.jobs.count < 50)
     }
 }

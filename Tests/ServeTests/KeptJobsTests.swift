@@ -39,8 +39,8 @@ import Web
 
     @Test func `what had ended is there again, and what had not is cut off`() throws {
         var queue = JobQueue()
-        for site in ["a", "b", "c"] { _ = queue.add(.update(site: site), now: 0, date: 7) }
-        _ = queue.add(.remove(site: "d"), now: 0, date: 8)
+        for site in ["a", "b", "c"] { _ = queue.add(.update(site: site), by: .localUser, now: 0, date: 7) }
+        _ = queue.add(.remove(site: "d"), by: .localUser, now: 0, date: 8)
         _ = queue.begin(.network, now: 0)
         queue.end(1, .lacking, [Phrase(.endedPages, "1", "2", "3 MB", "4 s"), Phrase(.quoted, "\"so\"\n")])
         _ = queue.begin(.network, now: 0)
@@ -54,7 +54,22 @@ import Web
         #expect(jobs[0].outcome == queue.jobs[0].outcome)
         #expect(jobs.map(\.asked) == [7, 7, 7, 8])
         var next = JobQueue(jobs)
-        #expect(next.add(.update(site: "b"), now: 0, date: 0) == 5)
+        #expect(next.add(.update(site: "b"), by: .localUser, now: 0, date: 0) == 5)
+    }
+
+    @Test(arguments: [Principal.localUser, .remoteUser, .schedule])
+    func `a job keeps its principal`(principal: Principal) {
+        var queue = JobQueue()
+        _ = queue.add(.update(site: "a"), by: principal, now: 0, date: 7)
+        let text = KeptJobs.text(queue.jobs)
+        #expect(KeptJobs.jobs(Array(text.utf8)).map(\.principal) == [principal])
+    }
+
+    @Test(arguments: ["", #""by":"somebody","#, #""by":7,"#])
+    func `a stored job without a known principal counts as one of a remote user`(member: String) {
+        let text =
+            #"{"version":1,"jobs":[{"job":1,"order":"update",\#(member)"fields":[],"state":"done","asked":1,"outcome":[]}]}"#
+        #expect(KeptJobs.jobs(Array(text.utf8)).map(\.principal) == [.remoteUser])
     }
 
     @Test(arguments: [
@@ -82,7 +97,7 @@ import Web
     @Test func `only so many are kept`() {
         var queue = JobQueue()
         for number in 0..<500 {
-            guard let added = queue.add(.update(site: "\(number)"), now: 0, date: 0) else { continue }
+            guard let added = queue.add(.update(site: "\(number)"), by: .localUser, now: 0, date: 0) else { continue }
             queue.end(added, .done, [])
         }
         #expect(JobQueue(KeptJobs.jobs(Array(KeptJobs.text(queue.jobs).utf8))).jobs.count <= 41)
@@ -103,7 +118,7 @@ import Web
             _ = isCancelled.wait { $0 ? true : nil }
             return (.stopped, [Phrase(.endedInterrupted)])
         }
-        let number = try #require(first.take(.update(site: "https://a.test/")))
+        let number = try #require(first.take(.update(site: "https://a.test/"), by: .localUser))
         while first.jobs.first?.state != .running { sched_yield() }
         // As it stands in the file while it runs, for a server that is killed.
         while !kept.withLock({ $0.contains("\"running\"") }) { sched_yield() }
@@ -116,7 +131,7 @@ import Web
             return (.done, [])
         }
         #expect(second.jobs.map(\.state) == [.ended(.interrupted)])
-        #expect(second.goOn(number) == number + 1)
+        #expect(second.goOn(number, by: .localUser) == number + 1)
         while second.jobs.last?.isOver != true { sched_yield() }
         #expect(done.withLock { $0 } == [.update(site: "https://a.test/")])
         second.close()
@@ -129,7 +144,7 @@ import Web
             (.done, [])
         }
         for (site, count) in [("https://a.test/", 1), ("https://b.test/", 2), ("https://c.test/", 3)] {
-            _ = try #require(board.take(.update(site: site)))
+            _ = try #require(board.take(.update(site: site), by: .localUser))
             while kept.withLock({ KeptJobs.jobs(Array($0.utf8)).count { $0.state == .ended(.done) } }) < count
             { sched_yield() }
         }

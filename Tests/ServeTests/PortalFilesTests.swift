@@ -3,6 +3,7 @@ import Store
 import System
 import TestOrigin
 import Testing
+import Web
 
 @testable import Serve
 
@@ -18,7 +19,8 @@ import Testing
     private static let day: Int64 = 86_400
 
     private func job(_ order: PortalOrder, _ number: Int, _ end: JobEnd, asked: Int64 = 0) -> PortalJob {
-        PortalJob(number: number, order: order, end: end, outcome: [], asked: asked)
+        PortalJob(
+            number: number, order: order, principal: .localUser, end: end, outcome: [], asked: asked)
     }
 
     private func handIn(_ name: String) throws -> String {

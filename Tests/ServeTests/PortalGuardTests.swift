@@ -55,6 +55,24 @@ import Web
         #expect(refusal == (isTaken ? nil : .refusedOrigin))
     }
 
+    @Test(
+        arguments: [
+            (false, nil, nil, .localUser), (true, "127.0.0.1", nil, .localUser),
+            (true, "::1", nil, .localUser),
+            (true, "192.0.2.1", nil, .remoteUser), (true, "10.0.0.2", nil, .remoteUser),
+            (true, nil, nil, .remoteUser), (true, "127.0.0.1", "X-Forwarded-For", .remoteUser),
+            (false, nil, "Via", .remoteUser), (false, nil, "Forwarded", .remoteUser),
+        ] as [(Bool, String?, String?, Principal)])
+    func `only a client on this machine is the user of this machine, and no reverse proxy is`(
+        isExposed: Bool, client: String?, field: String?, expected: Principal
+    ) {
+        var fields = HTTPFields()
+        if let field { fields.append(field, "192.0.2.1") }
+        let visitor = PortalVisitor(
+            fields, authority: "localhost:8080", port: 8080, client: client.flatMap { LoginClient($0) })
+        #expect(PortalGuard(.init(isExposed: isExposed)).principal(of: visitor) == expected)
+    }
+
     @Test func `a server that only shows gives out no token`() {
         let gate = PortalGuard(.init(isReadOnly: true))
         #expect(gate.standing(of: visitor(), now: 0) == .reader(.refusedReadOnly))

@@ -1,3 +1,4 @@
+import Glibc
 import Store
 import System
 import TestOrigin
@@ -100,9 +101,33 @@ import Web
         #expect(board.jobs.isEmpty)
     }
 
+    @Test func `a job repeated by another principal may do no more than both`() throws {
+        let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])
+        let principals = Monitor<[Principal]>([])
+        let board = JobBoard { _, run in
+            principals.change { $0.append(run.principal) }
+            return (.done, [])
+        }
+        defer { board.close() }
+        var forwarded = PortalVisitor()
+        forwarded.isForwarded = true
+        let site = "site=https://example.test/"
+        for (visitor, first) in [(forwarded, PortalVisitor()), (PortalVisitor(), forwarded)] {
+            _ = try sent("update", site, shelf, board, by: first)
+            let count = board.jobs.count
+            _ = principals.wait { $0.count == count ? true : nil }
+            let number = try #require(board.jobs.last?.number)
+            while board.jobs.last?.isOver == false { sched_yield() }
+            _ = try sent("goon", "job=\(number)", shelf, board, by: visitor)
+            _ = principals.wait { $0.count == count + 1 ? true : nil }
+        }
+        #expect(principals.change { $0 } == [.localUser, .remoteUser, .remoteUser, .remoteUser])
+    }
+
     /// What the owner of the portal is answered.
     private func sent(
-        _ name: String, _ form: String, _ shelf: PortalShelf, _ board: JobBoard
+        _ name: String, _ form: String, _ shelf: PortalShelf, _ board: JobBoard,
+        by visitor: PortalVisitor = PortalVisitor()
     ) throws -> Answer {
         let gate = PortalGuard(.init())
         let portal = Portal(
@@ -114,7 +139,7 @@ import Web
         let later = Later(try ReplyMailbox(), token: 1, Departure())
         let answer = try portal.take(
             "/-/do/\(name)", type: "application/x-www-form-urlencoded",
-            body: Array("token=\(token)&\(form)".utf8), from: PortalVisitor(), reader: shelf.reader(),
+            body: Array("token=\(token)&\(form)".utf8), from: visitor, reader: shelf.reader(),
             slot: later.slot)
         return try #require(answer)
     }
@@ -192,7 +217,8 @@ import Web
         }
         defer { board.close() }
         let told = Monitor(false)
-        let number = try #require(board.take(.update(site: nil)) { told.change { $0 = true } })
+        let number = try #require(
+            board.take(.update(site: nil), by: .localUser) { told.change { $0 = true } })
         #expect(JobsPage(board.jobs, now: 0).refreshWithoutScript == 3)
         gate.change { $0 = true }
         _ = told.wait { $0 ? true : nil }

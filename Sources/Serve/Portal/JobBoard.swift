@@ -1,7 +1,7 @@
 internal import Store
 internal import Synchronization
 internal import System
-internal import Web
+package import Web
 
 /// Has done what the portal is asked for: in this process, a thread for each lane, which begin with the first
 /// order. Everybody who watches gets the same picture of it. Any thread may use it.
@@ -53,11 +53,16 @@ package final class JobBoard: Sendable {
 
     /// The number of the job; nil where too many wait, or the server ends.
     ///
-    /// - Parameter told: called once, as soon as the job is over.
-    func take(_ order: PortalOrder, told: (@Sendable () -> Void)? = nil) -> Int? {
+    /// - Parameters:
+    ///   - principal: who gave the order.
+    ///   - told: called once, as soon as the job is over.
+    func take(
+        _ order: PortalOrder, by principal: Principal, told: (@Sendable () -> Void)? = nil
+    ) -> Int? {
         let number = state.change { state -> Int? in
             guard !state.isClosed, begin(&state) else { return nil }
-            let number = state.queue.add(order, now: Self.now, date: SystemClock.secondsSinceEpoch())
+            let number = state.queue.add(
+                order, by: principal, now: Self.now, date: SystemClock.secondsSinceEpoch())
             if let number, let told { state.waiters.append((number, told)) }
             return number
         }
@@ -70,10 +75,14 @@ package final class JobBoard: Sendable {
         tell()
     }
 
-    /// The same once more, where it was stopped or failed.
-    func goOn(_ number: Int) -> Int? {
+    /// Repeats a job that was stopped or failed.
+    ///
+    /// - Parameter principal: who repeats it. The job may do no more than its first principal allowed: whoever
+    ///   presses a button need not have read what it repeats.
+    func goOn(_ number: Int, by principal: Principal) -> Int? {
         guard let job = state.change({ $0.queue[number] }), job.isOver else { return nil }
-        return take(job.order)
+        let isNearer = principal.nearestZone > job.principal.nearestZone
+        return take(job.order, by: isNearer ? job.principal : principal)
     }
 
     /// It is listed no more, with whatever it made.
@@ -135,7 +144,7 @@ package final class JobBoard: Sendable {
                 guard let job = state.queue.begin(lane, now: Self.now) else {
                     return state.queue.nextTime(lane) == time ? nil : .again
                 }
-                let run = JobRun(job.number, files: files) { [self] figures in
+                let run = JobRun(job.number, by: job.principal, files: files) { [self] figures in
                     self.state.change { $0.queue.note(figures, of: job.number) }
                 }
                 state.runs[job.number] = run
@@ -297,12 +306,15 @@ package final class JobRun: Sendable {
 
     /// Of the job.
     package let number: Int
+    /// Who gave the order.
+    package let principal: Principal
     package let files: PortalFiles?
 
     package init(
-        _ number: Int, files: PortalFiles? = nil, report: @escaping @Sendable (JobFigures) -> Void
+        _ number: Int, by principal: Principal, files: PortalFiles? = nil,
+        report: @escaping @Sendable (JobFigures) -> Void
     ) {
-        (self.number, self.files, self.report) = (number, files, report)
+        (self.number, self.principal, self.files, self.report) = (number, principal, files, report)
     }
 
     package var isCancelled: Bool { state.withLock(\.isCancelled) }

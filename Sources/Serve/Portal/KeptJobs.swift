@@ -26,7 +26,7 @@ enum KeptJobs {
             "jobs": jobs.map { job -> JSONMembers in
                 let form = job.order.form
                 return [
-                    "job": job.number, "order": form.name,
+                    "job": job.number, "order": form.name, "by": job.principal.rawValue,
                     "fields": form.fields.map { [$0.name, $0.value] }, "state": job.stateName,
                     "asked": job.asked,
                     "outcome": job.outcome.prefix(mostLines).map { [$0.sentence.rawValue] + $0.parts },
@@ -65,6 +65,10 @@ enum KeptJobs {
             return words.first.flatMap(Sentence.init).map { Phrase($0, Array(words.dropFirst())) }
         }
         let end = JobEnd(rawValue: state) ?? (order.mayBeginAgain ? .interrupted : .undone)
-        return PortalJob(number: number, order: order, end: end, outcome: outcome, asked: Int64(asked))
+        // A job of a version that did not store it may be anybody's.
+        let principal = entry["by"]?.string.flatMap(Principal.init) ?? .remoteUser
+        return PortalJob(
+            number: number, order: order, principal: principal, end: end, outcome: outcome,
+            asked: Int64(asked))
     }
 }

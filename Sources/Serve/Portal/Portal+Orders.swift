@@ -49,7 +49,8 @@ extension Portal {
         }
         let order: PortalOrder?
         do throws(PortalMistake) {
-            if let answer = try steer(name, form, powers.board) { return answer }
+            let principal = powers.gate.principal(of: visitor)
+            if let answer = try steer(name, form, powers.board, by: principal) { return answer }
             order = try PortalOrder(name, form)
         } catch {
             return refusal(400, error.phrase, visitor, form: name == "prefetch" ? form : nil)
@@ -58,7 +59,7 @@ extension Portal {
         if let mistake = try unknownTarget(of: order, reader) {
             return refusal(404, mistake.phrase, visitor)
         }
-        return obey(order, back: Self.place(form["back"]), visitor, powers.board, slot)
+        return obey(order, back: Self.place(form["back"]), visitor, powers, slot)
     }
 
     /// What an order names and the larder does not have.
@@ -76,7 +77,7 @@ extension Portal {
 
     /// What is said to jobs that are there already; nil for a new one.
     private func steer(
-        _ name: String, _ form: PortalRequest, _ board: JobBoard
+        _ name: String, _ form: PortalRequest, _ board: JobBoard, by principal: Principal
     ) throws(PortalMistake) -> Answer? {
         let back = Self.place(form["back"])
         switch name {
@@ -87,7 +88,9 @@ extension Portal {
             let isOfWork = back.hasPrefix(PortalLinks.jobs)
             return seeOther(isOfWork ? back : Self.place(back, noticing: Int(clamping: number)))
         case "goon":
-            guard let number = form.number("job"), board.goOn(Int(clamping: number)) != nil else {
+            guard let number = form.number("job"),
+                board.goOn(Int(clamping: number), by: principal) != nil
+            else {
                 throw PortalMistake(Phrase(.mistakeEmpty))
             }
             return seeOther(PortalLinks.jobs)
@@ -100,11 +103,14 @@ extension Portal {
     }
 
     private func obey(
-        _ order: PortalOrder, back: String, _ visitor: PortalVisitor, _ board: JobBoard,
+        _ order: PortalOrder, back: String, _ visitor: PortalVisitor, _ powers: PortalPowers,
         _ slot: () -> ReplySlot
     ) -> Answer? {
+        let principal = powers.gate.principal(of: visitor)
         guard order.isQuick else {
-            guard let number = board.take(order) else { return refusal(503, Phrase(.mistakeMany), visitor) }
+            guard let number = powers.board.take(order, by: principal) else {
+                return refusal(503, Phrase(.mistakeMany), visitor)
+            }
             // What was there may be gone by then.
             if case .remove = order { return seeOther(Self.place("/", noticing: number)) }
             return seeOther(PortalLinks.jobs)
@@ -113,7 +119,7 @@ extension Portal {
         let slot = slot()
         let number = ReplyNumber()
         let fields = self.fields
-        let taken = board.take(order) {
+        let taken = powers.board.take(order, by: principal) {
             slot.give(Reply(answer: Self.seeOther(Self.place(back, noticing: number.value), fields)))
         }
         guard let taken else {
@@ -175,6 +181,7 @@ extension Portal {
         _ visitor: PortalVisitor, _ powers: PortalPowers, isLast: Bool
     ) -> @Sendable (PortalUpload, _ isWhole: Bool) -> Answer {
         let frame = context("/", visitor)
+        let principal = powers.gate.principal(of: visitor)
         let (fields, pageFields) = (self.fields, pageFields(script: nil))
         return { upload, isWhole in
             let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()).text
@@ -188,7 +195,7 @@ extension Portal {
             switch upload.end(isWhole: isWhole) {
             case .refused(let status, let reason): return refused(status, reason)
             case .order(let order):
-                let number = powers.board.take(order)
+                let number = powers.board.take(order, by: principal)
                 upload.letGo(isWanted: number != nil)
                 guard number != nil else { return refused(503, Phrase(.mistakeMany)) }
                 return Self.seeOther(PortalLinks.jobs, fields + own)

@@ -65,6 +65,15 @@ package final class PortalGuard: Sendable {
         }
     }
 
+    /// Who a visitor is to a job that they begin. On a server that other machines can connect to, only a client
+    /// on a loopback address is the user of this machine. A reverse proxy on this machine passes on requests of
+    /// anybody: its fields give it away.
+    func principal(of visitor: PortalVisitor) -> Principal {
+        guard !visitor.isForwarded else { return .remoteUser }
+        guard circumstances.isExposed else { return .localUser }
+        return visitor.client?.isHere == true ? .localUser : .remoteUser
+    }
+
     // MARK: - The password
 
     enum Login: Equatable, Sendable {
@@ -149,6 +158,8 @@ struct PortalVisitor: Equatable, Sendable {
     var language = PortalLanguage.english
     /// From where it comes; nil where that is not known.
     var client: LoginClient?
+    /// A proxy passed the request on.
+    var isForwarded = false
 
     init() {}
 
@@ -156,6 +167,7 @@ struct PortalVisitor: Equatable, Sendable {
         (self.authority, self.client) = (authority, client)
         (origin, site, accept) = (fields["Origin"], fields["Sec-Fetch-Site"], fields["Accept"])
         language = PortalLanguage(accepting: fields.combined("Accept-Language"))
+        isForwarded = Self.proxyFields.contains { fields.contains($0) }
         let name = Self.cookieName(port: port)
         session = fields.combined("Cookie").flatMap { text in
             text.utf8.split(separator: UInt8(ascii: ";")).lazy
@@ -163,6 +175,9 @@ struct PortalVisitor: Equatable, Sendable {
                 .first { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.utf8.count + 1)) }
         }
     }
+
+    /// Fields by which a proxy says for whom it asks.
+    private static let proxyFields = ["Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"]
 
     /// Servers on other ports of the same host see each other's cookies.
     static func cookieName(port: UInt16) -> String { "larder-\(port)" }

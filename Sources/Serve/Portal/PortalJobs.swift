@@ -5,6 +5,8 @@ package import Web
 package struct PortalJob: Sendable, Equatable {
     let number: Int
     let order: PortalOrder
+    /// Who gave the order.
+    let principal: Principal
     fileprivate(set) var state: State
     fileprivate(set) var figures: JobFigures?
     /// What came of it, or stands in its way.
@@ -12,13 +14,16 @@ package struct PortalJob: Sendable, Equatable {
     /// In seconds since 1970.
     let asked: Int64
 
-    fileprivate init(number: Int, order: PortalOrder, state: State, asked: Int64) {
-        (self.number, self.order, self.state, self.asked) = (number, order, state, asked)
+    fileprivate init(number: Int, order: PortalOrder, principal: Principal, state: State, asked: Int64) {
+        (self.number, self.order, self.principal) = (number, order, principal)
+        (self.state, self.asked) = (state, asked)
     }
 
     /// One of an earlier run of the server.
-    init(number: Int, order: PortalOrder, end: JobEnd, outcome: [Phrase], asked: Int64) {
-        self.init(number: number, order: order, state: .ended(end), asked: asked)
+    init(
+        number: Int, order: PortalOrder, principal: Principal, end: JobEnd, outcome: [Phrase], asked: Int64
+    ) {
+        self.init(number: number, order: order, principal: principal, state: .ended(end), asked: asked)
         self.outcome = outcome
     }
 
@@ -108,12 +113,16 @@ struct JobQueue {
     /// The number of the job; that of the same one where it waits or runs already, nil where too many wait.
     ///
     /// - Parameters:
+    ///   - principal: who gave the order. A job of another principal counts as the same one only if it may do as
+    ///     much.
     ///   - now: in milliseconds.
     ///   - date: in seconds since 1970.
-    mutating func add(_ order: PortalOrder, now: Int64, date: Int64) -> Int? {
-        if let same = jobs.last(where: { $0.order == order && !$0.isOver && $0.state != .stopping }) {
-            return same.number
+    mutating func add(_ order: PortalOrder, by principal: Principal, now: Int64, date: Int64) -> Int? {
+        let same = jobs.last {
+            $0.order == order && !$0.isOver && $0.state != .stopping
+                && $0.principal.nearestZone >= principal.nearestZone
         }
+        if let same { return same.number }
         guard jobs.count(where: { !$0.isOver }) < Self.mostWaiting else { return nil }
         // Who wants something of a site wants it to stay.
         if let site = order.wantedSite {
@@ -123,7 +132,8 @@ struct JobQueue {
         let delay = Int64(order.delay / .milliseconds(1))
         jobs.append(
             PortalJob(
-                number: lastNumber, order: order, state: delay > 0 ? .planned(now + delay) : .waiting,
+                number: lastNumber, order: order, principal: principal,
+                state: delay > 0 ? .planned(now + delay) : .waiting,
                 asked: date))
         forget()
         version += 1

@@ -1,0 +1,99 @@
+import Check
+import Crawl
+import Fetch
+import Serve
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import LarderKit
+
+/// Who asks for a job decides where its first requests may connect to.
+@Suite struct PrincipalTests {
+    private let origin: TestOrigin
+    private let scratch: TemporaryFolder
+    private let larder: Larder
+
+    init() throws {
+        origin = try TestOrigin()
+        scratch = try TemporaryFolder()
+        larder = Larder(at: scratch.file("store"))
+        origin.on("/", .page("front <a href=/two>2</a>"))
+        origin.on("/two", .page("two"))
+        _ = try StoreWriter(larder.folder)
+    }
+
+    private func carryOut(
+        _ order: PortalOrder, by principal: Principal, _ configure: (inout NetworkOptions) -> Void = { _ in }
+    ) -> JobEnd {
+        var network = NetworkOptions()
+        configure(&network)
+        return PortalWork(larder: larder, network: network).carryOut(order, JobRun(1, by: principal) { _ in })
+            .end
+    }
+
+    private func storedZone() throws -> NetworkZone? {
+        try StoreReader(larder.folder).sites().first.flatMap { SitePlan(text: $0.settings).zone }
+    }
+
+    @Test(arguments: [false, true])
+    func `a remote user's order connects to no address of this machine, whatever is allowed`(
+        mayReachPrivate: Bool
+    ) throws {
+        for order in [
+            PortalOrder.prefetch(address: origin.url("/"), PlanForm()), .fetch(url: origin.url("/two")),
+        ] {
+            let end = carryOut(order, by: .remoteUser) { $0.mayReachPrivate = mayReachPrivate }
+            #expect(end == .failed)
+        }
+        #expect(origin.requests.isEmpty)
+        #expect(carryOut(.fetch(url: origin.url("/two")), by: .localUser) == .done)
+        #expect(carryOut(.prefetch(address: origin.url("/"), PlanForm()), by: .localUser) == .done)
+    }
+
+    @Test(arguments: [Principal.remoteUser, .schedule])
+    func `a site that the local user added on this machine is updated for everybody`(
+        principal: Principal
+    ) async throws {
+        #expect(try await larder.prefetch([origin.url("/")]).isPublished)
+        #expect(try storedZone() == .thisMachine)
+        let before = origin.requests(to: "/").count
+        #expect(carryOut(.update(site: origin.url("/")), by: principal) == .done)
+        #expect(origin.requests(to: "/").count == before + 1)
+        #expect(carryOut(.prefetch(address: origin.url("/"), PlanForm()), by: principal) == .done)
+        #expect(origin.requests(to: "/").count == before + 2)
+        #expect(try storedZone() == .thisMachine)
+    }
+
+    @Test func `a site that a remote user added is not updated beyond its zone, by nobody`() async throws {
+        let proxy = try SocksProxy(to: origin.port)
+        let address = "http://public.test:\(origin.port)/"
+        let end = carryOut(.prefetch(address: address, PlanForm()), by: .remoteUser) {
+            $0.proxy = "socks5h://127.0.0.1:\(proxy.port)"
+        }
+        #expect(end == .done)
+        #expect(try storedZone() == .publicNetwork)
+        let before = origin.requests.count
+        // From here on the name leads to this machine.
+        var options = PrefetchOptions()
+        options.network.resolve = ["public.test:\(origin.port):127.0.0.1"]
+        for report in try await larder.update([address], options: options) { #expect(!report.isPublished) }
+        #expect(origin.requests.count == before)
+        #expect(try await larder.prefetch([address], options: options).isPublished, "the user names it")
+        #expect(try storedZone() == .thisMachine)
+    }
+
+    @Test func `a site that was stored without a zone is updated as its principal may`() async throws {
+        _ = try await larder.prefetch([origin.url("/")])
+        var plan = SitePlan(text: try #require(try StoreReader(larder.folder).sites().first).settings)
+        plan.zone = nil
+        try StoreWriter(larder.folder).keep(settings: plan.text, ofSite: origin.url("/"))
+        let before = origin.requests.count
+        #expect(carryOut(.update(site: origin.url("/")), by: .remoteUser) == .failed)
+        #expect(carryOut(.update(site: origin.url("/")), by: .schedule) == .failed)
+        #expect(origin.requests.count == before)
+        #expect(try await larder.update([origin.url("/")]).map(\.isPublished) == [true])
+        #expect(try storedZone() == .thisMachine)
+    }
+}
