@@ -291,7 +291,7 @@ struct OfflineWalk {
         if let url = WebURL("/robots.txt", base: page), let body = try reader.body(at: url),
             let content = try reader.content(of: body)
         {
-            let bytes = try content.beginning(RobotsGate.mostBytes)
+            let bytes = try content.beginning(RobotsGate.maxBytes)
             rules = RobotsFile(bytes.span).rules(for: Product.token)
         }
         robots[page.origin] = rules

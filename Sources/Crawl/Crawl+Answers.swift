@@ -264,7 +264,7 @@ extension Crawl {
         try apply(.witnessed(host: host, asksForLogin: asksForLogin))
     }
 
-    private static let longestWitness = 256 * 1024
+    static let longestWitness = 256 * 1024
 }
 
 /// An answer that leads elsewhere.

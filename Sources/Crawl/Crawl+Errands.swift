@@ -40,10 +40,16 @@ extension Crawl {
         case .failure(let failure):
             try noteAnswer(to: result.url.href, of: result.url, failure: failure)
             try apply(.robots(host: host, .failed(failure)))
-        case .response(let response):
+        case .response(var response):
             let location = response.fields["Location"].flatMap { WebURL($0, base: result.url) }
-            let body = try storing { () throws(StoreError) in
-                try response.body.beginning(RobotsGate.mostBytes)
+            var body = try storing { () throws(StoreError) in
+                try response.body.beginning(RobotsGate.maxBytes)
+            }
+            if response.isCut {
+                body = RobotsGate.wholeLines(body)
+                response.body.discard()
+                response.body = .bytes(body)
+                response.fields.remove("Content-Length")
             }
             let actions = frontier.apply(
                 .robots(
@@ -129,6 +135,16 @@ enum Errand: Equatable {
     case sent(Int)
 
     private static let hostBits: UInt32 = 29
+
+    /// The most bytes of the body that say something; nil for all of them.
+    var maxBytes: Int? {
+        switch self {
+        case .robots: RobotsGate.maxBytes
+        case .probe: ContentPrint.longestText
+        case .witness: Crawl.longestWitness
+        case .entry, .sent: nil
+        }
+    }
 
     init(number: UInt32) {
         let host = Int(number & (1 << Self.hostBits - 1))

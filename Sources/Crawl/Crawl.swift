@@ -475,9 +475,10 @@ extension Crawl {
 
     /// For what is no entry.
     func ask(_ errand: Errand, _ url: WebURL, _ nearestZone: NetworkZone) {
-        loop.start(
-            FetchRequest(
-                number: errand.number, url: url, nearestZone: max(plan.allowedZone, nearestZone)))
+        var request = FetchRequest(
+            number: errand.number, url: url, nearestZone: max(plan.allowedZone, nearestZone))
+        request.maxBytes = errand.maxBytes
+        loop.start(request)
     }
 
     /// Goes on from what is held without asking for it. What this visit does not have yet it has from then

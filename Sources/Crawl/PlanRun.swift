@@ -226,10 +226,12 @@ package struct PlanRun: ~Copyable {
         guard askedRobots < Self.mostRobots else { return }
         askedRobots += 1
         var request = FetchRequest(number: 0, url: url, nearestZone: effectiveZone(nearestZone))
+        request.maxBytes = RobotsGate.maxBytes
         while let result = try result(of: request, interruption) {
             var answer = Frontier.RobotsAnswer.answered(status: 404, from: .publicNetwork)
             if case .response(let response) = result.outcome {
-                let body = try contents(of: response.body)
+                let all = try contents(of: response.body)
+                let body = response.isCut ? RobotsGate.wholeLines(all) : all
                 if response.status < 500, !Failure.status(response.status).mayPass {
                     answer = .answered(
                         status: response.status,

@@ -25,8 +25,9 @@ package struct RobotsGate: Sendable {
         case unreachable(String)
     }
 
-    /// Larger files are cut here by their reader.
-    package static let mostBytes = 500 * 1024
+    /// Bytes of a robots.txt that are fetched, stored and parsed; the rest is ignored. RFC 9309, section 2.5,
+    /// requires a crawler to parse at least as many.
+    package static let maxBytes = 500 * 1024
     package static let mostRedirects = 5
     private static let lifetime: Duration = .seconds(24 * 3600)
     /// After so long without an answer there is nothing to obey (section 2.3.1.4 proposes 30 days).
@@ -105,6 +106,12 @@ package struct RobotsGate: Sendable {
 }
 
 extension RobotsGate {
+    /// The whole lines of the beginning of a robots.txt: the part that is parsed and stored.
+    package static func wholeLines(_ beginning: [UInt8]) -> [UInt8] {
+        let end = beginning.lastIndex { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
+        return Array(beginning[..<(end.map { $0 + 1 } ?? 0)])
+    }
+
     /// Takes the response to the request for the robots.txt, or for the target of its redirect.
     ///
     /// - Parameters:

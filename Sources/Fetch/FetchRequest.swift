@@ -28,6 +28,9 @@ package struct FetchRequest: Sendable {
     /// The nearest network zone that this request may connect to: the zone of the response whose link or
     /// redirect is followed.
     package var nearestZone: NetworkZone
+    /// The most bytes of the body, without its content coding, that are fetched. The transfer ends there, and the
+    /// response has the beginning of the body. Nil fetches all of it, up to `FetchOptions.maxBody`.
+    package var maxBytes: Int?
     /// Asks for the rest of this body only. Its file is the loop's until the result tells what became of it.
     package var resume: PartialBody?
     /// Told what comes before the answer, such as 103 Early Hints, on the thread of the loop. A 100 and a 101
@@ -103,6 +106,8 @@ package struct FetchedResponse: Sendable {
     package var body: FetchedBody
     /// The body is in the coding that its fields name.
     package var isCoded = false
+    /// The body is only the beginning of what the server sent: `FetchRequest.maxBytes`.
+    package var isCut = false
     /// The network zone that the response came from, if known. Its links may be requested only from there or
     /// from a more public zone.
     package var zone: NetworkZone?

@@ -136,7 +136,8 @@ final class ShortWay {
     }
 
     private func isPlain(_ request: FetchRequest) -> Bool {
-        request.method == "GET" && request.body == nil && request.resume == nil && !request.asksWholeServer
+        request.method == "GET" && request.body == nil && request.resume == nil && request.maxBytes == nil
+            && !request.asksWholeServer
             && request.url.scheme == "http" && request.cookies.isEmpty && jar?.isEmpty ?? true
             && (!options.sendsReferrer || request.referrer == nil)
     }

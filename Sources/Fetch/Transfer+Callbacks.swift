@@ -101,7 +101,8 @@ extension Transfer {
         isSent = true
         self.peer = peer.flatMap { IPAddress(numeric: $0) }
         guard let networkGuard else { return true }
-        let refusal = self.peer.map { networkGuard.refusal(of: $0) } ?? "nobody knows where the connection leads"
+        let refusal =
+            self.peer.map { networkGuard.refusal(of: $0) } ?? "nobody knows where the connection leads"
         guard let refusal else { return true }
         stop = FetchFailure(.refused, refusal)
         return false
@@ -191,7 +192,9 @@ extension Transfer {
                 status: status, fields: fields, isCoded: decoder == nil && fields.isCoded,
                 byteCount: byteCount)
         }
-        guard length <= options.maxBody || isStreamed || request?.method == "HEAD" else { throw tooLargeBody }
+        guard
+            length <= options.maxBody || isStreamed || request?.method == "HEAD" || request?.maxBytes != nil
+        else { throw tooLargeBody }
         if isStreamed, length > options.maxBody { unkept = unkeptBody }
         if status == 200, !isStreamed, request?.method != "HEAD" {
             openStream = try OpenStream(fields, length: length >= 0 ? length : nil)
@@ -201,7 +204,9 @@ extension Transfer {
             return
         }
         // One allocation where the length is told; never more than would stay in memory anyway.
-        if length > 0, expected == nil, decoder == nil { sink.reserve(min(length, options.spoolThreshold)) }
+        if length > 0, expected == nil, decoder == nil {
+            sink.reserve(min(length, options.spoolThreshold, request?.maxBytes ?? .max))
+        }
     }
 
     func take(body bytes: UnsafeRawBufferPointer) -> Bool {
@@ -221,12 +226,21 @@ extension Transfer {
             }
             return true
         } catch {
-            stop = error
+            if !isCut { stop = error }
             return false
         }
     }
 
     private func take(content bytes: UnsafeRawBufferPointer) throws(FetchFailure) {
+        guard let maxBytes = request?.maxBytes, bytes.count > maxBytes - sink.byteCount else {
+            return try keep(content: bytes)
+        }
+        try keep(content: UnsafeRawBufferPointer(rebasing: bytes.prefix(max(0, maxBytes - sink.byteCount))))
+        isCut = true
+        throw FetchFailure(.tooLarge, "no more of the body is wanted")
+    }
+
+    private func keep(content bytes: UnsafeRawBufferPointer) throws(FetchFailure) {
         if isStreamed { request?.stream?.take(bytes) }
         if isStreamed, unkept == nil, sink.byteCount + bytes.count > options.maxBody {
             sink = BodySink()

@@ -59,6 +59,8 @@ final class Transfer {
     var hasKnownEnd = false
     /// Why what the stream gets is not kept beside.
     var unkept: FetchFailure?
+    /// The transfer was ended at `FetchRequest.maxBytes`: the response is what came until then.
+    var isCut = false
     /// What the request is to resume, until an answer says how it goes on.
     var held: PartialBody?
     /// How long the body is when it was resumed.
@@ -106,6 +108,7 @@ final class Transfer {
     /// Takes the result and makes the transfer ready for the next request.
     func finish(_ code: CURLcode) -> FetchResult? {
         guard let request else { return nil }
+        let code = isCut ? CURLE_OK : code
         if isStreamed {
             request.stream?.end(isWhole: code == CURLE_OK && stop == nil && decoder?.flaw == nil)
         }
@@ -141,6 +144,7 @@ final class Transfer {
         sink = BodySink()
         isWanted = false
         (isStreamed, hasKnownEnd, unkept) = (false, false, nil)
+        isCut = false
         held = nil
         expected = nil
         stop = nil
@@ -245,15 +249,17 @@ extension Transfer {
         if let stop { return .failure(stop) }
         guard code == CURLE_OK else { return .failure(failure(code)) }
         guard let fields else { return .failure(FetchFailure(.nonsense, "the answer has no status")) }
-        if let flaw = decoder?.flaw { return .failure(FetchFailure(flaw)) }
+        if let flaw = decoder?.flaw, !isCut { return .failure(FetchFailure(flaw)) }
         if let expected, sink.byteCount < expected {
             return .failure(
                 FetchFailure(.broken, "\(expected - sink.byteCount) bytes of the rest did not come"))
         }
         do throws(FetchFailure) {
             let isCoded = decoder == nil && fields.isCoded
-            return .response(
-                FetchedResponse(status: status, fields: fields, body: try sink.finish(), isCoded: isCoded))
+            var response = FetchedResponse(
+                status: status, fields: fields, body: try sink.finish(), isCoded: isCoded)
+            response.isCut = isCut
+            return .response(response)
         } catch {
             return .failure(error)
         }

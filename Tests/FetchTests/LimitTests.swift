@@ -34,6 +34,40 @@ import Web
         #expect(try Fetching().failure(origin.url("/")).kind == .tooLarge)
     }
 
+    @Test(arguments: [(999, true), (1000, false), (1001, false)], [false, true])
+    func `a transfer ends at the limit of its request, and the beginning is the response`(
+        limit: (maxBytes: Int, isCut: Bool), chunked: Bool
+    ) throws {
+        let body = (0..<1000).map { UInt8($0 % 251) }
+        let answer = OriginAnswer.file(body, type: "text/plain")
+        origin.on("/", chunked ? answer.chunked(10) : answer)
+        let result = try Fetching().result(
+            of: try Fetching.request(origin.url("/")) { $0.maxBytes = limit.maxBytes })
+        guard case .response(let response) = result.outcome, case .bytes(let bytes) = response.body else {
+            Issue.record("\(result.outcome)")
+            return
+        }
+        #expect(response.isCut == limit.isCut)
+        #expect(bytes == Array(body.prefix(limit.maxBytes)))
+    }
+
+    @Test func `a compressed or endless body is cut as well`() throws {
+        let zeros = Zeros.gzip(matches: 20_000)
+        origin.on("/coded", .file(zeros, type: "text/csv").adding("Content-Encoding", "gzip"))
+        origin.on("/endless", .endless("0"))
+        for path in ["/coded", "/endless"] {
+            let result = try Fetching().result(
+                of: try Fetching.request(origin.url(path)) { $0.maxBytes = 300_000 })
+            guard case .response(let response) = result.outcome else {
+                Issue.record("\(result.outcome)")
+                continue
+            }
+            #expect(response.isCut && response.body.byteCount == 300_000)
+            #expect(result.partial == nil && !response.isCoded)
+            response.body.discard()
+        }
+    }
+
     @Test(arguments: [false, true])
     func `a body that swells without measure is stopped`(chunked: Bool) throws {
         let bomb = Zeros.zstd(blocks: 1000)

@@ -40,6 +40,25 @@ import Web
         #expect(try bench.text("/robots.txt") == "User-agent: *\nDisallow: /closed/\n")
     }
 
+    /// RFC 9309, section 2.5. The rule behind the limit is not read, and the cut line is none.
+    @Test(arguments: [false, true]) func `500 KiB of it are fetched, parsed and stored`(isEndless: Bool)
+        throws
+    {
+        let rules = "User-agent: *\nDisallow: /closed/\n"
+        let line = "# " + String(repeating: "a", count: 97) + "\n"
+        let comments = String(repeating: line, count: 20_000)
+        let answer = OriginAnswer.file(rules + comments + "Disallow: /open\n", type: "text/plain")
+        origin.on("/robots.txt", isEndless ? .endless(rules + comments, type: "text/plain") : answer)
+        let report = try bench.politeCrawl()
+        #expect(report.pages == 2)
+        #expect(report.skips == ["/closed/a: robots.txt says Disallow: /closed/ (line 2)"])
+        #expect(report.wireByteCount < 1 << 20)
+        let stored = try #require(try bench.bytes("/robots.txt"))
+        #expect(stored.count <= 500 * 1024 && stored.count > 500 * 1024 - 100)
+        #expect(stored.last == UInt8(ascii: "\n"))
+        #expect(try bench.stored("/robots.txt")?.fields.contains("Content-Length") == false)
+    }
+
     @Test func `whoever ignores it is not held up, and has its sitemaps all the same`() throws {
         origin.on("/robots.txt", .file("User-agent: *\nDisallow: /\nSitemap: /map.txt", type: "text/plain"))
         origin.on("/map.txt", .file(origin.url("/listed"), type: "text/plain"))
