@@ -129,7 +129,7 @@ extension PrefetchReport: JSONObject {
         [
             "traps": traps, "hosts": crawl.hosts, "seconds": crawl.elapsed / .seconds(1),
             "missing": crawl.missing,
-            "skipped": crawl.skipped, "unread": IfAny(crawl.unread),
+            "skipped": crawl.skipped, "unread": IfAny(crawl.unread), "overlong": IfAny(crawl.overlong),
         ]
     }
 }

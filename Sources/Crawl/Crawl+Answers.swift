@@ -209,6 +209,7 @@ extension Crawl {
         beingScanned.remove(result.number)
         let wasHeld = result.login == .inPlace ? try isHeldFromBefore(result.number) : false
         if result.isTooLarge { report.unread.append(frontier.url(result.number).href) }
+        if result.isOverlong { report.overlong.append(frontier.url(result.number).href) }
         var result = result
         try recallWhatWasShown(&result)
         try apply(.scanned(result, wasHeld: wasHeld))

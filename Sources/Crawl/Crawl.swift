@@ -132,10 +132,12 @@ package final class Crawl {
             let (productToken, willStore) = (plan.productToken, plan.willStore)
             let waker = loop.waker
             let steadySince = plan.sitePlan.render?.steadySince
+            let maxLinks = plan.maxLinksPerDocument
             pool = try ScanPool(count: plan.scanThreads) {
                 ScanWorker(
                     folder, writes: writes, rules: rules, manners: manners, memory: memoryOfLinks,
-                    productToken: productToken, willStore: willStore, steadySince: steadySince)
+                    productToken: productToken, willStore: willStore, steadySince: steadySince,
+                    maxLinks: maxLinks)
             } wake: {
                 waker.wake()
             }
@@ -524,6 +526,9 @@ extension Crawl {
             try recall.links(of: held, isNofollow: isNofollow, leavesRequisites: isLeftOut)
         }
         if let links {
+            // The stored list does not say whether it was cut.
+            let pageCount = links.known.count { $0.role == .page } + links.new.count { $0.role == .page }
+            if pageCount >= plan.maxLinksPerDocument { report.overlong.append(frontier.url(number).href) }
             try apply(
                 .linked(
                     number, known: links.known, new: links.new, isLeftOut: isLeftOut,

@@ -47,6 +47,9 @@ package struct CrawlPlan: Sendable {
     package var patience: Duration? = .seconds(10)
     /// Nil renders no page.
     package var rendering: RenderPlan?
+    /// The most links of each role that are followed from one document. A document with more is listed in
+    /// `CrawlReport.overlong`.
+    package var maxLinksPerDocument = Self.defaultMaxLinks
     package var scanThreads = 2
     /// The visit is shared with other workers, if there are any.
     package var isShared = false
@@ -69,6 +72,10 @@ package struct CrawlPlan: Sendable {
     package var progress: (@Sendable (PrefetchProgress) -> Void)?
     /// Told of every answer, on the crawl's thread.
     package var fetched: (@Sendable (PrefetchedURL) -> Void)?
+
+    /// By their protocol, sitemaps list up to 50,000 URLs; a document with millions of links would take
+    /// gigabytes of memory.
+    package static let defaultMaxLinks = 100_000
 
     package struct Missed: Sendable {
         package var url: WebURL

@@ -36,6 +36,9 @@ public struct CrawlReport: Sendable, Equatable {
     package var traps: [TrapReason] = []
     /// What is too large to be looked into: it is held, and what it needs and leads to is not known.
     public package(set) var unread: [String] = []
+    /// Documents with more links than are followed, 100,000 of each kind: what they link to beyond that is not
+    /// fetched.
+    public package(set) var overlong: [String] = []
     /// Certificates are not looked at.
     public package(set) var isInsecure = false
     /// What came over the network.

@@ -120,7 +120,7 @@ extension ExplainReport.Site: JSONObject {
 package struct LinkMarks {
     private let reader: StoreReader
     private let manners: PageManners
-    private var references = ReferenceList()
+    private var references = ReferenceList(maxLinks: CrawlPlan.defaultMaxLinks)
 
     /// More of those who link there are not looked into.
     private static let mostLookedInto = 100

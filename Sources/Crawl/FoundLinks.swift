@@ -135,6 +135,16 @@ private struct HashSet {
     private var slots = [UInt64](repeating: 0, count: least)
     private var count = 0
 
+    func contains(_ hash: UInt64) -> Bool {
+        let hash = max(hash, 1)
+        var slot = Int(truncatingIfNeeded: hash) & (slots.count - 1)
+        while slots[slot] != 0 {
+            if slots[slot] == hash { return true }
+            slot = (slot + 1) & (slots.count - 1)
+        }
+        return false
+    }
+
     /// Whether it was not there.
     mutating func insert(_ hash: UInt64) -> Bool {
         let hash = max(hash, 1)
@@ -184,11 +194,21 @@ struct ReferenceList {
     private var bytes: [UInt8] = []
     private var references: [Reference] = []
     private var seen = HashSet()
+    /// How many references of each role there are, by the role's raw value.
+    private var counts = [0, 0, 0]
+    /// The document has more links than are followed.
+    private(set) var isCut = false
+    /// The most references of each role that are taken from one document.
+    private let maxLinks: Int
+
+    init(maxLinks: Int) { self.maxLinks = maxLinks }
 
     mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
         references.removeAll(keepingCapacity: true)
         seen.removeAll()
+        counts = [0, 0, 0]
+        isCut = false
     }
 
     mutating func append(_ occurrence: LinkOccurrence, _ reference: Span<UInt8>) {
@@ -206,7 +226,13 @@ struct ReferenceList {
                     upTo: reference.firstIndex(of: UInt8(ascii: "#")) ?? reference.count))
             let hash = SeededHash.of(
                 UnsafeRawBufferPointer(reference), UInt64(flags.rawValue) << 8 | UInt64(role.rawValue))
+            let place = Int(role.rawValue)
+            guard counts[place] < maxLinks else {
+                isCut = isCut || !seen.contains(hash)
+                return
+            }
             guard seen.insert(hash) else { return }
+            counts[place] += 1
             bytes.append(contentsOf: reference)
             references.append(
                 Reference(

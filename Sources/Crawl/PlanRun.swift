@@ -14,7 +14,7 @@ package struct PlanRun: ~Copyable {
     private let plan: CrawlPlan
     private let loop: FetchLoop
     private let scanner = LinkScanner()
-    private var references = ReferenceList()
+    private var references: ReferenceList
     private var frontier: Frontier
     private var sample: PlanSample
     /// The frontier's numbers of what the sample may choose.
@@ -45,6 +45,7 @@ package struct PlanRun: ~Copyable {
         }
         self.plan = plan
         self.loop = loop
+        references = ReferenceList(maxLinks: plan.maxLinksPerDocument)
         frontier = Frontier(scope: scope, options: plan.sampleOptions)
         sample = PlanSample(mostPages: mostPages, seed: seed)
         report = PlanReport(

@@ -130,6 +130,8 @@ struct ScanResult: Sendable {
     var directives: PageDirectives = []
     /// It would be looked into, were it not too large.
     var isTooLarge = false
+    /// It has more links than are followed.
+    var isOverlong = false
     /// It was not kept, since it asks for that: only where it leads counts.
     var isLeftOut = false
     /// It asks who is there; nil where it does not, or nobody looked.

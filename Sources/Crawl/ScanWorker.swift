@@ -11,7 +11,9 @@ internal import Web
 /// pool.
 final class ScanWorker {
     private let scanner = LinkScanner()
-    private var references = ReferenceList()
+    private var references: ReferenceList
+    /// The most links of each role that are followed from one document.
+    private let maxLinks: Int
     private let folder: StoreFolder
     private var reader: StoreReader?
     private let writes: WriteQueue
@@ -25,7 +27,8 @@ final class ScanWorker {
 
     init(
         _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, manners: PageManners,
-        memory: LinkMemory?, productToken: String?, willStore: WillStore?, steadySince: Int64?
+        memory: LinkMemory?, productToken: String?, willStore: WillStore?, steadySince: Int64?,
+        maxLinks: Int
     ) {
         self.folder = folder
         self.writes = writes
@@ -35,6 +38,8 @@ final class ScanWorker {
         self.productToken = productToken ?? ""
         self.willStore = willStore
         self.steadySince = steadySince
+        self.maxLinks = maxLinks
+        references = ReferenceList(maxLinks: maxLinks)
     }
 
     func run(_ job: ScanJob) -> ScanResult {
@@ -175,7 +180,7 @@ final class ScanWorker {
     ) throws(StoreError) -> NewBody? {
         let mediaType = fields.contentType
         if job.role == .guide {
-            result.links = guided(by: bytes, mediaType, job.url)
+            (result.links, result.isOverlong) = guided(by: bytes, mediaType, job.url)
             return try NewBody(
                 content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: folder)
         }
@@ -243,6 +248,7 @@ final class ScanWorker {
         result.links = references.resolve(
             against: job.url, table: table, manners, result.directives,
             memory: job.required == nil ? memory : nil)
+        result.isOverlong = references.isCut
         addHeadLinks(fields, of: job, to: &result)
         result.notes = table.notes
         result.base = table.base.flatMap { WebURL($0, base: job.url) }
@@ -283,9 +289,11 @@ final class ScanWorker {
 
     /// The pages that a sitemap names, and the further sitemaps: XML, a feed, or plain lines, compressed or
     /// not.
-    private func guided(by bytes: [UInt8], _ mediaType: MediaType?, _ url: WebURL) -> [FoundLink] {
+    private func guided(
+        by bytes: [UInt8], _ mediaType: MediaType?, _ url: WebURL
+    ) -> (links: [FoundLink], isOverlong: Bool) {
         let inflated = Gzip.isGzip(bytes.span) ? Gzip.inflate(bytes.span, limit: Self.largestSitemap) : bytes
-        guard let bytes = inflated, url.path != "/robots.txt" else { return [] }
+        guard let bytes = inflated, url.path != "/robots.txt" else { return ([], false) }
         let format = BodyFormat(mediaType: nil, url: url, body: bytes.span)
         guard format != .opaque else { return lines(of: bytes, url) }
         references.removeAll()
@@ -293,8 +301,8 @@ final class ScanWorker {
             references.append($0, $1)
         }
         let links = references.resolve(against: url, table: table)
-        guard Self.listsGuides(bytes) else { return links }
-        return links.compactMap(\.url).map { FoundLink(url: $0, role: .guide) }
+        guard Self.listsGuides(bytes) else { return (links, references.isCut) }
+        return (links.compactMap(\.url).map { FoundLink(url: $0, role: .guide) }, references.isCut)
     }
 
     /// Whether it is a sitemap of sitemaps.
@@ -307,14 +315,16 @@ final class ScanWorker {
     /// Uncompressed, by the protocol of sitemaps.
     private static let largestSitemap = 52_428_800
 
-    private func lines(of bytes: [UInt8], _ url: WebURL) -> [FoundLink] {
-        bytes.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }).compactMap { line in
+    private func lines(of bytes: [UInt8], _ url: WebURL) -> (links: [FoundLink], isOverlong: Bool) {
+        let lines = bytes.split(maxSplits: maxLinks) { $0 == 0x0A || $0 == 0x0D }
+        let links = lines.prefix(maxLinks).compactMap { line -> FoundLink? in
             let text = line.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0xEF || $0 == 0xBB || $0 == 0xBF }
             guard text.starts(with: "http".utf8), let target = WebURL(utf8: Array(text).span) else {
                 return nil
             }
             return FoundLink(url: target.key, role: .page)
         }
+        return (links, lines.count > maxLinks)
     }
 
     /// The links of what an earlier run stored, out of its table: the body is not scanned again.
@@ -325,7 +335,7 @@ final class ScanWorker {
         let reader = try openReader()
         if job.role == .guide {
             let bytes = try reader.content(of: body)?.load()
-            result.links = bytes.map { guided(by: $0, nil, job.url) } ?? []
+            if let bytes { (result.links, result.isOverlong) = guided(by: bytes, nil, job.url) }
             return
         }
         let encoded = try reader.links(of: body)

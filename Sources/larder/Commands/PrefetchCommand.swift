@@ -214,6 +214,11 @@ enum PrefetchSummary {
             )
             lines.append("    \(first)")
         }
+        if let first = report.overlong.first {
+            let documents = Wording.count(report.overlong.count, "document")
+            lines.append("  only the first 100,000 links followed of \(documents):")
+            lines.append("    \(first)")
+        }
         let needed = report.skipped.count { $0.isRequisite && $0.isOverLimit }
         if needed > 0, let limit = report.limit {
             let hint = Remedy.hint(report.remedy)

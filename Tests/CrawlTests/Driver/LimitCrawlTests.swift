@@ -54,6 +54,49 @@ import Web
             origin.requests.map(\.target).sorted() == ["/i5.png", "/i6.png", "/i7.png", "/p5", "/p6", "/p7"])
     }
 
+    @Test(arguments: [(3, true), (5, false)])
+    func `only so many links of a document are followed, and the report names the document`(
+        limit: (maxLinks: Int, isOverlong: Bool)
+    ) throws {
+        let links = (1...5).map { "<a href=/q\($0)>\($0)</a><a href=/q\($0)#x>again</a>" }.joined()
+        origin.on("/", .page(links + "<img src=/i0.png>"))
+        for number in 1...5 { origin.on("/q\(number)", .page("page \(number)")) }
+        let report = try bench.crawl { $0.maxLinksPerDocument = limit.maxLinks }
+        #expect(report.overlong == (limit.isOverlong ? [origin.url("/")] : []))
+        #expect(report.pages == 1 + limit.maxLinks)
+        #expect(report.requisites == 1)
+        // A page out of the store has the same links.
+        let again = try bench.crawl {
+            $0.maxLinksPerDocument = limit.maxLinks
+            $0.policy = .preferCache
+        }
+        #expect(again.pages == 1 + limit.maxLinks)
+        #expect(again.overlong.isEmpty != limit.isOverlong || limit.maxLinks == 5)
+    }
+
+    @Test(arguments: [
+        ("text/plain", "\n", ""),
+        (
+            "application/xml", "</loc></url><url><loc>",
+            "<?xml version='1.0'?><urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>"
+        ),
+    ])
+    func `a sitemap is cut as well`(type: String, separator: String, start: String) throws {
+        origin.on("/", .page("start"))
+        for number in 1...5 { origin.on("/q\(number)", .page("page \(number)")) }
+        let urls = (1...5).map { origin.url("/q\($0)") }.joined(separator: separator)
+        origin.on(
+            "/map", .file(start.isEmpty ? urls : "\(start)<url><loc>\(urls)</loc></url></urlset>", type: type)
+        )
+        let sitemap = try #require(WebURL(origin.url("/map")))
+        let report = try bench.crawl {
+            $0.sitemaps = [sitemap]
+            $0.maxLinksPerDocument = 3
+        }
+        #expect(report.overlong == [sitemap.href])
+        #expect(report.pages == 4)
+    }
+
     @Test func `what trickles when the bytes are used up is not waited for`() throws {
         let frontier = TriedFrontier(
             scope: Scope(start: [try #require(WebURL("http://a.test/"))]),

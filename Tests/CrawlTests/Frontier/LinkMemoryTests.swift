@@ -31,7 +31,7 @@ import Web
     private static func links(
         of page: WebURL, _ encoding: TextEncoding, base: String?, _ order: [Int], _ memory: LinkMemory?
     ) -> [FoundLink] {
-        var list = ReferenceList()
+        var list = ReferenceList(maxLinks: CrawlPlan.defaultMaxLinks)
         let kinds: [LinkKind] = [.page, .image, .script]
         for number in order {
             let kind = kinds[number % kinds.count]
@@ -80,7 +80,7 @@ import Web
     @Test func `a neighbour's links are numbers, and those of other folders are resolved`() throws {
         let memory = LinkMemory()
         func first(_ page: String, _ reference: String) throws -> FoundLink.Target {
-            var list = ReferenceList()
+            var list = ReferenceList(maxLinks: CrawlPlan.defaultMaxLinks)
             list.append(
                 LinkOccurrence(range: 0..<0, kind: .page, context: .plain),
                 Array(reference.utf8).span)
