@@ -29,7 +29,8 @@ package struct ImportPlan: Sendable {
 }
 
 /// Takes archives into the store, as a visit of a site: read one response after the other, scanned for links
-/// as a crawl does, and published when all of it is there. It belongs to one thread.
+/// as a crawl does, and published when all of it is there. All responses are marked as imported. It belongs to one
+/// thread.
 package final class Import {
     private let plan: ImportPlan
     private let interruption: Interruption
@@ -42,11 +43,13 @@ package final class Import {
     private var first: [ArchivedItem]
     private var readers: [any ArchiveReader]
     private var newest = NewestAnswers()
-    /// Other sites of the larder, by where they are: an archive does not speak for them.
-    private let others: [Substring: String]
-    /// Where the site itself is, and who has pages elsewhere.
-    private let own: Set<Substring>
-    private var owners: [Substring: String?] = [:]
+    /// Other sites of the larder, by the hosts on which they start: an archive does not speak for them.
+    private let others: [String: String]
+    /// The hosts of the site itself, and the sites that have pages on other hosts.
+    private let own: Set<String>
+    private var owners: [String: String?] = [:]
+    /// The user named a stored site: there, what is imported replaces what the site has.
+    private let isOfNamedSite: Bool
     /// By the payload's digest, the address that has it.
     private var originals: [Digest: String] = [:]
     /// Of revisits, whose bodies are there already.
@@ -79,7 +82,8 @@ package final class Import {
     private static let mostRevisits = 4096
     private static let mostFirst = 64
 
-    /// Opens the archives and the store, and begins a visit. An open one of the same site is gone on with.
+    /// Opens the archives and the store, and begins a visit. Fails with `.input` where the archives begin at a
+    /// stored site that the user did not name, unless that site consists of earlier imports of the same files.
     package init(_ plan: ImportPlan, _ interruption: Interruption, now: Int64) throws(ArchiveError) {
         self.plan = plan
         self.interruption = interruption
@@ -121,41 +125,69 @@ package final class Import {
             }
         }
         name = name ?? start
-        guard let name else {
+        guard var name else {
             throw ArchiveError(
                 .input,
                 "nothing in \(plan.paths.joined(separator: ", ")) answers a request: \(Self.reason(first))")
         }
+        var refusal: ArchiveError?
         do throws(StoreError) {
-            let sites = try StoreReader(plan.folder).sites()
-            let begin = sites.first { $0.name == name }?.start ?? [start ?? name]
-            // An archive that begins somewhere does not speak for who is there already; the user's word does.
-            let isHeld = sites.contains { $0.name == name }
-            let mayHave = isHeld ? begin : plan.site == nil ? [] : [name]
+            let reader = try StoreReader(plan.folder)
+            let sites = try reader.sites()
+            let archives = plan.paths.map { Folder.resolved($0) }
+            if plan.site == nil, let site = Self.site(of: sites, startingAt: name) {
+                guard try Self.consists(site, ofImportsOf: archives, reader) else {
+                    refusal = ArchiveError(
+                        .input,
+                        "\(plan.paths.joined(separator: ", ")) begins at \(name), where the site \(site.name) is stored; name a new site to keep it apart, or import it as a snapshot of that site",
+                        remedy: .siteName(site.name)
+                    )
+                    throw StoreError(.request, doing: "import into", path: site.name, detail: "not named")
+                }
+                name = site.name
+            }
+            let held = sites.first { $0.name == name }
+            let begin = held?.start ?? [start ?? name]
+            // An archive does not speak for the sites that are there already. The user does, by naming one.
+            let mayHave = held != nil ? begin : plan.site == nil ? [] : [name] + begin
             others = Self.others(of: sites, besides: name, at: mayHave)
-            own = Set(mayHave.compactMap { WebURL($0).map(Self.home) })
-            visit = try writer.begin(site: name, start: begin, now: now)
+            own = Set(mayHave.compactMap { WebURL($0)?.host })
+            isOfNamedSite = held != nil && plan.site != nil
+            visit = try writer.begin(site: name, start: begin, now: now, importing: archives)
             writes = try WriteQueue(writer, visit: visit)
         } catch {
-            throw ArchiveError(error)
+            throw refusal ?? ArchiveError(error)
         }
         report = ImportReport(site: name, visit: visit.id)
         report.signers = signers
     }
 
-    private static func others(of sites: [Site], besides name: String, at own: [String]) -> [Substring:
-        String]
-    {
-        var others: [Substring: String] = [:]
+    /// By host alone: cookies do not tell ports apart, and pages on other ports of a host are same-site.
+    private static func others(
+        of sites: [Site], besides name: String, at own: [String]
+    ) -> [String: String] {
+        var others: [String: String] = [:]
         for site in sites where site.name != name {
-            for place in site.start.compactMap({ WebURL($0) }) { others[home(of: place)] = site.name }
+            for place in site.start.compactMap({ WebURL($0) }) { others[place.host] = site.name }
         }
-        for place in own.compactMap({ WebURL($0) }) { others[home(of: place)] = nil }
+        for place in own.compactMap({ WebURL($0) }) { others[place.host] = nil }
         return others
     }
 
-    /// Of http and https it is one.
-    private static func home(of url: WebURL) -> Substring { url.origin.drop { $0 != ":" } }
+    /// The stored site that has the page as its name or among its first pages.
+    private static func site(of sites: [Site], startingAt page: String) -> Site? {
+        sites.first { $0.name == page }
+            ?? sites.first { $0.start.contains { WebURL($0)?.key.href == page } }
+    }
+
+    /// Whether an origin has sent nothing of the site, and a visit of it was imported from the same files.
+    private static func consists(
+        _ site: Site, ofImportsOf archives: [String], _ reader: StoreReader
+    ) throws(StoreError) -> Bool {
+        guard try !reader.hasAnythingFromOrigin(site: site.id) else { return false }
+        for visit in site.visits where try reader.archives(ofVisit: visit.id) == archives { return true }
+        return false
+    }
 
     private static func reason(_ items: [ArchivedItem]) -> String {
         for case .fault(let fault) in items {
@@ -198,7 +230,7 @@ package final class Import {
         readers = []
         let isGood = failure == nil && report.responses > 0
         do throws(ArchiveError) {
-            let ending: VisitEnding = isGood ? .publish(now: now) : visit.isContinued ? .keepOpen : .forget
+            let ending: VisitEnding = isGood ? .publish(now: now) : .forget
             try ArchiveError.storing { () throws(StoreError) in try writes.finish(ending) }
         } catch {
             failure = failure ?? error
@@ -270,25 +302,19 @@ package final class Import {
         return fault
     }
 
-    /// The other site that begins there, or has pages there.
+    /// The other site that begins on the host, or has pages there.
     private func owner(of url: WebURL) throws(ArchiveError) -> String? {
-        let home = Self.home(of: url)
-        if let site = others[home] { return site }
-        if let known = owners[home] { return known }
+        if let site = others[url.host] { return site }
+        if let known = owners[url.host] { return known }
         let owner =
-            own.contains(home)
+            own.contains(url.host)
             ? nil
             : try ArchiveError.storing { () throws(StoreError) -> String? in
                 let reader = if let before { before } else { try StoreReader(plan.folder) }
                 before = reader
-                for scheme in ["https", "http"] {
-                    if let site = try reader.site(withPagesAt: scheme + home, besides: report.site) {
-                        return site
-                    }
-                }
-                return nil
+                return try reader.site(withPagesOn: url.host, besides: report.site)
             }
-        if owners.count < Self.mostOwners { owners[home] = .some(owner) }
+        if owners.count < Self.mostOwners { owners[url.host] = .some(owner) }
         return owner
     }
 
@@ -449,7 +475,9 @@ package final class Import {
             role: response.notes?.role ?? (isPage ? 0 : 1), fields: response.fields.block,
             fetched: response.fetched, body: body)
         new.request = response.request
-        new.flags = response.notes?.flags ?? Self.flags(response)
+        new.flags = (response.notes?.flags ?? Self.flags(response)).subtracting(.ofProvenance)
+        new.flags.insert(.isImported)
+        if isOfNamedSite, own.contains(url.host) { new.flags.insert(.isOfNamedSite) }
         let bodyBytes = Self.byteCount(of: body)
         // As with a crawl: of what is a redirect or gone nobody keeps what it was written in.
         if bodyBytes != nil || (200..<300).contains(response.status) {

@@ -65,10 +65,43 @@ public struct HoldingReport: Sendable, Equatable {
         /// It was fetched with credentials, such as cookies or a login: it is for who prefetched it, and for
         /// nobody else.
         public let isPrivate: Bool
+        /// How it came into the larder.
+        public let provenance: Provenance
+        /// The paths of the archives that it was imported from, in the order in which they were read. Empty
+        /// unless it was imported, and where the larder that imported it did not record them.
+        public let archives: [String]
         /// Nil for a redirect, or what is gone.
         public let body: Body?
         /// Nil where there is no body, and where links were never looked for.
         public let links: Links?
+
+        public enum Provenance: String, Sendable, CaseIterable {
+            /// A prefetch or an update fetched it from its origin.
+            case fetched
+            /// A server or a proxy loaded it for a client.
+            case loaded
+            /// A proxy recorded it.
+            case recorded
+            /// It was read from an archive.
+            case imported
+
+            init(_ kind: Store.Provenance.Kind) {
+                self =
+                    switch kind {
+                    case .fetched: .fetched
+                    case .loaded: .loaded
+                    case .recorded: .recorded
+                    case .imported: .imported
+                    }
+            }
+        }
+
+        /// Where it came from, for people: `imported from site.warc.gz`.
+        package var provenanceText: String {
+            let names = archives.map { $0.split(separator: "/").last.map { String($0) } ?? $0 }
+            return names.isEmpty
+                ? provenance.rawValue : "\(provenance.rawValue) from \(names.joined(separator: ", "))"
+        }
 
         /// When it came, in universal time: `2026-01-31T12:00:00Z`.
         public var fetchDate: String { Wording.date(fetched) }
@@ -106,6 +139,9 @@ public struct HoldingReport: Sendable, Equatable {
             isInvalidated = response.flags.contains(.isInvalidated)
             isPart = response.flags.contains(.isPart)
             isPrivate = response.flags.contains(.isPrivate)
+            provenance = Provenance(response.provenance.kind)
+            archives =
+                response.isImported ? row.archive?.split(separator: "\n").map { String($0) } ?? [] : []
             body = try response.body.map { (body) throws(StoreError) in try Body(body, reader, &md5s) }
             self.links = links.map { Links(pages: $0.pages, requisites: $0.requisites, guesses: $0.guesses) }
         }
@@ -181,7 +217,8 @@ extension HoldingReport.Row: JSONObject {
             "site": site, "visit": visit, "confirmed": confirmed, "shown": isShown, "status": status,
             "role": isRequisite ? "requisite" : "page", "type": type, "request": request, "variant": variant,
             "requested": requested, "fetched": fetched, "referrer": referrer, "invalidated": isInvalidated,
-            "part": isPart, "private": isPrivate, "headers": headers, "body": body,
+            "part": isPart, "private": isPrivate, "provenance": provenance.rawValue, "archives": archives,
+            "headers": headers, "body": body,
         ]
     }
 }

@@ -129,8 +129,8 @@ extension StoreWriter {
         }
     }
 
-    /// By its digest too: since the inspection its number may have become another's. Where something older would be shown
-    /// in its place, the row stays and says that it is lost.
+    /// By its digest too: since the inspection its number may have become another's. Where something older or imported would be
+    /// shown in its place, the row stays and says that it is lost.
     private func takeOutOfService(_ body: DamagedBody) throws(StoreError) {
         let isMeant = """
             body = (
@@ -143,7 +143,8 @@ extension StoreWriter {
                 flags = flags | \(ResponseFlags.isLost.rawValue)
             WHERE \(isMeant) AND EXISTS (
                 SELECT 1 FROM response AS older WHERE older.url = response.url AND older.request = response.request
-                    AND older.visit < response.visit)
+                    AND (older.visit < response.visit
+                        OR \(Provenance.isImported("older")) AND NOT \(Provenance.isImported("response"))))
             """, .integer(body.id), .text(body.sha256))
         try run("DELETE FROM response WHERE \(isMeant)", .integer(body.id), .text(body.sha256))
     }

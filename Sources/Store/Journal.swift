@@ -359,12 +359,14 @@ extension Connection {
                     settings: row.text(4), overlay: row.optionalInteger(5)))
         }
         let counted = (try? prepare("SELECT confirmed FROM visit LIMIT 0")) == nil ? "0" : "confirmed"
-        try each("SELECT id, site, started, finished, base, \(counted) FROM visit ORDER BY id") { row in
+        let archive = (try? prepare("SELECT archive FROM visit LIMIT 0")) == nil ? "NULL" : "archive"
+        try each("SELECT id, site, started, finished, base, \(counted), \(archive) FROM visit ORDER BY id") {
+            row in
             state.visits.append(
                 JournalLine.State.Visit(
                     id: row.integer(0), site: row.integer(1), started: row.integer(2),
                     finished: row.optionalInteger(3), base: row.optionalInteger(4),
-                    confirmed: row.integer(5)))
+                    confirmed: row.integer(5), archive: row.optionalText(6)))
         }
         try each("SELECT kind, value, added FROM pin ORDER BY kind, value") { row in
             state.pins.append(

@@ -70,6 +70,8 @@ enum JournalLine {
             var finished: Int64?
             var base: Int64?
             var confirmed: Int64 = 0
+            /// The paths of the archives that it was imported from, a line each.
+            var archive: String?
         }
 
         struct Pin: JSONWritable {
@@ -286,7 +288,8 @@ extension JournalLine.State.Visit {
         }
         self.init(
             id: id, site: site, started: started, finished: json.integer("finished"),
-            base: json.integer("base"), confirmed: json.integer("confirmed") ?? 0)
+            base: json.integer("base"), confirmed: json.integer("confirmed") ?? 0,
+            archive: json["archive"]?.string)
     }
 
     func write(to writer: inout JSONWriter) {
@@ -297,6 +300,7 @@ extension JournalLine.State.Visit {
             object.memberIfPresent("finished", finished)
             object.memberIfPresent("base", base)
             if confirmed > 0 { object.member("confirmed", confirmed) }
+            object.memberIfPresent("archive", archive)
         }
     }
 }

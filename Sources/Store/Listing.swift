@@ -33,7 +33,7 @@ extension StoreReader {
             """
             SELECT title, href FROM (
                 SELECT body.title AS title, url.href AS href, response.status AS status, response.role AS role,
-                    max(response.visit)
+                    max(response.visit - iif(\(Provenance.isSubordinate("response")), \(Int64(1) << 60), 0))
                 FROM visit
                 CROSS JOIN site ON site.id = visit.site
                 CROSS JOIN response ON response.visit = visit.id
@@ -121,6 +121,7 @@ extension StoreReader {
 package struct ShownResponse: Sendable {
     package let visit: Int64
     package let status: Int
+    package let isImported: Bool
     package let body: StoredBody?
     /// As many bytes as the body has; none of them was read.
     package fileprivate(set) var isThere: Bool
@@ -145,7 +146,8 @@ extension StoreReader {
                 let isThere =
                     try response.body.map { (body) throws(StoreError) in try self.isThere(body) } ?? false
                 shown[href] = ShownResponse(
-                    visit: response.visit, status: response.status, body: response.body, isThere: isThere)
+                    visit: response.visit, status: response.status, isImported: response.isImported,
+                    body: response.body, isThere: isThere)
             }
             return shown
         }
@@ -161,7 +163,7 @@ extension StoreReader {
         try eachRow(
             """
             SELECT url.href, response.visit, response.status, body.pack, body.start, body.frame,
-                iif(body.pack IS NULL, \(stored), NULL), \(StoredBody.columns)
+                iif(body.pack IS NULL, \(stored), NULL), \(StoredBody.columns), response.flags
             FROM url
             CROSS JOIN response ON response.url = url.id AND response.request = ''
             CROSS JOIN visit ON visit.id = response.visit
@@ -189,8 +191,10 @@ extension StoreReader {
                     isThere = file.byteCount == body.byteCount
                 }
             }
+            let flags = ResponseFlags(rawValue: UInt16(truncatingIfNeeded: row.integer(13)))
             shown[href] = ShownResponse(
-                visit: row.integer(1), status: Int(row.integer(2)), body: body, isThere: isThere)
+                visit: row.integer(1), status: Int(row.integer(2)), isImported: flags.contains(.isImported),
+                body: body, isThere: isThere)
         }
         guard let outer, !outside.isEmpty else { return shown }
         for (one, count) in zip(outside, try outer.byteCounts(outside.map(\.body.sha256))) {
@@ -229,12 +233,15 @@ extension HeldEntry {
         (CAST(?1 AS BIGINT) IS NULL OR site.id = ?1) AND \(Schema.isVisible("response"))
         """
 
-    /// The newest that its site shows for its URL.
+    /// The newest that its site shows for its URL. Where no site ?1 is asked for, an import that is subordinate to
+    /// another site's response is left out.
     static let isNewest = """
         NOT EXISTS (
             SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
-            WHERE newer.url = response.url AND newer.request = '' AND newer.visit > response.visit
+            WHERE newer.url = response.url AND newer.request = ''
+                AND \(Provenance.isPreferred("newer", to: "response"))
                 AND later.site = site.id AND \(Schema.isVisible("newer")))
+            AND (CAST(?1 AS BIGINT) IS NOT NULL OR NOT \(Provenance.isHiddenByOrigin))
         """
 
     init(_ row: Row) {
@@ -261,6 +268,8 @@ package struct HeldRow: Sendable, Equatable {
     package let isShown: Bool
     /// The last visit that got it once more; 0 where none did.
     package let confirmed: Int64
+    /// The paths of the archives that its visit was imported from, a line each.
+    package let archive: String?
 
     /// Whether a visit of its site has it.
     package func isOf(_ visit: Int64) -> Bool {
@@ -278,11 +287,12 @@ extension StoreReader {
         }
         var rows: [HeldRow] = []
         var shown: Set<Slot> = []
+        var fromOrigin: Set<RequestKey> = []
         // In the order in which readers look.
         try eachRow(
             """
             SELECT \(StoredResponse.columns), site.name, referrer.href,
-                \(Schema.isVisible("response")), response.confirmed
+                \(Schema.isVisible("response")), response.confirmed, visit.archive, \(Provenance.precedence)
             FROM url
             JOIN response ON response.url = url.id
             JOIN visit ON visit.id = response.visit
@@ -299,11 +309,15 @@ extension StoreReader {
             let isOutdated = shown.contains {
                 $0.request == slot.request && ($0.variant.isEmpty || slot.variant.isEmpty)
             }
-            let isShown = row.integer(20) != 0 && !isOutdated && shown.insert(slot).inserted
+            // What an import has comes after anything from an origin, and goes beside none of it.
+            let isSubordinate = row.integer(23) == 0
+            if !isSubordinate { fromOrigin.insert(slot.request) }
+            let isHidden = isSubordinate && fromOrigin.contains(slot.request)
+            let isShown = row.integer(20) != 0 && !isOutdated && !isHidden && shown.insert(slot).inserted
             rows.append(
                 HeldRow(
                     response: response, site: row.text(18), referrer: row.optionalText(19), isShown: isShown,
-                    confirmed: row.integer(21)))
+                    confirmed: row.integer(21), archive: row.optionalText(22)))
         }
         return rows.sorted { $0.response.visit > $1.response.visit }
     }
@@ -376,9 +390,9 @@ extension StoreReader {
     /// Of an origin that is linked to everywhere, nothing need be held.
     private static let mostAddressesOfOrigin: Int64 = 10_000
 
-    /// Another site that has pages of an origin.
-    package func site(withPagesAt origin: String, besides own: String) throws(StoreError) -> String? {
-        try prepare(
+    /// Another site that has pages on a host, by either scheme and on any port.
+    package func site(withPagesOn host: String, besides own: String) throws(StoreError) -> String? {
+        let find = try prepare(
             """
             SELECT site.name FROM url
             CROSS JOIN response ON response.url = url.id AND response.request = '' AND response.role = 0
@@ -386,8 +400,15 @@ extension StoreReader {
             CROSS JOIN visit ON visit.id = response.visit
             CROSS JOIN site ON site.id = visit.site
             WHERE url.href >= ? AND url.href < ? AND site.name <> ? LIMIT 1
-            """
-        ).first(.text(origin + "/"), .text(origin + Self.behindSlash), .text(own)) { $0.text(0) }
+            """)
+        for scheme in ["https", "http"] {
+            for (start, end) in [("/", Self.behindSlash), (":", Self.behindColon)] {
+                let place = "\(scheme)://\(host)"
+                let name = try find.first(.text(place + start), .text(place + end), .text(own)) { $0.text(0) }
+                if let name { return name }
+            }
+        }
+        return nil
     }
 
     /// How far the pages of an origin may lead, such as those of `https://example.com`: from where the
@@ -451,4 +472,6 @@ extension StoreReader {
 
     /// The character that follows the slash.
     static let behindSlash = "0"
+    /// The character that follows the colon.
+    private static let behindColon = ";"
 }

@@ -9,7 +9,7 @@ package struct FoundResponse: Sendable, Equatable {
 
 extension StoreReader {
     /// What answers for the URL: what is held under it, else under the URLs that may stand in for it, in
-    /// their order.
+    /// their order. A subordinate import comes after all of them.
     ///
     /// - Parameters:
     ///   - isStrict: a program asks, to which little stands in.
@@ -22,6 +22,7 @@ extension StoreReader {
     ) throws(StoreError) -> FoundResponse? {
         let busters = rules.busters(of: url, isStrict: isStrict)
         let (dropsQuery, ignoresOrder) = (rules.dropsQuery(of: url), rules.ignoresOrder(of: url))
+        var imported: FoundResponse?
         for candidate in LookupCandidate.all(
             for: url, busters: busters, dropsQuery: dropsQuery, isStrict: isStrict)
         {
@@ -30,8 +31,11 @@ extension StoreReader {
                 continue
             }
             if candidate.change.contains(.slash), try !isRedirect(from: url, to: candidate.url) { continue }
-            return FoundResponse(response: response, change: candidate.change)
+            let found = FoundResponse(response: response, change: candidate.change)
+            guard yieldsToOrigin(response) else { return found }
+            imported = imported ?? found
         }
+        if let imported { return imported }
         let common = {
             LookupCandidate.common(
                 of: $0, busters: busters, dropsQuery: dropsQuery, ignoresOrder: ignoresOrder)
@@ -48,7 +52,7 @@ extension StoreReader {
     }
 
     /// Another version of the URL, where its query says that there are others, or a rule does: the one that
-    /// came last.
+    /// came last, imported ones after all others.
     private func findVersion(
         of url: WebURL, request: RequestKey, fields: HTTPFields?,
         by common: (WebURL) -> (url: WebURL, change: LookupCandidate.Change)?
@@ -69,7 +73,11 @@ extension StoreReader {
         var newest: StoredResponse?
         for href in versions {
             guard let response = try response(for: href, request: request, fields: fields) else { continue }
-            if newest.map({ response.fetched > $0.fetched }) ?? true { newest = response }
+            let isBetter = newest.map { newest in
+                response.isImported == newest.isImported
+                    ? response.fetched > newest.fetched : newest.isImported
+            }
+            if isBetter ?? true { newest = response }
         }
         return newest.map { FoundResponse(response: $0, change: asked.change) }
     }
@@ -127,7 +135,7 @@ extension StoreReader {
         let key: RequestKey
     }
 
-    /// Of several the one that is the nearest, and then the latest.
+    /// Of several the one that is the nearest, and then the latest; imported ones come after all others.
     private func nearest(
         to request: RequestKey, of others: [TimedRequest], fields: HTTPFields?, now: Int64
     ) throws(StoreError) -> FoundResponse? {
@@ -136,7 +144,10 @@ extension StoreReader {
             guard let found = try response(for: other.href, request: other.request, fields: fields),
                 let distance = request.distance(to: other.key, sentBefore: now - found.fetched)
             else { continue }
-            if let best, (best.distance, -best.response.fetched) <= (distance, -found.fetched) { continue }
+            if let best {
+                let isLater = (best.distance, -best.response.fetched) <= (distance, -found.fetched)
+                if best.response.isImported == found.isImported ? isLater : found.isImported { continue }
+            }
             best = (found, distance)
         }
         return best.map { FoundResponse(response: $0.response, change: .time) }

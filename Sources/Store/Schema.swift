@@ -4,7 +4,7 @@ internal import Web
 enum Schema {
     /// "lrdr", so that `file` and we know our own.
     static let applicationID: Int64 = 0x6c72_6472
-    static let version: Int64 = 7
+    static let version: Int64 = 8
 
     /// Makes an empty database ours, or checks that it is ours and not newer than we are. An older one stays
     /// as it is: `Migration` is for those who hold the store alone.
@@ -67,6 +67,9 @@ enum Schema {
     /// the times and fields of its answer; the visit counts them. A visit has the rows that came in it, and those of before that it
     /// confirmed (`isOf`, `rows(ofVisit:)`).
     ///
+    /// The flags of a response say how it came into the store (`Provenance`). The visit of an import has the paths of
+    /// its archives in `archive`, a line each.
+    ///
     /// What a body at an URL links to are lists of URLs' numbers with a comma before and after each, so that
     /// a number is found in them without reading them as a list.
     static let tables = """
@@ -84,7 +87,8 @@ enum Schema {
             started INTEGER NOT NULL,
             finished INTEGER,
             base INTEGER,
-            confirmed INTEGER NOT NULL DEFAULT 0
+            confirmed INTEGER NOT NULL DEFAULT 0,
+            archive TEXT
         ) STRICT;
         CREATE INDEX visit_site ON visit(site);
         CREATE TABLE url (
@@ -192,11 +196,12 @@ enum Schema {
                 response.request, response.variant, datetime(response.fetched, 'unixepoch') AS fetched,
                 body.size, lower(hex(body.sha256)) AS sha256, referrer.href AS referrer, response.fields,
                 nullif(response.confirmed, 0) AS confirmed,
+                \(Provenance.kindName) AS provenance, visit.archive,
                 \(isVisible("response")) AND NOT EXISTS (
                     SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
                     WHERE newer.url = response.url AND newer.request = response.request
                         AND newer.variant IN (response.variant, '') AND later.site = site.id
-                        AND newer.visit > response.visit
+                        AND \(Provenance.isPreferred("newer", to: "response"))
                         AND \(isVisible("newer"))) AS shown
             FROM response
             JOIN url ON url.id = response.url
@@ -262,6 +267,7 @@ enum Migration {
         case 4: try from4(connection)
         case 5: try from5(connection)
         case 6: try from6(connection)
+        case 7: try from7(connection)
         default: break
         }
     }
@@ -334,6 +340,16 @@ enum Migration {
             """
             \(dropViews)
             ALTER TABLE visit ADD COLUMN confirmed INTEGER NOT NULL DEFAULT 0;
+            """, doing: "bring up to date")
+    }
+
+    /// Adds provenance. Responses count as fetched unless their visit can be recognised as an import.
+    private static func from7(_ connection: Connection) throws(StoreError) {
+        try connection.execute(
+            """
+            \(dropViews)
+            ALTER TABLE visit ADD COLUMN archive TEXT;
+            \(Provenance.markEarlierImports)
             \(Schema.views)
             """, doing: "bring up to date")
     }

@@ -9,10 +9,15 @@ enum ServerMigration {
         /// What it brings, for people.
         let name: String
         let sql: String
+        /// Runs in a transaction of its own before the step, and again if the step is repeated. It changes rows that nobody
+        /// writes to any more, and locks no table.
+        var before = ""
+        /// Changes views, in a transaction of its own after the step.
+        var afterwards = ""
     }
 
     /// One after the other; none is changed once a larder was released with it.
-    static let steps: [Step] = [NoteBook.serverStep, KeptBodies.serverStep, confirmed]
+    static let steps: [Step] = [NoteBook.serverStep, KeptBodies.serverStep, confirmed, provenance]
 
     /// What a folder that is copied into a PostgreSQL says of visits that confirmed what was held. None of the larders that
     /// write to one writes it.
@@ -21,6 +26,32 @@ enum ServerMigration {
         sql: """
             ALTER TABLE visit ADD COLUMN confirmed bigint NOT NULL DEFAULT 0;
             ALTER TABLE response ADD COLUMN confirmed bigint NOT NULL DEFAULT 0;
+            """)
+
+    /// Marks the responses of imports and adds the archives of their visits. The view gets its new columns at the end,
+    /// where PostgreSQL wants them.
+    private static let provenance = Step(
+        name: "where responses come from", sql: "ALTER TABLE visit ADD COLUMN archive text COLLATE \"C\";",
+        before: Provenance.markEarlierImports,
+        afterwards: """
+            CREATE OR REPLACE VIEW larder_response AS
+                SELECT site.name AS site, response.visit, url.href AS url, response.status,
+                    CASE response.role WHEN 0 THEN 'page' ELSE 'requisite' END AS role, response.type,
+                    response.request, response.variant, to_timestamp(response.fetched) AS fetched,
+                    body.size, encode(body.sha256, 'hex') AS sha256, referrer.href AS referrer, response.fields,
+                    \(Schema.isVisible("response")) AND NOT EXISTS (
+                        SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
+                        WHERE newer.url = response.url AND newer.request = response.request
+                            AND newer.variant IN (response.variant, '') AND later.site = site.id
+                            AND \(Provenance.isPreferred("newer", to: "response"))
+                            AND \(Schema.isVisible("newer"))) AS shown,
+                    \(Provenance.kindName) AS provenance, visit.archive
+                FROM response
+                JOIN url ON url.id = response.url
+                JOIN visit ON visit.id = response.visit
+                JOIN site ON site.id = visit.site
+                LEFT JOIN body ON body.id = response.body
+                LEFT JOIN url AS referrer ON referrer.id = response.referrer;
             """)
 
     /// So long it waits for those who use a table, and tries again afterwards: whoever comes meanwhile would
@@ -33,19 +64,24 @@ enum ServerMigration {
         var names: [String] = []
         for step in try ServerSchema.known(connection)..<ServerSchema.version {
             let step = steps[Int(step) - 1]
-            try take(step, connection)
+            if !step.before.isEmpty { try take(step.before, connection, isStep: false) }
+            try take(step.sql, connection)
+            if !step.afterwards.isEmpty { try take(step.afterwards, connection, isStep: false) }
             names.append(step.name)
         }
         return names
     }
 
-    private static func take(_ step: Step, _ connection: Connection) throws(StoreError) {
+    private static func take(
+        _ sql: String, _ connection: Connection, isStep: Bool = true
+    ) throws(StoreError) {
         for attempt in 1... {
             do throws(StoreError) {
                 return try connection.transaction { () throws(StoreError) in
                     try connection.execute(
                         "SET LOCAL lock_timeout = '\(patience)'", doing: "bring up to date")
-                    try connection.execute(step.sql, doing: "bring up to date")
+                    try connection.execute(sql, doing: "bring up to date")
+                    guard isStep else { return }
                     try connection.execute(
                         "UPDATE larder SET value = value + 1 WHERE name = 'version'",
                         doing: "bring up to date")

@@ -22,7 +22,9 @@ enum ServerSchema {
             try connection.transaction { () throws(StoreError) in
                 if isMade != true { try connection.execute("CREATE SCHEMA \(schema)", doing: "set up") }
                 try connection.execute(functions + tables + views, doing: "set up")
-                for step in ServerMigration.steps { try connection.execute(step.sql, doing: "set up") }
+                for step in ServerMigration.steps {
+                    try connection.execute(step.sql + step.afterwards, doing: "set up")
+                }
                 try connection.execute(
                     "INSERT INTO larder (name, value) VALUES ('version', \(version))", doing: "set up")
                 try OuterBodies.begin(folder, connection)

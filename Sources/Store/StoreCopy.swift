@@ -370,7 +370,7 @@ struct CopyTable: Sendable {
         name: "visit",
         columns: [
             ("id", .integer), ("site", .integer), ("started", .integer), ("finished", .integer),
-            ("base", .integer), ("confirmed", .integer),
+            ("base", .integer), ("confirmed", .integer), ("archive", .text),
         ], keyCount: 1, numbers: "id")
     static let site = CopyTable(
         name: "site",

@@ -46,6 +46,8 @@ public enum Remedy: Sendable, Equatable {
     case privateToo
     /// `Larder.takeIn(_:into:at:)`.
     case folderAddress
+    /// The site of `Larder.takeIn(_:into:)`: this stored one, or a new one.
+    case siteName(String)
 }
 
 /// What stopped the store: what was being done, to what, why it failed and what to try next.

@@ -39,6 +39,8 @@ extension StoreReader {
             let variant: String
         }
         var rows: [ShownRow] = []
+        /// The requests of the address that an origin answered.
+        var fromOrigin: Set<RequestKey> = []
         var last: Int64?
         /// In which visit the address has it.
         var seen: [Slot: Int64] = [:]
@@ -57,7 +59,8 @@ extension StoreReader {
         // CROSS JOIN keeps SQLite at the order of the addresses' index.
         try eachRow(
             """
-            SELECT \(StoredResponse.columns), referrer.href
+            SELECT \(StoredResponse.columns), referrer.href,
+                \(Provenance.isSubordinate("response")) AND (CAST(?4 AS BIGINT) IS NULL OR response.visit <> ?4)
             FROM url
             CROSS JOIN response ON response.url = url.id
             CROSS JOIN visit ON visit.id = response.visit
@@ -66,12 +69,19 @@ extension StoreReader {
             LEFT JOIN url AS referrer ON referrer.id = response.referrer
             WHERE url.href > ?1 AND url.href <= ?2 AND \(isSeen)
                 AND response.request NOT IN ('\(RequestKey.manifest.text)', '\(RequestKey.shown.text)')
-            ORDER BY url.href, \(StoredResponse.shownFirst)
+            ORDER BY url.href, CAST(?4 AS BIGINT) IS NULL OR response.visit <> ?4 OR NOT \(Provenance.isImported("response")),
+                \(StoredResponse.shownFirst)
             """, .text(start), .text(end ?? "\u{7f}"), .integer(site), .optional(visit)
         ) { row in
             let response = StoredResponse(row)
-            if response.url != last { seen.removeAll(keepingCapacity: true) }
+            if response.url != last {
+                seen.removeAll(keepingCapacity: true)
+                fromOrigin.removeAll(keepingCapacity: true)
+            }
             last = response.url
+            let isSubordinate = row.integer(19) != 0
+            if isSubordinate, fromOrigin.contains(response.request) { return }
+            if !isSubordinate { fromOrigin.insert(response.request) }
             // What answers every request takes the place of all that is older.
             let general = seen[Slot(request: response.request, variant: "")]
             if let general, general > response.visit { return }

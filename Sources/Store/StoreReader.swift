@@ -64,7 +64,7 @@ package final class StoreReader {
         // all that the visit has.
         findVisible = try connection.prepare(
             """
-            SELECT \(StoredResponse.columns), \(StoredResponse.isUnpublished) FROM response
+            SELECT \(StoredResponse.columns), \(StoredResponse.isUnpublished), \(Provenance.precedence) FROM response
             JOIN url ON url.id = response.url
             JOIN visit ON visit.id = response.visit
             JOIN site ON site.id = visit.site
@@ -91,7 +91,7 @@ package final class StoreReader {
             WHERE response.url = (SELECT id FROM url WHERE href = ?1) AND response.request = ?3
                 AND (response.visit <= coalesce((SELECT base FROM visit WHERE id = ?2), ?2) OR response.visit = ?2)
                 AND visit.site = (SELECT site FROM visit WHERE id = ?2)
-            ORDER BY response.visit DESC, response.fetched DESC, response.variant DESC
+            ORDER BY \(Provenance.isSubordinate("response")) AND response.visit <> ?2, response.visit DESC, response.fetched DESC, response.variant DESC
             """)
         findElsewhere = try connection.prepare(
             """
@@ -172,9 +172,20 @@ package final class StoreReader {
         for href: String, request: RequestKey = .get, fields: HTTPFields? = nil
     ) throws(StoreError) -> StoredResponse? {
         guard let visit else { return try firstShown([.text(href), .text(request.text)], fields) }
+        return try response(for: href, request: request, fields: fields, asOf: visit)
+    }
+
+    /// What the site of the visit had up to it, or else what another site shows now. Responses that the site
+    /// imported in earlier visits come last.
+    private func response(
+        for href: String, request: RequestKey, fields: HTTPFields?, asOf visit: Int64
+    ) throws(StoreError) -> StoredResponse? {
         let values: [SQLValue] = [.text(href), .integer(visit), .text(request.text)]
-        if let own = try first(findShownBy, values, fields) { return own.ifHeld }
-        return try first(findElsewhere, values, fields)?.ifHeld
+        let own = try first(findShownBy, values, fields)
+        if let own, own.visit == visit || !own.isSubordinate { return own.ifHeld }
+        let other = try first(findElsewhere, values, fields)
+        if let own, other?.isImported ?? true { return own.ifHeld }
+        return other?.ifHeld
     }
 
     /// By `StoredResponse.shownFirst`, which it finds out as the rows come: a sorter costs more than most look-ups.
@@ -184,8 +195,10 @@ package final class StoreReader {
         var choice = VariantChoice(fields)
         _ = try findVisible.first(values) { row -> Bool? in
             let rank = StoredResponse.Rank(row)
-            // From here on they are of earlier visits.
-            if let best = choice.fitting?.rank, !best.isUnpublished, rank.visit < best.visit { return true }
+            // From here on they are of earlier visits, which do not precede the best one.
+            if let best = choice.fitting?.rank, !best.isUnpublished, rank.visit < best.precedence {
+                return true
+            }
             choice.add(rank, row)
             return nil
         }
@@ -201,12 +214,20 @@ package final class StoreReader {
         let fitting = try find.first(values) { row -> StoredResponse? in
             let response = StoredResponse(row)
             guard let fields else { return response }
+            // An import does not answer in place of a response from the origin that suits the request less well.
+            if response.isSubordinate, let newest, !newest.isSubordinate { return nil }
             if response.suits(fields), !hasVaried || !response.variant.isEmpty { return response }
             hasVaried = hasVaried || !response.variant.isEmpty
             newest = newest ?? response
             return nil
         }
         return fitting ?? newest
+    }
+
+    /// Whether a response from an origin that answers the same request, for instance at the http URL of an
+    /// https one, is shown in its place: it is a subordinate import, and the reader did not ask for its visit.
+    package func yieldsToOrigin(_ response: StoredResponse) -> Bool {
+        response.isSubordinate && response.visit != visit
     }
 
     /// Finds answers as of a visit for as long as `body` runs: of its site what it had up to then, and of
@@ -241,10 +262,26 @@ package final class StoreReader {
     /// What readers would be shown for the URL if the visit were published: the newest that its site has up
     /// to it, or what another site shows.
     package func response(for href: String, shownBy visit: Int64) throws(StoreError) -> StoredResponse? {
-        let own = try findShownBy.first(
-            .text(href), .integer(visit), .text(RequestKey.get.text), read: StoredResponse.init)
-        if let own { return own.ifHeld }
-        return try response(for: href)
+        try response(for: href, request: .get, fields: nil, asOf: visit)
+    }
+
+    /// The paths of the archives that a visit was imported from; nil for any other visit, and where a larder
+    /// that did not record it imported the visit.
+    package func archives(ofVisit visit: Int64) throws(StoreError) -> [String]? {
+        let text = try prepare("SELECT archive FROM visit WHERE id = ?").first(.integer(visit)) {
+            $0.optionalText(0)
+        }
+        return text.flatMap { $0 }.map { $0.split(separator: "\n").map { String($0) } }
+    }
+
+    /// Whether the site has any response from an origin, in whatever visit.
+    package func hasAnythingFromOrigin(site: Int64) throws(StoreError) -> Bool {
+        try prepare(
+            """
+            SELECT 1 FROM visit CROSS JOIN response ON response.visit = visit.id
+            WHERE visit.site = ? AND NOT \(Provenance.isImported("response")) LIMIT 1
+            """
+        ).first(.integer(site)) { _ in true } ?? false
     }
 
     package func holdsAnything() throws(StoreError) -> Bool {

@@ -235,9 +235,9 @@ private struct RebuiltRows {
         let sites = Set(state.sites.map(\.id))
         for visit in state.visits where sites.contains(visit.site) {
             try run(
-                "INSERT OR IGNORE INTO visit (id, site, started, finished, base, confirmed) VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO visit (id, site, started, finished, base, confirmed, archive) VALUES (?, ?, ?, ?, ?, ?, ?)",
                 .integer(visit.id), .integer(visit.site), .integer(visit.started), .optional(visit.finished),
-                .optional(visit.base), .integer(visit.confirmed))
+                .optional(visit.base), .integer(visit.confirmed), .optional(visit.archive))
             visits.insert(visit.id)
         }
         for pin in state.pins {

@@ -80,10 +80,14 @@ package final class StoreWriter {
         let locks = opened.locks
         try CopyMark.refuse(folder, connection)
         self.connection = connection
+        var wasMigrated = false
         try locks.join { () throws(StoreError) in
             // What killed runs left there is nobody's, as long as no other run is at work.
             folder.clearIncoming()
-            if try Migration.isNeeded(connection) { try Migration.run(connection) }
+            if try Migration.isNeeded(connection) {
+                try Migration.run(connection)
+                wasMigrated = true
+            }
         }
         self.locks = locks
         guard try !Migration.isNeeded(connection) else {
@@ -98,8 +102,8 @@ package final class StoreWriter {
         rows = try ResponseRows(connection)
         batch = connection.isServed ? try ServerBatch(connection) : nil
         try countAgain()
-        // An earlier larder kept none.
-        if folder.server == nil, folder.journalFiles.isEmpty,
+        // An earlier larder kept none, or one that lacks what a migration has added.
+        if folder.server == nil, wasMigrated || folder.journalFiles.isEmpty,
             try connection.integer("SELECT EXISTS (SELECT 1 FROM site)") != 0
         {
             try renewJournal()
@@ -108,9 +112,11 @@ package final class StoreWriter {
 
     /// Holds the site against other runs and gives the visit to write to: the site's unfinished one, else a
     /// new one. With `beyond`, the one that is served is gone on with when it has so many pages: it ended
-    /// there by a limit. A gated run adds nothing to what is served.
+    /// there by a limit. A gated run adds nothing to what is served. An import always begins a visit of its own, which
+    /// names its archives.
     package func begin(
-        site name: String, start: [String], now: Int64, beyond pages: Int? = nil, isGated: Bool = false
+        site name: String, start: [String], now: Int64, beyond pages: Int? = nil, isGated: Bool = false,
+        importing archives: [String]? = nil
     ) throws(StoreError) -> OpenVisit {
         let site = try hold(site: name, start: .text(start.joined(separator: "\n")))
         do throws(StoreError) {
@@ -119,7 +125,7 @@ package final class StoreWriter {
             } else if let pages {
                 try reopen(site, beyond: pages)
             }
-            let visit = try openVisit(of: site, now: now)
+            let visit = try openVisit(of: site, now: now, importing: archives)
             try noteState()
             openSites.insert(site)
             return visit
@@ -177,23 +183,25 @@ package final class StoreWriter {
         }
     }
 
-    private func openVisit(of site: Int64, now: Int64) throws(StoreError) -> OpenVisit {
+    private func openVisit(
+        of site: Int64, now: Int64, importing archives: [String]?
+    ) throws(StoreError) -> OpenVisit {
         // What is older would be published as if it were today's, and what is older than another visit hides
         // behind it.
         let unfinished = try connection.prepare(
             """
             SELECT id FROM visit WHERE site = ?1 AND finished IS NULL
                 AND started > iif(id = (SELECT published FROM site WHERE id = ?1), ?3, ?2)
-                AND id = (SELECT max(id) FROM visit WHERE site = ?1 AND base IS NULL)
+                AND id = (SELECT max(id) FROM visit WHERE site = ?1 AND base IS NULL) AND archive IS NULL
             """
         ).first(
             .integer(site), .integer(now - Limits.secondsToContinue), .integer(now - Limits.secondsToGoBeyond)
         ) { $0.integer(0) }
-        if let unfinished { return OpenVisit(site: site, id: unfinished, isContinued: true) }
+        if let unfinished, archives == nil { return OpenVisit(site: site, id: unfinished, isContinued: true) }
 
         try finishServed(of: site, now: now)
-        let visit = try connection.prepare("INSERT INTO visit (site, started) VALUES (?, ?)")
-            .insert(.integer(site), .integer(now))
+        let visit = try connection.prepare("INSERT INTO visit (site, started, archive) VALUES (?, ?, ?)")
+            .insert(.integer(site), .integer(now), .optional(archives?.joined(separator: "\n")))
         return OpenVisit(site: site, id: visit ?? 0, isContinued: false)
     }
 

@@ -452,7 +452,7 @@ extension StoreWriter {
             """
             UPDATE visit SET finished = NULL
             WHERE id = (SELECT published FROM site WHERE id = ?1)
-                AND id = (SELECT max(id) FROM visit WHERE site = ?1 AND base IS NULL)
+                AND id = (SELECT max(id) FROM visit WHERE site = ?1 AND base IS NULL) AND archive IS NULL
                 AND (SELECT count(*) FROM \(Schema.rows(ofVisit: "(SELECT published FROM site WHERE id = ?1)")) AS response
                     WHERE role = 0) >= ?2
             """, .integer(site), .integer(Int64(pages)))
@@ -528,6 +528,14 @@ extension StoreWriter {
         loaded response: NewResponse, over held: StoredResponse?, origin: String, host: String,
         site name: String? = nil, now: Int64
     ) throws(StoreError) {
+        var response = response
+        response.flags.subtract(.ofProvenance)
+        // A new head for an imported body makes that no response of the origin.
+        if case .held = response.body, let held, held.isImported {
+            response.flags.formUnion(held.flags.intersection(.ofProvenance))
+        } else {
+            response.flags.insert(name == nil ? .isLoaded : .isRecorded)
+        }
         let place = LoadedPlace(visit: held?.visit, host: host)
         if let overlay = overlays[place] { return try put([response], links: [], to: overlay) }
         let known = try putting { () throws(StoreError) -> OpenVisit? in

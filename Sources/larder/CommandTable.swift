@@ -475,6 +475,14 @@ struct CommandEntry: Sendable {
                 What is damaged, cut short or not what its digests say is refused and told, record by record; the records
                 beside it are taken. Exit status 1 says that something was refused.
                 """,
+                """
+                An imported response is shown for a URL only if no prefetch, server or proxy has stored one. It never counts as
+                fresh, and is never validated against the live server.
+                """,
+                """
+                An archive that begins at a stored site is refused unless that site consists of imports of the same files. To
+                import it as a snapshot of that site, name the site with --site.
+                """,
             ], run: ImportCommand.run),
         CommandEntry(
             name: "config", operands: "[COMMAND]", operandCount: 0...1,

@@ -106,7 +106,7 @@ struct HeldSite {
         return try Import(plan, Interruption(), now: Self.time + 1000).run(now: Self.time + 2000)
     }
 
-    /// Everything that is held, a line each.
+    /// Everything that is held, a line each, without its provenance: an import is one.
     func held() throws -> [String] {
         let reader = try StoreReader(folder)
         var rows: [ShownRow] = []
@@ -119,7 +119,7 @@ struct HeldSite {
             let body = try held.body.flatMap { try reader.content(of: $0)?.load() }
             let sum = body.map { DigestStream.digest(.sha256, of: $0.span).hex } ?? "-"
             return
-                "\(held.href) [\(held.request.text)|\(held.variant)] \(held.status) \(held.role) \(held.flags.rawValue) "
+                "\(held.href) [\(held.request.text)|\(held.variant)] \(held.status) \(held.role) \(held.flags.subtracting(.ofProvenance).rawValue) "
                 + "\(held.fetched) \(held.type ?? "-") \(row.referrer ?? "-") \(sum) \(held.fields)"
         }
     }

@@ -19,13 +19,13 @@ import Web
         try site.home.write("old", to: "real.warc")
         #expect(symlink(real, link) == 0 && mkfifo(pipe, 0o600) == 0)
         _ = try site.export("link.warc", .warc)
-        #expect(try site.take([real]).responses == 1)
+        #expect(try site.take([real], site: HeldSite.name).responses == 1)
         var status = stat()
         #expect(lstat(link, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
         #expect(throws: ArchiveError.self) { try site.export("pipe.warc", .warc) }
         #expect(lstat(pipe, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
-        #expect(throws: ArchiveError.self) { try site.take([pipe]) }
-        #expect(throws: ArchiveError.self) { try site.take(["-"]) }
+        #expect(throws: ArchiveError.self) { try site.take([pipe], site: HeldSite.name) }
+        #expect(throws: ArchiveError.self) { try site.take(["-"], site: HeldSite.name) }
         let broken = site.home.file("broken.warc")
         #expect(symlink(site.home.file("none"), broken) == 0)
         #expect(throws: ArchiveError.self) { try site.export("broken.warc", .warc) }
@@ -385,7 +385,8 @@ import Web
         let before = try site.held()
         let interruption = Interruption()
         interruption.request()
-        let plan = ImportPlan(site.folder, paths: [site.home.file("out.warc.gz")])
+        var plan = ImportPlan(site.folder, paths: [site.home.file("out.warc.gz")])
+        plan.site = HeldSite.name
         #expect(throws: ArchiveError.self) {
             try Import(plan, interruption, now: HeldSite.time).run(now: HeldSite.time)
         }

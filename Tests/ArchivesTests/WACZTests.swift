@@ -101,7 +101,9 @@ import Web
         let pages = try #require(zip.entries.first { $0.name == "pages/pages.jsonl" })
         let text = String(decoding: try #require(try zip.bytes(pages, atMost: 9999)), as: UTF8.self)
         #expect(text.contains("\"text\":\"Some text to find\"") && text.contains("\"hasText\":true"))
-        #expect(try site.take([site.home.file("s.wacz")]).signers == [report.signer].compactMap { $0 })
+        #expect(
+            try site.take([site.home.file("s.wacz")], site: HeldSite.name).signers
+                == [report.signer].compactMap { $0 })
         #expect(try ArchiveKey.open(in: site.folder).publicKey == key.publicKey)
 
         // A byte of the WARC, and one of what is signed: as many as before.
@@ -113,7 +115,7 @@ import Web
             let place = try #require(bytes.indices.first { bytes[$0...].starts(with: mark.utf8) })
             changed[place + (mark == "data.warc.gz" ? 40 : 1)] ^= 0x20
             try site.home.write(changed, to: "x.wacz")
-            let taken = try site.take([site.home.file("x.wacz")])
+            let taken = try site.take([site.home.file("x.wacz")], site: HeldSite.name)
             #expect(
                 taken.signers.isEmpty && taken.doubtful.contains { $0.reason.contains(reason) }, "\(taken)")
         }
@@ -129,7 +131,7 @@ import Web
         let mark = try #require(bytes.indices.first { bytes[$0...].starts(with: "com,example)/ ".utf8) })
         changed[mark] ^= 0x20
         try site.home.write(changed, to: "x.wacz")
-        let taken = try site.take([site.home.file("x.wacz")])
+        let taken = try site.take([site.home.file("x.wacz")], site: HeldSite.name)
         #expect(
             taken.signers.isEmpty && taken.doubtful.contains { $0.reason.contains("index.cdx") }, "\(taken)")
     }

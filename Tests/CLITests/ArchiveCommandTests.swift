@@ -236,7 +236,9 @@ import Web
 
     @Test func `a report for programs comes however quiet it is to be`() throws {
         let file = home.file("site.har")
-        for words in [["export", origin.url("/"), file], ["import", file, "--no-index"]] {
+        for words in [
+            ["export", origin.url("/"), file], ["import", file, "--site", origin.url("/"), "--no-index"],
+        ] {
             #expect(try Command(words + ["-q"], home: home).wait().output.isEmpty)
             let loud = try Command(words + ["--json"], home: home).wait()
             let quiet = try Command(words + ["-q", "--json"], home: home).wait()

@@ -242,9 +242,12 @@ import Web
 
 /// Stores as earlier larders left them. Their tables are written down here as they were, and never change.
 enum EarlierStore {
+    /// Statements that remove what version 8 added.
+    static let ofVersion7 = "DROP VIEW IF EXISTS larder_response; ALTER TABLE visit DROP COLUMN archive;"
+
     /// What a store of version 6 has not.
     static let ofVersion6 = """
-        DROP VIEW IF EXISTS larder_response; ALTER TABLE response DROP COLUMN confirmed;
+        \(ofVersion7) ALTER TABLE response DROP COLUMN confirmed;
         ALTER TABLE visit DROP COLUMN confirmed;
         """
 

@@ -370,7 +370,8 @@ struct ServerTests {
         try connection.execute(
             """
             DROP TABLE served, miss, verdict, damage, keeping; UPDATE larder SET value = 1;
-            ALTER TABLE visit DROP COLUMN confirmed; ALTER TABLE response DROP COLUMN confirmed
+            ALTER TABLE visit DROP COLUMN confirmed; ALTER TABLE response DROP COLUMN confirmed;
+            DROP VIEW larder_response; ALTER TABLE visit DROP COLUMN archive
             """)
         let error = #expect(throws: StoreError.self) { try StoreReader(folder) }
         #expect(error?.description.contains("larder store migrate") == true)
@@ -389,6 +390,10 @@ struct ServerTests {
         #expect(try folder.migrate().isEmpty)
         try NoteBook(folder).note(served: [(1, 1)])
         #expect(try !folder.condition().needsMigration)
+        // The view has its new columns.
+        #expect(
+            try connection.prepare("SELECT count(provenance) FROM larder_response").first { $0.integer(0) }
+                == 0)
     }
 
     @Test func `steps of a migration make tables and add columns, and nothing else`() {

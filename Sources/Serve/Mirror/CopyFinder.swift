@@ -39,6 +39,7 @@ struct CopyFinder {
     func find(
         _ urls: [WebURL], request: RequestKey, requestFields: HTTPFields, rules: SiteRules?
     ) throws(StoreError) -> FoundCopy? {
+        var imported: FoundCopy?
         for url in urls {
             guard let response = try reader.response(for: url.href, request: request, fields: requestFields)
             else {
@@ -46,8 +47,12 @@ struct CopyFinder {
             }
             let found = try copy(response, url)
             // What it leads to is held under the other scheme, or not at all.
-            if !leadsBack(found, to: url) { return found }
+            if leadsBack(found, to: url) { continue }
+            // An import at https does not hide what an origin sent at http.
+            guard reader.yieldsToOrigin(response) else { return found }
+            imported = imported ?? found
         }
+        if let imported { return imported }
         guard let rules else { return nil }
         for url in urls {
             let found = try reader.find(

@@ -34,15 +34,21 @@ package struct StoredResponse: Sendable, Equatable {
     /// The origin that it was asked for by, where it varies by that.
     package var origin: String? { VaryKey(stored: variant)["Origin"] }
 
-    /// As the cache policies look at it.
+    private static let validators: FieldNames = ["etag", "last-modified"]
+
+    /// As the cache policies look at it. An imported response is never fresh, and has no validators.
     package func cacheEntry(profile: CacheProfile, rules: CacheRules) -> CacheEntry {
         let fields = HTTPFields(block: fields.utf8.span)
         let lifetime =
             rules.isEmpty ? nil : WebURL(href).flatMap { rules.lifetime(for: $0, fields.contentType) }
+        // An archive's validators and lifetime are whatever its author wrote: a 304 for another body that has
+        // the same ETag must not confirm this one.
         return CacheEntry(
-            status: status, fields: fields, requestTime: HTTPDate(secondsSinceEpoch: requested),
-            responseTime: HTTPDate(secondsSinceEpoch: fetched), profile: profile, forced: lifetime,
-            isInvalidated: flags.contains(.isInvalidated), isPart: flags.contains(.isPart))
+            status: status, fields: isImported ? fields.removing(Self.validators) : fields,
+            requestTime: HTTPDate(secondsSinceEpoch: requested),
+            responseTime: HTTPDate(secondsSinceEpoch: fetched), profile: profile,
+            forced: isImported ? .exactly(0) : lifetime,
+            isInvalidated: isImported || flags.contains(.isInvalidated), isPart: flags.contains(.isPart))
     }
 }
 
@@ -77,30 +83,40 @@ extension StoredResponse {
         \(StoredBody.columns)
         """
 
-    /// The order in which readers look through what an address has, with `site` joined to it: the newest
-    /// visit of those that are published, and in a visit what was fetched last.
+    /// The order in which readers look through the responses of a URL, with `visit` and `site` joined to
+    /// them: the newest of the published visits first, and in a visit the one that was fetched last. Imported
+    /// responses come after all others (`Provenance.precedence`).
     static let shownFirst = """
-        \(isUnpublished), response.visit DESC, response.fetched DESC, response.variant DESC
+        CASE WHEN \(Provenance.precedence) > 0 THEN 0 ELSE 1 END, \(isUnpublished), \(Provenance.precedence) DESC,
+        response.visit DESC, response.fetched DESC, response.variant DESC
         """
 
     static let isUnpublished = "site.published IS NULL"
 
-    /// Its place in that order, of a row that says behind the columns whether it is unpublished.
+    /// The place of a row in that order. Behind the columns of the response, the row has `isUnpublished` and
+    /// `Provenance.precedence`.
     struct Rank {
         let isUnpublished: Bool
+        let precedence: Int64
         let visit: Int64
         private let fetched: Int64
         let variant: String
 
         init(_ row: Row) {
             isUnpublished = row.integer(18) != 0
+            precedence = row.integer(19)
             visit = row.integer(2)
             fetched = row.integer(11)
             variant = row.text(4)
         }
 
+        /// Comes after every response from an origin.
+        var isSubordinate: Bool { precedence == 0 }
+
         func isBefore(_ other: Rank) -> Bool {
+            if isSubordinate != other.isSubordinate { return other.isSubordinate }
             if isUnpublished != other.isUnpublished { return other.isUnpublished }
+            if precedence != other.precedence { return precedence > other.precedence }
             if visit != other.visit { return visit > other.visit }
             if fetched != other.fetched { return fetched > other.fetched }
             return other.variant.utf8.lexicographicallyPrecedes(variant.utf8)
@@ -134,10 +150,18 @@ struct VariantChoice {
     private var suiting: Candidate?
     private var plain: Candidate?
     private var other: Candidate?
+    private var hasSeenOrigin = false
 
     init(_ fields: HTTPFields?) { self.fields = fields }
 
     mutating func add(_ rank: StoredResponse.Rank, _ row: Row) {
+        // An import does not answer in place of a response from the origin that suits the request less well.
+        if rank.isSubordinate {
+            guard !hasSeenOrigin else { return }
+        } else if !hasSeenOrigin {
+            hasSeenOrigin = true
+            (suiting, plain, other) = (nil, nil, nil)
+        }
         func isFirst(_ held: Candidate?) -> Bool { held.map { rank.isBefore($0.rank) } ?? true }
         if fields == nil || rank.variant.isEmpty {
             if isFirst(plain) { plain = (rank, StoredResponse(row)) }

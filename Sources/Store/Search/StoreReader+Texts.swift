@@ -161,6 +161,9 @@ extension StoreReader {
         let (one, each) = isServed ? ("DISTINCT ON (url.id)", "") : ("", "GROUP BY url.id")
         let isNewerSeen =
             visit == nil ? Schema.isVisible("newer") : "newer.visit <= ?5"
+        let isUnhidden =
+            visit == nil
+            ? "(CAST(?3 AS BIGINT) IS NOT NULL OR NOT \(Provenance.isHiddenByOrigin))" : "true"
         let find = try textStatement(
             """
             SELECT \(one) url.href, site.name, response.visit, plain.type, plain.role, response.fetched
@@ -173,10 +176,12 @@ extension StoreReader {
             WHERE body.sha256 = ?1 AND body.form = ?2 AND (CAST(?3 AS BIGINT) IS NULL OR site.id = ?3) AND \(isSeen)
                 AND NOT EXISTS (
                     SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
-                    WHERE newer.url = response.url AND newer.request = '' AND newer.visit > response.visit
+                    WHERE newer.url = response.url AND newer.request = ''
+                        AND \(Provenance.isPreferred("newer", to: "response"))
                         AND later.site = site.id AND \(isNewerSeen)
                         -- What a browser showed of a page holds as long as that is as it was.
                         AND (response.request = '' OR newer.body IS NOT plain.body))
+                AND \(isUnhidden)
             \(each) ORDER BY url.id LIMIT ?4
             """)
         var holdings: [TextHolding] = []

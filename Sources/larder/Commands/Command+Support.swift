@@ -109,6 +109,7 @@ extension Remedy {
         case .browser: "\(Option.browser.name) PATH"
         case .privateToo: Option.privateToo.name
         case .folderAddress: "\(Option.folderAddress.name) URL"
+        case .siteName(let name): "\(Option.intoSite.name) \(name)"
         }
     }
 

@@ -51,6 +51,7 @@ enum HoldingText {
         }
         say("shown at", shownAt)
         say("confirmed", row.confirmed.map { "in visit \($0)" })
+        if row.provenance != .fetched { say("provenance", row.provenanceText) }
         say("asked for by", row.referrer)
         say("request", row.request)
         say("given to", row.variant?.replacing("\n", with: "; "))

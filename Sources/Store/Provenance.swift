@@ -1,0 +1,131 @@
+/// How a stored response came into the store, and what that says about how far it can be trusted.
+package struct Provenance: Sendable, Hashable {
+    package enum Kind: String, Sendable, CaseIterable {
+        /// A prefetch or an update fetched it from its origin.
+        case fetched
+        /// A server or a proxy loaded it for a client, into the overlay.
+        case loaded
+        /// A proxy recorded it into a site that the user named.
+        case recorded
+        /// It was read from an archive. Whoever wrote the archive chose the URL, the headers and the body.
+        case imported
+    }
+
+    package let kind: Kind
+    /// The network zone of the origin, as in `ResponseFlags.ofReach`. Always empty for an import: an archive
+    /// does not decide how far its pages may reach.
+    package let zone: ResponseFlags
+    /// The request had credentials: cookies, a login or a client certificate.
+    package let usedCredentials: Bool
+
+    package init(_ flags: ResponseFlags) {
+        kind =
+            if flags.contains(.isImported) {
+                .imported
+            } else if flags.contains(.isRecorded) {
+                .recorded
+            } else if flags.contains(.isLoaded) {
+                .loaded
+            } else {
+                .fetched
+            }
+        zone = flags.intersection(.ofReach)
+        usedCredentials = flags.contains(.isPrivate)
+    }
+
+    /// Its origin sent it to this user. Only such a response may be validated against the origin, counts as
+    /// fresh, and can be confirmed by a 304.
+    package var isFromOrigin: Bool { kind != .imported }
+}
+
+extension ResponseFlags {
+    package static let isLoaded = ResponseFlags(rawValue: 1 << 12)
+    package static let isRecorded = ResponseFlags(rawValue: 1 << 13)
+    package static let isImported = ResponseFlags(rawValue: 1 << 14)
+    /// Set beside `isImported` if the user named the site that the archive belongs to, and the URL is on that
+    /// site's own host. Such a response replaces what the site had at the URL before.
+    package static let isOfNamedSite = ResponseFlags(rawValue: 1 << 15)
+
+    /// The flags that make up `Provenance.Kind`.
+    package static let ofProvenance: ResponseFlags = [.isLoaded, .isRecorded, .isImported, .isOfNamedSite]
+
+    package var provenance: Provenance { Provenance(self) }
+}
+
+extension StoredResponse {
+    package var provenance: Provenance { flags.provenance }
+
+    package var isImported: Bool { flags.contains(.isImported) }
+
+    /// It is only shown where no response from the origin is stored for the URL. The exception is a reader
+    /// that asks for the snapshot that it belongs to.
+    var isSubordinate: Bool { isImported && !flags.contains(.isOfNamedSite) }
+}
+
+// MARK: - SQL
+
+/// The order of imported responses, for statements that choose among the responses of a URL.
+extension Provenance {
+    private static let imported = ResponseFlags.isImported.rawValue
+    private static let kinds = ResponseFlags.isImported.union(.isOfNamedSite).rawValue
+
+    static func isImported(_ response: String) -> String { "((\(response).flags & \(imported)) <> 0)" }
+
+    /// `StoredResponse.isSubordinate`
+    static func isSubordinate(_ response: String) -> String {
+        "((\(response).flags & \(kinds)) = \(imported))"
+    }
+
+    /// A number for `response`, with its `visit` joined to it: the higher, the earlier readers see it.
+    ///
+    /// For a response from the origin it is its visit. A subordinate import has 0, after all of those. An
+    /// import into a named site takes the place of what that site had before it, and nobody else's: it has the
+    /// visit of the site's last earlier response from the origin.
+    static let precedence = """
+        CASE WHEN (response.flags & \(imported)) = 0 THEN response.visit
+            WHEN (response.flags & \(kinds)) = \(imported) THEN 0
+            ELSE coalesce((
+                SELECT max(earlier.visit) FROM response AS earlier JOIN visit AS earlier_visit ON earlier_visit.id = earlier.visit
+                WHERE earlier.url = response.url AND earlier.request = response.request
+                    AND earlier.visit < response.visit AND earlier_visit.site = visit.site
+                    AND (earlier.flags & \(imported)) = 0), 0) END
+        """
+
+    /// Whether readers see `newer`, of the same site, URL and request, in place of `response`.
+    static func isPreferred(_ newer: String, to response: String) -> String {
+        """
+        (\(isSubordinate(response)) > \(isSubordinate(newer))
+            OR \(isSubordinate(response)) = \(isSubordinate(newer)) AND \(newer).visit > \(response).visit)
+        """
+    }
+
+    /// Whether another response hides the subordinate import `response` from readers of all sites.
+    static let isHiddenByOrigin = """
+        (\(isSubordinate("response")) AND EXISTS (
+            SELECT 1 FROM response AS live JOIN visit ON visit.id = live.visit JOIN site ON site.id = visit.site
+            WHERE live.url = response.url AND live.request = response.request AND NOT \(isImported("live"))
+                AND \(Schema.isVisible("live"))))
+        """
+
+    /// The name of the kind, for the view `larder_response`.
+    static let kindName = """
+        CASE WHEN (response.flags & \(imported)) <> 0 THEN '\(Kind.imported.rawValue)'
+            WHEN (response.flags & \(ResponseFlags.isRecorded.rawValue)) <> 0 THEN '\(Kind.recorded.rawValue)'
+            WHEN (response.flags & \(ResponseFlags.isLoaded.rawValue)) <> 0 THEN '\(Kind.loaded.rawValue)'
+            ELSE '\(Kind.fetched.rawValue)' END
+        """
+
+    /// Marks the imports of a database that did not record provenance. Larder had no other way to store a
+    /// visit all of whose responses are older than the visit itself: either nobody ever prefetched the site,
+    /// or it is the first visit of one that was prefetched later.
+    static let markEarlierImports = """
+        UPDATE response SET flags = flags | \(imported)
+        WHERE visit IN (
+            SELECT visit.id FROM visit JOIN site ON site.id = visit.site
+            WHERE visit.base IS NULL AND visit.finished IS NOT NULL
+                AND (site.settings = '' OR visit.id = (SELECT min(id) FROM visit AS first_visit WHERE first_visit.site = site.id))
+                AND EXISTS (SELECT 1 FROM response AS own WHERE own.visit = visit.id)
+                AND NOT EXISTS (
+                    SELECT 1 FROM response AS own WHERE own.visit = visit.id AND own.fetched >= visit.started));
+        """
+}

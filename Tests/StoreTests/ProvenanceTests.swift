@@ -1,0 +1,278 @@
+import TestOrigin
+import Testing
+import Web
+
+@testable import Store
+
+/// Imported responses come after all others, and every response keeps its provenance.
+@Suite struct ProvenanceTests {
+    private let store: StockedFolder
+
+    private static let url = "http://cdn.test/lib.js"
+    private static let tagged =
+        "Content-Type: text/javascript\r\nETag: \"1\"\r\nLast-Modified: Mon, 16 Nov 2026 12:00:00 GMT\r\nCache-Control: max-age=600\r\n"
+
+    init() throws { store = try StockedFolder() }
+
+    /// Adds a visit with one response.
+    @discardableResult
+    private func add(
+        _ text: String, _ flags: ResponseFlags = [], site: String, fetched: Int64 = 100,
+        variant: String = "", ending: VisitEnding = .publish(now: 200)
+    ) throws -> Int64 {
+        let writer = try StoreWriter(store.folder)
+        let visit = try writer.begin(
+            site: site, start: [site], now: 150, importing: flags.contains(.isImported) ? ["/a.har"] : nil)
+        var response = try store.response(Self.url, text, fields: Self.tagged, fetched: fetched)
+        (response.flags, response.variant) = (flags, variant)
+        try writer.add([response], to: visit)
+        try writer.end(visit, ending)
+        return visit.id
+    }
+
+    private func shown() throws -> String? { try store.text(Self.url) }
+
+    private static let ofNamedSite: ResponseFlags = [.isImported, .isOfNamedSite]
+
+    struct Order: Sendable, CustomTestStringConvertible {
+        /// In the order of their visits.
+        let responses: [(site: String, flags: ResponseFlags)]
+        /// The index of the response that readers see.
+        let shown: Int
+        var testDescription: String {
+            responses.map { "\($0.site): \($0.flags.provenance.kind)" }.joined(separator: ", ")
+        }
+    }
+
+    static let orders: [Order] = [
+        Order(responses: [("a", []), ("b", .isImported)], shown: 0),
+        Order(responses: [("a", .isImported), ("b", [])], shown: 1),
+        Order(responses: [("a", .isImported), ("b", .isImported)], shown: 1),
+        Order(responses: [("a", .isLoaded), ("b", .isImported)], shown: 0),
+        Order(responses: [("a", .isRecorded), ("b", .isImported)], shown: 0),
+        // The same site, where the URL is not on its own host.
+        Order(responses: [("a", []), ("a", .isImported)], shown: 0),
+        // The user named the site, and the URL is on its own host.
+        Order(responses: [("a", []), ("a", ofNamedSite)], shown: 1),
+        Order(responses: [("a", []), ("a", ofNamedSite), ("a", [])], shown: 2),
+        // That replaces what this site had, and nothing that another site fetched later.
+        Order(responses: [("a", []), ("b", []), ("a", ofNamedSite)], shown: 1),
+        Order(responses: [("b", []), ("a", []), ("a", ofNamedSite)], shown: 2),
+        Order(responses: [("b", []), ("a", ofNamedSite)], shown: 0),
+        Order(responses: [("a", ofNamedSite), ("a", .isImported)], shown: 1),
+    ]
+
+    @Test(arguments: orders, [nil, HTTPFields()])
+    func `readers see an imported response only where no origin has sent one`(
+        order: Order, fields: HTTPFields?
+    ) throws {
+        for (place, response) in order.responses.enumerated() {
+            try add("\(place)", response.flags, site: response.site, fetched: Int64(1000 + place))
+        }
+        let reader = try store.reader()
+        let found = try #require(try reader.response(for: Self.url, fields: fields)?.body)
+        #expect(try reader.content(of: found)?.load() == Array("\(order.shown)".utf8))
+        // Lists, searches and exports choose by the same order.
+        let rows = try reader.rows(of: Self.url)
+        #expect(rows.filter(\.isShown).map(\.response.body?.id) == [found.id])
+        #expect(
+            try reader.slice(from: "http", before: "i", site: nil, urlCount: 9).entries.map(\.body?.id) == [
+                found.id
+            ])
+        #expect(try reader.shown([Self.url])[Self.url]?.body?.id == found.id)
+        var listed: [[UInt8]?] = []
+        try reader.eachListed { row in
+            listed.append(row.sha256)
+            return true
+        }
+        #expect(listed == [found.sha256])
+        var exported: [Int64?] = []
+        for site in try reader.sites() where site.name == order.responses[order.shown].site {
+            try reader.eachShown(ofSite: site.id, asOf: nil) { row in
+                exported.append(row.response.body?.id)
+                return true
+            }
+        }
+        #expect(exported == [found.id])
+        // A search looks through bodies, and takes the first that a site shows.
+        let sites = Set(order.responses.filter { $0.flags.isDisjoint(with: .isImported) }.map(\.site))
+        if sites.count == 1, order.responses.allSatisfy({ $0.flags != Self.ofNamedSite }) {
+            let searched = try reader.find(.format("html"), site: nil, bodyCount: 100, limit: 9)
+            #expect(searched.entries.map(\.body?.id) == [found.id])
+        }
+    }
+
+    @Test
+    func
+        `an imported variant that suits a request does not answer in place of one from the origin that does not`()
+        throws
+    {
+        let vary = VaryKey(
+            decoded: ["Vary": "Origin"], request: ["Origin": "http://a.test"])?.text
+        let other = VaryKey(decoded: ["Vary": "Origin"], request: ["Origin": "http://b.test"])?.text
+        try add("origin", site: "a", variant: try #require(other))
+        try add("archive", .isImported, site: "b", variant: try #require(vary))
+        let reader = try store.reader()
+        let found = try reader.response(for: Self.url, fields: ["Origin": "http://a.test"])
+        #expect(found?.isImported == false)
+    }
+
+    @Test func `a reader that asks for an imported visit gets what the visit has`() throws {
+        let first = try add("fetched", site: "a")
+        let second = try add("imported", .isImported, site: "a")
+        let third = try add("elsewhere", site: "b")
+        let reader = try store.reader()
+        func text(_ visit: Int64) throws -> String? {
+            try reader.asOf(visit) { () throws(StoreError) in
+                guard let body = try reader.response(for: Self.url)?.body else { return nil }
+                return String(decoding: try reader.content(of: body)?.load() ?? [], as: UTF8.self)
+            }
+        }
+        #expect(try text(first) == "fetched")
+        #expect(try text(second) == "imported")
+        #expect(try text(third) == "elsewhere")
+        var exported: [Bool] = []
+        let site = try #require(try reader.sites().first { $0.name == "a" })
+        try reader.eachShown(ofSite: site.id, asOf: second) { row in
+            exported.append(row.response.isImported)
+            return true
+        }
+        #expect(exported == [true])
+        #expect(try reader.archives(ofVisit: second) == ["/a.har"])
+        #expect(try reader.archives(ofVisit: first) == nil)
+    }
+
+    @Test func `an import under the other scheme does not answer in place of a response from the origin`()
+        throws
+    {
+        try add("origin", site: "a")
+        let writer = try StoreWriter(store.folder)
+        let visit = try writer.begin(site: "b", start: ["b"], now: 150, importing: ["/a.har"])
+        var response = try store.response("https://cdn.test/lib.js", "imported")
+        response.flags = .isImported
+        try writer.add([response], to: visit)
+        try writer.end(visit, .publish(now: 200))
+        let reader = try store.reader()
+        let asked = try #require(WebURL("https://cdn.test/lib.js"))
+        #expect(try reader.find(asked)?.response.isImported == false)
+        let other = try reader.asOf(visit.id) { () throws(StoreError) in try reader.find(asked)?.response }
+        #expect(other?.isImported == true)
+    }
+
+    @Test func `an imported response is never fresh and has no validators`() throws {
+        try add("imported", .isImported, site: "a")
+        let held = try #require(try store.reader().response(for: Self.url))
+        let entry = held.cacheEntry(profile: .private, rules: CacheRules())
+        let now = HTTPDate(secondsSinceEpoch: held.fetched + 1)
+        #expect(entry.hit(at: now) == .stale)
+        #expect(entry.validator.isEmpty)
+        let request = CacheRequest(url: try #require(WebURL(Self.url)))
+        for policy in [CachePolicy.protocol, .auto] {
+            #expect(policy.action(for: request, entry: entry, now: now) == .load(adding: [:]))
+        }
+        guard case .load = CachePolicy.revalidate.action(for: request, entry: entry, now: now) else {
+            Issue.record("an imported response was validated")
+            return
+        }
+        #expect(
+            CachePolicy.refreshBehind.action(for: request, entry: entry, now: now)
+                == .serveAndRefresh(.stale, with: [:]))
+    }
+
+    @Test func `a visit that repeats an imported response has a row of its own`() throws {
+        try add("same", .isImported, site: "a")
+        let second = try add("same", site: "a")
+        let found = try #require(try store.reader().response(for: Self.url))
+        #expect(found.visit == second && !found.isImported)
+    }
+
+    @Test func `an import begins a visit of its own beside one that was interrupted`() throws {
+        let open = try add("crawled", site: "a", ending: .keepOpen)
+        let visit = try add("imported", .isImported, site: "a")
+        #expect(visit != open)
+        let next = try StoreWriter(store.folder).begin(site: "a", start: ["a"], now: 160)
+        #expect(next.id != visit && !next.isContinued)
+    }
+
+    /// How a response is written, and the kind that it gets.
+    static let loads: [(site: String?, held: ResponseFlags?, isConfirmed: Bool, kind: Provenance.Kind)] = [
+        (nil, nil, false, .loaded), (nil, [], false, .loaded), ("named", nil, false, .recorded),
+        (nil, .isImported, false, .loaded), (nil, .isImported, true, .imported), (nil, [], true, .loaded),
+    ]
+
+    @Test(arguments: loads)
+    func `what a server loads says so`(
+        load: (site: String?, held: ResponseFlags?, isConfirmed: Bool, kind: Provenance.Kind)
+    ) throws {
+        if let flags = load.held { try add("held", flags, site: "http://cdn.test/") }
+        if let name = load.site { try store.visit([try store.response("http://n.test/")], site: name) }
+        let held = try load.held == nil ? nil : store.reader().response(for: Self.url)
+        let writer = try StoreWriter(store.folder)
+        var new = try store.response(Self.url, "new", fetched: 300)
+        new.flags = [.isImported, .fromPrivateNetwork]
+        if load.isConfirmed { new.body = .held(try #require(held?.body)) }
+        try writer.add(
+            loaded: new, over: held, origin: "http://cdn.test", host: "cdn.test", site: load.site, now: 300)
+        let found = try #require(try store.reader().response(for: Self.url))
+        #expect(found.provenance.kind == load.kind)
+        #expect(found.provenance.zone == .fromPrivateNetwork)
+        #expect(found.fetched == 300)
+    }
+
+    @Test(.ofFiles) func `a rebuilt database keeps provenance and the names of archives`() throws {
+        try add("fetched", site: "a")
+        let visit = try add("imported", .isImported, site: "b")
+        try add("recorded", .isRecorded, site: "c")
+        let before = try store.column(
+            "SELECT site || provenance || coalesce(archive, '-') FROM larder_response ORDER BY 1")
+        #expect(before == ["afetched-", "bimported/a.har", "crecorded-"])
+        for suffix in ["", "-wal", "-shm"] { store.scratch.remove("store/larder.db" + suffix) }
+        _ = try StoreRebuild.run(store.folder)
+        #expect(
+            try store.column(
+                "SELECT site || provenance || coalesce(archive, '-') FROM larder_response ORDER BY 1")
+                == before)
+        #expect(try store.reader().archives(ofVisit: visit) == ["/a.har"])
+        #expect(try shown() == "recorded")
+    }
+
+    @Test(.ofFiles) func `the imports of a store of version 7 are recognised, and nothing else`() throws {
+        // An archive is older than its import; what a prefetch fetches is not.
+        try add("imported", site: "http://i.test/", fetched: 100)
+        try add("fetched", site: "http://f.test/", fetched: 150)
+        // A later visit that only reused responses.
+        try store.execute("UPDATE site SET settings = 'x' WHERE name = 'http://f.test/'")
+        try add("reused", site: "http://f.test/", fetched: 149)
+        try store.execute("\(EarlierStore.ofVersion7) PRAGMA user_version = 7")
+        _ = try store.reader()
+        #expect(
+            try store.column("SELECT site || ' ' || provenance FROM larder_response ORDER BY visit") == [
+                "http://i.test/ imported", "http://f.test/ fetched", "http://f.test/ fetched",
+            ])
+        // The journal says so too.
+        for suffix in ["", "-wal", "-shm"] { store.scratch.remove("store/larder.db" + suffix) }
+        _ = try StoreRebuild.run(store.folder)
+        #expect(
+            try store.column("SELECT count(*) FROM larder_response WHERE provenance = 'imported'") == ["1"])
+    }
+
+    @Test(arguments: [
+        ("http://a.test/x", true), ("https://a.test/x", true), ("https://a.test:8443/x", true),
+        ("http://a.test.evil.test/x", false), ("http://b.a.test/x", false), ("http://a.testing/", false),
+    ])
+    func `a site has pages on a host, whatever the scheme and the port`(href: String, isOnHost: Bool) throws {
+        try store.visit([try store.response(href)], site: "own")
+        let reader = try store.reader()
+        #expect(try reader.site(withPagesOn: "a.test", besides: "other") == (isOnHost ? "own" : nil))
+        #expect(try reader.site(withPagesOn: "a.test", besides: "own") == nil)
+    }
+
+    @Test func `the flags of provenance do not leave their kind open`() {
+        #expect(Provenance([]).kind == .fetched && Provenance([]).isFromOrigin)
+        #expect(Provenance(.isLoaded).kind == .loaded)
+        #expect(Provenance(.isRecorded).kind == .recorded)
+        let imported = Provenance([.isImported, .isLoaded, .isPrivate, .fromThisMachine])
+        #expect(imported.kind == .imported && !imported.isFromOrigin && imported.usedCredentials)
+        #expect(imported.zone == .fromThisMachine)
+    }
+}
