@@ -33,7 +33,10 @@ struct HeldBundles {
         guard let content = try reader.content(of: body) else { return Self.isGone }
         let fields = HTTPFields(block: response.fields.utf8.span)
         let bundle = bundle.adding(fields, evidence)
-        if provesBytes { return try proven(bundle, content, body, isCoded: fields.isCoded) }
+        // Of an imported body nothing counts but its bytes as they are now.
+        if provesBytes || response.isImported {
+            return try proven(bundle, content, body, isCoded: fields.isCoded)
+        }
         let wanted = bundle.algorithms(of: .decoded).union(bundle.algorithms(of: .encoded))
         guard wanted.isSubset(of: Self.known), let sha256 = Digest(.sha256, bytes: body.sha256) else {
             return Examination(of: content, as: bundle, isCoded: fields.isCoded)

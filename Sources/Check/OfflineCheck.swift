@@ -26,7 +26,8 @@ package enum OfflineCheck {
                 try walk.run(site, start: start(of: site), bundles: bundles, interruption)
             }
             let faults = try BodyProof.faults(
-                of: walk.bodies, in: folder, isQuick: options.isQuick, interruption,
+                of: walk.bodies, imported: walk.importedBodies, in: folder, isQuick: options.isQuick,
+                interruption,
                 progress: options.progress)
             let damaged = zip(walk.bodies, faults).filter { $1?.verdict == .mismatch }.map(\.0.sha256)
             try NoteBook.mark(damaged: damaged, in: folder)

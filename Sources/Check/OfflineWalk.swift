@@ -32,6 +32,9 @@ struct OfflineWalk {
     private var nextPage = 0
     /// Each once, however many URLs have it.
     private(set) var bodies: [StoredBody] = []
+    /// Those of imported responses, by their number: their bytes are compared with their digest in any case.
+    private(set) var importedBodies: Set<Int64> = []
+    private var ownVisits: Set<Int64> = []
     private var placeOfBody: [Int64: Int] = [:]
 
     /// The walk ends when it came to more addresses.
@@ -59,6 +62,7 @@ struct OfflineWalk {
         _ site: Site, start: [String], bundles: [(href: String, isRequired: Bool)],
         _ interruption: Interruption
     ) throws(StoreError) {
+        ownVisits = Set(site.visits.map(\.id))
         for start in start { discover(start, from: -1, depth: 0, isStart: true) }
         for bundle in bundles {
             discover(bundle.href, from: -1, depth: 0, isRequisite: true, isGuess: !bundle.isRequired)
@@ -151,6 +155,13 @@ struct OfflineWalk {
             nodes[number].state = node.isGuess ? .ignored : try absence(of: url, node)
             return
         }
+        // An archive says what another site has, and not what this one needs.
+        guard !response.isImported || ownVisits.contains(response.visit) else {
+            nodes[number].state =
+                node.isGuess
+                ? .ignored : .missing("only an archive has it that was imported for another site")
+            return
+        }
         if response.status == 404 || response.status == 410 {
             nodes[number].state = node.isGuess ? .ignored : .gone(status: response.status)
         } else if let body = response.body {
@@ -200,6 +211,7 @@ struct OfflineWalk {
             bodies.append(body)
             placeOfBody[body.id] = place
         }
+        if response.isImported { importedBodies.insert(body.id) }
         let isUnread =
             body.byteCount > BodyReading.byteLimit
             && BodyFormat.needsAreIn(HTTPFields(block: response.fields.utf8.span).contentType)
@@ -400,9 +412,10 @@ struct OfflineNode {
 /// Whether held bodies are what they were when they came.
 enum BodyProof {
     /// What is wrong with each body, in their order; nil for what is as it should be. Reads all of them, on
-    /// all cores; quick, only their sizes. Blocks.
+    /// all cores; quick, only their sizes, but for those of imported responses. Blocks.
     static func faults(
-        of bodies: [StoredBody], in folder: StoreFolder, isQuick: Bool, _ interruption: Interruption,
+        of bodies: [StoredBody], imported: Set<Int64>, in folder: StoreFolder, isQuick: Bool,
+        _ interruption: Interruption,
         progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) throws(StoreError) -> [OfflineFault?] {
         // The largest come first, so that no thread is left alone with one in the end.
@@ -413,6 +426,7 @@ enum BodyProof {
             let reader = try StoreReader(folder)
             while let number = next() {
                 let body = bodies[order[number]]
+                let isQuick = isQuick && !imported.contains(body.id)
                 give(number, try fault(of: body, in: reader, isQuick: isQuick))
                 tally.add(byteCount: body.byteCount)
             }

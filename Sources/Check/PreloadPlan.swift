@@ -109,10 +109,13 @@ extension PreloadPlan {
                             }
                             if let body = shown.body {
                                 holding.shown = try version(
-                                    of: body, isThere: shown.isThere, bundle, shelf, reader, &md5s)
-                            } else if let body = try reader.body(at: url) {
+                                    of: body, isThere: shown.isThere, isImported: shown.isImported, bundle,
+                                    shelf, reader, &md5s)
+                            } else if let (response, body) = try reader.answer(at: url) {
                                 holding.shown = try version(
-                                    of: body, isThere: reader.isThere(body), bundle, shelf, reader, &md5s)
+                                    of: body, isThere: reader.isThere(body),
+                                    isImported: shown.isImported || response.isImported, bundle, shelf,
+                                    reader, &md5s)
                             }
                         }
                         if case .fetch = PreloadPlan.step(bundle, holding), bundle.isProvable {
@@ -131,12 +134,17 @@ extension PreloadPlan {
     }
 
     private static func version(
-        of body: StoredBody, isThere: Bool, _ bundle: Bundle, _ shelf: BundleShelf, _ reader: StoreReader,
-        _ md5s: inout KnownMD5s
+        of body: StoredBody, isThere: Bool, isImported: Bool, _ bundle: Bundle, _ shelf: BundleShelf,
+        _ reader: StoreReader, _ md5s: inout KnownMD5s
     ) throws(StoreError) -> PreloadPlan.Holding.Version? {
         guard let sha256 = Digest(.sha256, bytes: body.sha256) else { return nil }
         var version = PreloadPlan.Holding.Version(digests: [sha256], byteCount: body.byteCount)
-        version.isSound = try isThere ? shelf.isSound(body) : false
+        // Of an imported body nothing counts but its bytes as they are now.
+        version.isSound = try isThere ? shelf.isSound(body, provesBytes: isImported) : false
+        if isImported, version.isSound, let content = try reader.content(of: body) {
+            version.digests = try content.measurement(for: bundle).decoded.digests
+            return version
+        }
         guard version.isSound else { return version }
         let wanted = bundle.claims.filter { $0.subject == .decoded }.compactMap(\.algorithm)
         if wanted.contains(.md5), let md5 = try md5s.md5(of: body) { version.digests.append(md5) }

@@ -6,7 +6,8 @@ package import Web
 /// Finds what is held of bundles as they have to be. It belongs to one thread, as its reader does.
 ///
 /// Digests that the store knows are believed, unless its bytes are to be proved: the SHA-256 of a body is its
-/// key, and its MD5 is kept once computed. A body that somebody found damaged, or whose bytes are gone, is not held.
+/// key, and its MD5 is kept once computed. Bytes of imported responses are always proved, and only used if no other
+/// response has the bundle. A body that somebody found damaged, or whose bytes are gone, is not held.
 package final class BundleShelf {
     private let reader: StoreReader
     private let provesBytes: Bool
@@ -32,13 +33,14 @@ package final class BundleShelf {
     private func response(
         for url: WebURL, as bundle: Bundle, redirects: Int
     ) throws(StoreError) -> StoredResponse? {
-        if let shown = try reader.response(for: url.key.href),
-            let fitting = try fitting(shown, url, bundle, redirects)
-        {
+        let shown = try reader.response(for: url.key.href)
+        if let shown, !shown.isImported, let fitting = try fitting(shown, url, bundle, redirects) {
             return fitting
         }
-        for row in try reader.rows(of: url.key.href) where row.response.request == .get {
-            if let fitting = try fitting(row.response, url, bundle, redirects) { return fitting }
+        let rows = try reader.rows(of: url.key.href).map(\.response).filter { $0.request == .get }
+        let imported = (shown.map { [$0] } ?? []) + rows
+        for response in rows.filter({ !$0.isImported }) + imported.filter(\.isImported) {
+            if let fitting = try fitting(response, url, bundle, redirects) { return fitting }
         }
         return nil
     }
@@ -53,13 +55,17 @@ package final class BundleShelf {
                 ? nil : response
         }
         guard (200..<300).contains(response.status), var body = response.body else { return nil }
-        guard try isFitting(&body, bundle) else { return nil }
+        guard try isFitting(&body, bundle, provesBytes: provesBytes || response.isImported) else {
+            return nil
+        }
         var response = response
         response.body = body
         return response
     }
 
-    private func isFitting(_ body: inout StoredBody, _ bundle: Bundle) throws(StoreError) -> Bool {
+    private func isFitting(
+        _ body: inout StoredBody, _ bundle: Bundle, provesBytes: Bool
+    ) throws(StoreError) -> Bool {
         guard let sha256 = Digest(.sha256, bytes: body.sha256), try reader.isThere(body), try !isDamaged(body)
         else {
             return false
@@ -80,9 +86,11 @@ package final class BundleShelf {
 
     /// Whether it is as it came: nobody found it damaged and, where bytes are to be proved, it is not so now. What is
     /// gets marked.
-    package func isSound(_ body: StoredBody) throws(StoreError) -> Bool {
+    ///
+    /// - Parameter provesBytes: the bytes are read in any case.
+    package func isSound(_ body: StoredBody, provesBytes isAsked: Bool = false) throws(StoreError) -> Bool {
         guard try !isDamaged(body) else { return false }
-        guard provesBytes else { return true }
+        guard provesBytes || isAsked else { return true }
         guard let content = try reader.content(of: body) else { return false }
         if try body.isWhole(content) { return true }
         try damage.note(body)

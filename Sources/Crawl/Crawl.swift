@@ -553,6 +553,8 @@ extension Crawl {
         new.type = held.type
         new.flags = ResponseFlags(zone: frontier.zone(of: number)).union(held.flags.intersection(.ofBody))
         new.flags.formUnion(flags)
+        // A bundle from an archive that has the required digest: its bytes are proven, its headers are not.
+        new.flags.formUnion(held.flags.intersection(.isImported))
         return new
     }
 

@@ -133,7 +133,7 @@ final class Recall {
             return held.visit == visit.id ? .done(held) : .reuse(held)
         }
         var own: StoredResponse?
-        if visit.isContinued, let mine = try self.own(url.href) {
+        if visit.isContinued, let mine = try self.own(url.href), !mine.isImported {
             let isOld = isUpdate && !isShared && now.secondsSinceEpoch - mine.fetched > Self.secondsOfOwn
             if mine.status < 400 {
                 guard isOld else { return .done(mine) }
@@ -152,8 +152,9 @@ final class Recall {
             }
         let isAsked = held?.flags.contains(.askedByOrigin) ?? false
         if isAsked, !isCORS { asking = held?.origin ?? origin() }
+        // What is only there from an archive is fetched, whatever the policy: a crawl stores what the origin sends.
         var usable = held.flatMap { held in
-            held.status < 400 && (held.body != nil || held.isRedirect) ? held : nil
+            held.status < 400 && (held.body != nil || held.isRedirect) && !held.isImported ? held : nil
         }
         // Asked whether it still holds, a server would have damage confirmed.
         if let body = usable?.body {
@@ -185,11 +186,13 @@ final class Recall {
     /// Others want to be waited for: what comes next is looked up as it is then.
     func rest() throws(StoreError) { try reader.letGoOfMoment() }
 
-    /// What an earlier visit saw of the page; nil where none showed it.
+    /// What an earlier visit saw of the page; nil where none showed it. That of an archive is not used: cookies
+    /// that it names would be sent to the origin.
     func memory(of page: WebURL) throws(StoreError) -> PageMemory? {
-        try reader.response(for: page.href, request: .shown).map {
-            PageMemory(HTTPFields(block: $0.fields.utf8.span))
+        guard let held = try reader.response(for: page.href, request: .shown), !held.isImported else {
+            return nil
         }
+        return PageMemory(HTTPFields(block: held.fields.utf8.span))
     }
 
     /// A larger one has a file of its own; what is in packs is looked for where one of those is not whole.
@@ -199,12 +202,13 @@ final class Recall {
     }
 
     /// The recorded answer to a request that sends something, where the policy does not have it sent once
-    /// more.
+    /// more. Answers from archives are not used.
     func recorded(
         _ key: RequestKey, at url: WebURL, now: HTTPDate
     ) throws(StoreError) -> (status: Int, fields: String, body: [UInt8])? {
-        guard let held = try reader.response(for: url.key.href, request: key), held.status < 300,
-            let body = held.body, body.byteCount <= Rendering.mostGivenBytes, try !shelf.isDamaged(body),
+        guard let held = try reader.response(for: url.key.href, request: key), !held.isImported,
+            held.status < 300, let body = held.body, body.byteCount <= Rendering.mostGivenBytes,
+            try !shelf.isDamaged(body),
             let bytes = try reader.content(of: body)?.load()
         else { return nil }
         let request = CacheRequest(method: key.method, url: url)
@@ -217,13 +221,14 @@ final class Recall {
     }
 
     func holds(_ url: WebURL) throws(StoreError) -> Bool {
-        try reader.response(for: url.href).map { $0.status < 400 } ?? false
+        try reader.response(for: url.href).map { $0.status < 400 && !$0.isImported } ?? false
     }
 
     /// What a server's answer to our conditions makes of what is held: the fields that it has from now on.
     /// Nil when the answer is about another version, and the body has to be loaded.
     func confirmed(_ held: Copy, by fields: HTTPFields, now: HTTPDate) -> HTTPFields? {
         let answer = CacheAnswer(status: 304, fields: fields, requestTime: now, responseTime: now)
+        guard !held.response.isImported else { return nil }
         guard held.entry.isConfirmed(by: answer) else { return nil }
         return held.entry.fields(updatedBy: answer, in: Self.profile)
     }
