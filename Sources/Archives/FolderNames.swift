@@ -13,6 +13,8 @@ struct FolderNames: Sendable {
 
     /// Of what other origins gave. No name of a page's own begins so.
     static let others = "~web"
+    /// The first page of every export.
+    static let index = "index.html"
     private static let longestSegment = 60
     /// Windows has 260 for the whole path.
     private static let longestPath = 160
@@ -59,6 +61,12 @@ struct FolderNames: Sendable {
         var segments = url.path.split(separator: "/", omittingEmptySubsequences: true).map {
             Self.segment($0)
         }
+        // Every export has a file of this name, whatever the site has at its root.
+        if segments.count > 1 || url.path.hasSuffix("/"), let first = segments.first,
+            first.lowercased() == Self.index, url.origin == start.origin
+        {
+            segments[0] = Self.inserting("~" + Self.digest(first), in: first)
+        }
         var file = url.path.hasSuffix("/") || segments.isEmpty ? "index" : segments.removeLast()
         file = Self.suffixed(file, type)
         // Two slashes in a row make another address.
@@ -73,11 +81,13 @@ struct FolderNames: Sendable {
                 separator: "/")
     }
 
+    /// A segment: hosts may be called `..` or `nul` too, and may be long or end with a dot.
     private func host(_ url: WebURL) -> String {
         let name = String(
             decoding: url.host.utf8.map { Self.isPlain($0) ? $0 : UInt8(ascii: "-") }, as: UTF8.self)
         let port = url.port.map { "_\($0)" } ?? ""
-        return (url.scheme == start.scheme ? "" : url.scheme + "_") + name + port
+        let whole = (url.scheme == start.scheme ? "" : url.scheme + "_") + name + port
+        return Self.segment(whole[...])
     }
 
     private static func isPlain(_ byte: UInt8) -> Bool {
@@ -99,6 +109,10 @@ struct FolderNames: Sendable {
         var plain = stem.utf8.prefix(longestSegment / 2).map { isPlain($0) ? $0 : UInt8(ascii: "-") }
         while plain.first == UInt8(ascii: ".") || plain.first == UInt8(ascii: "-") { plain.removeFirst() }
         while plain.last == UInt8(ascii: ".") { plain.removeLast() }
+        // Windows looks no further than the first dot: `nul.tar~1234.gz` is a device too.
+        if isReserved(text) || isReserved(Substring(decoding: plain, as: UTF8.self)) {
+            plain = plain.map { $0 == UInt8(ascii: ".") ? UInt8(ascii: "-") : $0 }
+        }
         return String(decoding: plain, as: UTF8.self) + "~" + digest(String(text)) + suffix
     }
 

@@ -79,8 +79,12 @@ struct FolderScript {
         let whole = JSONText.text(of: bytes, type).map { "\($0),0" }
         let content = whole ?? "\"\(Base64.encode(bytes))\",1"
         let said = JSONText.quoted(type.map { "\($0)" } ?? "")
-        return ("\(Self.twins)\(name).js", "larder$data(\(JSONText.quoted(name)),\(said),\(content))\n")
+        return (Self.twin(of: name), "larder$data(\(JSONText.quoted(name)),\(said),\(content))\n")
     }
+
+    /// The file of a twin. Its folders end otherwise than its file: beside `a.json`, which has the twin
+    /// `a.json.js`, there may be a folder `a.json.js`.
+    static func twin(of name: String) -> String { "\(twins)\(name.replacing("/", with: "~/")).js" }
 
     // MARK: - Pages
 
@@ -242,7 +246,7 @@ struct FolderScript {
                 entry.take = take;
                 const script = document.createElement("script");
                 script.charset = "utf-8";
-                script.src = `${root}~data/${name}.js`;
+                script.src = `${root}~data/${name.replaceAll("/", "~/")}.js`;
                 script.onload = () => script.remove();
                 script.onerror = () => fail(new TypeError("Failed to fetch"));
                 (document.head ?? document.documentElement).append(script);

@@ -618,10 +618,10 @@ final class FolderWriter: ArchiveWriter {
     func finish() throws(ArchiveError) -> [ArchiveFile] {
         // GitHub's pages leave out what begins with an underscore unless this is there.
         if !isClosed { try add(".nojekyll", "") }
-        if case .file(let file) = try place(of: start), file != "index.html",
-            written.insert("index.html").inserted
+        if case .file(let file) = try place(of: start), file != FolderNames.index,
+            written.insert(FolderNames.index).inserted
         {
-            try add("index.html", Self.leading(to: file))
+            try add(FolderNames.index, Self.leading(to: file))
         }
         if !missing.isEmpty, !isClosed {
             let lines = missing.sorted { $0.key < $1.key }.map { "\($0.key)  needed by \($0.value)\n" }
