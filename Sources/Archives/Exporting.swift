@@ -50,6 +50,8 @@ package final class Export {
     private var needed: Set<String>?
     /// Those that go along with what is wanted of the site.
     private var along: Set<String> = []
+    /// Whether pages were fetched with credentials, for those that were looked up.
+    private var privatePages: [String: Bool] = [:]
 
     package init(_ plan: ExportPlan, _ reader: StoreReader, _ interruption: Interruption) {
         self.plan = plan
@@ -177,12 +179,15 @@ package final class Export {
             report.leftOutByPattern += 1
             return
         }
-        guard plan.hasPrivate || !response.flags.contains(.isPrivate) else {
+        if !plan.hasPrivate, try isPrivate(response) {
             report.leftOutPrivate += 1
             return
         }
         var archived = ArchivedResponse(row)
         let cookies = plan.hasPrivate ? 0 : archived.fields.removeCookies()
+        if !plan.hasPrivate, let referrer = row.referrer, try isPrivate(page: referrer) {
+            archived.notes?.referrer = nil
+        }
         if let body = response.body {
             guard let content = try whole(body), let sha256 = Digest(.sha256, bytes: body.sha256) else {
                 report.damaged.append(response.href)
@@ -203,6 +208,26 @@ package final class Export {
         report.byteCount += Int64(response.body?.byteCount ?? 0)
         plan.progress?(report.responses, report.byteCount)
     }
+
+    /// Earlier larders did not mark pictures of pages: these are as private as their page.
+    private func isPrivate(_ response: StoredResponse) throws(ArchiveError) -> Bool {
+        if response.flags.contains(.isPrivate) { return true }
+        if response.request.isOfRequest { return false }
+        return try isPrivate(page: response.href)
+    }
+
+    /// Whether the page was fetched with credentials. Then its URL may be a secret too.
+    private func isPrivate(page href: String) throws(ArchiveError) -> Bool {
+        if let known = privatePages[href] { return known }
+        let rows = try ArchiveError.storing { () throws(StoreError) in try reader.rows(of: href) }
+        let isPrivate = rows.contains { $0.response.flags.contains(.isPrivate) }
+        if privatePages.count >= Self.maxPrivatePages { privatePages.removeAll() }
+        privatePages[href] = isPrivate
+        return isPrivate
+    }
+
+    /// Forgets what it knows above this.
+    private static let maxPrivatePages = 10_000
 
     /// Nil where the bytes are not those that came.
     private func whole(_ body: StoredBody) throws(ArchiveError) -> BodyContent? {

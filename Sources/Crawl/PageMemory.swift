@@ -72,6 +72,8 @@ extension Crawl {
             }
             new.number = page
             new.request = key
+            // A browser shows a page as the user who is signed in sees it.
+            if plan.fetch.hasSession { new.flags.insert(.isPrivate) }
             new.type = fields.contentType?.essence
             try writes.addWithoutWaiting(new)
         }

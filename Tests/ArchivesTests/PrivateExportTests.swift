@@ -1,0 +1,104 @@
+import Store
+import System
+import TestOrigin
+import Testing
+import Web
+
+@testable import Archives
+
+/// Without the option, nothing that was fetched with credentials is in an export, nor what tells of it.
+@Suite struct PrivateExportTests {
+    /// Every part of what is private has this word in it, and nothing else has.
+    private static let secret = "xsecretx"
+
+    private func site() throws -> HeldSite {
+        let page = "<title>\(Self.secret)</title><p>\(Self.secret)</p><img src=/logo.png>"
+        var account = HeldSite.Answer.page("/account?token=\(Self.secret)", page)
+        account.flags = .isPrivate
+        var picture = HeldSite.Answer.file(account.path, "image/png", Array("PNG \(Self.secret)".utf8))
+        picture.request = .pictured
+        var words = HeldSite.Answer.file(account.path, "text/plain", Array(Self.secret.utf8))
+        words.request = .shown
+        var data = HeldSite.Answer.file("/data.json", "application/json", Array("\"\(Self.secret)\"".utf8))
+        data.flags = .isPrivate
+        var posted = HeldSite.Answer.file("/api", "application/json", Array("\"\(Self.secret)\"".utf8))
+        (posted.request, posted.flags) = (RequestKey(method: "POST", body: Array("q".utf8).span), .isPrivate)
+        var welcome = HeldSite.Answer.page("/welcome", "hello")
+        welcome.fields = [("Set-Cookie", "session=\(Self.secret)")]
+        var moved = HeldSite.Answer(path: "/moved", status: 302)
+        (moved.fields, moved.flags) = ([("Location", account.path)], .isPrivate)
+        let site = try HeldSite()
+        try site.add([
+            .page("/", "<title>home</title><a href=/welcome>w</a>"), welcome, account, picture, words, data,
+            posted, moved,
+        ])
+        // A public asset that the private page asked for first.
+        let writer = try StoreWriter(site.folder)
+        let visit = try writer.begin(site: HeldSite.name, start: [HeldSite.name], now: HeldSite.time + 100)
+        let body = try NewBody(.bytes([1, 2, 3]), form: "opaque", links: [], in: site.folder)
+        var logo = NewResponse(
+            href: "https://example.com/logo.png", referrer: "https://example.com\(account.path)", status: 200,
+            role: 1, fields: "Content-Type: image/png\r\n", fetched: HeldSite.time, body: .new(body))
+        logo.type = "image/png"
+        try writer.add([logo], to: visit)
+        try writer.end(visit, .publish(now: HeldSite.time + 160))
+        return site
+    }
+
+    /// All bytes of an export, unpacked.
+    private func unpacked(_ site: HeldSite, _ name: String) throws -> String {
+        var texts = ""
+        func add(_ place: String) throws {
+            if WholeFile.isThere(site.home.file(place)) {
+                let bytes = try WholeFile.read(site.home.file(place), atMost: 8 << 20)
+                if place.hasSuffix(".gz") {
+                    texts += try ChildProcess("/bin/gzip", ["-dc", site.home.file(place)]).wait().output
+                }
+                texts += "\(place)\n" + String(decoding: bytes, as: UTF8.self)
+                return
+            }
+            for name in site.home.names(in: place) { try add("\(place)/\(name)") }
+        }
+        guard name.hasSuffix(".zip") || name.hasSuffix(".wacz") else {
+            try add(name)
+            return texts
+        }
+        let ending = try ChildProcess(
+            "/usr/bin/unzip", ["-q", site.home.file(name), "-d", site.home.file("unpacked")]
+        )
+        .wait()
+        #expect(ending.status == 0)
+        try add("unpacked")
+        return texts
+    }
+
+    @Test(
+        .enabled(if: WholeFile.isThere("/usr/bin/unzip"), "unzip is not installed"),
+        arguments: [
+            ("out.warc", ArchiveForm.warc), ("out.warc.gz", .warc), ("out.wacz", .wacz), ("out.har", .har),
+            ("out", .folder), ("out.zip", .zip),
+        ])
+    func `nothing private is in an export that was not asked for it`(name: String, form: ArchiveForm) throws {
+        let site = try site()
+        let report = try site.export(name, form) { $0.hasPrivate = false }
+        #expect(report.responses >= 3, "\(report)")
+        let text = try unpacked(site, name)
+        #expect(text.contains("logo.png") && text.contains("hello"))
+        #expect(
+            !text.contains(Self.secret),
+            "\(name) has \(text.split(separator: "\n").filter { $0.contains(Self.secret) })")
+
+        // With the option it is all there: the test would see it.
+        if form == .warc, name == "out.warc" {
+            try site.export("all.warc", .warc) { $0.hasPrivate = true }
+            #expect(try unpacked(site, "all.warc").contains(Self.secret))
+        }
+    }
+
+    @Test(arguments: [("out.html", ArchiveForm.html), ("out.mhtml", .mhtml)])
+    func `a page in one file has nothing private either`(name: String, form: ArchiveForm) throws {
+        let site = try site()
+        _ = try site.export(name, form) { $0.hasPrivate = false }
+        #expect(try !unpacked(site, name).contains(Self.secret))
+    }
+}
