@@ -15,6 +15,9 @@ enum HostileRequests {
         "POST /a HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "POST /a HTTP/1.1\r\nHost: h\r\nHost: g\r\n\r\n",
         "POST /a HTTP/1.1\r\nHost: h\r\n folded\r\n\r\n",
+        "POST /a HTTP/1.1\nHost: h\n\n", "POST /a HTTP/1.1\r\nHost: h\nContent-Length: 44\r\n\r\n",
+        "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\n",
+        "POST /a HTTP/1.1\r\nHost: h\r\nX: y\nTransfer-Encoding: chunked\r\n\r\n",
     ]
 
     /// What comes behind the head of a body in chunks.
@@ -31,6 +34,9 @@ enum HostileRequests {
     /// Heads that are refused, and by which status.
     static let refusedHeads: [(text: String, status: Int)] = [
         ("nonsense\r\n\r\n", 400),
+        ("GET / HTTP/1.1\nHost: a\n\n", 400), ("GET / HTTP/1.1\nHost: a\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: a\n\r\n", 400), ("GET / HTTP/1.1\r\nHost: a\r\n\n", 400),
+        ("\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 400), ("\n", 400),
         ("GET /\r\n\r\n", 400),
         ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505),
         ("GET / HTTP/0.9\r\nHost: a\r\n\r\n", 505),

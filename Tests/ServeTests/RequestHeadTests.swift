@@ -79,7 +79,7 @@ import Web
     }
 
     @Test(arguments: [
-        ("GET / HTTP/1.1\nHost: a\n\n", RequestHead.Method.get, true, 0),
+        ("\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", RequestHead.Method.get, true, 0),
         ("HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", .head, false, 0),
         ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", .get, false, 0),
         ("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\n", .other, true, 12),

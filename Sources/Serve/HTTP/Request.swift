@@ -166,10 +166,14 @@ struct HeadReader {
     }
 
     mutating func read() -> RequestHead.Parsing {
-        // Empty lines before a request are passed over, as RFC 9112 §2.2 asks.
-        while position < bytes.count, bytes[position] == cr || bytes[position] == lf { position += 1 }
+        // RFC 9112, section 2.2: empty lines before a request are ignored.
+        while position + 1 < bytes.count, bytes[position] == cr, bytes[position + 1] == lf { position += 2 }
         let start = position
-        guard let line = nextLine() else {
+        let line: Range<Int>
+        switch nextLine() {
+        case .whole(let range): line = range
+        case .bareLineFeed: return .refused(400)
+        case .incomplete:
             // No method that anybody knows is longer than 64 bytes with what else stands in the line.
             return bytes.count - start > limits.targetByteCount + 64 ? .refused(414) : unfinished()
         }
@@ -182,7 +186,12 @@ struct HeadReader {
         if head.target.count > limits.targetByteCount { return .refused(414) }
         let firstField = position
         while true {
-            guard let line = nextLine() else { return unfinished() }
+            let line: Range<Int>
+            switch nextLine() {
+            case .whole(let range): line = range
+            case .bareLineFeed: return .refused(400)
+            case .incomplete: return unfinished()
+            }
             if line.isEmpty {
                 head.fields = firstField..<line.lowerBound
                 break
@@ -214,14 +223,24 @@ struct HeadReader {
         bytes.count > limits.headByteCount ? .refused(431) : .incomplete
     }
 
-    private mutating func nextLine() -> Range<Int>? {
+    private enum Line {
+        /// Without its end.
+        case whole(Range<Int>)
+        /// The line ends with a line feed alone. RFC 9112, section 2.2, lets a server take that for an end. A
+        /// proxy in front of this one may not, and would see another request: it is refused.
+        case bareLineFeed
+        case incomplete
+    }
+
+    private mutating func nextLine() -> Line {
         guard position < bytes.count, let base = bytes.baseAddress,
             let found = memchr(base + position, Int32(lf), bytes.count - position)
-        else { return nil }
+        else { return .incomplete }
         let end = UnsafeRawPointer(found) - UnsafeRawPointer(base)
         let start = position
+        guard end > start, bytes[end - 1] == cr else { return .bareLineFeed }
         position = end + 1
-        return start..<(end > start && bytes[end - 1] == cr ? end - 1 : end)
+        return .whole(start..<end - 1)
     }
 
     /// The status that refuses the field; nil when it is fine.
