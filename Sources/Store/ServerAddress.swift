@@ -22,6 +22,8 @@ package struct ServerAddress: Sendable, Hashable {
     let identity: String
     /// Why it is none.
     let fault: String?
+    /// Whether it has a password, or something that may be meant as one: libpq repeats that in messages.
+    let hasSecret: Bool
 
     /// Nil for the path of a folder.
     package init?(_ text: String) {
@@ -49,16 +51,18 @@ package struct ServerAddress: Sendable, Hashable {
         }
         for setting in settings {
             let value = Self.decoded(Array(setting.utf8.drop { $0 != UInt8(ascii: "=") }.dropFirst()))
-            switch String(setting.prefix { $0 != "=" }) {
+            // libpq decodes the names, too.
+            switch Self.name(of: setting) {
             case let name where DepotPlace.words.contains(name): bodies[name] = value
             case "schema":
                 schema = value
                 shown.append(setting)
             case "folder": folder = value
-            case "password": rest.append(setting)
+            case let name where Self.secretSettings.contains(name): rest.append(setting)
             default:
                 rest.append(setting)
-                shown.append(setting)
+                // A password with a question mark in it goes on here.
+                if !setting.contains("@") { shown.append(setting) }
             }
         }
         if !Self.isName(schema) { fault = "\"\(schema)\" is no name of a schema: a-z, 0-9 and _, 48 at most" }
@@ -80,14 +84,19 @@ package struct ServerAddress: Sendable, Hashable {
             rest.filter { !$0.hasPrefix(choice) }
             + (isChosen || hasSeveral ? [choice + "read-write"] : [])
         writerWords = place + "?" + writers.joined(separator: "&")
+        let shownPlace = Self.withoutPassword(
+            place.dropFirst(scheme.count), hasMore: settings.contains { $0.contains("@") })
+        func isSecret(_ setting: String) -> Bool {
+            setting.contains("@") || Self.secretSettings.contains(Self.name(of: setting))
+        }
         func address(_ shown: [String]) -> String {
-            scheme + Self.withoutPassword(place.dropFirst(scheme.count))
-                + (shown.isEmpty ? "" : "?" + shown.joined(separator: "&"))
+            scheme + shownPlace + (shown.isEmpty ? "" : "?" + shown.joined(separator: "&"))
         }
         let ofBodies = settings.filter {
             DepotPlace.words.contains(String($0.prefix { $0 != "=" })) && !$0.contains("@")
         }
         self.shown = address(shown + ofBodies)
+        hasSecret = scheme + shownPlace != place || settings.contains(where: isSecret)
         identity = address(shown) + " " + schema
         self.folder = folder ?? Self.usualFolder(for: identity)
     }
@@ -116,13 +125,25 @@ package struct ServerAddress: Sendable, Hashable {
             && text.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x5F }
     }
 
-    /// The user's name ends at the first colon before the last "@" of what stands before the database.
-    private static func withoutPassword(_ place: Substring) -> String {
-        let end = place.firstIndex(of: "/") ?? place.endIndex
-        guard let at = place[..<end].lastIndex(of: "@"), let colon = place[..<at].firstIndex(of: ":") else {
-            return String(place)
+    /// Settings of libpq that are passwords or keys.
+    private static let secretSettings = [
+        "password", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret",
+    ]
+
+    /// Without what is between the first colon and the last "@". A slash in a password is written as `%2F`;
+    /// where it is not, the address is wrong, and its password is withheld all the same.
+    ///
+    /// - Parameter hasMore: an "@" follows behind a question mark.
+    private static func withoutPassword(_ place: Substring, hasMore: Bool) -> String {
+        guard let at = place.lastIndex(of: "@") else {
+            return hasMore ? String(place.prefix { $0 != ":" }) : String(place)
         }
+        guard let colon = place[..<at].firstIndex(of: ":") else { return String(place) }
         return String(place[..<colon] + place[at...])
+    }
+
+    private static func name(of setting: String) -> String {
+        decoded(Array(setting.utf8.prefix { $0 != UInt8(ascii: "=") }))
     }
 
     private static func decoded(_ text: [UInt8]) -> String {

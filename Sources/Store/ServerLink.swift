@@ -212,6 +212,12 @@ final class ServerLink {
         return first.hasPrefix("FATAL:  ") ? String(first.dropFirst(8)) : first
     }
 
+    /// A message about an address without the parts of it that libpq quotes.
+    static func withoutQuotes(_ message: String) -> String {
+        message.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
+            .map { $0.offset % 2 == 0 ? String($0.element) : "(withheld)" }.joined()
+    }
+
     /// What libpq says where no session begins has no code.
     private static func refusal(_ message: String, _ address: ServerAddress) -> StoreError {
         if message.contains("certificate") {
@@ -224,7 +230,8 @@ final class ServerLink {
             || message.contains("key/value separator") || message.hasPrefix("could not match")
         {
             return StoreError(
-                .request, doing: "open", path: address.shown, detail: line(message),
+                .request, doing: "open", path: address.shown,
+                detail: address.hasSecret ? withoutQuotes(line(message)) : line(message),
                 advice: "write it as postgres://USER@HOST/DATABASE?schema=larder; see: larder help postgres")
         }
         let code =

@@ -75,9 +75,7 @@ struct Arguments: Sendable {
         let kept = given.filter { known.contains($0.option.name) && changes[$0.option.name] == nil }
         let options = kept.flatMap { option, text -> [String] in
             guard let text else { return [option.name] }
-            if option.name == Option.store.name { return [option.name, Larder(at: text).shownPath] }
-            let isSecret = option.isSecret || text.utf8.contains(UInt8(ascii: "@"))
-            return [option.name, isSecret ? option.value ?? "" : text]
+            return [option.name] + (option.shown([text]) ?? [option.value ?? ""])
         }
         let changed = changes.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
         return CommandLine.shown([command] + operands + options + changed)

@@ -303,12 +303,18 @@ struct ServerTests {
         ),
         ("postgresql://h/db", "larder", "postgresql://h/db"),
         ("postgres://u@/db?host=/run/x&folder=/tmp/a%20b", "larder", "postgres://u@/db?host=/run/x"),
+        ("postgres://h/db?sslpassword=secret&pass%77ord=secret", "larder", "postgres://h/db"),
+        // Passwords with characters that should have been percent-encoded.
+        ("postgres://ann:secret/secret@h/db", "larder", "postgres://ann@h/db"),
+        ("postgres://ann:secret@secret@h/db", "larder", "postgres://ann@h/db"),
+        ("postgres://ann:secret?secret@h/db", "larder", "postgres://ann"),
     ])
     func `an address is shown without what is secret`(text: String, schema: String, shown: String) throws {
         let address = try #require(ServerAddress(text))
         #expect(address.schema == schema)
         #expect(address.shown == shown)
         #expect(StoreFolder(text).name == shown)
+        #expect(!shown.contains("secret") && address.hasSecret == text.contains("secret"))
         let typed = ServerAddress.withoutSecret(text)
         #expect(typed.hasPrefix(shown) && typed.contains("folder=") == text.contains("folder="))
         if text.contains("folder=") { #expect(StoreFolder(text).path == "/tmp/a b") }
@@ -326,6 +332,17 @@ struct ServerTests {
         #expect(error?.reason == reason)
         #expect(error?.description.contains("; ") == true)
         #expect(!Folder.isThere("here"))
+    }
+
+    @Test(arguments: [
+        "postgres://nobody:sec ret@127.0.0.1:1/none", "postgres://nobody:secret/secret@127.0.0.1:1/none",
+        "postgres://nobody:%zzsecret@127.0.0.1:1/none",
+        "postgres://nobody@127.0.0.1:1/none?password=%zzsecret",
+        "postgres://nobody:secret?secret@127.0.0.1:1/none",
+    ])
+    func `what libpq says of an address has no password in it`(text: String) {
+        let error = #expect(throws: StoreError.self) { try StoreReader(StoreFolder(text)) }
+        #expect(error?.description.contains("sec") == false, "\(error?.description ?? "")")
     }
 
     @Test func `who may only read is told so by name, and nothing is changed`() throws {

@@ -31,7 +31,7 @@ enum ConfigCommand {
             if let value = settings.value(of: option, for: entry.name) {
                 let texts = option.value == nil ? [value.texts == nil ? "false" : "true"] : value.texts
                 return ConfigReport.Setting(
-                    command: entry.name, option: option.name, values: option.isSecret ? nil : texts,
+                    command: entry.name, option: option.name, values: texts.flatMap(option.shown),
                     source: value.source.text)
             }
             guard isWhole else { return nil }

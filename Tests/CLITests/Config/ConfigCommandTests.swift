@@ -41,6 +41,22 @@ import Web
         #expect(policy?["source"]?.string == "default")
     }
 
+    @Test(arguments: [
+        "postgres://ann:secret@db.test/x?schema=y", "postgres://ann@db.test/x?schema=y&password=secret",
+    ])
+    func `the password of a store is not shown`(address: String) throws {
+        try home.write("{\"proxy\": \"http://ann:secret@proxy.test:80\"}", to: "larder.json")
+        for arguments in [["config"], ["config", "status"], ["config", "prefetch", "--json"]] {
+            let ending = try Command(
+                arguments, home: home, environment: ["LARDER_STORE": address],
+                shell: "cd \"$HOME\"; exec \"$0\" \"$@\""
+            ).wait()
+            #expect(ending.status == 0, "\(ending)")
+            #expect(ending.output.contains("postgres://ann@db.test/x?schema=y"), "\(arguments)")
+            #expect(!(ending.output + ending.errors).contains("secret"), "\(arguments)")
+        }
+    }
+
     @Test func `a mistake in a file stops every command that could heed it`() throws {
         try home.write("{\"stor\": \"/s\"}", to: "larder.json")
         let message = "larder: larder.json:1: there is no option \"stor\"; did you mean \"store\"?\n"
