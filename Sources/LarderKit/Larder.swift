@@ -56,6 +56,10 @@ public struct Larder: Sendable {
         return folder
     }
 
+    /// A sentence for a user who is about to use a store that belongs to another user; nil where nothing is
+    /// wrong.
+    package var ownerWarning: String? { folder.ownerWarning }
+
     /// Where it is, as it may be printed: without a password.
     package var shownPath: String { ServerAddress.withoutSecret(path) }
 

@@ -53,6 +53,7 @@ package final class StoreReader {
         }
         self.folder = folder
         connection = try Self.connect(folder, patience)
+        try folder.refuseOpen()
         if !isCopying { try CopyMark.refuse(folder, connection) }
         if folder.server == nil {
             try connection.execute("PRAGMA cache_size = -\(Limits.readerCacheKiB)", doing: "open")

@@ -93,11 +93,14 @@ import Testing
     }
 
     @Test(.enabled(if: getuid() == 0, "only root can give files away"))
-    func `what is another user's stays as it is`() throws {
+    func `what is another user's stays as it is, and is refused as long as others can write to it`() throws {
         let store = try earlier()
         chown(store.folder.path, 65534, 65534)
+        #expect(throws: StoreError.self) { try StoreWriter(store.folder) }
+        #expect(Self.mode(store.folder.path) == 0o775 && Self.mode(store.folder.database) == 0o664)
+        chmod(store.folder.path, 0o755)
         _ = try StoreWriter(store.folder)
-        #expect(Self.mode(store.folder.path) == 0o775)
+        #expect(Self.mode(store.folder.path) == 0o755)
         #expect(Self.mode(store.folder.database) == 0o600)
     }
 }

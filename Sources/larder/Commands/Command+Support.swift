@@ -1,13 +1,20 @@
 internal import LarderKit
+internal import Synchronization
 
 extension Arguments {
     var larder: Larder {
         get throws(UsageError) {
             var larder = Larder(at: try store)
             larder.compresses = has(.compress)
+            if let warning = larder.ownerWarning, !Self.hasWarned.exchange(true, ordering: .relaxed) {
+                Terminal(isQuiet: false).fail(warning)
+            }
             return larder
         }
     }
+
+    /// A command may ask for its store more than once.
+    private static let hasWarned = Atomic(false)
 
     /// The folder that holds the larder.
     private var store: String {
