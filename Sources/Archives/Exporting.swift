@@ -283,16 +283,15 @@ extension ArchivedResponse {
             url: held.href, status: held.status, fields: HTTPFields(block: held.fields.utf8.span), body: nil,
             fetched: held.fetched)
         method = held.request.method
-        // What the answer varies by is known; secrets are kept as hashes, which no server would understand.
-        for line in held.variant.split(separator: "\n") {
-            let parts = line.split(separator: ":", maxSplits: 1)
-            guard parts.count == 2, parts[1].first == " ", !parts[1].hasPrefix(" #") else { continue }
-            requestFields.append(String(parts[0]), String(parts[1].dropFirst()))
-        }
+        // Of the request, the fields by which the response varies are known. Secrets stay in the store.
+        requestFields = VaryKey(stored: held.variant).harmlessFields
         var notes = ArchiveNotes()
         notes.role = held.role
         notes.request = held.request
-        notes.variant = held.variant
+        // Earlier versions stored secrets as they are, until the store is next written to.
+        var hadSecret = false
+        notes.variant =
+            VaryKey.withholdingSecrets(of: held.variant, .none, hadSecret: &hadSecret) ?? VaryKey.never
         notes.flags = held.flags
         notes.referrer = row.referrer
         self.notes = notes

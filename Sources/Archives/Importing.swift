@@ -33,6 +33,7 @@ package struct ImportPlan: Sendable {
 /// thread.
 package final class Import {
     private let plan: ImportPlan
+    private let secrets: SecretHasher
     private let interruption: Interruption
     /// Scans bodies while others are read; what comes of them is written in the order in which they came.
     private let pool: PartPool<LinkScanner, Scanned>
@@ -86,6 +87,7 @@ package final class Import {
     /// stored site that the user did not name, unless that site consists of earlier imports of the same files.
     package init(_ plan: ImportPlan, _ interruption: Interruption, now: Int64) throws(ArchiveError) {
         self.plan = plan
+        secrets = plan.folder.secretHasher(createsKey: true)
         self.interruption = interruption
         pool = try PartPool(threads: Machine.coreCount, named: "larder-scan") { LinkScanner() }
         // Before anything is read: it removes what an earlier one has left of bodies that were on their way.
@@ -387,12 +389,12 @@ package final class Import {
         return text.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(text.dropFirst(3)) : text
     }
 
-    private static func key(of response: ArchivedResponse, _ url: WebURL) -> NewestAnswers.Key {
-        NewestAnswers.Key(url.href, response.request, variant(of: response))
+    private func key(of response: ArchivedResponse, _ url: WebURL) -> NewestAnswers.Key {
+        NewestAnswers.Key(url.href, response.request, variant(of: response).text)
     }
 
     private func isNewest(_ response: ArchivedResponse, _ url: WebURL) -> Bool {
-        newest.admits(Self.key(of: response, url), fetched: response.fetched)
+        newest.admits(key(of: response, url), fetched: response.fetched)
     }
 
     /// It is as with a crawl: bodies of what succeeded, redirects, and what is said to be gone; and all that a
@@ -483,7 +485,9 @@ package final class Import {
         if bodyBytes != nil || (200..<300).contains(response.status) {
             new.type = response.fields.contentType?.essence
         }
-        new.variant = Self.variant(of: response)
+        let variant = variant(of: response)
+        new.variant = variant.text
+        if variant.hadSecret { new.flags.insert(.isPrivate) }
         let ready = new
         try ArchiveError.storing { () throws(StoreError) in
             try writes.add(ready)
@@ -492,7 +496,7 @@ package final class Import {
         let answer = NewestAnswers.Answer(
             byteCount: bodyBytes ?? 0, isPage: new.role == 0 && response.status == 200 && bodyBytes != nil,
             isRevisit: isRevisit)
-        if let replaced = newest.put(answer, Self.key(of: response, url)) {
+        if let replaced = newest.put(answer, key(of: response, url)) {
             report.superseded += 1
             report.count(replaced, by: -1)
         }
@@ -515,17 +519,28 @@ package final class Import {
         }
     }
 
-    /// Where nobody knows what was asked, it suits whoever asks.
-    private static func variant(of response: ArchivedResponse) -> String {
-        if let known = response.notes?.variant { return known }
-        guard !response.requestFields.isEmpty else { return "" }
-        return VaryKey(decoded: response.fields, request: response.requestFields)?.text ?? VaryKey.never
+    /// The text of the response's `VaryKey`. If the archive does not have the request, every request selects
+    /// the response.
+    ///
+    /// `hadSecret`: an earlier version wrote a secret into the archive.
+    private func variant(of response: ArchivedResponse) -> (text: String, hadSecret: Bool) {
+        if let known = response.notes?.variant {
+            var hadSecret = false
+            let text = VaryKey.withholdingSecrets(of: known, secrets, hadSecret: &hadSecret)
+            return (text ?? VaryKey.never, hadSecret)
+        }
+        guard !response.requestFields.isEmpty else { return ("", false) }
+        let key = VaryKey(decoded: response.fields, request: response.requestFields, secrets: secrets)
+        return (key?.text ?? VaryKey.never, false)
     }
 
-    /// What a login brought is that one's.
+    /// Marks a response as private if its request carried a secret. Browsers send cookies with most requests,
+    /// so that a response to one with cookies is private only if the server says so.
     private static func flags(_ response: ArchivedResponse) -> ResponseFlags {
+        var request = response.requestFields
+        request.remove("Cookie")
+        if RequestSecrets.makePrivate(response.fields, to: request) { return .isPrivate }
         let caching = response.fields.elements("Cache-Control").map { $0.lowercased() }
-        if response.requestFields.contains("Authorization"), !caching.contains("public") { return .isPrivate }
         let isOfCookies = response.requestFields.contains("Cookie")
         return isOfCookies && (caching.contains("private") || caching.contains("no-store")) ? .isPrivate : []
     }

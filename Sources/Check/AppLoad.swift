@@ -439,7 +439,10 @@ package final class AppLoad {
             fields: fields.block, fetched: arrival.responded.secondsSinceEpoch, body: body)
         new.requested = arrival.requested.secondsSinceEpoch
         new.type = fields.contentType?.essence
-        new.variant = VaryKey(decoded: fields, request: arrival.sentFields)?.text ?? VaryKey.never
+        new.variant =
+            VaryKey(
+                decoded: fields, request: arrival.sentFields,
+                secrets: folder.secretHasher(createsKey: true))?.text ?? VaryKey.never
         new.flags = arrival.flags
         if arrival.isConfirmed, let held = arrival.held {
             new.flags.formUnion(held.flags.intersection(.ofBody).subtracting([.isPrivate, .askedByOrigin]))

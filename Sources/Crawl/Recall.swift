@@ -343,9 +343,10 @@ extension ResponseFlags {
 }
 
 extension StoredResponse {
-    /// What a page's script said when it asked for it, as far as that is kept: a login is not.
+    /// The header fields that a page's script added to the request, without those that may be secrets: the
+    /// store has only hashes of these.
     var scriptFields: HTTPFields {
-        HTTPFields(VaryKey(stored: variant).fields.list.filter { PageRequest.mayBeScripts($0.name) })
+        HTTPFields(VaryKey(stored: variant).harmlessFields.list.filter { PageRequest.mayBeScripts($0.name) })
     }
 }
 

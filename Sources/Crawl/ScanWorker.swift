@@ -15,6 +15,7 @@ final class ScanWorker {
     /// The most links of each role that are followed from one document.
     private let maxLinks: Int
     private let folder: StoreFolder
+    private let secrets: SecretHasher
     private var reader: StoreReader?
     private let writes: WriteQueue
     private let rules: CacheRules
@@ -31,6 +32,7 @@ final class ScanWorker {
         maxLinks: Int
     ) {
         self.folder = folder
+        secrets = folder.secretHasher(createsKey: true)
         self.writes = writes
         self.rules = rules
         self.manners = manners
@@ -115,7 +117,8 @@ final class ScanWorker {
         let isOfLogin = job.scriptFields.contains { $0.lowercased() == "authorization" }
         new.variant =
             isOfLogin
-            ? VaryKey.never : VaryKey(decoded: varying, request: job.sentFields)?.text ?? VaryKey.never
+            ? VaryKey.never
+            : VaryKey(decoded: varying, request: job.sentFields, secrets: secrets)?.text ?? VaryKey.never
         try writes.add(new)
     }
 

@@ -89,9 +89,9 @@ package enum AddressFamily: Sendable {
 }
 
 extension FetchOptions {
-    /// The user is known to a server: by cookies of theirs, a login, or a field for one host.
+    /// The user is known to a server: by cookies of theirs, a login, or a header field that may be a secret.
     package var hasSession: Bool {
-        cookies?.areNobodys == false || !credentials.isEmpty || hostFields.areForSome
+        cookies?.areNobodys == false || !credentials.isEmpty || hostFields.hasSecrets
     }
 
     var watch: TransferWatch.Limits {

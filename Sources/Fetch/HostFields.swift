@@ -7,7 +7,10 @@ package struct HostFields: Sendable {
 
     package init() {}
 
-    var areForSome: Bool { !byHost.isEmpty }
+    /// Whether any of the fields may be a secret (`RequestSecrets`), for whichever host it is.
+    var hasSecrets: Bool {
+        RequestSecrets.areIn(everywhere) || byHost.values.contains(where: RequestSecrets.areIn)
+    }
 
     package var isEmpty: Bool { everywhere.isEmpty && byHost.isEmpty }
 

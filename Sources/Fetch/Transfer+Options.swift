@@ -22,8 +22,10 @@ extension Transfer {
         }
         try route(request)
         var fields = request.fields
+        var hasSecret = setup.hasSession && RequestSecrets.areIn(request.fields)
         if !options.hostFields.isEmpty, !isAnonymous {
             fields = options.hostFields.fields(for: request.url)
+            hasSecret = hasSecret || RequestSecrets.areIn(fields)
             fields.override(with: request.fields)
         }
         if options.sendsReferrer, let page = request.referrer, !fields.contains("Referer"),
@@ -34,7 +36,8 @@ extension Transfer {
         if !isAnonymous { try identify(request, &fields) }
         openFields = fields
         for name in ["Authorization", "Cookie", "Proxy-Authorization"] { openFields.remove(name) }
-        usesCredentials = usesCredentials || !isAnonymous && openFields.list.count < fields.list.count
+        hasSecret = hasSecret || openFields.list.count < fields.list.count
+        usesCredentials = usesCredentials || !isAnonymous && hasSecret
         if isAnonymous { fields = openFields }
         try send(request.cookies, to: request.url)
         try resume(request, &fields)

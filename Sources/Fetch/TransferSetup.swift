@@ -24,6 +24,7 @@ final class TransferSetup {
             throw FetchFailure(SystemError(errno, doing: "read", path))
         }
         self.options = options
+        hasSession = options.hasSession
         self.receiver = receiver
         self.book = options.shortWay == .all ? book : nil
         rate = options.bytesPerSecond.map { RateGate(bytesPerSecond: $0) }
@@ -43,7 +44,11 @@ final class TransferSetup {
         return pauseCount
     }
 
-    /// Whether libcurl may say by itself who larder is.
+    /// Whether a request may carry a secret of the user: then what a page's script adds to a request may be
+    /// one too, for the page may have been sent to this user alone.
+    let hasSession: Bool
+
+    /// Whether libcurl may add credentials by itself.
     var hasSecrets: Bool { options.cookies?.areNobodys == false || !options.credentials.isEmpty }
 
     var addressList: UnsafeMutablePointer<curl_slist>? { addresses.list }

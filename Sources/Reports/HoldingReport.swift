@@ -129,7 +129,7 @@ public struct HoldingReport: Sendable, Equatable {
             isRequisite = response.role != 0
             type = response.type
             request = response.request == .get ? nil : response.request.text
-            variant = response.variant.isEmpty ? nil : response.variant
+            variant = response.variant.isEmpty ? nil : VaryKey(stored: response.variant).shown
             requested = response.requested
             fetched = response.fetched
             referrer = row.referrer

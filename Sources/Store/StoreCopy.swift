@@ -58,7 +58,9 @@ package final class StoreCopy {
         try copy.target.alone { () throws(StoreError) in
             try source.steadily { () throws(StoreError) in try copy.run(from, to, verify: verify) }
         }
-        // Whoever writes first to a folder makes its journal.
+        // Only with their key do the hashes in the copy mean anything. Without one there are none.
+        if let key = from.secretKey { _ = try to.keep(secretKey: key) }
+        // The first writer to a folder makes its journal, and hashes the secrets that an earlier version stored.
         if to.server == nil { _ = try StoreWriter(to) }
         return copy.result
     }
@@ -66,7 +68,7 @@ package final class StoreCopy {
     /// A folder in which somebody has something else, or that is in the larder itself, is none for a copy.
     private static func refuse(_ to: StoreFolder, for from: StoreFolder) throws(StoreError) {
         guard to.server == nil else { return }
-        let own = ["bodies", "incoming", "journal", "larder.lock", "packs"]
+        let own = ["bodies", "incoming", "journal", "larder.lock", "packs", "secret-key"]
         let others = StoreFolder.names(in: to.path).filter { !own.contains($0) }
         var parent = to.path
         while access(parent, F_OK) != 0, let slash = parent.lastIndex(of: "/") {

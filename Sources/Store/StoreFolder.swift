@@ -101,6 +101,7 @@ package struct StoreFolder: Sendable, Equatable {
         let parts =
             [
                 packs, bodies, incoming, partials, quarantine, locks, journal, loginFolder, passwordFile,
+                secretKeyFile,
                 portalFile, portalLock, portalFiles, portalBar,
             ] + databaseFiles
         for part in parts { Self.tighten(part) }

@@ -4,6 +4,8 @@ package import Web
 /// Reads what is published. It belongs to one thread; each server thread opens its own.
 package final class StoreReader {
     package let folder: StoreFolder
+    /// Compares the secrets of requests with those by which stored responses vary.
+    package let secrets: SecretHasher
     private let connection: Connection
     private let findVisible: Statement
     private let findOfVisit: Statement
@@ -51,9 +53,10 @@ package final class StoreReader {
             }
             throw StoreError(.missing, doing: "open", path: folder.name, detail: "there is no larder")
         }
-        self.folder = folder
-        connection = try Self.connect(folder, patience)
         try folder.refuseOpen()
+        self.folder = folder
+        secrets = folder.secretHasher(createsKey: false)
+        connection = try Self.connect(folder, patience)
         if !isCopying { try CopyMark.refuse(folder, connection) }
         if folder.server == nil {
             try connection.execute("PRAGMA cache_size = -\(Limits.readerCacheKiB)", doing: "open")
@@ -193,7 +196,7 @@ package final class StoreReader {
     private func firstShown(
         _ values: [SQLValue], _ fields: HTTPFields?
     ) throws(StoreError) -> StoredResponse? {
-        var choice = VariantChoice(fields)
+        var choice = VariantChoice(fields, secrets)
         _ = try findVisible.first(values) { row -> Bool? in
             let rank = StoredResponse.Rank(row)
             // From here on they are of earlier visits, which do not precede the best one.
@@ -217,7 +220,7 @@ package final class StoreReader {
             guard let fields else { return response }
             // An import does not answer in place of a response from the origin that suits the request less well.
             if response.isSubordinate, let newest, !newest.isSubordinate { return nil }
-            if response.suits(fields), !hasVaried || !response.variant.isEmpty { return response }
+            if response.suits(fields, secrets), !hasVaried || !response.variant.isEmpty { return response }
             hasVaried = hasVaried || !response.variant.isEmpty
             newest = newest ?? response
             return nil

@@ -109,6 +109,7 @@ package final class StoreWriter {
         {
             try renewJournal()
         }
+        try withholdSecrets()
     }
 
     /// Holds the site against other runs and gives the visit to write to: the site's unfinished one, else a
@@ -342,7 +343,7 @@ package final class StoreWriter {
     }
 
     /// Whoever opens the database next would read through all of the log. Nobody is waited for.
-    private func emptyLog() {
+    func emptyLog() {
         guard !isServed else { return }
         waitForOthers(milliseconds: 0)
         _ = try? prepare("PRAGMA wal_checkpoint(TRUNCATE)").first { $0.integer(0) }

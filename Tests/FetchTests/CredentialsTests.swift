@@ -88,22 +88,46 @@ import Web
         #expect(anonymous.exchange?.usedCredentials == false)
     }
 
-    @Test(arguments: ["Cookie", "authorization", "X-Other"])
-    func `what the user has sent to a host counts, and is secret`(name: String) throws {
+    @Test(arguments: [("X-Api-Key", true), ("DNT", false)])
+    func `a header for every host counts as credentials unless it is harmless`(
+        name: String, isSecret: Bool
+    ) throws {
         origin.otherwise { .page($0[name] ?? "none") }
-        let isSecret = name != "X-Other"
+        let fetching = try Fetching { try $0.hostFields.add(name, "1") }
+        let loop = try fetching.loop()
+        let result = try fetching.result(origin.url("/"), in: loop)
+        #expect(try result.response().text() == "1")
+        #expect(result.exchange?.usedCredentials == isSecret)
+    }
+
+    @Test(arguments: [true, false])
+    func `what a script adds to a request counts as credentials if the user has any`(hasLogin: Bool) throws {
+        origin.otherwise { .page($0["X-Api-Key"] ?? "none") }
+        let fetching = try fetching { if hasLogin { $0.add(.bearer(token: "a"), for: $1) } }
+        let loop = try fetching.loop()
+        for (name, isSecret) in [("X-Api-Key", hasLogin), ("X-Requested-With", false)] {
+            let request = try Fetching.request(other.url("/")) { $0.fields = [name: "k"] }
+            #expect(try fetching.result(of: request, in: loop).exchange?.usedCredentials == isSecret)
+        }
+    }
+
+    @Test(arguments: ["Cookie", "authorization", "X-Api-Key", "Accept-Language"])
+    func `a header for one host counts as credentials unless it is harmless`(name: String) throws {
+        origin.otherwise { .page($0[name] ?? "none") }
+        let isSecret = name != "Accept-Language"
+        let isLogin = ["Cookie", "authorization"].contains(name)
         let fetching = try Fetching { try $0.hostFields.add(name, "own", host: "127.0.0.1:\(origin.port)") }
         let loop = try fetching.loop()
         let result = try fetching.result(
-            of: try Fetching.request(origin.url("/")) { $0.fields = ["A": "b"] }, in: loop)
+            of: try Fetching.request(origin.url("/")) { $0.fields = ["DNT": "1"] }, in: loop)
         #expect(try result.response().text() == "own")
         #expect(result.exchange?.usedCredentials == isSecret)
-        #expect(result.sentFields["A"] == "b")
-        #expect(result.sentFields[name] == (isSecret ? nil : "own"))
+        #expect(result.sentFields["DNT"] == "1")
+        #expect(result.sentFields[name] == (isLogin ? nil : "own"))
         let anonymous = try fetching.result(
             of: try Fetching.request(origin.url("/")) { request in
                 request.isAnonymous = true
-                if isSecret { request.fields = [name: "own"] }
+                if isLogin { request.fields = [name: "own"] }
             }, in: loop)
         #expect(try anonymous.response().text() == "none")
         #expect(anonymous.exchange?.usedCredentials == false)

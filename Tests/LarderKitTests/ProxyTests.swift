@@ -1,4 +1,5 @@
 import Glibc
+import System
 import TestOrigin
 import Testing
 
@@ -379,15 +380,16 @@ import Testing
     }
 
     /// By RFC 9111 alone: no policy that takes what is held, however old, asks whose it is.
-    @Test func `what one client's credentials brought is not given to another`() throws {
+    @Test(arguments: ["Cookie", "X-Api-Key"])
+    func `what one client's credentials brought is not given to another`(name: String) throws {
         let heads: [[(String, String)]] = [
-            [], [("Vary", "Cookie")], [("Vary", "*")], [("Cache-Control", "no-cache")],
+            [], [("Vary", name)], [("Vary", "*")], [("Cache-Control", "no-cache")],
             [("Cache-Control", "max-age=0, must-revalidate")],
         ]
         for policy in [CachePolicy.protocol, .preferCache, .auto] {
             for (number, head) in heads.enumerated() {
                 origin.on("/\(policy)/\(number)") { request in
-                    let who = request.fields.first { $0.name == "Cookie" }?.value ?? "nobody"
+                    let who = request.fields.first { $0.name == name }?.value ?? "nobody"
                     return head.reduce(OriginAnswer.page("of \(who)")) { $0.adding($1.0, $1.1) }
                 }
             }
@@ -396,7 +398,7 @@ import Testing
                 for number in heads.indices {
                     let url = origin.url("/\(policy)/\(number)")
                     #expect(
-                        try client.get(url, host: host, fields: [own, ("Cookie", "a=1")]).text == "of a=1")
+                        try client.get(url, host: host, fields: [own, (name, "a=1")]).text == "of a=1")
                     for fields in [
                         [], [("Larder-Policy", "offline")], [("Larder-Policy", "prefer-cache")],
                         [("Cache-Control", "only-if-cached, max-stale")],
@@ -406,6 +408,52 @@ import Testing
                     }
                 }
             }
+        }
+    }
+
+    @Test(arguments: [CachePolicy.protocol, .preferCache])
+    func `an API key is in no file of the store, and marks the response as private`(
+        policy: CachePolicy
+    ) async throws {
+        origin.on("/data") { request in
+            OriginAnswer.page("of \(request["X-Api-Key"] ?? "nobody")").adding("Vary", "X-Api-Key")
+                .adding("Cache-Control", "max-age=600")
+        }
+        let url = origin.url("/data")
+        let secret = "hunter2-\(origin.port)"
+        try proxying(policy) { (client, _) throws in
+            for _ in 1...2 {
+                let answer = try client.get(url, host: host, fields: [("X-Api-Key", secret)])
+                #expect(answer.text == "of \(secret)")
+            }
+            #expect(origin.requests(to: "/data").count == 1)
+            #expect(try client.get(url, host: host, fields: [("X-Api-Key", "other")]).text == "of other")
+            #expect(try client.get(url, host: host).text == "of nobody")
+        }
+        // Only the answer, which is text of the server's own, has it.
+        let path = folder.file("larder")
+        for name in ["larder.db", "larder.db-wal", "notes.db"]
+            + (Folder.names(in: path + "/journal") ?? []).map({
+                "journal/" + String(decoding: $0, as: UTF8.self)
+            })
+        {
+            let bytes = (try? WholeFile.read(path + "/" + name, atMost: 1 << 24)) ?? []
+            let text = String(decoding: bytes, as: UTF8.self)
+            #expect(!text.contains("x-api-key: \(secret)"), "\(name)")
+        }
+        let rows = try await larder.show(url).rows
+        #expect(rows.count == 3)
+        #expect(rows.filter(\.isPrivate).count == 2)
+        #expect(Set(rows.map(\.variant)) == ["x-api-key: (withheld)", "x-api-key"])
+    }
+
+    @Test func `TRACE sends back no field that may be a secret`() throws {
+        try proxying { (client, _) throws in
+            let fields = [
+                ("Max-Forwards", "0"), ("X-Api-Key", "hunter2"), ("Cookie", "hunter2"), ("DNT", "1"),
+            ]
+            let answer = try client.get(origin.url("/"), method: "TRACE", host: host, fields: fields)
+            #expect(answer.text.contains("DNT: 1") && !answer.text.contains("hunter2"))
         }
     }
 

@@ -108,8 +108,9 @@ import Web
         throws
     {
         let vary = VaryKey(
-            decoded: ["Vary": "Origin"], request: ["Origin": "http://a.test"])?.text
-        let other = VaryKey(decoded: ["Vary": "Origin"], request: ["Origin": "http://b.test"])?.text
+            decoded: ["Vary": "Origin"], request: ["Origin": "http://a.test"], secrets: .none)?.text
+        let other = VaryKey(
+            decoded: ["Vary": "Origin"], request: ["Origin": "http://b.test"], secrets: .none)?.text
         try add("origin", site: "a", variant: try #require(other))
         try add("archive", .isImported, site: "b", variant: try #require(vary))
         let reader = try store.reader()

@@ -17,7 +17,10 @@ import Web
         let fields: HTTPFields = vary.isEmpty ? [:] : ["Vary": vary]
         var response = try store.response(
             href, text, status: text == nil ? 404 : 200, fields: fields.block, fetched: fetched)
-        response.variant = VaryKey(decoded: fields, request: request)?.text ?? VaryKey.never
+        response.variant =
+            VaryKey(
+                decoded: fields, request: request, secrets: store.folder.secretHasher(createsKey: true))?.text
+            ?? VaryKey.never
         return response
     }
 
@@ -28,7 +31,7 @@ import Web
     }
 
     private func suits(_ request: HTTPFields) throws -> Bool? {
-        try store.reader().response(for: href, fields: request)?.suits(request)
+        try store.reader().response(for: href, fields: request)?.suits(request, store.reader().secrets)
     }
 
     private let german: HTTPFields = ["Accept-Language": "de"]

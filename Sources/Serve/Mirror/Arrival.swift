@@ -48,9 +48,12 @@ final class Arrivals: Sendable {
         var isClosed = false
     }
 
-    private let shelf = BodyShelf(byteLimit: 16 * 1024 * 1024)
+    private let shelf: BodyShelf
     private let state = Mutex(State())
     private let last = Atomic<UInt64>(0)
+
+    /// - Parameter secrets: by which the variants of the copies are made.
+    init(_ secrets: SecretHasher) { shelf = BodyShelf(byteLimit: 16 * 1024 * 1024, secrets) }
 
     func copy(of href: String, request: RequestKey, fields: HTTPFields) -> ShelvedCopy? {
         shelf.copy(of: href, request: request, fields: fields)

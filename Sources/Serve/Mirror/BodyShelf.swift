@@ -5,6 +5,7 @@ internal import Web
 /// What is held in memory alone, the least recently used out first. Any thread may use it.
 final class BodyShelf: Sendable {
     private let byteLimit: Int
+    private let secrets: SecretHasher
     private let contents = Mutex(Contents())
 
     private struct Contents {
@@ -23,14 +24,16 @@ final class BodyShelf: Sendable {
         var lastUse: UInt64
     }
 
-    init(byteLimit: Int) { self.byteLimit = byteLimit }
+    /// - Parameter secrets: by which the variants of the copies were made.
+    init(byteLimit: Int, _ secrets: SecretHasher) { (self.byteLimit, self.secrets) = (byteLimit, secrets) }
 
     /// The newest that was given to a request with these fields.
     func copy(of href: String, request: RequestKey, fields: HTTPFields) -> ShelvedCopy? {
         contents.withLock { contents in
             if contents.copies.isEmpty { return nil }
             let key = Key(href: href, request: request)
-            guard let index = contents.copies[key]?.lastIndex(where: { $0.copy.suits(fields) }) else {
+            guard let index = contents.copies[key]?.lastIndex(where: { $0.copy.suits(fields, secrets) })
+            else {
                 return nil
             }
             contents.uses += 1
@@ -144,7 +147,9 @@ struct ShelvedCopy: Sendable {
     private static let overhead = 1024
 
     /// Whether a request with these fields would have got it.
-    func suits(_ fields: HTTPFields) -> Bool { VaryKey.isMet(variant, by: fields) }
+    func suits(_ fields: HTTPFields, _ secrets: SecretHasher) -> Bool {
+        VaryKey.isMet(variant, by: fields, secrets)
+    }
 
     var parts: BodyParts? {
         if case .parts(let parts) = body { parts } else { nil }

@@ -131,7 +131,9 @@ struct CacheExchange {
             required = key == .get ? try exchange.responder.required(addresses, look) : nil
         }
         if shelved == nil, isRead || isRecorded { shelved = shelvedCopy(key) }
-        if let found = copy, policy != .preferCache || layout.isShared, !found.response.suits(fields) {
+        if let found = copy, policy != .preferCache || layout.isShared,
+            !found.response.suits(fields, look.reader.secrets)
+        {
             copy = nil
         }
         // What is damaged is loaded again.
@@ -301,7 +303,8 @@ struct CacheExchange {
             keepsRange: isThrough && held.copy == nil && held.required == nil
                 && !additional.contains("Range"),
             keepsConditions: isThrough && additional.isEmpty,
-            layout: layout, shim: exchange.context.shim, verifier: exchange.context.verifier,
+            layout: layout, secrets: loading.secrets, shim: exchange.context.shim,
+            verifier: exchange.context.verifier,
             mayReach: mayReach,
             // What the user's credentials bring is shown to no other machine: they stay here, too.
             isNear: layout.isTransparent

@@ -251,7 +251,7 @@ final class Exchange {
         }
         // Nobody is asked whose it is.
         if layout.isShared, let response = copy?.response,
-            response.flags.contains(.isPrivate) || !response.suits(originalFields)
+            response.flags.contains(.isPrivate) || !response.suits(originalFields, look.reader.secrets)
         {
             copy = nil
         }

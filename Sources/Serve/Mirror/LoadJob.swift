@@ -21,6 +21,8 @@ struct LoadJob: Sendable {
     var keepsRange: Bool
     var keepsConditions: Bool
     let layout: OriginLayout
+    /// Hashes the secrets of the request for the store.
+    let secrets: SecretHasher
     let shim: Shim?
     let verifier: BodyVerifier
     let mayReach: ResponseFlags
@@ -39,8 +41,11 @@ struct LoadJob: Sendable {
     /// Told why what its client has could not be kept after all.
     var isLost: (@Sendable (_ why: String) -> Void)?
 
-    /// Somebody's credentials go along.
-    var hasCredentials: Bool { request.fields.contains("Cookie") || request.fields.contains("Authorization") }
+    /// Whether the client sent the server a header field that may be a secret.
+    var hasCredentials: Bool { RequestSecrets.areIn(sentFields) }
+
+    /// What of the client's fields is meant for the server: a password for this proxy is not.
+    private var sentFields: HTTPFields { request.fields.withoutConnectionFields }
 
     /// Whether the rest is asked for of a body of which parts are held.
     var isCompletion: Bool { additional.contains("Range") }
@@ -165,18 +170,21 @@ extension LoadJob {
     }
 
     func variant(of entry: CacheEntry) -> String {
-        VaryKey(decoded: entry.fields, request: request.fields)?.text ?? VaryKey.never
+        VaryKey(decoded: entry.fields, request: request.fields, secrets: secrets)?.text ?? VaryKey.never
     }
 
-    /// What was asked for with somebody's credentials is that one's, unless its server gives the same to
-    /// everybody, or gave it for another site's page to show.
+    /// Whether the response belongs to the client whose credentials its request carried. It does not if its
+    /// server gives the same to everybody, or gave it to another site's page to show.
+    ///
+    /// - Parameter hasCredentials: the loader sent credentials of its own, such as its cookies.
     func isPrivate(_ fields: HTTPFields, hasCredentials: Bool = false) -> Bool {
         isCredentialed(fields, hasCredentials: hasCredentials)
             && (isNear || fields.contains("Access-Control-Allow-Origin"))
     }
 
     private func isCredentialed(_ fields: HTTPFields, hasCredentials: Bool = false) -> Bool {
-        (hasCredentials || self.hasCredentials)
+        if RequestSecrets.makePrivate(fields, to: sentFields) { return true }
+        return hasCredentials
             && !fields.elements("Cache-Control").contains { HTTPGrammar.matches($0, "public") }
     }
 }

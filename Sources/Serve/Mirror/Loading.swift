@@ -12,7 +12,9 @@ final class Loading: Sendable {
     let profile: CacheProfile
     let reach = OriginReach()
     let shelf: BodyShelf
-    let arrivals = Arrivals()
+    let arrivals: Arrivals
+    /// Hashes the secrets of requests, by which responses vary.
+    let secrets: SecretHasher
     let ready: FreshAnswers
     private let load: Load
     private let clock: @Sendable () -> HTTPDate
@@ -43,8 +45,11 @@ final class Loading: Sendable {
         clock = options.clock
         self.load = load
         timer = try options.patience.map { (time) throws(ServerError) in try LoadTimer(time) }
-        let shelf = BodyShelf(byteLimit: shelfByteLimit)
+        let secrets = folder.secretHasher(createsKey: true)
+        self.secrets = secrets
+        let shelf = BodyShelf(byteLimit: shelfByteLimit, secrets)
         self.shelf = shelf
+        arrivals = Arrivals(secrets)
         let ready = FreshAnswers(tier)
         self.ready = ready
         let isOpen = Monitor(false)

@@ -77,10 +77,10 @@ final class MirrorResponder: Responder {
         guard let freshness = known.freshness else {
             return context.loading == nil ? Reply(answer: known) : nil
         }
-        guard let now = context.loading?.now, freshness.isFresh(at: now),
-            VaryKey.isMet(known.variant, by: request.fields)
+        guard let loading = context.loading, freshness.isFresh(at: loading.now),
+            VaryKey.isMet(known.variant, by: request.fields, loading.secrets)
         else { return nil }
-        return Reply(answer: known, ownFields: AnswerFields.age(freshness, at: now), role: .cache)
+        return Reply(answer: known, ownFields: AnswerFields.age(freshness, at: loading.now), role: .cache)
     }
 
     /// To a proxy: how near to this machine a server may be that whoever asks is connected to.

@@ -202,9 +202,8 @@ enum ProxyHop {
         guard request.method == "TRACE" else {
             return abilities
         }
-        // §9.3.8: what is nobody else's does not come back.
-        let secret = ["authorization", "proxy-authorization", "cookie"]
-        let lines = fields.list.filter { !secret.contains($0.name.lowercased()) }
+        // §9.3.8: fields that may be secrets are not sent back.
+        let lines = fields.list.filter { RequestSecrets.isHarmless($0.name) }
             .map { "\($0.name): \($0.value)\r\n" }
         let text = "TRACE \(request.proxied?.href ?? request.targetText) HTTP/1.1\r\n\(lines.joined())\r\n"
         return Answer(

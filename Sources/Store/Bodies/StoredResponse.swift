@@ -27,9 +27,13 @@ package struct StoredResponse: Sendable, Equatable {
 
     static let lostStatus = 504
 
-    /// Whether a request with these fields would have got it. A body is kept without its content coding, so
-    /// that it suits whatever coding a client accepts.
-    package func suits(_ fields: HTTPFields) -> Bool { VaryKey.isMet(variant, by: fields) }
+    /// Whether a request with these fields selects this response. Bodies are stored without their content
+    /// coding, so that the codings that a client accepts make no difference.
+    ///
+    /// - Parameter secrets: those of the store that has it.
+    package func suits(_ fields: HTTPFields, _ secrets: SecretHasher) -> Bool {
+        VaryKey.isMet(variant, by: fields, secrets)
+    }
 
     /// The origin that it was asked for by, where it varies by that.
     package var origin: String? { VaryKey(stored: variant)["Origin"] }
@@ -146,13 +150,14 @@ struct VariantChoice {
 
     /// Nil where any will do.
     private let fields: HTTPFields?
+    private let secrets: SecretHasher
     /// The first of those that vary and suit, of those that do not vary, and of those that vary and do not suit.
     private var suiting: Candidate?
     private var plain: Candidate?
     private var other: Candidate?
     private var hasSeenOrigin = false
 
-    init(_ fields: HTTPFields?) { self.fields = fields }
+    init(_ fields: HTTPFields?, _ secrets: SecretHasher) { (self.fields, self.secrets) = (fields, secrets) }
 
     mutating func add(_ rank: StoredResponse.Rank, _ row: Row) {
         // An import does not answer in place of a response from the origin that suits the request less well.
@@ -167,7 +172,7 @@ struct VariantChoice {
             if isFirst(plain) { plain = (rank, StoredResponse(row)) }
         } else if isFirst(suiting) {
             let response = StoredResponse(row)
-            if fields.map(response.suits) ?? true {
+            if fields.map({ response.suits($0, secrets) }) ?? true {
                 suiting = (rank, response)
             } else if isFirst(other) {
                 other = (rank, response)
@@ -248,8 +253,8 @@ package struct ResponseFlags: OptionSet, Sendable, Hashable {
     /// Its request said from which origin it came, as those of CORS do: what it says on that
     /// (`Access-Control-*`) is all that there is to know.
     package static let askedByOrigin = ResponseFlags(rawValue: 128)
-    /// It was asked for with credentials: cookies, a login, a client certificate, or header fields that are
-    /// such.
+    /// Its request carried credentials: cookies, a login, a client certificate, or a header field that may be
+    /// a secret (`RequestSecrets`).
     package static let isPrivate = ResponseFlags(rawValue: 256)
 
     /// Its body is kept in the content coding that its fields name.
@@ -380,16 +385,19 @@ package struct RequestKey: Hashable, Sendable {
 extension VaryKey {
     /// The key under which a body is kept without its content coding: what the request accepted as coding
     /// tells nothing apart. Nil for an answer that no other request selects.
-    package init?(decoded response: HTTPFields, request: HTTPFields) {
-        self.init(response: response, request: request.withoutAcceptedCodings)
+    package init?(decoded response: HTTPFields, request: HTTPFields, secrets: SecretHasher) {
+        self.init(response: response, request: request.withoutAcceptedCodings, secrets: secrets)
     }
 
     /// Kept for an answer that no other request selects.
     package static let never = "*"
 
     /// Whether a request with these fields selects what is kept under the text of a key.
-    package static func isMet(_ text: String, by fields: @autoclosure () -> HTTPFields) -> Bool {
-        text.isEmpty || text != never && VaryKey(stored: text).matches(fields().withoutAcceptedCodings)
+    package static func isMet(
+        _ text: String, by fields: @autoclosure () -> HTTPFields, _ secrets: SecretHasher
+    ) -> Bool {
+        text.isEmpty
+            || text != never && VaryKey(stored: text).matches(fields().withoutAcceptedCodings, secrets)
     }
 }
 

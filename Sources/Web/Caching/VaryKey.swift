@@ -1,28 +1,39 @@
-/// What tells the variants of one URL apart: the fields that `Vary` names, with the values that the request
-/// had (RFC 9111, section 4.1).
+/// Identifies a variant of a URL: the fields that `Vary` lists, with the values that the request had (RFC 9111,
+/// section 4.1).
+///
+/// Of a field that may carry a secret (`RequestSecrets`), the key has a keyed hash instead of the value.
 package struct VaryKey: Sendable, Hashable {
-    /// One line for each field, sorted by name, each `name: value`, or the name alone where the request
-    /// lacked it. Empty for a response that does not vary. Fit for a database: equal texts are equal keys.
+    /// One line for each field, sorted by name: `name: value`, or the name alone if the request lacked the
+    /// field. Empty for a response that does not vary. Databases can store it: equal texts are equal keys.
     package let text: String
 
-    /// The key of a response to a request; nil when it varies by more than fields tell (`*`), so that it
-    /// matches no request.
-    package init?(response: HTTPFields, request: HTTPFields) {
+    /// The key of a response to a request. Nil if no other request selects the response: it varies by more
+    /// than fields (`*`), or by a secret for which there is no key.
+    package init?(response: HTTPFields, request: HTTPFields, secrets: SecretHasher) {
         let names = Set(response.elements("Vary").map { HTTPGrammar.lowercased($0.utf8) })
         guard !names.contains("*"), names.count <= Self.nameLimit,
             names.allSatisfy({ HTTPGrammar.isToken($0.utf8) })
         else { return nil }
-        self.init(names: names.sorted(), request: request)
+        self.init(names: names.sorted(), request: request, secrets)
     }
 
     /// A key that was stored.
     package init(stored text: String) { self.text = text }
 
-    private init(names: [String], request: HTTPFields) {
-        text = names.map { name in
-            let values = Self.normalized(name, request)
-            return values.map { "\(name): \($0)" } ?? name
-        }.joined(separator: "\n")
+    private init?(names: [String], request: HTTPFields, _ secrets: SecretHasher) {
+        var lines: [String] = []
+        for name in names {
+            guard let value = Self.normalized(name, request) else {
+                lines.append(name)
+                continue
+            }
+            guard let shown = RequestSecrets.isHarmless(name) ? value : secrets.tag(of: value, in: name)
+            else {
+                return nil
+            }
+            lines.append("\(name): \(shown)")
+        }
+        text = lines.joined(separator: "\n")
     }
 
     /// More fields than this are as good as all of them.
@@ -36,32 +47,68 @@ package struct VaryKey: Sendable, Hashable {
             .map { HTTPGrammar.text($0.dropFirst(start.utf8.count)) }
     }
 
-    /// What the request said in the fields by which the response varies; of secrets, a hash.
-    package var fields: HTTPFields {
-        let lines = text.utf8.split(separator: 0x0A).compactMap { line -> HTTPFields.Field? in
+    /// The names and values of the lines that have a value.
+    private static func valued(_ text: String) -> [HTTPFields.Field] {
+        text.utf8.split(separator: 0x0A).compactMap { line in
             guard let colon = line.firstIndex(of: 0x3A) else { return nil }
             let value = HTTPGrammar.text(line[colon...].dropFirst(2))
             return .init(name: HTTPGrammar.text(line[..<colon]), value: value)
         }
-        return HTTPFields(lines)
+    }
+
+    /// The header fields of the request by which the response varies, without those that may carry a secret.
+    package var harmlessFields: HTTPFields {
+        HTTPFields(Self.valued(text).filter { RequestSecrets.isHarmless($0.name) })
+    }
+
+    /// The text for people and reports: one line for each field, without the values of secrets.
+    package var shown: String {
+        text.utf8.split(separator: 0x0A).map { line in
+            let text = HTTPGrammar.text(line)
+            guard let field = Self.valued(text).first, !RequestSecrets.isHarmless(field.name) else {
+                return text
+            }
+            return "\(field.name): (withheld)"
+        }.joined(separator: "\n")
+    }
+
+    /// The stored text of an earlier version with its secrets hashed.
+    ///
+    /// - Parameters:
+    ///   - text: `*`, or the text of a key.
+    ///   - hadSecret: set to true if a secret was stored as it is.
+    /// - Returns: Nil if no request can be compared with it: earlier versions stored unkeyed hashes of
+    ///   `Cookie` and `Authorization`.
+    package static func withholdingSecrets(
+        of text: String, _ secrets: SecretHasher, hadSecret: inout Bool
+    ) -> String? {
+        var lines: [String] = []
+        for line in text.utf8.split(separator: 0x0A) {
+            let line = HTTPGrammar.text(line)
+            guard let field = valued(line).first, !RequestSecrets.isHarmless(field.name),
+                !field.value.hasPrefix(SecretHasher.prefix)
+            else {
+                lines.append(line)
+                continue
+            }
+            if field.value.hasPrefix("#"), ["cookie", "authorization"].contains(field.name) { return nil }
+            hadSecret = true
+            guard let tag = secrets.tag(of: field.value, in: field.name) else { return nil }
+            lines.append("\(field.name): \(tag)")
+        }
+        return lines.joined(separator: "\n")
     }
 
     /// Whether a request selects the response that was stored under this key.
-    package func matches(_ request: HTTPFields) -> Bool { rekeyed(for: request) == self }
-
-    /// The key that a request would have had, if the response varied by the same fields: what to look for in
-    /// the store.
-    package func rekeyed(for request: HTTPFields) -> VaryKey {
-        let names = text.utf8.split(separator: 0x0A).map { HTTPGrammar.text($0.prefix { $0 != 0x3A }) }
-        return VaryKey(names: names, request: request)
+    package func matches(_ request: HTTPFields, _ secrets: SecretHasher) -> Bool {
+        rekeyed(for: request, secrets) == self
     }
 
-    /// FNV-1a.
-    private static func hashed(_ elements: [some StringProtocol]) -> String {
-        let hash = elements.joined(separator: ",").utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
-            ($0 ^ UInt64($1)) &* 0x100_0000_01b3
-        }
-        return "#" + String(hash, radix: 16)
+    /// The key that a request would have had, if the response varied by the same fields: what to look for in
+    /// the store. Nil if the request has a secret among them for which there is no key.
+    package func rekeyed(for request: HTTPFields, _ secrets: SecretHasher) -> VaryKey? {
+        let names = text.utf8.split(separator: 0x0A).map { HTTPGrammar.text($0.prefix { $0 != 0x3A }) }
+        return VaryKey(names: names, request: request, secrets)
     }
 
     /// The value of a field with what makes no difference made equal: repetition, space around commas, and in
@@ -74,8 +121,6 @@ package struct VaryKey: Sendable, Hashable {
         case "accept-encoding", "accept-language", "accept-charset":
             elements = elements.map { weighted(HTTPGrammar.lowercased($0.utf8)) }.sorted()
         case "accept": elements = elements.map(weighted).sorted()
-        // A secret is told apart, and not kept.
-        case "cookie", "authorization": elements = [hashed(elements)]
         default: break
         }
         // A line of the key is one line, whatever came in a value.

@@ -181,6 +181,28 @@ import Web
 
     // MARK: - Credentials
 
+    @Test(arguments: [("X-Api-Key", true, true), ("X-Api-Key", false, true), ("DNT", true, false)])
+    func `what was requested with a header that may be a secret is private, and the header is stored nowhere`(
+        name: String, isForHost: Bool, isPrivate: Bool
+    ) throws {
+        head("<img src=/a.png>")
+        bench.origin.on("/", OriginAnswer.page("<img src=/a.png>").adding("Vary", name))
+        bench.origin.on("/a.png", .file("x", type: "image/png"))
+        _ = try bench.crawl { plan in
+            if isForHost {
+                try plan.fetch.hostFields.add(name, "hunter2", host: "127.0.0.1")
+            } else {
+                try plan.fetch.hostFields.add(name, "hunter2")
+            }
+        }
+        let page = try held(bench.origin.url("/"))
+        #expect(page.flags.contains(.isPrivate) == isPrivate)
+        #expect(try held(bench.origin.url("/a.png")).flags.contains(.isPrivate) == isPrivate)
+        #expect(page.variant.contains("hunter2") == !isPrivate)
+        let secrets = bench.folder.secretHasher(createsKey: false)
+        #expect(page.suits([name: "hunter2"], secrets) && !page.suits([:], secrets))
+    }
+
     @Test func `what was asked for with a cookie is private, whatever became of it`() throws {
         head("<a href=/moved>1</a><a href=/gone>2</a><a href=/free/>3</a><img src=\(cdn.base)/a.png>")
         bench.origin.on("/robots.txt", .file("", type: "text/plain"))

@@ -34,7 +34,7 @@ struct RehearsedCache {
         _ request: CacheRequest, at now: HTTPDate, origin: (Int, HTTPFields)?
     ) -> Outcome {
         let key = request.url.withoutFragment
-        let place = rows[key]?.lastIndex { $0.key?.matches(request.fields) ?? false }
+        let place = rows[key]?.lastIndex { $0.key?.matches(request.fields, .unkeyed) ?? false }
         let entry = place.flatMap { rows[key]?[$0].entry }
         switch policy.action(for: request, entry: entry, now: now) {
         case .miss: return Outcome(source: .timeout, status: 504, fields: [:])
@@ -92,8 +92,8 @@ struct RehearsedCache {
 
     private mutating func store(_ entry: CacheEntry, for request: CacheRequest) {
         let url = request.url.withoutFragment
-        let key = VaryKey(response: entry.fields, request: request.fields)
-        rows[url, default: []].removeAll { $0.key?.matches(request.fields) ?? false }
+        let key = VaryKey(response: entry.fields, request: request.fields, secrets: .unkeyed)
+        rows[url, default: []].removeAll { $0.key?.matches(request.fields, .unkeyed) ?? false }
         rows[url, default: []].append(Row(key: key, entry: entry))
     }
 }

@@ -34,12 +34,12 @@ struct VaryKeyTests {
         ]) func selection(vary: String, first: HTTPFields, second: HTTPFields, isSame: Bool) throws
     {
         let response: HTTPFields = vary.isEmpty ? [:] : ["Vary": vary]
-        let key = try #require(VaryKey(response: response, request: first))
-        #expect(key.matches(first))
-        #expect(key.matches(second) == isSame)
-        #expect((VaryKey(response: response, request: second) == key) == isSame)
+        let key = try #require(VaryKey(response: response, request: first, secrets: .unkeyed))
+        #expect(key.matches(first, .unkeyed))
+        #expect(key.matches(second, .unkeyed) == isSame)
+        #expect((VaryKey(response: response, request: second, secrets: .unkeyed) == key) == isSame)
         #expect(VaryKey(stored: key.text) == key)
-        #expect((key.rekeyed(for: second) == key) == isSame)
+        #expect((key.rekeyed(for: second, .unkeyed) == key) == isSame)
     }
 
     @Test(arguments: [
@@ -48,21 +48,77 @@ struct VaryKeyTests {
         head("Vary: *, Foo"), head("Vary: Foo, *"), head("Vary: not a name"), head("Vary: é"),
         head("Vary: \((0..<65).map { "a\($0)" }.joined(separator: ","))"),
     ]) func `a response that varies by everything is selected by nothing`(response: HTTPFields) {
-        #expect(VaryKey(response: response, request: head("Foo: 1")) == nil)
+        #expect(VaryKey(response: response, request: head("Foo: 1"), secrets: .unkeyed) == nil)
     }
 
     @Test func `a key tells what the request said`() throws {
         let key = try #require(
             VaryKey(
-                response: head("Vary: Origin, Foo, Fo"), request: head("Origin: https://a.test:8", "Foo: ")))
+                response: head("Vary: Origin, Width, Wid"),
+                request: head("Origin: https://a.test:8", "Width: "), secrets: .unkeyed))
         #expect(key["Origin"] == "https://a.test:8" && key["origin"] == key["Origin"])
-        #expect(key["Foo"] == "" && key["Fo"] == nil && key["Other"] == nil)
+        #expect(key["Width"] == "" && key["Wid"] == nil && key["Other"] == nil)
     }
 
     @Test func `a key has one line for each field, sorted`() throws {
         let key = try #require(
-            VaryKey(response: head("Vary: X-B, a", "Vary: c,A"), request: ["x-b": "1:\n2", "A": " 3 , 4"]))
-        #expect(key.text == "a: 3,4\nc\nx-b: 1: 2")
-        #expect(try #require(VaryKey(response: head("Vary: ,,"), request: [:])).text.isEmpty)
+            VaryKey(
+                response: head("Vary: X-PJAX, dnt", "Vary: ect,DNT"),
+                request: ["x-pjax": "1:\n2", "DNT": " 3 , 4"], secrets: .unkeyed))
+        #expect(key.text == "dnt: 3,4\nect\nx-pjax: 1: 2")
+        let plain = VaryKey(response: head("Vary: ,,"), request: [:], secrets: .unkeyed)
+        #expect(try #require(plain).text.isEmpty)
+    }
+
+    @Test(arguments: ["Cookie", "Authorization", "X-Api-Key", "PRIVATE-TOKEN", "X-Anything"])
+    func `a key has a hash instead of a value that may be a secret`(name: String) throws {
+        let request: HTTPFields = [name: "hunter2", "Accept-Language": "de"]
+        let key = try #require(
+            VaryKey(response: ["Vary": "\(name), Accept-Language"], request: request, secrets: .unkeyed))
+        #expect(!key.text.contains("hunter2") && key.text.contains("accept-language: de"))
+        #expect(key.shown.contains("\(name.lowercased()): (withheld)"))
+        #expect(key.harmlessFields == ["accept-language": "de"])
+        #expect(key.matches(request, .unkeyed))
+        #expect(!key.matches([name: "hunter3", "Accept-Language": "de"], .unkeyed))
+        // A client cannot send the hash in the place of the secret.
+        let tag = try #require(key[name])
+        #expect(!key.matches([name: tag, "Accept-Language": "de"], .unkeyed))
+        // Another store has another key.
+        #expect(!key.matches(request, .none))
+        #expect(!key.matches(request, SecretHasher { _ in Array(repeating: 7, count: 32) }))
+    }
+
+    @Test func `a response that varies by a secret has no key without one for its hash`() {
+        #expect(VaryKey(response: ["Vary": "Cookie"], request: ["Cookie": "a"], secrets: .none) == nil)
+        #expect(VaryKey(response: ["Vary": "Cookie"], request: [:], secrets: .none)?.text == "cookie")
+    }
+
+    @Test(arguments: [
+        ("accept-language: de\ncookie", "accept-language: de\ncookie", false), ("*", "*", false),
+        ("", "", false), ("cookie: #1af", nil, false), ("authorization: #1af\norigin: a", nil, false),
+        ("x-api-key: #1af", "x-api-key: ", true), ("accept: a\nx-api-key: k", "accept: a\nx-api-key: ", true),
+    ]) func `secrets that an earlier version stored are hashed or dropped`(
+        old: String, beginning: String?, hadSecret: Bool
+    ) throws {
+        var found = false
+        let new = VaryKey.withholdingSecrets(of: old, .unkeyed, hadSecret: &found)
+        #expect(found == hadSecret)
+        guard let beginning else { return #expect(new == nil) }
+        let text = try #require(new)
+        #expect(text.hasPrefix(beginning) && !text.hasSuffix(" k"))
+        #expect(hadSecret || text == old)
+        var again = false
+        #expect(VaryKey.withholdingSecrets(of: text, .unkeyed, hadSecret: &again) == text && !again)
+        if old.hasSuffix("x-api-key: k") {
+            #expect(VaryKey(stored: text).matches(["Accept": "a", "X-Api-Key": "k"], .unkeyed))
+        }
+    }
+}
+
+extension SecretHasher {
+    /// Hashes without a key, for tests (FNV-1a).
+    static let unkeyed = SecretHasher { message in
+        let hash = message.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        return (0..<32).map { UInt8(truncatingIfNeeded: hash >> (UInt64($0) % 8 * 8)) }
     }
 }

@@ -1,0 +1,130 @@
+internal import Digest
+internal import Glibc
+internal import Synchronization
+internal import System
+package import Web
+
+/// The key by which a store hashes the secrets of requests, in a file of its own.
+///
+/// The file is as secret as a password. A copy of the database alone, of its journal or of an archive made
+/// from it does not have the key, so that nobody can try out which API key a hash belongs to. For the same
+/// reason a store in PostgreSQL has its key in the local folder of each machine and not in a table. Machines
+/// that share such a store recognize each other's variants if they have the same file.
+extension StoreFolder {
+    var secretKeyFile: String { path + "/secret-key" }
+
+    private static let secretKeyByteCount = 32
+
+    /// The hashes of this store.
+    ///
+    /// - Parameter createsKey: makes the key if there is none. A reader needs none then: nothing in the store
+    ///   is hashed.
+    package func secretHasher(createsKey: Bool) -> SecretHasher {
+        let cache = SecretKeyCache()
+        return SecretHasher { message in
+            guard let key = cache.key(of: self, creates: createsKey) else { return nil }
+            return DigestStream.hmac(key, message.span).bytes
+        }
+    }
+
+    /// Nil where there is none, or it cannot be read.
+    var secretKey: [UInt8]? {
+        guard let text = try? WholeFile.read(secretKeyFile, atMost: 1024) else { return nil }
+        return Digest(.sha256, hex: String(decoding: text.filter { $0 != 0x0A }, as: UTF8.self))?.bytes
+    }
+
+    static func newSecretKey() -> [UInt8] {
+        var source = SystemRandomNumberGenerator()
+        return (0..<secretKeyByteCount).map { _ in UInt8.random(in: 0 ... .max, using: &source) }
+    }
+
+    /// Makes this the key of the store if it has none yet, and gives the one that it has.
+    func keep(secretKey key: [UInt8]) throws(StoreError) -> [UInt8] {
+        if let known = secretKey { return known }
+        guard let digest = Digest(.sha256, bytes: key) else {
+            preconditionFailure("a secret key has 32 bytes")
+        }
+        try Self.makeFolders(path)
+        try StoreError.wrapping { () throws(SystemError) in
+            let file = try File(temporaryIn: path, named: "secret-key")
+            defer { unlink(file.path) }
+            try file.write(Array((digest.hex + "\n").utf8))
+            try file.sync()
+            // Unlike a rename, a link never replaces the key that another process has made meanwhile.
+            guard link(file.path, secretKeyFile) == 0 || errno == EEXIST else {
+                throw SystemError(errno, doing: "create", secretKeyFile)
+            }
+        }
+        guard let kept = secretKey else {
+            throw StoreError(
+                .unusable, doing: "read", path: secretKeyFile, detail: "it is no key of a store",
+                advice: "remove it: responses that vary by a secret are then fetched again")
+        }
+        return kept
+    }
+}
+
+/// Reads the key of a store when it is first needed.
+private final class SecretKeyCache: Sendable {
+    private let key = Mutex<[UInt8]?>(nil)
+
+    func key(of folder: StoreFolder, creates: Bool) -> [UInt8]? {
+        key.withLock { key in
+            // Without a key the response is stored for no other request, which is safe.
+            if key == nil { key = folder.secretKey }
+            if key == nil, creates { key = try? folder.keep(secretKey: StoreFolder.newSecretKey()) }
+            return key
+        }
+    }
+}
+
+extension StoreWriter {
+    /// Hashes the secrets that earlier versions stored as they are, and marks those responses as private. It
+    /// is done once: when the store gets its key.
+    ///
+    /// Values of `Cookie` and `Authorization` had unkeyed hashes. These go, and the responses are stored for
+    /// no other request from then on.
+    func withholdSecrets() throws(StoreError) {
+        guard folder.secretKey == nil else { return }
+        // The file comes last: if this run is killed, the next one does it again.
+        let key = StoreFolder.newSecretKey()
+        try withholdSecrets(SecretHasher { message in DigestStream.hmac(key, message.span).bytes })
+        _ = try folder.keep(secretKey: key)
+    }
+
+    private func withholdSecrets(_ secrets: SecretHasher) throws(StoreError) {
+        var rows: [(place: [SQLValue], variant: String, hadSecret: Bool)] = []
+        try prepare("SELECT url, visit, request, variant FROM response WHERE variant LIKE '%: %'").each {
+            row in
+            let old = row.text(3)
+            var hadSecret = false
+            let new = VaryKey.withholdingSecrets(of: old, secrets, hadSecret: &hadSecret) ?? VaryKey.never
+            guard new != old else { return }
+            let place: [SQLValue] = [
+                .integer(row.integer(0)), .integer(row.integer(1)), .text(row.text(2)), .text(old),
+            ]
+            rows.append((place, new, hadSecret))
+        }
+        guard !rows.isEmpty else { return }
+        if !isServed { try execute("PRAGMA secure_delete = ON", doing: "withhold secrets") }
+        try transaction { () throws(StoreError) in
+            let remove = try prepare(
+                "DELETE FROM response WHERE url = ?1 AND visit = ?2 AND request = ?3 AND variant = ?4")
+            let change = try prepare(
+                """
+                UPDATE response SET variant = ?5, flags = flags | ?6
+                    WHERE url = ?1 AND visit = ?2 AND request = ?3 AND variant = ?4
+                """)
+            for row in rows {
+                try remove.run(Array(row.place.dropLast()) + [.text(row.variant)], doing: "withhold secrets")
+                let flags = row.hadSecret ? Int64(ResponseFlags.isPrivate.rawValue) : 0
+                try change.run(row.place + [.text(row.variant), .integer(flags)], doing: "withhold secrets")
+            }
+            try forgetCounts()
+        }
+        if !isServed { try execute("PRAGMA secure_delete = OFF", doing: "withhold secrets") }
+        try countAgain()
+        try renewJournal()
+        emptyLog()
+    }
+}

@@ -1,0 +1,83 @@
+import Store
+import System
+import TestOrigin
+import Testing
+import Web
+
+@testable import Archives
+
+/// Archives whose requests carried secrets, and what becomes of these in the store and in other archives.
+@Suite struct SecretRequestTests {
+    private static let secret = "hunter2"
+
+    private func har(_ name: String, caching: String = "", vary: String = "") -> String {
+        """
+        {"log": {"version": "1.2", "entries": [{"startedDateTime": "2020-02-02T02:02:02Z",
+         "request": {"method": "GET", "url": "https://example.com/data",
+          "headers": [{"name": ":path", "value": "/data"}, {"name": "User-Agent", "value": "x"},
+           {"name": "Sec-Fetch-Mode", "value": "cors"}, {"name": "\(name)", "value": "\(Self.secret)"}]},
+         "response": {"status": 200, "headers": [{"name": "Cache-Control", "value": "\(caching)"},
+           {"name": "Vary", "value": "\(vary)"}],
+          "content": {"mimeType": "text/plain", "text": "mine"}}}]}}
+        """
+    }
+
+    private func take(_ text: String) throws -> HeldSite {
+        let site = try HeldSite()
+        let path = try site.home.write(text, to: "in.har")
+        _ = try site.take([path], site: HeldSite.name)
+        return site
+    }
+
+    @Test(arguments: [
+        ("X-Api-Key", "", true), ("X-Api-Key", "public", true), ("Private-Token", "max-age=9", true),
+        ("Authorization", "", true), ("Authorization", "public", false), ("Cookie", "", false),
+        ("Cookie", "private", true), ("X-Requested-With", "", false), ("Referer", "", false),
+    ])
+    func `an imported response is private if its request carried a secret`(
+        name: String, caching: String, isPrivate: Bool
+    ) throws {
+        let site = try take(har(name, caching: caching))
+        let held = try #require(try StoreReader(site.folder).response(for: "https://example.com/data"))
+        #expect(held.flags.contains(.isPrivate) == isPrivate)
+    }
+
+    @Test(arguments: ArchiveForm.ofResponses)
+    func `a secret by which an imported response varies is in no archive made from the store`(
+        form: ArchiveForm
+    ) throws {
+        let site = try take(har("X-Api-Key", vary: "X-Api-Key, User-Agent"))
+        let reader = try StoreReader(site.folder)
+        let held = try #require(try reader.response(for: "https://example.com/data"))
+        #expect(!held.variant.contains(Self.secret) && held.variant.contains("user-agent: x"))
+        #expect(held.suits(["X-Api-Key": Self.secret, "User-Agent": "x"], reader.secrets))
+        #expect(!held.suits(["X-Api-Key": "other", "User-Agent": "x"], reader.secrets))
+        // Without the answer's bytes, which are the server's own.
+        let report = try site.export("out\(form.suffix)", form) { $0.isVerified = true }
+        #expect(report.responses == 1 && report.isVerified == true)
+        for file in report.files {
+            let bytes = try WholeFile.read(file.path, atMost: 1 << 24)
+            #expect(!String(decoding: bytes, as: UTF8.self).contains(Self.secret))
+        }
+        let row = try #require(try shownRow(of: site))
+        #expect(ArchivedResponse(row).requestFields == ["user-agent": "x"])
+    }
+
+    @Test func `a secret that an earlier version stored is in no archive`() throws {
+        var answer = HeldSite.Answer.page("/data", "mine")
+        answer.variant = "x-api-key: \(Self.secret)"
+        let old = try HeldSite([answer])
+        let row = try #require(try shownRow(of: old))
+        #expect(ArchivedResponse(row).notes?.variant == VaryKey.never)
+        #expect(ArchivedResponse(row).requestFields.isEmpty)
+    }
+
+    private func shownRow(of site: HeldSite) throws -> ShownRow? {
+        var row: ShownRow?
+        try StoreReader(site.folder).eachShown(ofSite: try site.site().id, asOf: nil) {
+            row = $0
+            return false
+        }
+        return row
+    }
+}
