@@ -9,6 +9,8 @@ package struct Bundle: Sendable, Equatable {
     package var claims: [Claim]
     package var version: String?
     package var isRequired: Bool
+    /// Only SHA-256 or better proves the body right. MD5 and SHA-1 find accidents and stop no attacker.
+    package var requiresStrongDigest = false
 
     package init(
         reference: String, claims: [Claim], version: String? = nil, isRequired: Bool = true
@@ -48,6 +50,25 @@ package struct Bundle: Sendable, Equatable {
     /// it is there.
     package var isProvable: Bool { claims.contains(where: \.isProof) }
 
+    /// The strongest digest that the body must have; nil where there is none.
+    package var proof: DigestAlgorithm? {
+        let algorithms = claims.filter { $0.isProof && $0.subject == .decoded }.compactMap(\.algorithm)
+        return DigestAlgorithm.allCases.last { algorithms.contains($0) }
+    }
+
+    /// Why the digests do not prove enough; nil where they do.
+    package var weakness: String? {
+        guard requiresStrongDigest, let proof, !proof.isStrong else { return nil }
+        return "not verified: only \(proof.label)"
+    }
+
+    /// The same bundle, of which only SHA-256 or better proves the body right.
+    package var requiringStrongDigest: Bundle {
+        var bundle = self
+        bundle.requiresStrongDigest = true
+        return bundle
+    }
+
     /// What has to be computed to check it.
     package func algorithms(of subject: Claim.Subject) -> Set<DigestAlgorithm> {
         Set(claims.filter { $0.subject == subject }.compactMap(\.algorithm))
@@ -82,7 +103,9 @@ extension Bundle {
                 foundByteCount: measurement.decoded.byteCount)
             return Finding(.mismatch(mismatch), remarks: remarks)
         }
-        if isProven, gaps.isEmpty { return Finding(.verified, remarks: remarks) }
+        if isProven, gaps.isEmpty {
+            return Finding(weakness.map { .unverifiable($0) } ?? .verified, remarks: remarks)
+        }
         return Finding(.unverifiable(gaps.first ?? remarks.first ?? nothingSaid), remarks: remarks)
     }
 
@@ -203,6 +226,13 @@ package struct Requirements: Sendable, Equatable {
     package mutating func require(_ bundle: Bundle, at url: WebURL) {
         guard bundle.isProvable else { return }
         bundles[url.key.href] = bundle
+    }
+
+    /// The same, of which only SHA-256 or better proves a body right.
+    package var requiringStrongDigests: Requirements {
+        var strong = self
+        strong.bundles = bundles.mapValues(\.requiringStrongDigest)
+        return strong
     }
 
     /// What is required here already counts more.

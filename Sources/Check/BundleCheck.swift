@@ -73,11 +73,15 @@ package struct BundleCheck {
         self.source = source
         access = LiveAccess(principal, options.network)
         self.releases = releases
-        failsOn = options.failsOn
+        // What is required of a digest and not there is a failure.
+        failsOn = options.failsOn.union(options.requiresStrongDigests ? [.unverifiable] : [])
         progress = options.progress
         let evidence = Evidence(options.evidence)
         self.evidence = evidence
-        targets = try CheckTarget.all(of: source).map { $0.adding(evidence) }
+        targets = try CheckTarget.all(of: source).map { target in
+            let target = target.adding(evidence)
+            return options.requiresStrongDigests ? target.requiringStrongDigest : target
+        }
         columns = try CheckColumn.all(of: source, folder, isQuick: options.isQuick)
     }
 
@@ -200,7 +204,8 @@ package struct BundleCheck {
                 findings: zip(columns, found).map { column, examinations in
                     CheckReport.Finding(
                         url: column.name(of: target.urls[column.base]),
-                        examinations[number] ?? .missing("nothing was answered"))
+                        examinations[number] ?? .missing("nothing was answered"),
+                        of: target.bundle)
                 })
         }
     }

@@ -71,6 +71,18 @@ package struct BundleGate: Sendable {
     /// The bundles with where they are.
     package var expected: [(url: WebURL, bundle: Bundle)] { targets.map { ($0.urls[0], $0.bundle) } }
 
+    /// Required bundles that no digest of SHA-256 or better verifies.
+    var weakBundles: [PreloadReport.Problem] {
+        targets.filter(\.bundle.isRequired).compactMap { target in
+            let bundle = target.bundle.requiringStrongDigest
+            guard
+                let reason = bundle.proof == nil
+                    ? "not verified: the manifest gives no digest" : bundle.weakness
+            else { return nil }
+            return PreloadReport.Problem(url: target.urls[0].href, reason: reason, isRequired: true)
+        }
+    }
+
     /// Those without which the set is not complete.
     package var requiredBundles: [WebURL] { targets.filter(\.bundle.isRequired).map { $0.urls[0] } }
 
@@ -142,7 +154,8 @@ package struct BundleGate: Sendable {
             while let number = next() {
                 let url = targets[number].urls[0]
                 let examination = try bundles.examination(of: targets[number].bundle, at: url)
-                var finding = CheckReport.Finding(url: url.href, examination)
+                var finding = CheckReport.Finding(
+                    url: url.href, examination, of: targets[number].bundle)
                 if finding.verdict != .verified, let refusal = refused[url.key.href] {
                     finding = CheckReport.Finding(
                         url: url.href, verdict: .mismatch, detail: "the server sent another one: \(refusal)",

@@ -47,6 +47,10 @@ public struct CheckOptions: Sendable {
     /// What makes a check fail, where the bundle is required.
     public var failsOn = CheckReport.usualFailures
 
+    /// Only SHA-256 or better verifies a bundle. One that has only MD5 or SHA-1, or no digest, is unverifiable,
+    /// and fails the check where it is required: attackers can make another file with the same MD5 or SHA-1.
+    public var requiresStrongDigests = false
+
     /// How to ask for the manifest; nil for the usual way.
     package var network: NetworkOptions?
     /// Told how many bundles were looked at, now and then, on threads of the check's.
@@ -81,6 +85,11 @@ struct CheckTarget: Sendable {
     /// With what its own name says of it, where that was asked for.
     func adding(_ evidence: Evidence) -> CheckTarget {
         CheckTarget(bundle: bundle.adding(evidence), line: line, urls: urls)
+    }
+
+    /// The same, verified by SHA-256 or better alone.
+    var requiringStrongDigest: CheckTarget {
+        CheckTarget(bundle: bundle.requiringStrongDigest, line: line, urls: urls)
     }
 
     /// What there is to check of a manifest.

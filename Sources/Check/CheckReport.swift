@@ -63,6 +63,9 @@ public struct CheckReport: Sendable, Equatable {
         public let detail: String?
         /// What else was noticed, and changes nothing about the verdict.
         public var remarks: [String] = []
+        /// By which digest a bundle is verified: `md5`, `sha1`, `sha256`, `sha384` or `sha512`, the strongest of
+        /// several. Nil for what is not verified, or has no digest of a manifest.
+        public package(set) var algorithm: String?
     }
 
     /// What makes a check fail where nobody says otherwise.

@@ -170,11 +170,13 @@ struct Examination: Sendable {
 }
 
 extension CheckReport.Finding {
-    init(url: String, _ examination: Examination) {
+    /// - Parameter bundle: what was examined; nil for what was not found out.
+    init(url: String, _ examination: Examination, of bundle: Bundle? = nil) {
         let finding = examination.finding
         self.init(
             url: url, verdict: CheckReport.Verdict(finding.verdict), detail: finding.verdict.fullDetail,
             remarks: finding.remarks)
+        if finding.verdict == .verified { algorithm = bundle?.proof?.rawValue }
     }
 }
 

@@ -14,6 +14,9 @@ public struct PreloadOptions: Sendable {
     /// What is held is read and hashed: bytes that changed on the disk since they came are fetched anew. Else the
     /// digests count that are kept of it, unless somebody found it damaged.
     public var provesHeld = false
+    /// Only SHA-256 or better verifies a bundle: a manifest that has only MD5 or SHA-1 of a required one, or no
+    /// digest, is refused before anything is fetched.
+    public var requiresStrongDigests = false
     /// What the bundles need comes along: images, styles, and the requests that they name.
     public var hasRequisites = true
     public var network = NetworkOptions()
@@ -132,6 +135,11 @@ extension SiteRun {
             report.outcome = failure.kind == .input ? .refused : .unreachable
             report.manifestFailure = failure.description
             report.bundles = found.gate.bundles.count
+            try report.show(site, of: found.gate, in: folder)
+        } else if options.requiresStrongDigests, !found.gate.weakBundles.isEmpty {
+            report.outcome = .refused
+            report.bundles = found.gate.bundles.count
+            report.refused = found.gate.weakBundles
             try report.show(site, of: found.gate, in: folder)
         } else {
             let steps = try PreloadPlan.plan(

@@ -1,3 +1,4 @@
+internal import Reports
 package import Web
 
 /// How a report of a check is written. Each is a function of the report alone: the same report is the same
@@ -82,7 +83,7 @@ extension CheckReport: JSONObject {
 
 extension CheckReport.Finding {
     fileprivate var verdictMembers: JSONMembers {
-        ["url": url, "verdict": verdict.rawValue, "detail": IfAny(detail)]
+        ["url": url, "verdict": verdict.rawValue, "detail": IfAny(detail), "algorithm": IfAny(algorithm)]
     }
 }
 
@@ -94,7 +95,19 @@ extension CheckReport {
             case .site: siteLines
             case .manifest: places.count > 1 ? table : items.map(line)
             }
-        return (lines + notes.map { "note: \($0)" } + endings).map(\.visible).joined(separator: "\n")
+        return (lines + (notes + weakProofs).map { "note: \($0)" } + endings).map(\.visible).joined(
+            separator: "\n")
+    }
+
+    /// How many bundles are verified by a digest that stops no attacker.
+    private var weakProofs: [String] {
+        [("md5", "MD5"), ("sha1", "SHA-1")].compactMap { name, label in
+            let count = items.count { $0.findings.contains { $0.algorithm == name } }
+            guard count > 0 else { return nil }
+            let bundles = Wording.count(count, "bundle")
+            return
+                "\(bundles) verified by \(label), which does not stop an attacker: --strong requires SHA-256"
+        }
     }
 
     private func line(of item: Item) -> String {

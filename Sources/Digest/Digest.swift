@@ -78,6 +78,14 @@ package enum DigestAlgorithm: String, Hashable, Sendable, CaseIterable {
         }
     }
 
+    /// Whether nobody can make two bodies with the same digest. For MD5 and SHA-1 attackers can.
+    package var isStrong: Bool {
+        switch self {
+        case .md5, .sha1: false
+        case .sha256, .sha384, .sha512: true
+        }
+    }
+
     /// As people write it: `MD5`, `SHA-256`.
     package var label: String {
         switch self {

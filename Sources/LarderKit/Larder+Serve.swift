@@ -1,3 +1,4 @@
+internal import Bundles
 internal import Check
 internal import Fetch
 internal import Glibc
@@ -41,7 +42,11 @@ extension Larder {
             }
         }
         let requirements = RequirementsInForce()
-        mirror.requirements = { reader throws(StoreError) in try requirements.read(reader) }
+        let isStrong = options.requiresStrongDigests
+        mirror.requirements = { reader throws(StoreError) in
+            let required = try requirements.read(reader)
+            return isStrong ? required.requiringStrongDigests : required
+        }
         mirror.walk = { reader, site, limit throws(StoreError) in
             try OfflineCheck.needs(of: site, limit: limit, reader)
         }
@@ -214,6 +219,8 @@ public struct ServeOptions: Sendable {
     /// When held bodies are hashed before they are shown. They were when they came, so that this finds what
     /// became of them on the disk.
     public var verification = Verification.never
+    /// Only SHA-256 or better verifies a bundle. One that matches its MD5 or SHA-1 is served as `unverified`.
+    public var requiresStrongDigests = false
 
     /// What is wanted otherwise than servers say, before what the rules of sites say; see `larder help
     /// rules`.

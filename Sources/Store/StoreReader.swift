@@ -377,6 +377,15 @@ package final class StoreReader {
         } ?? nil
     }
 
+    /// The state of the file with the bytes of a body. Nil where a database has them, or nothing does.
+    package func stamp(of body: StoredBody) throws(StoreError) -> FileStamp? {
+        switch try place(of: body) {
+        case .pack(let place): FileStamp(Pack(place.pack, in: folder).path)
+        case .file(let path): FileStamp(path)
+        case .database, .pieces, nil: nil
+        }
+    }
+
     /// Where the bytes are, from the store's folder on. Nil for a body that the database does not have.
     package func placeName(of body: StoredBody) throws(StoreError) -> String? {
         let path: String? =

@@ -396,7 +396,7 @@ struct CommandEntry: Sendable {
             options: [
                 .live, .held, .folder, .base, .format, .release, .evidence, .offline, .quick, .renderOffline,
                 .renderPages, .browser.in(.general), .report,
-                .failOn, .store,
+                .failOn, .strong, .store,
                 .json, .quiet, .progress,
             ],
             notes: [

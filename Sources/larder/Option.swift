@@ -166,7 +166,10 @@ extension Option {
         + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
 
     static let preload: [Option] =
-        [.store, .json, .quiet, .verbose, .progress, .base, .format, .requisites, .strict, .proveHeld]
+        [
+            .store, .json, .quiet, .verbose, .progress, .base, .format, .requisites, .strict, .strong,
+            .proveHeld,
+        ]
         + [.perHost, .rate, .maxBody, .timeout] + networkOptions + identityOptions
 
     private static let asBefore: [Option] =
@@ -284,6 +287,9 @@ extension Option {
         name: "--strict", value: nil,
         help: "exit with 1 where anything could not be had, though the last good set is served",
         standard: nil)
+    static let strong = Option(
+        name: "--strong", value: nil,
+        help: "verify by SHA-256 or better alone: MD5 and SHA-1 do not stop an attacker", standard: nil)
     static let sample = Option(
         name: "--sample", value: "N", help: "look at most at so many pages", standard: "120")
     static let robots = Option(
@@ -494,7 +500,7 @@ extension Option {
             .store, .port, .proxyPort, .proxyUser, .connectPort, .untouched, .atRoot, .listen, .tls, .tlsKey,
             .policy,
             .rule.in(.general), .patience, .preloaded, .every, .base, .format,
-            .requisites, .verify, .memory, .maxSize, .compress.in(.general), .noShim, .allowNetwork,
+            .requisites, .verify, .strong, .memory, .maxSize, .compress.in(.general), .noShim, .allowNetwork,
             .showPrivate, .readOnly, .scheduled, .bar, .openBrowser,
             .quiet,
         ] + networkOptions + identityOptions

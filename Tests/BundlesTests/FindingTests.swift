@@ -23,6 +23,25 @@ import Web
         #expect(finding == Finding(.verified))
     }
 
+    @Test(
+        arguments: [
+            ([.md5], .md5, "not verified: only MD5"), ([.sha1], .sha1, "not verified: only SHA-1"),
+            ([.md5, .sha1], .sha1, "not verified: only SHA-1"), ([.sha256], .sha256, nil),
+            ([.sha512, .md5], .sha512, nil),
+        ] as [([DigestAlgorithm], DigestAlgorithm, String?)])
+    func `a bundle of which a strong digest is required is not verified by MD5 or SHA-1`(
+        algorithms: [DigestAlgorithm], proof: DigestAlgorithm, reason: String?
+    ) {
+        let bundle = bundle(algorithms.map { Claim(Sample.digest($0)) })
+        #expect(bundle.proof == proof)
+        #expect(BundleMeter.finding(on: bundle, bytes: Self.body).verdict == .verified)
+        let strict = BundleMeter.finding(on: bundle.requiringStrongDigest, bytes: Self.body)
+        #expect(strict.verdict == reason.map { .unverifiable($0) } ?? .verified)
+        // Another body is a mismatch all the same.
+        let other = BundleMeter.finding(on: bundle.requiringStrongDigest, bytes: Self.body + [1])
+        #expect(other.verdict.name == "mismatch")
+    }
+
     @Test func `all that did not hold is named, with both sides and both sizes`() throws {
         let finding = finding(
             [

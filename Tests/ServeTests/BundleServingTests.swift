@@ -3,6 +3,7 @@ import Digest
 import Glibc
 import Store
 import Synchronization
+import TLS
 import TestOrigin
 import Testing
 import Web
@@ -93,7 +94,7 @@ import Web
         let store = try store(Self.good)
         let answer = try get(store, Self.options(policy), times: 2)
         #expect(answer.text == Self.good)
-        #expect(answer["Larder-Bundle"] == "verified; md5=\(Self.md5(Self.good).hex)")
+        #expect(answer["Larder-Bundle"] == "verified; by=md5; md5=\(Self.md5(Self.good).hex)")
         let sha256 = DigestStream.digest(.sha256, of: Array(Self.good.utf8).span)
         #expect(answer["ETag"] == "\"\(sha256.hex)\"")
         let told = FieldDigest.structured(answer["Repr-Digest"] ?? "")
@@ -119,6 +120,71 @@ import Web
         #expect(answer["Content-Type"] == "text/javascript" && answer["X-Own"] == "1")
         for name in ["Refresh", "Link", "Service-Worker-Allowed", "Content-Disposition"] {
             #expect(answer[name] == nil, "\(name)")
+        }
+    }
+
+    @Test(arguments: [DigestAlgorithm.md5, .sha1, .sha256, .sha512], [false, true])
+    func `a bundle says by which digest it is verified, and --strong requires SHA-256 or better`(
+        algorithm: DigestAlgorithm, isStrong: Bool
+    ) throws {
+        let digest = DigestStream.digest(algorithm, of: Array(Self.good.utf8).span)
+        var options = MirrorOptions()
+        options.requirements = { _ throws(StoreError) in
+            var requirements = Requirements()
+            if let url = WebURL(Self.url) {
+                requirements.require(Bundle(reference: Self.url, digests: [digest]), at: url)
+            }
+            return isStrong ? requirements.requiringStrongDigests : requirements
+        }
+        let answer = try get(try store(Self.good), options)
+        let word = isStrong && !algorithm.isStrong ? "unverified" : "verified"
+        #expect(
+            answer["Larder-Bundle"] == "\(word); by=\(algorithm.rawValue); md5=\(Self.md5(Self.good).hex)")
+        #expect(answer.status == 200)
+    }
+
+    @Test(arguments: [CachePolicy.offline, .protocol])
+    func `a proxy sends no header with a bundle that its digest does not prove`(policy: CachePolicy) throws {
+        let extra: HTTPFields = [
+            "Refresh": "0;url=/x", "Link": "</y>; rel=preload", "Service-Worker-Allowed": "/",
+            "Content-Disposition": "attachment", "X-Own": "1",
+        ]
+        // Offline it is stored, else it has just been loaded.
+        let url = Self.url.replacing("https:", with: "http:")
+        let pages: [StockedStore.Entry] = [
+            .init(href: "http://example.test/", text: "start", type: "text/plain")
+        ]
+        let store = try StockedStore(
+            policy == .offline
+                ? pages + [.init(href: url, text: Self.good, type: "text/html", extra: extra.block)] : pages)
+        var fields = extra
+        fields.set("Content-Type", "text/html")
+        servers.say("/app.js", 200, fields, Self.good)
+        var options = MirrorOptions()
+        options.policy = policy
+        options.requirements = { _ throws(StoreError) in
+            var requirements = Requirements()
+            if let key = WebURL(url) {
+                requirements.require(Bundle(reference: url, digests: [Self.md5(Self.good)]), at: key)
+            }
+            return requirements
+        }
+        options.load = { [servers] in servers.load($0, $1) }
+        let authority = try Authority.open(in: store.scratch.path)
+        let proxy = ProxyOptions(
+            security: try TLSServer(authority), certificate: authority.certificate, log: PassLog())
+        let server = try MirrorServer(
+            store.folder, port: nil, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+            options: options, proxy: (0, proxy))
+        defer { server.stop() }
+        let client = try RawClient(port: Int(try #require(server.proxyPort)))
+        for _ in 1...2 {
+            let answer = try client.get(url, host: "example.test")
+            #expect(answer.text == Self.good)
+            #expect(answer["Content-Type"] == "text/javascript" && answer["X-Own"] == "1")
+            for name in ["Refresh", "Link", "Service-Worker-Allowed", "Content-Disposition"] {
+                #expect(answer[name] == nil, "\(name)")
+            }
         }
     }
 

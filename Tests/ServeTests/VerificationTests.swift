@@ -65,7 +65,7 @@ import Web
         }
     }
 
-    @Test(arguments: [(Verification.never, 200, 200), (.once, 200, 500), (.always, 500, 500)])
+    @Test(arguments: [(Verification.never, 200, 200), (.once, 500, 500), (.always, 500, 500)])
     func `a damaged body is found out as often as is asked for`(
         verification: Verification, afterwards: Int, anew: Int
     ) throws {

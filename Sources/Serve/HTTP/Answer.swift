@@ -1,4 +1,5 @@
 internal import Markup
+internal import Store
 internal import Web
 
 /// A whole response, ready for the wire. Immutable, so that the memory tier and any number of sockets share
@@ -28,6 +29,9 @@ final class Answer: Sendable {
         let byteCount: Int
         /// What is replaced of the file on its way out.
         var patch: Patch?
+        /// The state in which the file was hashed: a file in another state is not sent. Nil for a file that
+        /// was not hashed.
+        var stamp: FileStamp?
     }
 
     init(
@@ -75,6 +79,12 @@ final class Answer: Sendable {
         self.sharing = sharing
         freshness = nil
         variant = ""
+    }
+
+    /// Whether the file of the body, if there is one, is still the one that was hashed.
+    var isCurrent: Bool {
+        guard let file, let stamp = file.stamp else { return true }
+        return FileStamp(file.path) == stamp
     }
 
     /// The length of the body, wherever it is.

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 internal import Markup
+internal import Store
 internal import TLS
 internal import Web
 
@@ -357,13 +358,16 @@ final class OpenFile {
     let descriptor: Int32
     let patch: Patch?
 
-    /// Nil when it is not there any more, or is not as long as the head of its answer says.
+    /// Nil when it is not there any more, is not as long as the head of its answer says, or has changed since
+    /// it was hashed.
     init?(_ body: Answer.FileBody) {
         descriptor = open(body.path, O_RDONLY | O_CLOEXEC)
         patch = body.patch
         guard descriptor >= 0 else { return nil }
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_size == body.patch?.sourceByteCount ?? body.byteCount
+        guard fstat(descriptor, &status) == 0,
+            status.st_size == body.patch?.sourceByteCount ?? body.byteCount,
+            body.stamp == nil || FileStamp(descriptor: descriptor) == body.stamp
         else {
             return nil
         }

@@ -51,9 +51,11 @@ final class CopyRenderer {
         if copy.change.contains(.slash) { return leading(to: copy, source) }
         guard let body = copy.response.body else { return bodiless(copy, source) }
         let isRequired = bundle != nil
-        if layout.isTransparent { return try asItCame(copy, body, isRequired: isRequired) }
-        guard let content = try finder.reader.content(of: body),
-            try verifier.isWhole(content, body, isRequired: isRequired), let table = try links(of: body)
+        if layout.isTransparent { return try asItCame(copy, body, bundle) }
+        guard
+            case .whole(let content, let stamp) = try verifier.content(
+                of: body, in: finder.reader, isRequired: isRequired),
+            let table = try links(of: body)
         else {
             let text = "What is held of \(copy.url.href) is damaged; prefetch it again.\n"
             return .text(500, text, fields: layout.fields(of: copy.url), sharing: Sharing(missing: copy.url))
@@ -68,14 +70,14 @@ final class CopyRenderer {
         let sharing = copy.sharing
         if let bundle {
             if bundle.isVerified, isPristine(format, copy.fields, copy.url) {
-                return try pristine(copy, content, body.byteCount, source, bundle)
+                return try pristine(copy, (content, stamp), body.byteCount, source, bundle)
             }
             if !bundle.isVerified { fields.added = bundle.differingFields }
         }
         if case .file(let path) = content, table.marks.isEmpty, !isRewritten(table, of: copy.url),
             !hasPrefix(copy.url), !mayHaveBar(format)
         {
-            let file = Answer.FileBody(path: path, byteCount: body.byteCount)
+            let file = Answer.FileBody(path: path, byteCount: body.byteCount, stamp: stamp)
             let ownTag = finder.fields.isProxy ? copy.fields["ETag"] : tag
             return Answer(
                 status: copy.response.status,
@@ -89,7 +91,8 @@ final class CopyRenderer {
         {
             let patch = try patch(for: bytes, table, copy.url, format)
             let file = Answer.FileBody(
-                path: path, byteCount: patch.byteCount, patch: patch.isEmpty ? nil : patch.compacted())
+                path: path, byteCount: patch.byteCount, patch: patch.isEmpty ? nil : patch.compacted(),
+                stamp: stamp)
             let ownTag = finder.fields.isProxy && patch.isEmpty ? copy.fields["ETag"] : tag
             return Answer(
                 status: copy.response.status,
@@ -102,19 +105,21 @@ final class CopyRenderer {
             tag: tag, held: body)
     }
 
-    /// What a proxy is asked for goes out as it came in.
+    /// A proxy answers with the response as it is stored.
     private func asItCame(
-        _ copy: FoundCopy, _ body: StoredBody, isRequired: Bool
+        _ copy: FoundCopy, _ body: StoredBody, _ bundle: ShownBundle?
     ) throws(StoreError) -> Answer {
-        let outgoing = fields.fields(of: copy.fields, base: copy.url, source: .hit([]), sharing: copy.sharing)
-        guard let content = try finder.reader.content(of: body),
-            try verifier.isWhole(content, body, isRequired: isRequired)
+        let stored = bundle?.allowedFields(of: copy.fields, at: copy.url) ?? copy.fields
+        let outgoing = fields.fields(of: stored, base: copy.url, source: .hit([]), sharing: copy.sharing)
+        guard
+            case .whole(let content, let stamp) = try verifier.content(
+                of: body, in: finder.reader, isRequired: bundle != nil)
         else {
             let text = "What is held of \(copy.url.href) is damaged; have it fetched again.\n"
             return .text(500, text, fields: [("Larder", "damaged")], sharing: copy.sharing)
         }
         if case .file(let path) = content {
-            let file = Answer.FileBody(path: path, byteCount: body.byteCount)
+            let file = Answer.FileBody(path: path, byteCount: body.byteCount, stamp: stamp)
             return Answer(
                 status: copy.response.status, fields: outgoing, file: file, sharing: copy.sharing,
                 freshness: copy.freshness, variant: copy.response.variant)
@@ -133,21 +138,23 @@ final class CopyRenderer {
     }
 
     private func pristine(
-        _ copy: FoundCopy, _ content: BodyContent, _ byteCount: Int, _ source: AnswerSource,
+        _ copy: FoundCopy, _ found: (content: BodyContent, stamp: FileStamp?), _ byteCount: Int,
+        _ source: AnswerSource,
         _ bundle: ShownBundle
     ) throws(StoreError) -> Answer {
         let sharing = copy.sharing
         let outgoing =
             fields.fields(
-                of: copy.fields.vouched(at: copy.url), base: copy.url, source: source, sharing: sharing,
+                of: bundle.allowedFields(of: copy.fields, at: copy.url), base: copy.url, source: source,
+                sharing: sharing,
                 entityTag: bundle.tag)
             + bundle.fields
-        if case .file(let path) = content {
-            let file = Answer.FileBody(path: path, byteCount: byteCount)
+        if case .file(let path) = found.content {
+            let file = Answer.FileBody(path: path, byteCount: byteCount, stamp: found.stamp)
             return Answer(status: copy.response.status, fields: outgoing, file: file, sharing: sharing)
         }
         return Answer(
-            status: copy.response.status, fields: outgoing, body: try content.load(), sharing: sharing)
+            status: copy.response.status, fields: outgoing, body: try found.content.load(), sharing: sharing)
     }
 
     /// Larger bodies are not held: what is replaced of them is, and put in its place whenever they are sent.
@@ -159,11 +166,15 @@ final class CopyRenderer {
         _ sharing: Sharing, bundle: ShownBundle? = nil
     ) throws(StoreError) -> Answer {
         let (format, table) = (loaded.reading.format, loaded.reading.table)
-        if layout.isTransparent { return fields.asItCame(status, stored, url, loaded.bytes) }
+        if layout.isTransparent {
+            let allowed = bundle?.allowedFields(of: stored, at: url) ?? stored
+            return fields.asItCame(status, allowed, url, loaded.bytes)
+        }
         if let bundle, bundle.isVerified, isPristine(format, stored, url) {
             let outgoing =
                 fields.fields(
-                    of: stored.vouched(at: url), base: url, source: source, sharing: sharing,
+                    of: bundle.allowedFields(of: stored, at: url), base: url, source: source,
+                    sharing: sharing,
                     entityTag: bundle.tag)
                 + bundle.fields
             return Answer(status: status, fields: outgoing, body: loaded.bytes, sharing: sharing)
@@ -430,28 +441,4 @@ struct MovedReferences {
             WebURL($0, base: WebURL("\(layout.scheme)://\(layout.authority ?? "larder")/"))
         }
     }
-}
-
-extension HTTPFields {
-    /// Of what came with a bundle, whose digest vouches for its bytes alone: without what leads away, loads more, or makes
-    /// a worker or a document of it.
-    fileprivate func vouched(at url: WebURL) -> HTTPFields {
-        var fields = removing(["refresh", "link", "service-worker-allowed", "content-disposition"])
-        let ending = url.path.utf8.lastIndex(of: 0x2E).map {
-            url.path[url.path.index(after: $0)...].lowercased()
-        }
-        if let type = contentType, type.isHTML || type.isXML,
-            let own = ending.flatMap({ Self.typesOfBundles[$0] })
-        {
-            fields.set("Content-Type", own)
-        }
-        return fields
-    }
-
-    private static let typesOfBundles = [
-        "js": "text/javascript", "mjs": "text/javascript", "cjs": "text/javascript",
-        "json": "application/json",
-        "css": "text/css", "wasm": "application/wasm", "bundle": "application/octet-stream",
-        "jsbundle": "text/javascript", "map": "application/json",
-    ]
 }

@@ -160,7 +160,8 @@ final class Exchange {
         let look = try look()
         guard request.head.method != .other else { return try find().answer }
         if !isTransparent,
-            let known = context.tier.value(for: request.host.span, request.target.span, now: look.time)
+            let known = context.tier.value(for: request.host.span, request.target.span, now: look.time),
+            known.isCurrent
         {
             return known
         }
@@ -290,8 +291,8 @@ final class Exchange {
     /// Where bodies are hashed before they are shown. What is found is noted, so that the next who fetches
     /// mends it.
     func isDamaged(_ copy: FoundCopy?, isRequired: Bool) throws(StoreError) -> Bool {
-        guard let body = copy?.response.body, let content = try look().reader.content(of: body),
-            try !context.verifier.isWhole(content, body, isRequired: isRequired)
+        guard let body = copy?.response.body,
+            case .damaged = try context.verifier.content(of: body, in: look().reader, isRequired: isRequired)
         else { return false }
         context.notes?.found(damaged: body.sha256)
         return true

@@ -62,7 +62,8 @@ final class MirrorResponder: Responder {
         guard context.givesAlike, request.head.method != .other, !request.isCrossOrigin,
             !context.mayBeBesideRoot(request), let look = try? look()
         else { return nil }
-        return context.tier.value(for: request.host.span, request.target.span, now: look.time)
+        let known = context.tier.value(for: request.host.span, request.target.span, now: look.time)
+        return known?.isCurrent == true ? known : nil
     }
 
     /// To a proxy: what is ready for whoever asks for the URL, and, where servers are asked, says nothing by
@@ -73,7 +74,7 @@ final class MirrorResponder: Responder {
             let look = try? look()
         else { return nil }
         let known = origin.withUTF8 { context.tier.value(for: $0.span, request.target.span, now: look.time) }
-        guard let known else { return nil }
+        guard let known, known.isCurrent else { return nil }
         guard let freshness = known.freshness else {
             return context.loading == nil ? Reply(answer: known) : nil
         }

@@ -11,6 +11,10 @@ struct ShownBundle {
     /// What is wrong with it, in words.
     let mismatch: String?
     private let digests: [Digest]
+    /// The strongest digest that it was compared with.
+    private let proof: DigestAlgorithm?
+    /// It matches, and its digest is weaker than the user requires.
+    private let isWeak: Bool
 
     init(_ bundle: Bundle, _ body: StoredBody, _ content: BodyContent) throws(StoreError) {
         var known = [body.sha256Digest, body.md5.flatMap { Digest(.md5, bytes: $0) }].compactMap { $0 }
@@ -22,17 +26,19 @@ struct ShownBundle {
             known = measured.decoded.digests.filter { [.sha256, .md5].contains($0.algorithm) }
             finding = bundle.finding(on: measured)
         }
-        self.init(finding, known)
+        self.init(bundle, finding, known)
     }
 
     init(_ bundle: Bundle, _ bytes: [UInt8]) {
         let meter = BundleMeter(bundle, and: [.sha256, .md5])
         meter.update(bytes.span)
         let measured = meter.measurement()
-        self.init(bundle.finding(on: measured), measured.decoded.digests)
+        self.init(bundle, bundle.finding(on: measured), measured.decoded.digests)
     }
 
-    private init(_ finding: Finding?, _ digests: [Digest]) {
+    private init(_ bundle: Bundle, _ finding: Finding?, _ digests: [Digest]) {
+        proof = bundle.proof
+        isWeak = if case .unverifiable? = finding?.verdict { bundle.weakness != nil } else { false }
         isVerified = finding?.verdict == .verified
         mismatch = if case .mismatch(let mismatch) = finding?.verdict { mismatch.description } else { nil }
         self.digests = digests
@@ -45,12 +51,40 @@ struct ShownBundle {
             .sorted()
         return [
             ("Repr-Digest", whole.reversed().joined(separator: ", ")),
-            ("Larder-Bundle", "verified" + told(.md5)),
+            ("Larder-Bundle", "verified" + by + told(.md5)),
         ]
     }
 
+    /// The header fields that go out with the body, from a mirror and from a proxy alike. The digest of a
+    /// verified bundle proves its bytes alone. Fields by which its server would redirect the client, have it
+    /// load more, or turn the bundle into a service worker, a download or a document are left out.
+    func allowedFields(of stored: HTTPFields, at url: WebURL) -> HTTPFields {
+        guard isVerified else { return stored }
+        var fields = stored.removing(["refresh", "link", "service-worker-allowed", "content-disposition"])
+        let ending = url.path.utf8.lastIndex(of: 0x2E).map {
+            url.path[url.path.index(after: $0)...].lowercased()
+        }
+        if let type = stored.contentType, type.isHTML || type.isXML,
+            let own = ending.flatMap({ Self.typesByEnding[$0] })
+        {
+            fields.set("Content-Type", own)
+        }
+        return fields
+    }
+
+    private static let typesByEnding = [
+        "js": "text/javascript", "mjs": "text/javascript", "cjs": "text/javascript",
+        "json": "application/json",
+        "css": "text/css", "wasm": "application/wasm", "bundle": "application/octet-stream",
+        "jsbundle": "text/javascript", "map": "application/json",
+    ]
+
     /// What is shown until what is required has come.
-    var differingFields: [(String, String)] { [("Larder-Bundle", "differs" + told(.md5))] }
+    var differingFields: [(String, String)] {
+        [("Larder-Bundle", (isWeak ? "unverified" + by : "differs") + told(.md5))]
+    }
+
+    private var by: String { proof.map { "; by=\($0.rawValue)" } ?? "" }
 
     var tag: String? { digests.first { $0.algorithm == .sha256 }.map { "\"\($0.hex)\"" } }
 
@@ -61,46 +95,4 @@ struct ShownBundle {
 
 extension StoredBody {
     fileprivate var sha256Digest: Digest? { Digest(.sha256, bytes: sha256) }
-}
-
-/// When held bodies are hashed before they are shown.
-public enum Verification: String, Sendable, CaseIterable {
-    /// The first time that this server shows them.
-    case once
-    /// Each time; nothing is kept ready then.
-    case always
-    /// Not at all: they were when they came. But of nothing that a manifest requires is said that it verifies
-    /// before this server has hashed it once.
-    case never
-}
-
-/// Finds out whether held bodies still are what came. Any thread may use it.
-final class BodyVerifier: Sendable {
-    let verification: Verification
-    private let known = Mutex<Set<[UInt8]>>([])
-
-    /// More are hashed again.
-    private static let mostKnown = 100_000
-
-    init(_ verification: Verification) { self.verification = verification }
-
-    /// Whether what is shown may be kept ready.
-    var allowsKeeping: Bool { verification != .always }
-
-    /// - Parameter isRequired: a manifest says what it has to be.
-    func isWhole(
-        _ content: BodyContent, _ body: StoredBody, isRequired: Bool = false
-    ) throws(StoreError) -> Bool {
-        switch verification {
-        case .never where !isRequired: return true
-        case .always: return try body.isWhole(content)
-        case .never, .once:
-            if known.withLock({ $0.contains(body.sha256) }) { return true }
-            guard try body.isWhole(content) else { return false }
-            known.withLock { known in
-                if known.count < Self.mostKnown { known.insert(body.sha256) }
-            }
-            return true
-        }
-    }
 }

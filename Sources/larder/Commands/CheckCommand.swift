@@ -17,10 +17,10 @@ enum CheckCommand {
     }
 
     private static func offline(_ arguments: Arguments, _ watch: Watch) async throws -> CheckReport {
-        for option in [Option.held, .live, .folder, .base, .format, .release, .evidence]
+        for option in [Option.held, .live, .folder, .base, .format, .release, .evidence, .strong]
         where arguments.has(option) {
             throw UsageError(
-                "\(option.name) says where to look for a manifest's bundles: --offline takes a site alone")
+                "\(option.name) is about a manifest's bundles: --offline takes a site alone")
         }
         var options = OfflineCheckOptions()
         options.isQuick = arguments.has(.quick)
@@ -54,6 +54,7 @@ enum CheckCommand {
         options.isQuick = arguments.has(.quick)
         options.evidence = try arguments.evidence
         options.failsOn = try arguments.failsOn
+        options.requiresStrongDigests = arguments.has(.strong)
         var places: [CheckOptions.Place] = arguments.texts(.folder).map { .folder($0) }
         if arguments.has(.held) { places.append(.held) }
         if arguments.has(.live) { places.append(.live) }

@@ -37,6 +37,7 @@ enum PreloadCommand {
         options.base = arguments.text(.base)
         options.format = arguments.text(.format)
         options.provesHeld = arguments.has(.proveHeld)
+        options.requiresStrongDigests = arguments.has(.strong)
         options.hasRequisites = try arguments.choice(.requisites) ?? Requisites.all == .all
         options.connectionsPerHost = try arguments.numberIfGiven(.perHost, in: 1...256)
         options.network = try arguments.networkOptions()

@@ -58,6 +58,7 @@ enum ServeCommand {
         options.showsPrivate = arguments.has(.showPrivate)
         options.hasBar = arguments.has(.bar)
         options.security = try security(arguments)
+        options.requiresStrongDigests = arguments.has(.strong)
         options.isReadOnly = arguments.has(.readOnly)
         options.isScheduled = arguments.has(.scheduled)
         options.network = try network(arguments)
@@ -113,6 +114,7 @@ enum ServeCommand {
         }
         options.base = arguments.text(.base)
         options.format = arguments.text(.format)
+        options.requiresStrongDigests = arguments.has(.strong)
         options.hasRequisites = try arguments.choice(.requisites) ?? PreloadCommand.Requisites.all == .all
         options.network = try network(arguments)
         let wanted = options

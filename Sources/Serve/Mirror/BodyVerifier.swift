@@ -1,0 +1,68 @@
+internal import Store
+internal import Synchronization
+
+/// When stored bodies are hashed before they are served.
+public enum Verification: String, Sendable, CaseIterable {
+    /// The first time that this server serves them, and again when their file has changed.
+    case once
+    /// Each time. No response is kept in memory then.
+    case always
+    /// Not at all: they were when they were stored. But a body that a manifest requires is hashed as by
+    /// `once`.
+    case never
+}
+
+/// Finds out whether stored bodies still have the bytes that were stored. Any thread may use it.
+///
+/// A body is hashed again as soon as the file with its bytes has another state. Bodies in the database are
+/// small, and are hashed each time.
+final class BodyVerifier: Sendable {
+    let verification: Verification
+    /// The state of the file when the body was hashed, by the SHA-256 of the body.
+    private let known = Mutex<[[UInt8]: FileStamp]>([:])
+
+    /// Further bodies are hashed each time.
+    private static let maxKnown = 100_000
+
+    init(_ verification: Verification) { self.verification = verification }
+
+    /// Whether a response may be kept in memory.
+    var allowsKeeping: Bool { verification != .always }
+
+    enum Finding {
+        case missing
+        case damaged
+        /// The stamp is for a file that is sent later: it must still be the one that was hashed. Nil where
+        /// nothing was.
+        case whole(BodyContent, FileStamp?)
+    }
+
+    /// The bytes of a body, hashed if that is due.
+    ///
+    /// - Parameter isRequired: a manifest has a digest of it.
+    func content(
+        of body: StoredBody, in reader: StoreReader, isRequired: Bool = false
+    ) throws(StoreError) -> Finding {
+        // Before the bytes are read: who changes them later changes the stamp.
+        let isHashed = verification != .never || isRequired
+        var stamp = isHashed ? try reader.stamp(of: body) : nil
+        guard let content = try reader.content(of: body) else { return .missing }
+        guard isHashed else { return .whole(content, nil) }
+        var sent: FileStamp?
+        if case .file(let path) = content {
+            // Of a body in PostgreSQL it is a copy.
+            if stamp == nil { stamp = FileStamp(path) }
+            sent = stamp
+        }
+        if verification != .always, let stamp, known.withLock({ $0[body.sha256] }) == stamp {
+            return .whole(content, sent)
+        }
+        guard try body.isWhole(content) else { return .damaged }
+        if let stamp {
+            known.withLock { known in
+                if known.count < Self.maxKnown || known[body.sha256] != nil { known[body.sha256] = stamp }
+            }
+        }
+        return .whole(content, sent)
+    }
+}
