@@ -346,7 +346,7 @@ extension StoredResponse {
     /// The header fields that a page's script added to the request, without those that may be secrets: the
     /// store has only hashes of these.
     var scriptFields: HTTPFields {
-        HTTPFields(VaryKey(stored: variant).harmlessFields.list.filter { PageRequest.mayBeScripts($0.name) })
+        HTTPFields(VaryKey(stored: variant).openFields.list.filter { PageRequest.mayBeScripts($0.name) })
     }
 }
 

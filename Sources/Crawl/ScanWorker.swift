@@ -118,7 +118,9 @@ final class ScanWorker {
         new.variant =
             isOfLogin
             ? VaryKey.never
-            : VaryKey(decoded: varying, request: job.sentFields, secrets: secrets)?.text ?? VaryKey.never
+            : VaryKey(
+                decoded: varying, request: job.sentFields,
+                secrets: job.flags.contains(.isPrivate) ? secrets : secrets.open)?.text ?? VaryKey.never
         try writes.add(new)
     }
 

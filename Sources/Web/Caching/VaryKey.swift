@@ -61,6 +61,17 @@ package struct VaryKey: Sendable, Hashable {
         HTTPFields(Self.valued(text).filter { RequestSecrets.isHarmless($0.name) })
     }
 
+    /// The same, with the values that a crawl without credentials sent.
+    package var openFields: HTTPFields {
+        HTTPFields(
+            Self.valued(text).compactMap { field in
+                if RequestSecrets.isHarmless(field.name) { return field }
+                guard field.value.hasPrefix(SecretHasher.openPrefix) else { return nil }
+                let value = field.value.dropFirst(SecretHasher.openPrefix.utf8.count)
+                return HTTPFields.Field(name: field.name, value: String(value))
+            })
+    }
+
     /// The text for people and reports: one line for each field, without the values of secrets.
     package var shown: String {
         text.utf8.split(separator: 0x0A).map { line in
@@ -86,7 +97,7 @@ package struct VaryKey: Sendable, Hashable {
         for line in text.utf8.split(separator: 0x0A) {
             let line = HTTPGrammar.text(line)
             guard let field = valued(line).first, !RequestSecrets.isHarmless(field.name),
-                !field.value.hasPrefix(SecretHasher.prefix)
+                !field.value.hasPrefix(SecretHasher.prefix), !field.value.hasPrefix(SecretHasher.openPrefix)
             else {
                 lines.append(line)
                 continue
@@ -107,8 +118,16 @@ package struct VaryKey: Sendable, Hashable {
     /// The key that a request would have had, if the response varied by the same fields: what to look for in
     /// the store. Nil if the request has a secret among them for which there is no key.
     package func rekeyed(for request: HTTPFields, _ secrets: SecretHasher) -> VaryKey? {
-        let names = text.utf8.split(separator: 0x0A).map { HTTPGrammar.text($0.prefix { $0 != 0x3A }) }
-        return VaryKey(names: names, request: request, secrets)
+        var lines: [String] = []
+        for line in text.utf8.split(separator: 0x0A) {
+            let name = HTTPGrammar.text(line.prefix { $0 != 0x3A })
+            let isOpen = line.dropFirst(name.utf8.count + 2).starts(with: SecretHasher.openPrefix.utf8)
+            guard let key = VaryKey(names: [name], request: request, isOpen ? secrets.open : secrets) else {
+                return nil
+            }
+            lines.append(key.text)
+        }
+        return VaryKey(stored: lines.joined(separator: "\n"))
     }
 
     /// The value of a field with what makes no difference made equal: repetition, space around commas, and in

@@ -33,7 +33,7 @@ package enum RequestSecrets {
     }
 
     /// The fields in which HTTP itself carries logins and sessions.
-    private static let logins: FieldNames = ["authorization", "cookie"]
+    static let logins: FieldNames = ["authorization", "cookie"]
 
     private static let prefixes = [":", "sec-ch-", "sec-fetch-"]
 
@@ -79,16 +79,35 @@ package struct SecretHasher: Sendable {
     /// Begins a hash, so that it is never taken for a value that a request had.
     static let prefix = "hmac-sha256:"
 
+    /// Begins a value that is stored as it is.
+    static let openPrefix = "open:"
+
     /// Gives the keyed hash of a message; nil where there is no key.
     private let hash: @Sendable (_ message: [UInt8]) -> [UInt8]?
+    /// The values are no secrets.
+    private let isOpen: Bool
 
-    package init(_ hash: @escaping @Sendable (_ message: [UInt8]) -> [UInt8]?) { self.hash = hash }
+    package init(_ hash: @escaping @Sendable (_ message: [UInt8]) -> [UInt8]?) {
+        self.hash = hash
+        isOpen = false
+    }
+
+    private init(openBeside other: SecretHasher) {
+        hash = other.hash
+        isOpen = true
+    }
+
+    /// The same for requests without credentials of the user: what a public page's script adds to its requests
+    /// is as public as the page. The values are stored, so that an update can send them again. Cookies and
+    /// logins stay secrets.
+    package var open: SecretHasher { SecretHasher(openBeside: self) }
 
     /// Has no key: no response that varies by a secret is matched or stored for another request.
     package static let none = SecretHasher { _ in nil }
 
     /// Stands for the value of a field in the store, in 128 bits; nil where there is no key.
     func tag(of value: String, in name: String) -> String? {
+        if isOpen, !RequestSecrets.logins.contains(name) { return Self.openPrefix + value }
         guard let hash = hash(Array("vary \(name): \(value)".utf8)) else { return nil }
         return Self.prefix
             + hash.prefix(16).map { byte in
