@@ -4,6 +4,7 @@ public import Reports
 public import Store
 internal import Synchronization
 internal import System
+internal import Web
 
 extension Larder {
     /// Says how often a site is updated by itself, which `updateDue` and a server do that was told to. It stays with
@@ -23,7 +24,14 @@ extension Larder {
     ) async throws(LarderError) -> ScheduleReport.Site {
         let name = try await reading("larder-schedule") { (reader) throws(StoreError) in
             let held = try SiteName.site(site, in: reader.sites())
-            try StoreWriter(reader.folder).keep(schedule: schedule, ofSite: held.name)
+            let writer = try StoreWriter(reader.folder)
+            try writer.keep(schedule: schedule, ofSite: held.name)
+            // An earlier version stored no zone with a site. The user of this machine, who schedules it, names it.
+            var plan = SitePlan(text: held.settings)
+            if schedule != nil, plan.zone == nil {
+                plan.zone = Principal.localUser.nearestZone
+                try writer.keep(settings: plan.text, ofSite: held.name)
+            }
             return held.name
         }
         let report = try await schedules([name])
@@ -75,7 +83,8 @@ extension Larder {
             }
             guard isOurs else { continue }
             do throws(LarderError) {
-                for report in try await update([site.name], options: options, by: .schedule) {
+                // The zone that is stored with a site limits its updates.
+                for report in try await update([site.name], options: options, by: .localUser) {
                     updates.append(SiteUpdate(site: site.name, result: .success(report)))
                     options.doubted.formUnion(report.doubted)
                     if report.isInterrupted { return updates }
