@@ -106,7 +106,7 @@ extension CheckReport {
             guard count > 0 else { return nil }
             let bundles = Wording.count(count, "bundle")
             return
-                "\(bundles) verified by \(label), which does not stop an attacker: --strong requires SHA-256"
+                "\(bundles) verified by \(label), which does not stop an attacker"
         }
     }
 
