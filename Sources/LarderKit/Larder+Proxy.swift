@@ -137,8 +137,8 @@ extension Larder {
             } catch {
                 throw LarderError(error)
             }
-            told.connect = { url, mayReach in
-                (try? RawConnection(to: url, fetching, nearestZone: mayReach.zone)).map(RawChannel.init)
+            told.connect = { url, nearestZone in
+                (try? RawConnection(to: url, fetching, nearestZone: nearestZone)).map(RawChannel.init)
             }
         }
         return (proxy.port, told)

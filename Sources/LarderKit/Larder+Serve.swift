@@ -356,7 +356,7 @@ extension Larder {
             let other = url.scheme == "https" ? "http" : "https"
             for scheme in [url.scheme, other] {
                 guard let url = WebURL(scheme + url.href.dropFirst(url.scheme.utf8.count)) else { continue }
-                if isOrigin, try reader.leastReach(ofOrigin: url.origin) != nil { return true }
+                if isOrigin, try reader.mostPublicZone(ofOrigin: url.origin) != nil { return true }
                 if try reader.response(for: url.href) != nil { return true }
             }
             return false

@@ -125,7 +125,7 @@ final class ServerLoads: Sendable {
 extension FetchRequest {
     fileprivate init(_ request: LoadRequest, number: UInt32) {
         self.init(
-            number: number, url: request.url, nearestZone: request.mayReach.zone, fields: request.fields)
+            number: number, url: request.url, nearestZone: request.nearestZone, fields: request.fields)
         method = request.method
         body = request.body.isEmpty ? nil : request.body
         isAnonymous = request.isAnonymous

@@ -65,7 +65,10 @@ package final class Searcher {
         for candidate in pool.found.dropFirst(options.offset).prefix(options.limit) where isWanted() {
             report.hits.append(try hit(candidate, words, &reach, index))
         }
-        if pool.found.isEmpty || report.isRelaxed { report.proposals = try proposals(for: question, index) }
+        // A proposal is a word of some text, which this reader may have to hide.
+        if !reader.hidesPrivate, pool.found.isEmpty || report.isRelaxed {
+            report.proposals = try proposals(for: question, index)
+        }
         return report
     }
 

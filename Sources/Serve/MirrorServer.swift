@@ -76,8 +76,13 @@ package final class MirrorServer: Sendable {
                     searches = known
                     context.searches = known
                 }
+                let publicStore =
+                    context.layout.withholdsPrivate
+                    ? try WatchedStore(folder, hidesPrivate: true, secondsBetweenLooks: secondsBetweenLooks)
+                    : nil
                 return MirrorResponder(
-                    store, verdicts: Self.verdicts(folder), traffic: traffic, context: context)
+                    store, publicStore: publicStore, verdicts: Self.verdicts(folder), traffic: traffic,
+                    context: context)
             } catch {
                 throw ServerError(error)
             }
@@ -109,7 +114,8 @@ package final class MirrorServer: Sendable {
         self.searches = searches
         let port = server?.port ?? 0
         layout = OriginLayout(
-            port: port, root: options.root.flatMap(RootOrigin.init), isSecure: options.security != nil
+            port: port, root: options.root.flatMap(RootOrigin.init),
+            isExposed: !options.address.isLoopback, isSecure: options.security != nil, seals: seals
         )
         .seen(from: "localhost:\(port)")
         do throws(ServerError) {
@@ -170,7 +176,8 @@ package final class MirrorServer: Sendable {
     ) -> PortalSearches {
         PortalSearches(willSearch: options.willSearch) { () throws(StoreError) in
             var store = try WatchedStore(
-                folder, secondsBetweenLooks: secondsBetweenLooks, health: context.health)
+                folder, hidesPrivate: context.layout.withholdsPrivate,
+                secondsBetweenLooks: secondsBetweenLooks, health: context.health)
             let portal = context.portal(verdicts: verdicts(folder), traffic: traffic)
             return PortalSearches.Desk(portal: portal) { () throws(StoreError) in
                 _ = store.generation(in: context.tier, at: SystemClock.seconds())

@@ -1,4 +1,5 @@
 internal import Digest
+package import Web
 
 /// What readers get for an URL, in short.
 package struct ListedResponse: Sendable, Equatable {
@@ -411,12 +412,11 @@ extension StoreReader {
         return nil
     }
 
-    /// How far the pages of an origin may lead, such as those of `https://example.com`: from where the
-    /// answers came that readers get to plain GETs. A few are looked at, and the one that reaches least
-    /// counts, since any of them may be what asks. Nil when nothing is held, and where that takes long to
-    /// tell.
-    package func leastReach(ofOrigin origin: String) throws(StoreError) -> ResponseFlags? {
-        var least: ResponseFlags?
+    /// The most public network zone that visible responses of an origin, such as `https://example.com`, came
+    /// from: any of its pages may be the one that sends a request. It looks at some of them only. Nil if there
+    /// are none.
+    package func mostPublicZone(ofOrigin origin: String) throws(StoreError) -> NetworkZone? {
+        var zone: NetworkZone?
         var last: Int64?
         var count = 0
         // CROSS JOIN keeps SQLite at the order of the addresses' index.
@@ -441,12 +441,11 @@ extension StoreReader {
             if row.integer(0) != last {
                 last = row.integer(0)
                 let flags = ResponseFlags(rawValue: UInt16(truncatingIfNeeded: row.integer(1)))
-                let reach = flags.intersection(.ofReach)
-                if reach.rawValue < least?.rawValue ?? .max { least = reach }
+                if zone.map({ flags.zone < $0 }) ?? true { zone = flags.zone }
             }
             return count < Self.mostRowsOfOrigin ? nil : true
         }
-        return least
+        return zone
     }
 
     /// Calls `read` once for each origin of which anything is held, going from one to the next over the

@@ -6,6 +6,8 @@ package import System
 final class ServerSession {
     let address: ServerAddress
     private let isReader: Bool
+    /// The statements that create the session's temporary views, if it has any.
+    private var temporaryViews: String?
     private var link: ServerLink
     /// How often each statement has been run; one that comes again is prepared.
     private var names: [String: String] = [:]
@@ -71,6 +73,16 @@ final class ServerSession {
             """, doing: "open")
         if let stillness { try endWhenStill(stillness) }
         if looksUpAlone { try lookUpAlone() }
+        if let temporaryViews { try createTemporaryViews(temporaryViews) }
+    }
+
+    /// Creates temporary views, now and in each session that takes the place of this one.
+    func createTemporaryViews(_ sql: String) throws(StoreError) {
+        temporaryViews = sql
+        // A transaction that only reads may create none. The setting takes effect with the next transaction.
+        if isReader { try command("SET default_transaction_read_only = off", doing: "open") }
+        try command(sql, doing: "open")
+        if isReader { try command("SET default_transaction_read_only = on", doing: "open") }
     }
 
     /// Whoever asks for single rows by an index has each of them looked up. Without statistics the planner takes a

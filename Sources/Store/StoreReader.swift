@@ -4,6 +4,9 @@ package import Web
 /// Reads what is published. It belongs to one thread; each server thread opens its own.
 package final class StoreReader {
     package let folder: StoreFolder
+    /// Responses that were fetched with credentials, and all that is derived from them, do not exist for this
+    /// reader.
+    package let hidesPrivate: Bool
     /// Compares the secrets of requests with those by which stored responses vary.
     package let secrets: SecretHasher
     private let connection: Connection
@@ -37,15 +40,20 @@ package final class StoreReader {
     }
 
     /// The same for whoever has others wait: a PostgreSQL that has gone is told at once, and not waited for.
-    package convenience init(impatiently folder: StoreFolder) throws(StoreError) {
-        try self.init(folder, isCopying: false, patience: 0)
+    ///
+    /// - Parameter hidesPrivate: Responses that were fetched with credentials do not exist for this reader.
+    package convenience init(
+        impatiently folder: StoreFolder, hidesPrivate: Bool = false
+    ) throws(StoreError) {
+        try self.init(folder, isCopying: false, patience: 0, hidesPrivate: hidesPrivate)
     }
 
     /// - Parameters:
     ///   - isCopying: it may be a copy that is not whole yet.
     ///   - patience: how long a PostgreSQL that has gone is waited for, in milliseconds.
     init(
-        _ folder: StoreFolder, isCopying: Bool, patience: Int = Limits.busyMilliseconds
+        _ folder: StoreFolder, isCopying: Bool, patience: Int = Limits.busyMilliseconds,
+        hidesPrivate: Bool = false
     ) throws(StoreError) {
         guard folder.server != nil || folder.exists else {
             if folder.hasRemains {
@@ -55,8 +63,10 @@ package final class StoreReader {
         }
         try folder.refuseOpen()
         self.folder = folder
+        self.hidesPrivate = hidesPrivate
         secrets = folder.secretHasher(createsKey: false)
         connection = try Self.connect(folder, patience)
+        if hidesPrivate { try Self.hidePrivateRows(from: connection, schema: folder.server?.schema) }
         if !isCopying { try CopyMark.refuse(folder, connection) }
         if folder.server == nil {
             try connection.execute("PRAGMA cache_size = -\(Limits.readerCacheKiB)", doing: "open")
@@ -129,6 +139,28 @@ package final class StoreReader {
             FROM link LEFT JOIN content ON content.body = link.body WHERE link.url = ? AND link.body = ?
             """)
         findAddress = try connection.prepare("SELECT href FROM url WHERE id = ?")
+    }
+
+    /// Puts temporary views in the place of the tables that tell of private responses, so that no statement
+    /// of this connection sees those, whatever it asks for.
+    ///
+    /// - Parameter schema: The schema of a PostgreSQL store.
+    private static func hidePrivateRows(
+        from connection: Connection, schema: String?
+    ) throws(StoreError) {
+        let tables = schema.map { "\"\($0)\"" } ?? "main"
+        let isPublic = "(flags & \(ResponseFlags.isPrivate.rawValue)) = 0"
+        let views = """
+            CREATE TEMP VIEW response AS SELECT * FROM \(tables).response WHERE \(isPublic);
+            CREATE TEMP VIEW link AS SELECT * FROM \(tables).link AS own WHERE EXISTS (
+                SELECT 1 FROM \(tables).response AS source
+                WHERE source.url = own.url AND source.body = own.body AND \(isPublic));
+            """
+        if let session = connection.session {
+            try session.createTemporaryViews(views)
+        } else {
+            try connection.execute(views, doing: "open")
+        }
     }
 
     /// For who goes through a site to and fro.
@@ -245,6 +277,27 @@ package final class StoreReader {
         return try body()
     }
 
+    /// The response that a site has for the URL as of one of its visits, whatever other sites have. For an
+    /// overlay, that includes the snapshot below it.
+    package func response(
+        for href: String, request: RequestKey, fields: HTTPFields?, onlyAsOf visit: Int64
+    ) throws(StoreError) -> StoredResponse? {
+        try first(findShownBy, [.text(href), .integer(visit), .text(request.text)], fields)?.ifHeld
+    }
+
+    /// The visits that readers see of the sites that start at one of the origins: of each site its overlay,
+    /// or its live snapshot.
+    package func liveVisits(ofSitesAt origins: [String]) throws(StoreError) -> [Int64] {
+        var visits: [Int64] = []
+        try prepare("SELECT start, coalesce(overlay, published) FROM site").each { row in
+            let starts = row.text(0).split(separator: "\n").compactMap { WebURL(String($0))?.origin }
+            if let visit = row.optionalInteger(1), starts.contains(where: origins.contains) {
+                visits.append(visit)
+            }
+        }
+        return visits
+    }
+
     /// What the visit has for the URL, published or not.
     package func response(for href: String, ofVisit visit: Int64) throws(StoreError) -> StoredResponse? {
         try findOfVisit.first(
@@ -286,6 +339,21 @@ package final class StoreReader {
             WHERE visit.site = ? AND NOT \(Provenance.isImported("response")) LIMIT 1
             """
         ).first(.integer(site)) { _ in true } ?? false
+    }
+
+    /// The names of sites that consist of imported responses only.
+    package func importedSites() throws(StoreError) -> Set<String> {
+        var names: Set<String> = []
+        let find = try prepare(
+            """
+            SELECT site.name FROM site
+            WHERE EXISTS (SELECT 1 FROM visit WHERE visit.site = site.id)
+                AND NOT EXISTS (
+                    SELECT 1 FROM visit CROSS JOIN response ON response.visit = visit.id
+                    WHERE visit.site = site.id AND NOT \(Provenance.isImported("response")))
+            """)
+        try find.each { row in names.insert(row.text(0)) }
+        return names
     }
 
     package func holdsAnything() throws(StoreError) -> Bool {

@@ -421,7 +421,7 @@ extension Option {
 /// The options of the commands that have to do with serving.
 extension Option {
     static let atRoot = Option(
-        name: "--at-root", value: "SITE", help: "show this site at /, and the other origins below /-/web/",
+        name: "--at-root", value: "SITE", help: "serve this site at http://localhost:PORT/ itself",
         standard: "the portal")
     static let listen = Option(
         name: "--listen", value: "ADDRESS",

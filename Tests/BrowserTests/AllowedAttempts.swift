@@ -78,7 +78,7 @@ extension Attempt {
             }))
             """
         ).but(
-            [.offline, .auto, .atRoot, .belowRoot], says: nil,
+            [.offline, .auto, .atRoot, .besideRoot, .sharedRoot, .besideSharedRoot], says: nil,
             because: "a worker made of a blob does not say whose it is"),
         may(
             "start one's own worker", "worked",
@@ -86,11 +86,11 @@ extension Attempt {
             const worker = new Worker(at.app + "/worker.js")
             return soon(new Promise((done) => { worker.onmessage = (event) => done(event.data) }))
             """
-        ).but([.belowRoot], says: "refused", because: noOrigin),
+        ).but([.besideSharedRoot], says: "refused", because: noOrigin),
         may(
             "register one's own service worker", "registered", by: [.alone],
             "return navigator.serviceWorker.register(at.app + '/sw.js').then(() => 'registered', () => 'refused')"
-        ).but([.belowRoot], says: "refused", because: noOrigin),
+        ).but([.besideSharedRoot], says: "refused", because: noOrigin),
         may(
             "register a service worker as far as its server allows", on: "evil/agent", "registered",
             by: [.alone],
@@ -98,22 +98,22 @@ extension Attempt {
             return navigator.serviceWorker.register(at.evil + "/folder/sw-wide.js", { scope: at.evil + "/" })
               .then(() => "registered", () => "refused")
             """
-        ).but([.belowRoot], says: "refused", because: noOrigin),
+        ).but([.besideSharedRoot], says: "refused", because: noOrigin),
         may(
             "know who sends a message", on: "evil/agent", "evil",
             "return ask(await frame(at.bank + '/agent'), 'nick(asker)')"
-        ).but([.belowRoot], says: "null", because: noOrigin),
+        ).but([.besideSharedRoot], says: "null", because: noOrigin),
         may(
             "frame a page that asks for no other", on: "evil/agent", "shown",
             "return shows(at.bank + '/framed')"),
         may(
             "frame a page that wants this site around it", "shown",
             "return shows(at.bank + '/framed-app')"
-        ).but([.belowRoot], says: "nothing", because: noOrigin),
+        ).but([.besideSharedRoot], says: "nothing", because: noOrigin),
         may(
             "frame a page that wants its own site around it", on: "bank/agent", "shown",
             "return shows(at.bank + '/framed-self')"
-        ).but([.belowRoot], says: "nothing", because: noOrigin),
+        ).but([.besideSharedRoot], says: "nothing", because: noOrigin),
         may(
             "lead a window that one has opened", on: "evil/agent", "led", by: [.alone, .asUser],
             """
@@ -132,7 +132,7 @@ extension Attempt {
             const window = await popup(at.app + "/agent")
             try { return window.document.title } catch { return "refused" }
             """
-        ).but([.belowRoot], says: "refused", because: noOrigin),
+        ).but([.besideSharedRoot], says: "refused", because: noOrigin),
         may(
             "talk with one's opener on the same site", "heard", by: [.alone, .asUser],
             "return ask(await popup(at['www.app'] + '/agent'), \"opener ? 'heard' : 'alone'\")"),
@@ -151,7 +151,8 @@ extension Attempt {
             const window = await frame(at["static.bank"] + "/agent")
             return (await ask(window, "document.cookie")).includes("shared") ? "shared" : "apart"
             """
-        ).but([.atRoot, .belowRoot], says: nil, because: noOrigin),
+        ).but([.sharedRoot, .besideSharedRoot], says: nil, because: noOrigin)
+            .but([.atRoot], says: nil, because: rootName),
         may(
             "share a cookie of the domain by its name on the web", on: "www.bank/agent", "shared",
             by: [.alone],
@@ -160,7 +161,8 @@ extension Attempt {
             const window = await frame(at["static.bank"] + "/agent")
             return (await ask(window, "document.cookie")).includes("shared") ? "shared" : "apart"
             """
-        ).but([.atRoot, .belowRoot], says: nil, because: noOrigin),
+        ).but([.sharedRoot, .besideSharedRoot], says: nil, because: noOrigin)
+            .but([.atRoot], says: nil, because: rootName),
         may(
             "share a cookie of the domain that a server sets", on: "www.bank/agent", "shared",
             arrives: ["GET www.bank/share {} O:- R:www.bank/agent same-origin cors empty"], by: [.alone],
@@ -173,7 +175,8 @@ extension Attempt {
             [.offline], says: nil,
             because: "a cookie that a server sets is nobody's when the server is not there"
         )
-        .but([.atRoot, .belowRoot], says: nil, because: noOrigin),
+        .but([.sharedRoot, .besideSharedRoot], says: nil, because: noOrigin)
+        .but([.atRoot], says: nil, because: rootName),
         may(
             "be one with a sibling by a common domain", on: "www.bank/own-domain", "read", by: [.alone],
             """
@@ -182,7 +185,8 @@ extension Attempt {
             document.domain = domain(at.bank)
             try { return window.document.title ? "read" : "empty" } catch { return "refused" }
             """
-        ).but([.atRoot, .belowRoot], says: "refused", because: noOrigin),
+        ).but([.sharedRoot, .besideSharedRoot], says: "refused", because: noOrigin)
+            .but([.atRoot], says: nil, because: rootName),
         may(
             "read a sibling with the cookies of all", on: "www.bank/agent", "read",
             arrives: [
@@ -204,7 +208,7 @@ extension Attempt {
             await ask(await frame(at.player + "/embed"), "localStorage.volume = '7'")
             return ask(await frame(at.player + "/embed"), "localStorage.volume ?? 'apart'")
             """
-        ).but([.atRoot, .belowRoot], says: nil, because: noOrigin),
+        ).but([.sharedRoot, .besideSharedRoot], says: nil, because: noOrigin),
         may(
             "find what a player keeps on a sibling's pages", "7", by: [.alone, .asUser],
             """
@@ -212,12 +216,13 @@ extension Attempt {
             const other = await popup(at["www.app"] + "/agent")
             return ask(other, "frame(at.player + '/embed').then((player) => ask(player, \\"localStorage.volume ?? 'apart'\\"))")
             """
-        ).but([.atRoot, .belowRoot], says: nil, because: noOrigin),
+        ).but([.sharedRoot, .besideSharedRoot], says: nil, because: noOrigin)
+            .but([.atRoot], says: nil, because: rootName),
         may(
             "talk to a player by its name on the web", on: "app/literal", "plays", by: [.alone],
             "return play()"
         ).but(
-            [.offline, .auto, .atRoot, .belowRoot], says: nil,
+            [.offline, .auto, .atRoot, .besideRoot, .sharedRoot, .besideSharedRoot], says: nil,
             because: "a script that compares origins with the network's names finds the larder's"),
     ]
 }

@@ -9,9 +9,11 @@ struct Attempt: Sendable {
     enum Setting: String, Sendable, CaseIterable {
         case web
         case offline, auto
-        /// With one site at the root: that of the page which tries, or another one, so that the page stands
-        /// below it.
-        case atRoot, belowRoot
+        /// On this machine, with one site at the root: that of the page which tries, or another one.
+        case atRoot, besideRoot
+        /// On a server that listens for other machines, where all origins share one name: the page is of the
+        /// site at the root, or below its folder for other origins.
+        case sharedRoot, besideSharedRoot
     }
 
     struct Manner: OptionSet {
@@ -26,6 +28,8 @@ struct Attempt: Sendable {
         static let connects = Manner(rawValue: 8)
         /// There is nothing of it on the web.
         static let mirrorOnly = Manner(rawValue: 16)
+        /// It does not matter what reaches origins.
+        static let mayArrive = Manner(rawValue: 32)
     }
 
     /// Where a mirror may differ from the web, and why.
@@ -47,8 +51,8 @@ struct Attempt: Sendable {
     let arrivals: [String]
     let manner: Manner
     let script: String
-    /// The web lets a page do it. Below a root, where documents have an opaque origin, it may be refused all
-    /// the same.
+    /// The web lets a page do it. Below a shared root, where documents have an opaque origin, it may be refused
+    /// all the same.
     let isAllowed: Bool
     var exceptions: [Exception] = []
 
@@ -78,13 +82,14 @@ struct Attempt: Sendable {
 extension Attempt {
     static var all: [Attempt] {
         reading + writing + leading + framing + opening + working + planting + storing + probing + leaking
-            + allowed
+            + allowed + aroundTheRoot
     }
 
     // MARK: - Reading
 
     private static let withheld = "what was fetched with credentials is not for other sites"
     private static let isOwn = "a browser takes what stands beside the root for the root's own"
+    static let rootName = "the site at the root is named localhost, which has no siblings"
     static let noOrigin = "documents beside the root have no origin, and so keep nothing"
 
     private static let reading: [Attempt] = [
@@ -118,7 +123,7 @@ extension Attempt {
         Attempt(
             "fetch what is for everybody, with credentials", "refused",
             "return read(at.cdn + '/data.json', { credentials: 'include' })"
-        ).but([.atRoot], says: "read", because: "everybody gets it, and no credentials go along"),
+        ).but([.sharedRoot], says: "read", because: "everybody gets it, and no credentials go along"),
         Attempt(
             "fetch what nobody allows", "refused",
             "return read(at.cdn + '/closed.json')"),
@@ -146,7 +151,8 @@ extension Attempt {
             try { context.getImageData(0, 0, 1, 1) } catch { return "shown" }
             return "read"
             """
-        ).but([.offline], says: "refused", because: withheld).but([.atRoot], says: "read", because: isOwn),
+        ).but([.offline], says: "refused", because: withheld).but(
+            [.sharedRoot], says: "read", because: isOwn),
         Attempt(
             "show a picture that must be allowed to be read", "refused",
             arrives: ["GET bank/card.png {none} O:evil R:evil/ cross-site cors image"],
@@ -167,7 +173,8 @@ extension Attempt {
             if (await soon(link.outcome) !== "loaded") return "refused"
             try { return link.sheet.cssRules.length ? "read" : "empty" } catch { return "shown" }
             """
-        ).but([.offline], says: "refused", because: withheld).but([.atRoot], says: "read", because: isOwn),
+        ).but([.offline], says: "refused", because: withheld).but(
+            [.sharedRoot], says: "read", because: isOwn),
         Attempt(
             "import a module", "refused",
             "return import(at.bank + '/module.js').then(() => 'read', () => 'refused')"),
@@ -213,7 +220,7 @@ extension Attempt {
             await soon(new Promise((done) => { use.onload = use.onerror = done }), "nothing", 300)
             return svg.getBBox().width > 0 ? "shown" : "refused"
             """
-        ).but([.atRoot], says: "shown", because: isOwn),
+        ).but([.sharedRoot], says: "shown", because: isOwn),
         Attempt(
             "learn a picture's size and status from the time that it took", "hidden",
             arrives: ["GET bank/card.png {none} O:- R:evil/ cross-site no-cors image"],
@@ -223,7 +230,7 @@ extension Attempt {
             const entry = performance.getEntriesByName(address)[0]
             return entry && (entry.encodedBodySize || entry.responseStatus || entry.requestStart) ? "told" : "hidden"
             """
-        ).but([.atRoot], says: "told", because: isOwn),
+        ).but([.sharedRoot], says: "told", because: isOwn),
         Attempt(
             "show a picture that is for its own origin alone", "refused",
             "return loads('img', { src: at.bank + '/corp.png' })"),
@@ -255,7 +262,7 @@ extension Attempt {
             return ask(window, "read(at.evil + '/act/account.json', { credentials: 'include' })")
             """
         ).but(
-            [.belowRoot], says: "answered 200",
+            [.besideSharedRoot], says: nil,
             arrives: ["GET evil/account.json {} O:evil R:evil/ same-origin cors empty"],
             because: "beside the root all documents of an origin ask as one"),
         Attempt(
@@ -355,7 +362,7 @@ extension Attempt {
             arrives: ["POST bank/transfer {none} O:evil R:evil/ cross-site no-cors empty"],
             "return navigator.sendBeacon(at.bank + '/act/transfer', 'x') ? 'sent' : 'refused'"
         ).but(
-            [.auto], says: "sent", arrives: [],
+            [.auto, .atRoot, .besideRoot], says: "sent", arrives: [],
             because: "what only tells a server something is told to nobody"),
         Attempt(
             "have a link ping", "sent",
@@ -505,7 +512,8 @@ extension Attempt {
               .then(() => "registered", () => "refused")
             """
         ).but(
-            [.atRoot], says: "registered", because: "it hears of no request for what stands beside the root"),
+            [.sharedRoot], says: "registered",
+            because: "it hears of no request for what stands beside the root"),
         Attempt(
             "register a service worker beyond its folder", "refused", by: [.alone],
             """
@@ -578,7 +586,7 @@ extension Attempt {
             }
             return "refused"
             """
-        ).but([.atRoot], says: "taken", because: "the larder's own name is the root's"),
+        ).but([.atRoot, .sharedRoot], says: "taken", because: "the larder's own name is the root's"),
     ]
 
     // MARK: - What browsers keep
@@ -624,7 +632,7 @@ extension Attempt {
             const other = await popup(at.evil + "/agent")
             return ask(other, "frame(at.player + '/embed').then((player) => ask(player, \\"localStorage.volume ?? 'apart'\\"))")
             """
-        ).but([.atRoot, .belowRoot], says: nil, because: noOrigin),
+        ).but([.sharedRoot, .besideSharedRoot], says: nil, because: noOrigin),
     ]
 
     // MARK: - The larder itself
@@ -685,7 +693,7 @@ extension Attempt {
         var attempt = Attempt("send out by " + name, on: page, word, arrives: arrivals, by: manner, script)
         if let gap { attempt = attempt.but([.offline], says: nil, arrives: arrivals, because: gap) }
         return attempt.but([.offline], says: nil, arrives: [], because: keeps)
-            .but([.auto, .atRoot, .belowRoot], says: nil, because: asks)
+            .but([.auto, .atRoot, .besideRoot, .sharedRoot, .besideSharedRoot], says: nil, because: asks)
     }
 
     private static let requests = """

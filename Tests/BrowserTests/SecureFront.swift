@@ -37,7 +37,8 @@ final class SecureFront: Sendable {
                 else { return }
                 let handed = HandedOver(descriptor: client, session: session, received: [])
                 Relay.start(
-                    handed, to: url, by: { _, _ in PlainChannel(port: target) }, greeting: .nothing
+                    handed, to: url, nearestZone: .thisMachine, by: { _, _ in PlainChannel(port: target) },
+                    greeting: .nothing
                 ) { _ in
                 }
             }

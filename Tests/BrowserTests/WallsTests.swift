@@ -188,7 +188,8 @@ private final class Trial {
         folder = try TemporaryFolder()
         larder = Larder(at: folder.file("larder"))
         browser = try Chromium(names: "*.example", secureOrigins: setting == .web ? range.secureOrigins : [])
-        if setting != .web { try await range.prefetch(into: larder, folder) }
+        // A server that shows one site serves the snapshots of that site alone: here all is one site.
+        if setting != .web { try await range.prefetch(into: larder, folder, asOneSite: setting.isShared) }
     }
 
     deinit { service?.service.stop() }
@@ -224,8 +225,8 @@ private final class Trial {
         let host = String(attempt.page.prefix { $0 != "/" })
         return switch setting {
         case .web, .offline, .auto: nil
-        case .atRoot: host
-        case .belowRoot: host.hasSuffix("bank") ? "evil" : "bank"
+        case .atRoot, .sharedRoot: host
+        case .besideRoot, .besideSharedRoot: host.hasSuffix("bank") ? "evil" : "bank"
         }
     }
 
@@ -236,7 +237,8 @@ private final class Trial {
         service?.service.stop()
         var options = ServeOptions()
         options.root = root.map { range.url($0 + "/") }
-        options.policy = setting == .offline ? .offline : .auto
+        options.policy = setting == .offline || setting.isShared ? .offline : .auto
+        if setting.isShared { (options.address, options.showsPrivate) = ("*", true) }
         options.network = try range.network(folder, hasCookies: true)
         service = (root, try larder.serve(port: 0, options: options))
     }
@@ -259,34 +261,38 @@ private final class Trial {
         return names
     }
 
+    /// The folder of other origins, with the seal of a page.
+    private static let folder = #"/\/-\/web\/[^/]+\//"#
+
     /// The addresses, and helpers for scripts.
     private func prelude() throws -> String {
         var writer = JSONWriter(.compact)
         let names = try names() + range.constants
         writer.object { object in for (name, address) in names { object.member(name, address) } }
-        // A page knows its own seal, and asks for everything below it.
-        let folder = #"(/^\/-\/as\/[^/]+\//.exec(location.pathname) ?? ["/-/web/"])[0]"#
+        // A page knows its own seal, and finds all other origins below it.
         return """
             globalThis.at = \(writer.text);
-            for (const name in at) at[name] = at[name].replace("/-/web/", \(folder));
+            globalThis.folder = (\(Self.folder).exec(location.pathname) ?? [])[0];
+            if (folder) for (const name in at) at[name] = at[name].replace(\(Self.folder), folder);
 
             """ + Self.helpers
     }
 
     /// An address as the table tells it: the host's name, and the path.
     private func place(of address: String) throws -> String {
-        // Beside the root a page stands below a seal.
-        var address = address
-        if let seal = address.firstRange(of: "/-/as/"),
-            let end = address[seal.upperBound...].firstIndex(of: "/")
-        {
-            address.replaceSubrange(seal.lowerBound..<end, with: "/-/web")
-        }
-        let known = try names().filter { address == $0.address || address.hasPrefix($0.address + "/") }
+        let address = Self.withoutSeal(address)
+        let names = try names().map { (name: $0.name, address: Self.withoutSeal($0.address)) }
+        let known = names.filter { address == $0.address || address.hasPrefix($0.address + "/") }
         guard let place = known.max(by: { $0.address.utf8.count < $1.address.utf8.count }) else {
             return address
         }
         return place.name + address.dropFirst(place.address.count).prefix { $0 != "?" && $0 != "#" }
+    }
+
+    private static func withoutSeal(_ address: String) -> String {
+        guard let seal = address.firstRange(of: "/-/web/") else { return address }
+        let end = address[seal.upperBound...].firstIndex(of: "/") ?? address.endIndex
+        return String(address[..<seal.upperBound] + address[end...].dropFirst())
     }
 
     /// A new tab in which the user has logged in at the bank.
@@ -343,8 +349,8 @@ private final class Trial {
         let patience: Duration =
             switch setting {
             case .web: .seconds(1)
-            case .offline: .seconds(2)
-            case .auto, .atRoot, .belowRoot: .milliseconds(150)
+            case .offline, .sharedRoot, .besideSharedRoot: .seconds(2)
+            case .auto, .atRoot, .besideRoot: .milliseconds(150)
             }
         let arrivals = range.arrivals(
             expectation.arrivals.count, within: patience,
@@ -388,7 +394,7 @@ private final class Trial {
 
     static let helpers = #"""
         globalThis.nick = (url) => {
-          const bare = (url) => url.replace(/\/-\/as\/[^/]+/, "/-/web")
+          const bare = (url) => url.replace(/\/-\/web\/[^/]+\//, "/-/web/")
           url = bare(url)
           const own = (base) => url === base || url.startsWith(base + "/")
           const [found] = Object.entries(at).map(([name, base]) => [name, bare(base)]).filter(([, base]) => own(base)).sort((a, b) => b[1].length - a[1].length)
@@ -409,6 +415,14 @@ private final class Trial {
           return element
         }
         globalThis.loads = (tag, attributes) => soon(make(tag, attributes).outcome)
+        // What a page gets of another site's page, in whichever way.
+        globalThis.steal = async (url, init) => {
+          try {
+            return (await (await fetch(url, init)).text()).includes("SECRET") ? "read" : "kept"
+          } catch {
+            return "kept"
+          }
+        }
         globalThis.read = async (url, init) => {
           try {
             const answer = await fetch(url, init)
@@ -447,6 +461,11 @@ private final class Trial {
         """#
 }
 
+extension Attempt.Setting {
+    /// Whether all origins share one name.
+    var isShared: Bool { self == .sharedRoot || self == .besideSharedRoot }
+}
+
 extension Attempt {
     struct Expectation: CustomStringConvertible {
         /// Any of these; none for whatever it says.
@@ -454,12 +473,15 @@ extension Attempt {
         let arrivals: [String]
         /// Fewer may arrive, with fewer cookies, and it need not be told who asked.
         let isBound: Bool
+        /// It does not matter what arrives.
+        let ignoresArrivals: Bool
         let reason: String?
 
         func isMet(by word: String, _ seen: [String]) -> Bool {
             let isRefused =
                 word.hasPrefix("SecurityError") && !Set(words).isDisjoint(with: ["refused", "apart"])
             guard words.isEmpty || words.contains(word) || isRefused else { return false }
+            if ignoresArrivals { return true }
             guard !isBound else {
                 return seen.allSatisfy { line in arrivals.contains { Self.isWithin(line, $0) } }
             }
@@ -482,17 +504,23 @@ extension Attempt {
         }
     }
 
+    /// What scripts say where they get nothing.
+    private static let refusals = [
+        "refused", "nothing", "no answer", "answered 403", "answered 504", "answered",
+    ]
+
     func expectation(in setting: Setting) -> Expectation {
         let exception = exceptions.first { $0.settings.contains(setting) }
         var words = exception.map { $0.word.map { [$0] } ?? [] } ?? [word]
-        // Beside the root the larder refuses in the browser's place.
-        if setting == .atRoot, !words.allSatisfy({ !["refused", "opaque"].contains($0) }) {
-            words += ["answered 403", "answered"]
+        // Where all origins share one name, the server refuses in the browser's place.
+        // What the web allows, the crawl's cookies may have made private to its own site.
+        if setting.isShared, !words.isEmpty {
+            words = isAllowed ? [] : words + Self.refusals
         }
         // Fewer cookies: those with `SameSite=None` need TLS, which the larder does not speak.
         return Expectation(
             words: words, arrivals: exception?.arrivals ?? (setting == .offline ? [] : arrivals),
-            isBound: setting != .web,
+            isBound: setting != .web, ignoresArrivals: manner.contains(.mayArrive),
             reason: exception?.reason)
     }
 }

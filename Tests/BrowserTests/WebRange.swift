@@ -52,7 +52,9 @@ final class WebRange {
     private var outsideOrigin: String { "http://outside.example:\(outside.port)" }
 
     /// What scripts are told beside the addresses of the hosts.
-    var constants: [(name: String, address: String)] { [("stun", "stun:127.0.0.1:\(datagrams.port)")] }
+    var constants: [(name: String, address: String)] {
+        [("stun", "stun:127.0.0.1:\(datagrams.port)"), ("bankHost", "bank.example:\(web.port)")]
+    }
 
     /// Those which a browser shall take for secure, as they would be on the web.
     var secureOrigins: [String] { Self.hosts.map { url($0) } + [outsideOrigin] }
@@ -68,7 +70,15 @@ final class WebRange {
 
     /// Stocks a larder with all of it: each site by itself, the bank's and the application's as their users
     /// see them.
-    func prefetch(into larder: Larder, _ folder: TemporaryFolder) async throws {
+    func prefetch(
+        into larder: Larder, _ folder: TemporaryFolder, asOneSite isOne: Bool = false
+    ) async throws {
+        if isOne {
+            var options = PrefetchOptions()
+            options.network = try network(folder, hasCookies: true)
+            _ = try await larder.prefetch(Self.hosts.map { url($0 + "/") }, options: options)
+            return
+        }
         for site in [
             ["cdn", "player"], ["evil"], ["bank", "www.bank", "static.bank"],
             ["app", "www.app", "static.app"],
@@ -197,7 +207,7 @@ private struct RangeFiles {
         "www.bank": ["/own-domain"], "static.bank": ["/own-domain"],
         "evil": [
             "/agent.svg", "/agent.xhtml", "/agent.xml", "/act/account.json", "/act/plant", "/to-bank",
-            "/sw.js",
+            "/sw.js", "/sw-routes.js",
             "/folder/sw.js", "/folder/sw-wide.js", "/refresh",
         ],
         "cdn": [
@@ -237,6 +247,16 @@ private struct RangeFiles {
           event.source.postMessage({ id: event.data.id, said }, "*")
         })
         """
+    /// Answers all requests below `/-/` from its cache, without being asked.
+    private static let routes = """
+        addEventListener("install", (event) => {
+          const route = { condition: { urlPattern: { pathname: "/-/*" } }, source: "cache" }
+          if (event.addRoutes) event.waitUntil(event.addRoutes(route))
+          skipWaiting()
+        })
+        addEventListener("activate", (event) => event.waitUntil(clients.claim()))
+        """
+
     private static let worker = """
         oninstall = () => skipWaiting()
         onactivate = (event) => event.waitUntil(clients.claim())
@@ -273,6 +293,7 @@ private struct RangeFiles {
         case "/": return index()
         case "/agent": return agent()
         case "/sw.js", "/folder/sw.js": return code(Self.worker)
+        case "/sw-routes.js": return code(Self.routes)
         case "/folder/sw-wide.js": return code(Self.worker).adding("Service-Worker-Allowed", "/")
         case "/act/seen.png": return picture
         case "/act/login":

@@ -35,7 +35,8 @@ import Web
         }
     }
 
-    private func result(_ host: String, _ zone: NetworkZone, in loop: FetchLoop? = nil) throws -> FetchResult {
+    private func result(_ host: String, _ zone: NetworkZone, in loop: FetchLoop? = nil) throws -> FetchResult
+    {
         try fetching.result(
             of: try Fetching.request("http://\(host):\(origin.port)/") { $0.nearestZone = zone }, in: loop)
     }

@@ -403,8 +403,9 @@ import Web
         }
         #expect(
             servers.requests.map(\.method).suffix(5) == ["DELETE", "POST", "PUT", "PATCH", "DELETE"])
-        // At the root everybody asks by one name: what one person was told is told to nobody else.
+        // Where all origins share one name, an answer to one person's cookie is given to nobody else.
         options.root = WebURL("https://example.test/")
+        options.address = ListenAddress("*") ?? .loopback
         options.rules = [try CacheRules.Rule("/own post")]
         servers.say("/own", 200, fields, "own")
         for _ in 1...2 { _ = try get(store, options, "/own", method: "POST", fields: [("Cookie", "a=b")]) }

@@ -96,7 +96,9 @@ import Web
 
     @Test func `only so many wait, and only so many that are over are remembered`() {
         var queue = JobQueue()
-        for number in 0..<JobQueue.mostWaiting { _ = queue.add(update("\(number)"), by: .localUser, now: 0, date: 0) }
+        for number in 0..<JobQueue.mostWaiting {
+            _ = queue.add(update("\(number)"), by: .localUser, now: 0, date: 0)
+        }
         #expect(queue.add(update("more"), by: .localUser, now: 0, date: 0) == nil)
         for job in queue.jobs { queue.end(job.number, .done, []) }
         _ = queue.add(update("more"), by: .localUser, now: 0, date: 0)

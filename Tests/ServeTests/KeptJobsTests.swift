@@ -97,7 +97,9 @@ import Web
     @Test func `only so many are kept`() {
         var queue = JobQueue()
         for number in 0..<500 {
-            guard let added = queue.add(.update(site: "\(number)"), by: .localUser, now: 0, date: 0) else { continue }
+            guard let added = queue.add(.update(site: "\(number)"), by: .localUser, now: 0, date: 0) else {
+                continue
+            }
             queue.end(added, .done, [])
         }
         #expect(JobQueue(KeptJobs.jobs(Array(KeptJobs.text(queue.jobs).utf8))).jobs.count <= 41)

@@ -45,7 +45,7 @@ import Web
         try use(RawClient(port: Int(server.port)), server.port)
     }
 
-    @Test func `the site is at the root, and the others are beside it`() throws {
+    @Test func `on this machine the site is at the root, and other origins have their own names`() throws {
         try serving { _ in
         } _: { (client: RawClient, port: UInt16) throws -> Void in
             let here = "http://localhost:\(port)"
@@ -54,14 +54,89 @@ import Web
             #expect(
                 page.text
                     == Self.page.replacing("https://example.test/a?b#c", with: "\(here)/a?b#c")
-                    .replacing("//cdn.test/d", with: "\(here)/-/web/https/cdn.test/d"))
-            #expect(page["Content-Security-Policy"]?.hasPrefix("default-src 'self' data:") == true)
-            let moved = try client.get("/moved", host: "localhost:\(port)")
-            #expect(moved["Location"] == "\(here)/-/web/https/cdn.test:81/z")
+                    .replacing("//cdn.test/d", with: "http://cdn-test.localhost:\(port)/d"))
             #expect(
-                try client.get("/-/web/https/cdn.test/only", host: "localhost:\(port)").text == "only by http"
-            )
-            #expect(try client.get("/-/web/ftp/cdn.test/only", host: "localhost:\(port)").status == 302)
+                page["Content-Security-Policy"]?.hasPrefix(
+                    "default-src 'self' \(here) http://*.localhost:\(port) data:") == true)
+            let moved = try client.get("/moved", host: "localhost:\(port)")
+            #expect(moved["Location"] == "http://port-81.cdn-test.localhost:\(port)/z")
+            let cdn = "cdn-test.localhost:\(port)"
+            #expect(try client.get("/only", host: cdn).text == "only by http")
+            // From there, links lead back to the root.
+            let frame = try client.get("/x/y/frame", host: cdn)
+            #expect(frame.text.contains("\"\(here)/\""))
+            // The site has one name, and the addresses of other origins are nowhere else.
+            let own = try client.get("/a?b", host: "example-test.localhost:\(port)")
+            #expect(own.status == 307 || own.status == 302)
+            #expect(own["Location"] == "\(here)/a?b")
+            for target in ["/-/web/https/cdn.test/only", "/-/as/0.https.cdn.test/https/cdn.test/only"] {
+                #expect(try client.get(target, host: "localhost:\(port)").text != "only by http")
+            }
+        }
+    }
+
+    /// The response's text, and the folder of other origins for pages of the root.
+    private func exposed(_ use: (_ client: RawClient, _ here: String, _ folder: String) throws -> Void) throws
+    {
+        try serving {
+            $0.address = ListenAddress("*") ?? .loopback
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            let here = "192.168.7.7:\(port)"
+            let page = try client.get("/", host: here)
+            let start = try #require(page.text.firstRange(of: "http://\(here)/-/web/")).upperBound
+            let seal = page.text[start...].prefix { $0 != "/" }
+            try use(client, here, "/-/web/\(seal)/")
+        }
+    }
+
+    @Test func `other machines see other origins below sealed addresses`() throws {
+        try exposed { client, here, folder in
+            let page = try client.get("/", host: here)
+            #expect(
+                page.text
+                    == Self.page.replacing("https://example.test/a?b#c", with: "http://\(here)/a?b#c")
+                    .replacing("//cdn.test/d", with: "http://\(here)\(folder)https/cdn.test/d"))
+            #expect(page["Content-Security-Policy"]?.hasPrefix("default-src 'self' data:") == true)
+            let moved = try client.get("/moved", host: here)
+            #expect(moved["Location"] == "http://\(here)\(folder)https/cdn.test:81/z")
+            let asScript = [
+                ("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Dest", "script"),
+                ("Sec-Fetch-Mode", "no-cors"),
+                ("Referer", "http://\(here)/"),
+            ]
+            for fields in [[], asScript] {
+                let other = try client.get("\(folder)https/cdn.test/only", host: here, fields: fields)
+                #expect(other.text == "only by http")
+            }
+            #expect(try client.get("\(folder)ftp/cdn.test/only", host: here).status == 403)
+        }
+    }
+
+    @Test(arguments: [
+        "/-/web/https/cdn.test/only", "/-/web/0.https.example.test/https/cdn.test/only",
+        "/-/as/0.https.example.test/https/cdn.test/only", "/-/web//https/cdn.test/only",
+        "/-/web/SEAL.https.cdn.test/https/cdn.test/only",
+        "/-/web/SEAL.https.example.test:81/https/cdn.test/only",
+    ])
+    func `an address without a seal of this server gets nothing`(target: String) throws {
+        try exposed { client, here, folder in
+            let seal = folder.dropFirst("/-/web/".utf8.count).prefix { $0 != "." }
+            for fields in [[], [("Accept", "text/html")], [("Sec-Fetch-Dest", "document")]] {
+                let answer = try client.get(target.replacing("SEAL", with: seal), host: here, fields: fields)
+                #expect(answer.status == 403 || answer.status == 404)
+                #expect(!answer.text.contains("only by http"))
+            }
+        }
+    }
+
+    @Test func `a server that shows one site to other machines serves no other site`() throws {
+        try store.publish(
+            [.init(href: "https://other.test/", text: "other site", type: "text/plain")],
+            site: "https://other.test/")
+        try exposed { client, here, folder in
+            #expect(try client.get("\(folder)https/cdn.test/only", host: here).status == 200)
+            let other = try client.get("\(folder)https/other.test/", host: here)
+            #expect(other.status != 200 && !other.text.contains("other site"))
         }
     }
 
@@ -69,16 +144,15 @@ import Web
     func `what is shown below another path has its relative links led, too, where they would go astray`()
         throws
     {
-        try serving { _ in
-        } _: { (client: RawClient, port: UInt16) throws -> Void in
-            let here = "http://127.0.0.1:\(port)"
-            let frame = try client.get("/-/web/https/cdn.test/x/y/frame", host: "127.0.0.1:\(port)")
+        try exposed { client, here, folder in
+            let frame = try client.get("\(folder)https/cdn.test/x/y/frame", host: here)
+            let cdn = "http://\(here)\(folder)https/cdn.test"
             #expect(
                 frame.text
-                    == Self.frame.replacing("\"/e\"", with: "\"\(here)/-/web/https/cdn.test/e\"")
-                    .replacing("../../../h", with: "\(here)/-/web/https/cdn.test/h")
-                    .replacing("https://example.test/\"", with: "\(here)/\"")
-                    .replacing("https://cdn.test/x/y/", with: "\(here)/-/web/https/cdn.test/x/y/"))
+                    == Self.frame.replacing("\"/e\"", with: "\"\(cdn)/e\"")
+                    .replacing("../../../h", with: "\(cdn)/h")
+                    .replacing("https://example.test/\"", with: "http://\(here)/\"")
+                    .replacing("https://cdn.test/x/y/", with: "\(cdn)/x/y/"))
         }
     }
 
@@ -99,7 +173,7 @@ import Web
 
     @Test(arguments: [
         ("localhost", 200, 200), ("evil.test", 421, 421), ("192.168.7.7", 421, 200),
-        ("example-test.localhost", 421, 421), ("larder.localhost", 200, 421),
+        ("example-test.localhost", 307, 421), ("larder.localhost", 200, 421),
     ])
     func `who listens for others takes any address for a host, and no name that is not the machine's`(
         host: String, atHome: Int, exposed: Int
@@ -120,7 +194,7 @@ import Web
         } _: { (client: RawClient, port: UInt16) throws -> Void in
             let answer = try client.get("/https://cdn.test/only", host: "localhost:\(port)")
             #expect(answer.status == 302)
-            #expect(answer["Location"] == "http://localhost:\(port)/-/web/https/cdn.test/only")
+            #expect(answer["Location"] == "http://cdn-test.localhost:\(port)/only")
         }
     }
 
@@ -203,11 +277,12 @@ import Web
         }
     }
 
-    @Test func `documents beside a site at the root have no origin, and workers none`() throws {
-        try serving { _ in
-        } _: { (client: RawClient, port: UInt16) throws -> Void in
-            let host = "localhost:\(port)"
-            let frame = try client.get("/-/web/https/cdn.test/x/y/frame", host: host)
+    @Test func `documents that share the root's name have no origin, no workers, and tell no referrer`()
+        throws
+    {
+        try exposed { client, host, folder in
+            let frame = try client.get("\(folder)https/cdn.test/x/y/frame", host: host)
+            #expect(frame["Referrer-Policy"] == "no-referrer")
             #expect(
                 frame.fields.contains {
                     $0.name == "Content-Security-Policy" && $0.value.hasPrefix("sandbox ")
@@ -217,7 +292,8 @@ import Web
             #expect(!page.fields.contains { $0.value.hasPrefix("sandbox") })
             for destination in ["worker", "sharedworker", "serviceworker"] {
                 let fields = [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Dest", destination)]
-                #expect(try client.get("/-/web/http/cdn.test/only", host: host, fields: fields).status == 403)
+                let worker = try client.get("\(folder)http/cdn.test/only", host: host, fields: fields)
+                #expect(worker.status == 403)
             }
         }
     }

@@ -67,10 +67,13 @@ import Web
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
         let host = root ? "localhost:\(server.port)" : "example-test.localhost:\(server.port)"
+        let beside = server.address(of: "https://other.test/").flatMap { WebURL($0) }
+        let folder = (beside?.target ?? "").replacing("https/other.test/", with: "")
         try use { target, fields in
             let method = fields.first { $0.0 == ":method" }?.1 ?? "GET"
             let sent = fields.filter { $0.0 != ":method" }.map { ($0.0, $0.1.replacing("HERE", with: host)) }
-            return try client.get(target, method: method, host: host, fields: sent)
+            return try client.get(
+                target.replacing("BESIDE/", with: folder), method: method, host: host, fields: sent)
         }
     }
 
@@ -92,7 +95,7 @@ import Web
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
         let host = root ? "localhost:\(server.port)" : "example-test.localhost:\(server.port)"
-        let cdn = root ? "http://\(host)/-/web/https/cdn.test" : "http://cdn-test.localhost:\(server.port)"
+        let cdn = "http://cdn-test.localhost:\(server.port)"
         let hints = try client.get("/new", host: host)
         #expect(hints.status == 103)
         #expect(hints["Link"] == "</a.css>; rel=preload, <\(cdn)/b.js>; rel=preload")
@@ -113,7 +116,7 @@ import Web
             "n")
         servers.say("/moved", 302, ["Location": "../new?a=b#c"])
         servers.say("/away", 302, ["Location": "//cdn.test/x", "Content-Location": "/y"])
-        try serving(.protocol) { (get: Get) throws -> Void in
+        try serving(.protocol, isExposed: true) { (get: Get) throws -> Void in
             for _ in 0..<2 {
                 for target in ["/plain", "/open", "/moved", "/away"] {
                     #expect(try get(target, [])["Vary"] == nil, "\(target)")
@@ -121,7 +124,7 @@ import Web
                 #expect(try get("/named", [])["Vary"] == "Origin")
                 #expect(try get("/plain", [])["Content-Location"] == "plain.en")
                 #expect(try get("/moved", [])["Location"] == "../new?a=b#c")
-                #expect(try get("/away", [])["Location"]?.hasSuffix("/-/web/https/cdn.test/x") == true)
+                #expect(try get("/away", [])["Location"]?.hasSuffix("/https/cdn.test/x") == true)
                 #expect(try get("/away", [])["Content-Location"] == "/y")
             }
         }
@@ -269,7 +272,9 @@ import Web
         #expect(servers.requests.count == 2)
     }
 
-    @Test func `a server learns nothing of the larder, and no other site the cookies of the one at the root`()
+    @Test
+    func
+        `where all origins share one name, an origin gets neither the root's cookies nor the mirror's headers`()
         throws
     {
         let asked: [(String, String)] = [
@@ -277,13 +282,12 @@ import Web
         ]
         let open: HTTPFields = ["Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "X-Own"]
         servers.say("/b", 200, open, "b")
-        try serving(.protocol) { (get: Get) throws -> Void in
+        try serving(.protocol, isExposed: true) { (get: Get) throws -> Void in
             let ours = [("Origin", "http://HERE"), ("Referer", "http://HERE/x")]
             _ = try get("/a", asked + ours)
-            _ = try get("/-/web/https/other.test/b", asked.filter { $0.0 != "Larder-Policy" } + ours)
-            // Only who may send a field of its own to another site has it asked; no server of the web takes
-            // this one.
-            #expect(try get("/-/web/https/other.test/b", asked + ours).status == 403)
+            _ = try get("BESIDE/https/other.test/b", asked.filter { $0.0 != "Larder-Policy" } + ours)
+            // A header of one's own needs the other site's consent, and no server consents to this one.
+            #expect(try get("BESIDE/https/other.test/b", asked + ours).status == 403)
         }
         let preflights = servers.requests.filter { $0.method == "OPTIONS" }
         #expect(
@@ -296,8 +300,8 @@ import Web
         #expect(sent.map { $0.fields["Cookie"] } == ["a=b", nil])
         #expect(sent.map { $0.fields["Origin"] } == ["https://example.test", "https://example.test"])
         #expect(sent.map { $0.fields["Referer"] } == ["https://example.test/", "https://example.test/"])
-        #expect(sent.map(\.mayReach) == [.fromThisMachine, []])
-        #expect(sent.map(\.isAnonymous) == [false, true])
+        #expect(sent.map(\.nearestZone) == [.thisMachine, .publicNetwork])
+        #expect(sent.map(\.isAnonymous) == [true, true])
         for request in sent {
             #expect(request.fields["X-Own"] == "y")
             for name in ["Host", "Larder-Policy", "Accept-Encoding"] {
@@ -306,9 +310,8 @@ import Web
         }
     }
 
-    /// A person is who sits at this machine; nobody knows who sits at another.
     @Test
-    func `other machines lead to the root and to the public network, and without the user's credentials`()
+    func `other machines cause requests to the root and the public network, without the user's credentials`()
         throws
     {
         let asks: [[(String, String)]] = [
@@ -318,18 +321,21 @@ import Web
         try serving(.reload, isExposed: true) { (get: Get) throws -> Void in
             for fields in asks {
                 _ = try get("/a", fields)
-                _ = try get("/-/web/http/127.0.0.1:3000/admin", fields)
-                _ = try get("/-/web/https/example.test:8443/admin", fields)
+                _ = try get("BESIDE/http/127.0.0.1:3000/admin", fields)
+                _ = try get("BESIDE/https/example.test:8443/admin", fields)
             }
         }
         #expect(
-            servers.requests.filter { $0.url.path == "/a" }.allSatisfy { $0.mayReach == .fromThisMachine })
-        #expect(servers.requests.filter { $0.url.path == "/admin" }.allSatisfy { $0.mayReach == [] })
+            servers.requests.filter { $0.url.path == "/a" }.allSatisfy { $0.nearestZone == .thisMachine })
+        #expect(
+            servers.requests.filter { $0.url.path == "/admin" }.allSatisfy {
+                $0.nearestZone == .publicNetwork
+            })
         #expect(servers.requests.count == asks.count * 3 && servers.requests.allSatisfy(\.isAnonymous))
         try serving(.offline, isExposed: true) { (get: Get) throws -> Void in
             for fields in asks {
                 _ = try get("/b", fields)
-                _ = try get("/-/web/http/127.0.0.1:3000/b", fields)
+                _ = try get("BESIDE/http/127.0.0.1:3000/b", fields)
             }
         }
         let misses = try NoteBook.ifAny(store.folder)?.misses() ?? []
@@ -359,7 +365,7 @@ import Web
         #expect(servers.requests.map { $0.fields["Cookie"] } == ["own=1; larder-x=2", nil])
     }
 
-    @Test func `a page from elsewhere has nothing loaded, noted or changed`() throws {
+    @Test func `a foreign page causes no request, no miss and no change`() throws {
         let foreign = ("Sec-Fetch-Site", "cross-site")
         try serving(.protocol, root: false) { (get: Get) throws -> Void in
             #expect(try get("/none", [foreign]).status == 403)
@@ -367,10 +373,16 @@ import Web
             #expect(try get("/held", [(":method", "POST"), ("Origin", "https://evil.test")]).status == 403)
         }
         try serving(.protocol) { (get: Get) throws -> Void in
-            #expect(try get("/-/web/https/other.test/b", [foreign]).status == 403)
-            #expect(try get("/held", [(":method", "POST"), ("Origin", "https://evil.test")]).status == 504)
+            #expect(try get("/none", [foreign]).status == 403)
+            #expect(try get("/held", [foreign]).status == 403)
+            #expect(try get("/held", [(":method", "POST"), ("Origin", "https://evil.test")]).status == 403)
             #expect(servers.requests.isEmpty)
-            // A picture of the site that is shown to everybody.
+        }
+        try serving(.protocol, isExposed: true) { (get: Get) throws -> Void in
+            #expect(try get("/-/web/https/other.test/b", [foreign]).status == 403)
+            #expect(try get("/held", [(":method", "POST"), ("Origin", "https://evil.test")]).status == 403)
+            #expect(servers.requests.isEmpty)
+            // Pages anywhere may embed the site that a server shows to other machines.
             #expect(try get("/none", [foreign]).status == 404)
         }
         #expect(try NoteBook.ifAny(store.folder)?.misses().isEmpty ?? true)

@@ -36,8 +36,8 @@ import Web
             "Referer": referrer ?? page + "/",
         ]
         if mode == "no-cors" || destination == "document" { fields.remove("Origin") }
-        let asker = Asker(fields, authority: authority, layout: layout)
-        switch sharing.verdict(for: asker, origin: fields["Origin"], in: layout) {
+        let context = RequestContext(fields, authority: authority, layout: layout)
+        switch sharing.verdict(for: context, origin: fields["Origin"], in: layout) {
         case .given(let lines):
             return String(decoding: lines, as: UTF8.self).replacing("Access-Control-Allow-", with: "")
                 .replacing("\r\n", with: " ")
@@ -117,6 +117,21 @@ import Web
         )
     }
 
+    @Test(
+        arguments: ["empty", "image", "script", "style", "iframe", "font"], [ResponseFlags.isPrivate, []])
+    func `a foreign page gets nothing of a site at the root, stored or not`(
+        destination: String, flags: ResponseFlags
+    ) throws {
+        let layout = OriginLayout(port: 8080, root: WebURL("https://b.test/").flatMap(RootOrigin.init))
+        for sharing in [held(Self.star, flags), Sharing(missing: Self.url)] {
+            let given = given(
+                sharing, to: "http://localhost:3000", site: "same-site", destination: destination,
+                mode: destination == "empty" ? "cors" : "no-cors", layout: layout,
+                authority: "localhost:8080")
+            #expect(given == nil)
+        }
+    }
+
     @Test(arguments: [(true, false, "withheld"), (true, true, "Origin: * "), (false, false, "Origin: * ")])
     func `other machines are shown what was fetched with credentials only where that is asked for`(
         isExposed: Bool, showsPrivate: Bool, told: String
@@ -126,11 +141,11 @@ import Web
             showsPrivate: showsPrivate)
         let open = held(Self.star)
         let secret = held(Self.star, .isPrivate)
-        let here = "http://192.0.2.1:8080"
+        let here = "http://localhost:8080"
         #expect(
-            given(open, to: here, site: "same-origin", layout: layout, authority: "192.0.2.1:8080")
+            given(open, to: here, site: "same-origin", layout: layout, authority: "localhost:8080")
                 == "Origin: * ")
-        let given = given(secret, to: here, site: "same-origin", layout: layout, authority: "192.0.2.1:8080")
+        let given = given(secret, to: here, site: "same-origin", layout: layout, authority: "localhost:8080")
         #expect(given == (told == "withheld" ? told : ""))
     }
 
@@ -138,7 +153,7 @@ import Web
     func `a page from elsewhere gets nothing, held or not, and may lead a person there`(destination: String)
         throws
     {
-        for sharing in [held(Self.star), Sharing(missing: Self.url), .own] {
+        for sharing in [held(Self.star), Sharing(missing: Self.url), .portal] {
             #expect(
                 given(sharing, to: Page.outside.rawValue, site: "cross-site", destination: destination) == nil
             )
@@ -146,36 +161,41 @@ import Web
                 given(sharing, to: Page.outside.rawValue, site: "cross-site", destination: "document") == "")
         }
         #expect(
-            given(.everybodys, to: Page.outside.rawValue, site: "cross-site", destination: destination)
+            given(.common, to: Page.outside.rawValue, site: "cross-site", destination: destination)
                 == "Origin: * ")
     }
 
     @Test func `no page of the mirror gets at the larder's own`() {
-        #expect(given(.own, to: Page.other.rawValue, site: "cross-site") == nil)
+        #expect(given(.portal, to: Page.other.rawValue, site: "cross-site") == nil)
         #expect(
-            given(.own, to: Page.other.rawValue, site: "cross-site", destination: "iframe", mode: "navigate")
+            given(
+                .portal, to: Page.other.rawValue, site: "cross-site", destination: "iframe", mode: "navigate")
                 == nil)
         #expect(
-            given(.own, to: "http://localhost:8080", site: "same-origin", authority: "localhost:8080") == "")
+            given(.portal, to: "http://localhost:8080", site: "same-origin", authority: "localhost:8080")
+                == "")
     }
 
     @Test(
         arguments: [
-            // The root's pages ask for a copy of b.test, which to a browser has their origin.
+            // The root's pages request a response of b.test, which to a browser has their origin.
             ([:], "empty", "cors", nil), ([:], "empty", "no-cors", nil),
             (star, "empty", "cors", "Origin: * "),
             ([:], "image", "no-cors", ""), ([:], "script", "no-cors", ""), ([:], "image", "cors", nil),
             ([:], "iframe", "navigate", ""), (star, "worker", "same-origin", nil),
             (star, "sharedworker", "same-origin", nil), (star, "serviceworker", "same-origin", nil),
         ] as [(HTTPFields, String, String, String?)])
-    func `beside a site at the root the larder tells apart what a browser cannot`(
+    func `where all origins share one name, the server enforces what a browser cannot`(
         fields: HTTPFields, destination: String, mode: String, told: String?
     ) throws {
-        let layout = OriginLayout(port: 8080, root: WebURL("https://a.test/").flatMap(RootOrigin.init))
-        let here = "http://localhost:8080"
+        let layout = OriginLayout(
+            port: 8080, root: WebURL("https://a.test/").flatMap(RootOrigin.init), isExposed: true)
+        let here = "http://192.0.2.1:8080"
+        let folder = layout.seen(from: "192.0.2.1:8080").folder
         let given = given(
             held(fields, .askedByOrigin), to: here, site: "same-origin", destination: destination, mode: mode,
-            layout: layout, authority: "localhost:8080")
+            layout: layout.seen(from: "192.0.2.1:8080", at: folder + "https/b.test/x"),
+            authority: "192.0.2.1:8080")
         #expect(given == told)
     }
 
@@ -185,16 +205,16 @@ import Web
         throws
     {
         let root = try #require(WebURL("https://a.test/").flatMap(RootOrigin.init))
-        let layout = OriginLayout(port: 8080, root: root).seen(from: "localhost:8080")
+        let layout = OriginLayout(port: 8080, root: root, isExposed: true).seen(from: "localhost:8080")
         func given(_ sharing: Sharing, to page: String) throws -> String? {
-            // A browser does not say whose page it is; the address does.
+            // A browser does not say which page it is; the seal does.
             let url = try #require(WebURL("https://\(page)/"))
             let seal = try #require(layout.sealed(url).flatMap { WebURL($0) })
             let asked = layout.seen(from: "localhost:8080", at: seal.target)
             var fields: HTTPFields = ["Origin": "null", "Sec-Fetch-Site": "cross-site"]
             fields.set("Sec-Fetch-Dest", "empty")
-            let asker = Asker(fields, authority: "localhost:8080", layout: asked)
-            guard case .given(let lines) = sharing.verdict(for: asker, origin: "null", in: asked) else {
+            let context = RequestContext(fields, authority: "localhost:8080", layout: asked)
+            guard case .given(let lines) = sharing.verdict(for: context, origin: "null", in: asked) else {
                 return nil
             }
             return String(decoding: lines, as: UTF8.self)
@@ -204,10 +224,9 @@ import Web
         #expect(try given(own, to: "b.test") == lines)
         #expect(try given(own, to: "c.test") == nil)
         #expect(try given(Sharing(missing: try #require(WebURL("https://a.test/y"))), to: "b.test") == "")
-        // Made up, or of another server.
+        // Invented, or of another server.
         #expect(
-            OriginLayout(port: 8080, root: root).seen(from: "x", at: "/-/as/0.https.b.test/https/b.test/")
-                .page
-                == .unknown)
+            OriginLayout(port: 8080, root: root, isExposed: true)
+                .seen(from: "x", at: "/-/web/0.https.b.test/https/b.test/").sealedPage == .unknown)
     }
 }

@@ -12,6 +12,8 @@ struct StockedStore {
         var status = 200
         /// Field lines beside the type, each with its CRLF.
         var extra = ""
+        var title: String?
+        var flags: ResponseFlags = []
     }
 
     let scratch: TemporaryFolder
@@ -26,9 +28,11 @@ struct StockedStore {
     }
 
     /// Adds a visit, and publishes it.
-    func publish(_ entries: [Entry], settings: String = "") throws {
+    func publish(
+        _ entries: [Entry], settings: String = "", site: String = "https://example.test/"
+    ) throws {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "https://example.test/", start: ["https://example.test/"], now: 1)
+        let visit = try writer.begin(site: site, start: [site], now: 1)
         try writer.add(entries.map(response), to: visit)
         try writer.keep(settings: settings, of: visit)
         try writer.end(visit, .publish(now: 2))
@@ -54,14 +58,16 @@ struct StockedStore {
         ]
         let format = formats[entry.type] ?? .opaque
         let table = LinkScanner().scan((entry.text ?? "").utf8.span, as: format, charset: "utf-8") { _, _ in }
-        return NewResponse(
+        var response = NewResponse(
             href: entry.href, referrer: nil, status: entry.status, role: 0,
             fields: "Content-Type: \(entry.type)\r\n\(entry.extra)", fetched: 1,
             body: try entry.text.map {
                 .new(
                     try NewBody(
-                        .bytes(Array($0.utf8)), form: "\(format.name);utf-8", links: table.encoded(),
-                        in: folder))
+                        .bytes(Array($0.utf8)), form: "\(format.name);utf-8", title: entry.title,
+                        links: table.encoded(), in: folder))
             } ?? .none)
+        response.flags = entry.flags
+        return response
     }
 }

@@ -2,6 +2,7 @@ import Digest
 import Glibc
 import TestOrigin
 import Testing
+import Web
 
 @testable import Store
 
@@ -192,7 +193,7 @@ import Testing
         try writer.end(visit, isComplete ? .publish(now: 2) : .keepOpen)
     }
 
-    @Test func `an origin reaches as far as the one of its answers that reaches least`() throws {
+    @Test func `the zone of an origin is the most public zone of its responses`() throws {
         try visit([
             ("https://a.test/", [.fromPrivateNetwork, .isPart]),
             ("https://a.test/b", [.fromThisMachine, .isPrivate]),
@@ -201,24 +202,24 @@ import Testing
             ("http://a.test/", []),
         ])
         let reader = try StoreReader(folder)
-        #expect(try reader.leastReach(ofOrigin: "https://a.test") == .fromPrivateNetwork)
-        #expect(try reader.leastReach(ofOrigin: "https://a.test:81") == .fromThisMachine)
-        #expect(try reader.leastReach(ofOrigin: "http://a.test") == [])
-        #expect(try reader.leastReach(ofOrigin: "https://a.tes") == nil)
-        #expect(try reader.leastReach(ofOrigin: "") == nil)
+        #expect(try reader.mostPublicZone(ofOrigin: "https://a.test") == .privateNetwork)
+        #expect(try reader.mostPublicZone(ofOrigin: "https://a.test:81") == .thisMachine)
+        #expect(try reader.mostPublicZone(ofOrigin: "http://a.test") == .publicNetwork)
+        #expect(try reader.mostPublicZone(ofOrigin: "https://a.tes") == nil)
+        #expect(try reader.mostPublicZone(ofOrigin: "") == nil)
     }
 
-    @Test func `only what readers get says how far an origin reaches, and a few answers say enough`() throws {
+    @Test func `the zone of an origin comes from some of the responses that readers see`() throws {
         try visit([("https://a.test/", [])])
         try visit([("https://a.test/", .fromThisMachine)])
         try visit([("https://a.test/open", [])], isComplete: false)
-        #expect(try StoreReader(folder).leastReach(ofOrigin: "https://a.test") == .fromThisMachine)
+        #expect(try StoreReader(folder).mostPublicZone(ofOrigin: "https://a.test") == .thisMachine)
         try visit(
             (100..<200).map { ("https://b.test/\($0)", .fromThisMachine) } + [("https://b.test/z", [])],
             site: "t")
-        #expect(try StoreReader(folder).leastReach(ofOrigin: "https://b.test") == .fromThisMachine)
+        #expect(try StoreReader(folder).mostPublicZone(ofOrigin: "https://b.test") == .thisMachine)
         try visit([("https://b.test/000", .fromPrivateNetwork)], site: "t")
-        #expect(try StoreReader(folder).leastReach(ofOrigin: "https://b.test") == .fromPrivateNetwork)
+        #expect(try StoreReader(folder).mostPublicZone(ofOrigin: "https://b.test") == .privateNetwork)
     }
 
     @Test func `each origin of which anything is held comes once`() throws {

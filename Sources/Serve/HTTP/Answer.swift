@@ -36,7 +36,7 @@ final class Answer: Sendable {
 
     init(
         status: Int, fields: [(name: String, value: String)], body: [UInt8], frame: [UInt8]? = nil,
-        sharing: Sharing = .own, freshness: Freshness? = nil, variant: String = ""
+        sharing: Sharing = .portal, freshness: Freshness? = nil, variant: String = ""
     ) {
         var bytes = Self.head(status: status, fields: fields, byteCount: body.count, extra: body.count)
         headCount = bytes.count
@@ -52,7 +52,7 @@ final class Answer: Sendable {
     }
 
     init(
-        status: Int, fields: [(name: String, value: String)], file: FileBody, sharing: Sharing = .own,
+        status: Int, fields: [(name: String, value: String)], file: FileBody, sharing: Sharing = .portal,
         freshness: Freshness? = nil, variant: String = ""
     ) {
         self.status = status
@@ -97,7 +97,8 @@ final class Answer: Sendable {
     var isPlain: Bool { hasDate && file == nil && frame == nil }
 
     static func text(
-        _ status: Int, _ text: String, fields: [(name: String, value: String)] = [], sharing: Sharing = .own
+        _ status: Int, _ text: String, fields: [(name: String, value: String)] = [],
+        sharing: Sharing = .portal
     ) -> Answer {
         Answer(
             status: status, fields: [("Content-Type", "text/plain; charset=utf-8")] + fields,
@@ -106,7 +107,8 @@ final class Answer: Sendable {
     }
 
     static func html(
-        _ status: Int, _ html: String, fields: [(name: String, value: String)] = [], sharing: Sharing = .own
+        _ status: Int, _ html: String, fields: [(name: String, value: String)] = [],
+        sharing: Sharing = .portal
     ) -> Answer {
         Answer(
             status: status, fields: [("Content-Type", "text/html; charset=utf-8")] + fields,
@@ -117,7 +119,7 @@ final class Answer: Sendable {
     /// - Parameter keepsMethod: a changing request is sent to the other place as it was.
     static func redirect(
         to location: String, fields: [(name: String, value: String)] = [], keepsMethod: Bool = false,
-        sharing: Sharing = .own
+        sharing: Sharing = .portal
     ) -> Answer {
         Answer(
             status: keepsMethod ? 307 : 302, fields: [("Location", location)] + fields, body: [],

@@ -142,6 +142,13 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
+    /// The names at which browsers on this machine reach the server, as they stand in a URL.
+    var loopbackNames: [String] {
+        let hosts = hosts.map(\.text)
+        return ["localhost"] + (isEverywhere || hosts.contains("127.0.0.1") ? ["127.0.0.1"] : [])
+            + (isEverywhere || hosts.contains("::1") ? ["[::1]"] : [])
+    }
+
     /// Every address of the machine, those that it gets later included.
     package var isEverywhere: Bool {
         hosts.contains { $0.text == "0.0.0.0" || $0.text == "::" }

@@ -19,14 +19,14 @@ struct CacheExchange {
     private let likeliest: WebURL
     /// As the page would have sent them on the web.
     private let fields: HTTPFields
-    /// How near to this machine a server may be that is asked.
-    private let mayReach: ResponseFlags
+    /// The nearest network zone that a request to the origin may connect to.
+    private let nearestZone: NetworkZone
     /// It is of the site that is shown to everybody.
     private let isPublic: Bool
 
     private var request: Request { exchange.request }
     private var layout: OriginLayout { exchange.layout }
-    private var asker: Asker { exchange.asker }
+    private var requestContext: RequestContext { exchange.requestContext }
 
     /// Nil where what is held is all that there is.
     init?(_ exchange: Exchange, by loading: Loading) throws(StoreError) {
@@ -36,18 +36,19 @@ struct CacheExchange {
         else { return nil }
         let policy = try exchange.policy(at: url, loading)
         guard policy != .offline else { return nil }
-        let (layout, asker) = (exchange.layout, exchange.asker)
-        // Anybody's page may show a picture of the site that is shown to everybody. All else is for our own
-        // pages.
+        let (layout, requestContext) = (exchange.layout, exchange.requestContext)
+        // Pages anywhere may embed the site that the server shows to other machines. Everything else is for
+        // mirrored pages.
         let isPublic =
-            layout.root?.isRoot(url) ?? false
+            layout.isPublished(url)
             && CacheRequest.Method(exchange.request.method).isAnsweredByStored
-        guard layout.isTransparent || isPublic || asker.mayHaveAsked,
-            !Self.isOutOfReach(asker, url, layout)
+        guard layout.isTransparent || isPublic || requestContext.mayCauseRequests,
+            !Self.isOutOfReach(requestContext, url, layout)
         else { return nil }
         var fields = exchange.fields
         if !layout.isTransparent {
-            asker.lead(&fields, to: url, page: try exchange.referrer().flatMap { WebURL($0) }, layout: layout)
+            requestContext.restoreOriginalHeaders(
+                in: &fields, to: url, page: try exchange.referrer().flatMap { WebURL($0) }, layout: layout)
         }
         self.exchange = exchange
         self.loading = loading
@@ -60,25 +61,31 @@ struct CacheExchange {
         likeliest = url
         look = try exchange.look()
         rules = try exchange.rules()
-        mayReach = try Self.mayReach(exchange, url, rules)
+        nearestZone = try Self.nearestZone(exchange, url, rules)
     }
 
-    /// Beside a site at the root, what a browser would refuse by itself elsewhere.
-    private static func isOutOfReach(_ asker: Asker, _ url: WebURL, _ layout: OriginLayout) -> Bool {
-        guard let root = layout.root, !root.isRoot(url) else { return false }
-        return asker.use.isWorker || asker.use.mode == "same-origin" && !asker.origins.contains(url.origin)
+    /// Requests that a browser refuses by itself where origins have names of their own.
+    private static func isOutOfReach(
+        _ context: RequestContext, _ url: WebURL, _ layout: OriginLayout
+    ) -> Bool {
+        layout.isBesideRoot(url)
+            && (context.use.isWorker
+                || context.use.mode == "same-origin" && !context.origins.contains(url.origin))
     }
 
-    /// Where the user named the server, it may be anywhere; else as far as the page that asks.
-    private static func mayReach(
+    /// The zone in which a user named the host, or the zone of the page that sent the request.
+    private static func nearestZone(
         _ exchange: Exchange, _ url: WebURL, _ rules: SiteRules
-    ) throws(StoreError) -> ResponseFlags {
-        if exchange.layout.isTransparent { return try exchange.proxiedReach(to: url) }
-        if exchange.layout.isExposed { return try exchange.reach(to: url) }
-        let isNamed = rules.knows(host: url.host) || exchange.layout.root?.isRoot(url) ?? false
-        guard case .page(let origins) = exchange.asker.kind else { return isNamed ? .fromThisMachine : [] }
-        if isNamed, origins.contains(where: { WebURL($0)?.host == url.host }) { return .fromThisMachine }
-        return try exchange.reach(to: url)
+    ) throws(StoreError) -> NetworkZone {
+        if exchange.layout.isTransparent { return try exchange.nearestProxiedZone(to: url) }
+        if exchange.layout.isExposed { return try exchange.nearestZone(to: url) }
+        let isRoot = exchange.layout.root?.isRoot(url) ?? false
+        let namedZone = isRoot ? .thisMachine : rules.namedZone(ofHost: url.host)
+        guard case .page(let origins) = exchange.requestContext.kind else {
+            return namedZone ?? .publicNetwork
+        }
+        if let namedZone, origins.contains(where: { WebURL($0)?.host == url.host }) { return namedZone }
+        return try exchange.nearestZone(to: url)
     }
 
     // MARK: - What is held
@@ -177,9 +184,12 @@ struct CacheExchange {
         return nil
     }
 
-    private func isSomebodys(_ held: Held) -> Bool {
-        layout.isShared
-            && (held.copy?.response.flags.contains(.isPrivate) ?? false || held.shelved?.isPrivate ?? false)
+    /// Whether the stored response was fetched with credentials, and this client may have it only as far as
+    /// RFC 9111 lets a shared cache go.
+    private func isOthersPrivate(_ held: Held) -> Bool {
+        guard layout.isTransparent else { return false }
+        if let copy = held.copy { return !exchange.mayHave(copy.response.flags, of: copy.url) }
+        return held.shelved.map { !exchange.mayHave($0.isPrivate ? .isPrivate : [], of: held.url) } ?? false
     }
 
     // MARK: - What is done
@@ -199,8 +209,8 @@ struct CacheExchange {
             case .validate, .load, .miss: break
             }
         }
-        if isSomebodys(held) {
-            // What one client's credentials brought goes to others as far as RFC 9111 has it, and no policy's further.
+        if isOthersPrivate(held) {
+            // RFC 9111 3.5: a shared cache may give it out while it is fresh. No policy goes further.
             switch action {
             case .serve(let hit) where hit != .fresh, .serveAndRefresh(let hit, _) where hit != .fresh:
                 let mayAsk = reachability != .unreachable && !held.request.directives.onlyIfCached
@@ -216,13 +226,14 @@ struct CacheExchange {
         return action
     }
 
-    /// How far a request may go of which nothing is held; nil where it goes nowhere.
-    var passage: ResponseFlags? {
+    /// The nearest network zone that a request with no stored response may connect to; nil where the policy
+    /// sends none.
+    var zoneOfMiss: NetworkZone? {
         let asked = CacheRequest(method: request.method, url: likeliest, fields: fields, isRecorded: false)
         let now = loading.now
         let reachability = loading.reach.reachability(of: likeliest.origin, now: now)
         switch policy.action(for: asked, entry: nil, reachability: reachability, now: now) {
-        case .load, .validate: return mayReach
+        case .load, .validate: return nearestZone
         case .serve, .serveAndRefresh, .miss: return nil
         }
     }
@@ -233,7 +244,7 @@ struct CacheExchange {
         let held = try held(now)
         // What a page may not have asked for is not shown to it for having been asked for by somebody else.
         if layout.isTransparent, let flags = held.copy?.response.flags ?? held.shelved?.flags,
-            !flags.isWithin(mayReach)
+            flags.zone > nearestZone
         {
             return exchange.reply(
                 .text(
@@ -304,17 +315,18 @@ struct CacheExchange {
                 && !additional.contains("Range"),
             keepsConditions: isThrough && additional.isEmpty,
             layout: layout, secrets: loading.secrets, shim: exchange.context.shim,
-            verifier: exchange.context.verifier,
-            mayReach: mayReach,
-            // What the user's credentials bring is shown to no other machine: they stay here, too.
+            verifier: exchange.context.verifier, nearestZone: nearestZone,
+            // Where responses to the user's credentials are not given out, the credentials are not used.
             isNear: layout.isTransparent
-                || !layout.withholdsPrivate && asker.isNear(held.url, layout.names), required: held.required,
+                || requestContext.requester.mayHavePrivate
+                    && requestContext.isSameSite(as: held.url, layout.names),
+            required: held.required,
             asksWholeServer: layout.isTransparent && request.asksWholeServer)
     }
 
     private func load(_ held: Held, _ asked: LoadJob, _ now: HTTPDate, _ later: Later) throws(StoreError) {
         let slot = later.slot()
-        let (asker, origin, layout) = (asker, request.origin, layout)
+        let (requestContext, origin, layout) = (requestContext, request.origin, layout)
         let start = ContinuousClock.now
         var job = asked
         // RFC 9110, section 15.2: a client of HTTP/1.0 would take it for the answer. Others' pages learn
@@ -341,24 +353,25 @@ struct CacheExchange {
                 stream?.conclude()
                 return slot.note(reply)
             }
-            switch loaded.answer.sharing.verdict(for: asker, origin: origin, in: layout) {
+            switch loaded.answer.sharing.verdict(for: requestContext, origin: origin, in: layout) {
             case .given(let lines):
                 slot.give(
                     Reply(
                         answer: loaded.answer, ownFields: loaded.ownFields + lines + timing.line, role: .cache
                     ))
-            case .refused: slot.give(Reply(answer: Exchange.refused(asker)))
+            case .refused: slot.give(Reply(answer: Exchange.refused(requestContext)))
             case .withheld: slot.give(Reply(answer: Exchange.withheld))
             }
         }
         let preflight = Preflight(
-            request.method, fields, to: held.url, asker: asker, layout: layout, mayReach: mayReach)
+            request.method, fields, to: held.url, context: requestContext, layout: layout,
+            nearestZone: nearestZone)
         if let preflight {
             loading.ask(preflight) { [loading, job] isPassed in
                 if isPassed {
                     loading.run(job, done: conclude)
                 } else {
-                    slot.give(Reply(answer: Exchange.refused(asker)))
+                    slot.give(Reply(answer: Exchange.refused(requestContext)))
                 }
             }
             return

@@ -41,10 +41,11 @@ struct CopyFinder {
     ) throws(StoreError) -> FoundCopy? {
         var imported: FoundCopy?
         for url in urls {
-            guard let response = try reader.response(for: url.href, request: request, fields: requestFields)
-            else {
-                continue
-            }
+            let response =
+                fields.layout.isBesideRoot(url)
+                ? try rootSiteResponse(for: url.href, request, requestFields)
+                : try reader.response(for: url.href, request: request, fields: requestFields)
+            guard let response else { continue }
             let found = try copy(response, url)
             // What it leads to is held under the other scheme, or not at all.
             if leadsBack(found, to: url) { continue }
@@ -59,11 +60,29 @@ struct CopyFinder {
                 url, request: request, fields: requestFields, rules: rules.rules(for: url),
                 isStrict: fields.layout.isTransparent, now: now)
             guard let found, !found.change.isEmpty, let held = WebURL(found.response.href) else { continue }
+            if fields.layout.isBesideRoot(held),
+                try rootSiteResponse(for: held.href, request, requestFields) != found.response
+            {
+                continue
+            }
             var copy = try copy(found.response, held)
             copy.change = found.change
             // Two slashed forms that lead to each other would do so for ever.
             let isCircle = copy.change.contains(.slash) && copy.response.isRedirect
             if !isCircle, !leadsBack(copy, to: url) { return copy }
+        }
+        return nil
+    }
+
+    /// The response for a URL in the snapshots of the site at the root, with what servers loaded since. A
+    /// server that shows one site to other machines serves no other site's snapshots.
+    private func rootSiteResponse(
+        for href: String, _ request: RequestKey, _ requestFields: HTTPFields
+    ) throws(StoreError) -> StoredResponse? {
+        for visit in try reader.liveVisits(ofSitesAt: fields.layout.root?.origins ?? []) {
+            let found = try reader.response(
+                for: href, request: request, fields: requestFields, onlyAsOf: visit)
+            if let found { return found }
         }
         return nil
     }
@@ -87,6 +106,7 @@ struct SiteRules {
     private var all: [CacheRules.Rule] = []
     /// The server's own, which count first.
     private var own: [CacheRules.Rule] = []
+    private var zones: [String: NetworkZone] = [:]
     /// Of the sites that start on a host, their names and where they start.
     private var starts: [String: [(name: String, start: String)]] = [:]
 
@@ -94,11 +114,22 @@ struct SiteRules {
 
     /// Reads the rules that each site's settings hold. What is no rule was refused when it was given, and is
     /// passed over.
-    init(_ sites: [(name: String, start: [String], settings: String)], own: [CacheRules.Rule] = []) {
+    ///
+    /// - Parameter importedSites: The names of sites that consist of imported responses only.
+    init(
+        _ sites: [(name: String, start: [String], settings: String)], importedSites: Set<String> = [],
+        own: [CacheRules.Rule] = []
+    ) {
         self.own = own
         for site in sites {
-            let texts =
-                (try? JSONValue.parse(site.settings.utf8.span))?["rules"]?.array?.compactMap(\.string) ?? []
+            let settings = try? JSONValue.parse(site.settings.utf8.span)
+            let texts = settings?["rules"]?.array?.compactMap(\.string) ?? []
+            let zone =
+                importedSites.contains(site.name)
+                ? .publicNetwork : settings?["zone"]?.string.flatMap { NetworkZone(name: $0) } ?? .thisMachine
+            for host in site.start.compactMap({ WebURL($0)?.host }) {
+                zones[host] = max(zone, zones[host] ?? .publicNetwork)
+            }
             let rules = texts.compactMap { try? CacheRules.Rule($0) }
             all += rules
             for host in Set(site.start.compactMap { WebURL($0)?.host }) { byHost[host, default: []] += rules }
@@ -108,8 +139,9 @@ struct SiteRules {
         }
     }
 
-    /// Whether some site starts there: the user named it.
-    func knows(host: String) -> Bool { byHost[host] != nil }
+    /// The nearest network zone in which a user has named the host, by adding a site that starts there. Nil
+    /// if no site does. An archive names no host for the user.
+    func namedZone(ofHost host: String) -> NetworkZone? { zones[host] }
 
     /// The site whose next visit fetches what was missed there: one that starts on its host, of several the
     /// one whose start it has most in common with; what pages need, that of the page that asked.

@@ -346,7 +346,7 @@ final class CopyRenderer {
 
     private func mayHaveBar(_ format: BodyFormat) -> Bool { format == .html && layout.bar != .off }
 
-    private func isRootsWorker(_ url: WebURL) -> Bool { isWorker && layout.root?.isRoot(url) ?? false }
+    private func isRootsWorker(_ url: WebURL) -> Bool { isWorker && layout.isPublished(url) }
 
     /// Whether something of the larder's stands before a worker's script.
     private func hasPrefix(_ url: WebURL) -> Bool { isRootsWorker(url) || isAnyWorker && steadySince != nil }

@@ -17,13 +17,14 @@ final class Exchange {
     private var hasMissed = false
     private var looked: MirrorResponder.Look?
     private var placed: Place?
-    /// As whoever asks sees the larder.
+    /// The layout as the client sees it.
     private(set) lazy var layout = seenLayout
     private(set) lazy var fields = request.fields
-    private(set) lazy var asker =
+    /// Who sent the request, and what for.
+    private(set) lazy var requestContext =
         isTransparent
-        ? Asker(ofProxy: fields, asking: proxied)
-        : Asker(fields, authority: request.authority, layout: layout)
+        ? RequestContext(ofProxy: fields, requesting: proxied, isShared: context.layout.isShared)
+        : RequestContext(fields, authority: request.authority, layout: layout)
 
     /// To a proxy: the URL that is asked for.
     private(set) lazy var proxied = request.proxied
@@ -109,11 +110,12 @@ final class Exchange {
     /// Nil where the answer comes later: it may take long to find.
     private func search(by searches: PortalSearches, orLater later: Later) throws(StoreError) -> Reply? {
         let verdict =
-            isJudged ? Sharing.own.verdict(for: asker, origin: request.origin, in: layout) : .given([])
+            isJudged
+            ? Sharing.portal.verdict(for: requestContext, origin: request.origin, in: layout) : .given([])
         let lines: [UInt8]
         switch verdict {
         case .given(let own): lines = own
-        case .refused: return Reply(answer: Self.refused(asker))
+        case .refused: return Reply(answer: Self.refused(requestContext))
         case .withheld: return Reply(answer: Self.withheld)
         }
         let layout = layout
@@ -140,7 +142,7 @@ final class Exchange {
             request.head.method == .other
             ? try responder.portal.take(
                 request.targetText, type: fields["Content-Type"], body: Array(request.body), from: visitor,
-                reader: look().reader, slot: later.slot)
+                reader: responder.portalReader(), slot: later.slot)
             : responder.portal.live(for: visitor, slot: later.slot)
         return answer.map { Reply(answer: $0) }
     }
@@ -182,11 +184,11 @@ final class Exchange {
         origin.withUTF8(keep)
     }
 
-    /// Beside a site at the root leads a document to where it is known whose its requests are.
+    /// Redirects a document beside a site at the root to its address with its own seal, so that its requests
+    /// prove which page sent them.
     private func sealing() throws(StoreError) -> Answer? {
-        guard let root = context.layout.root, asker.use.makesDocument, case .copy = try place(),
-            let url = root.addresses(of: request.targetText).first.flatMap({ WebURL($0) }),
-            let address = layout.sealed(url)
+        guard requestContext.use.makesDocument, case .copy(let addresses) = try place(),
+            let url = addresses.first.flatMap({ WebURL($0) }), let address = layout.sealed(url)
         else { return nil }
         return .redirect(
             to: address, fields: layout.commonFields, keepsMethod: true, sharing: Sharing(missing: url))
@@ -200,7 +202,8 @@ final class Exchange {
         case .portal:
             guard isRead else { return (refusal, nil) }
             return (
-                try responder.portal.answer(request.targetText, for: visitor, reader: reader), nil
+                try responder.portal.answer(
+                    request.targetText, for: visitor, reader: responder.portalReader()), nil
             )
         case .shim:
             return (isRead ? context.shim?.answer ?? plain(404, "The shim is switched off.") : refusal, nil)
@@ -225,7 +228,7 @@ final class Exchange {
                 return plain(404, "Only http and https are led to.")
             }
             return .redirect(
-                to: address, fields: layout.commonFields, keepsMethod: true, sharing: .everybodys)
+                to: address, fields: layout.commonFields, keepsMethod: true, sharing: .common)
         case .moved(let address):
             return .redirect(to: address, fields: layout.commonFields, keepsMethod: true)
         case .unknown:
@@ -233,7 +236,11 @@ final class Exchange {
         case .refused:
             return plain(421, "\(request.authority) is not served here. The larder is at \(layout.home)")
         case .copy, .past, .portal, .shim, .name:
-            // Below `/-/`, beside a site at the root.
+            if layout.sharesOrigin, request.targetText.hasPrefix(RootOrigin.prefix) {
+                return plain(
+                    403, "This address is not from the running server. Follow the links from \(layout.home)")
+            }
+            // Below `/-/`, on a server with a site at the root.
             guard let portal = layout.portal else { return plain(404, "There is nothing here.") }
             return .redirect(to: portal.dropLast() + request.targetText, fields: layout.commonFields)
         }
@@ -250,9 +257,10 @@ final class Exchange {
         var copy = try timing.measure("lookup") { () throws(StoreError) in
             try finder.find(addresses, request: key, requestFields: originalFields, rules: rules)
         }
-        // Nobody is asked whose it is.
-        if layout.isShared, let response = copy?.response,
-            response.flags.contains(.isPrivate) || !response.suits(originalFields, look.reader.secrets)
+        // No server is asked whether this client may have it.
+        if let found = copy, isTransparent,
+            !mayHave(found.response.flags, of: found.url)
+                || layout.isShared && !found.response.suits(originalFields, look.reader.secrets)
         {
             copy = nil
         }
@@ -277,6 +285,17 @@ final class Exchange {
     }
 
     // MARK: - Copies
+
+    /// Whether a client of the proxy may have a stored response without the origin's consent. Site isolation
+    /// is up to the client's browser, which knows the original names.
+    func mayHave(_ flags: ResponseFlags, of url: WebURL) -> Bool {
+        let client = Requester(.user, mayHavePrivate: requestContext.requester.mayHavePrivate)
+        let resource = ProtectedResource.response(
+            url, isPrivate: flags.contains(.isPrivate), isPublished: false)
+        return access(
+            to: resource, by: client, for: requestContext.use.access, isSameSite: layout.names.isSameSite)
+            == .granted
+    }
 
     /// For ``CopyFinder``: another day's page is not the one that a person asks for.
     var timeOfAsking: Int64? {
@@ -311,7 +330,9 @@ final class Exchange {
 
     /// The request's fields as the page would have sent them on the web, by which variants are told apart.
     private var originalFields: HTTPFields {
-        guard fields.contains("Origin"), !asker.isOpaque, let origin = asker.origins.first else {
+        guard fields.contains("Origin"), !requestContext.hasOpaqueOrigin,
+            let origin = requestContext.origins.first
+        else {
             return fields
         }
         var original = fields
@@ -325,8 +346,8 @@ final class Exchange {
     ///
     /// - Parameter addresses: not empty.
     func likeliest(_ addresses: [String]) throws(StoreError) -> String {
-        guard context.layout.root == nil, addresses.count > 1, let first = WebURL(addresses[0]),
-            first.scheme == "https",
+        guard !context.layout.sharesOrigin, addresses.count > 1, let first = WebURL(addresses[0]),
+            first.scheme == "https", layout.root.map({ !$0.isRoot(first) }) ?? true,
             let other = addresses.first(where: { $0.hasPrefix("http:") }),
             let plainOrigin = WebURL(other)?.origin
         else { return addresses[0] }
@@ -373,9 +394,9 @@ final class Exchange {
                 answer: answer, ownFields: isTransparent ? [] : timing.line, role: role,
                 source: hasMissed ? .missed : .larder)
         }
-        switch answer.sharing.verdict(for: asker, origin: request.origin, in: layout) {
+        switch answer.sharing.verdict(for: requestContext, origin: request.origin, in: layout) {
         case .given(let lines): return Reply(answer: answer, ownFields: lines + timing.line, role: role)
-        case .refused: return Reply(answer: Self.refused(asker))
+        case .refused: return Reply(answer: Self.refused(requestContext))
         case .withheld: return Reply(answer: Self.withheld)
         }
     }
@@ -397,9 +418,9 @@ final class Exchange {
                 503, text + "\n",
                 fields: layout.commonFields + [
                     ("Cache-Control", "no-store"), ("Retry-After", "\(secondsToRetry)"),
-                ], sharing: .own)
+                ], sharing: .portal)
         case .request:
-            return .text(500, "\(error)\n", fields: layout.commonFields, sharing: .own)
+            return .text(500, "\(error)\n", fields: layout.commonFields, sharing: .portal)
         }
     }
 
@@ -413,8 +434,8 @@ final class Exchange {
 
     /// The same for what is held and what is not, so that nobody learns which it is. To a page from elsewhere
     /// not even that there is an answer.
-    static func refused(_ asker: Asker) -> Answer {
-        let policy = asker.kind == .outside ? [("Cross-Origin-Resource-Policy", "same-origin")] : []
+    static func refused(_ context: RequestContext) -> Answer {
+        let policy = context.kind == .foreignPage ? [("Cross-Origin-Resource-Policy", "same-origin")] : []
         return .text(
             403, "A page of another site asks for this, which the larder does not show to it.\n",
             fields: policy + [("Cache-Control", "no-store")])
@@ -425,7 +446,8 @@ final class Exchange {
     }
 
     private func plain(
-        _ status: Int, _ text: String, fields: [(name: String, value: String)] = [], sharing: Sharing = .own
+        _ status: Int, _ text: String, fields: [(name: String, value: String)] = [],
+        sharing: Sharing = .portal
     ) -> Answer {
         .text(status, text + "\n", fields: fields + context.layout.commonFields, sharing: sharing)
     }
@@ -438,12 +460,13 @@ final class Exchange {
         let look = try look()
         let referrer = try referrer()
         // What an earlier visit lacks no later one brings.
-        let isNoted = asker.mayHaveAsked && layout.visit == nil
+        let isNoted = requestContext.mayCauseRequests && layout.visit == nil
         if isNoted {
             context.notes?.missed(
                 url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
-                isPage: fields.isNavigation, from: try reach(to: WebURL(url)),
-                origin: fields.contains("Origin") && !asker.isOpaque ? asker.origins.first : nil,
+                isPage: fields.isNavigation, from: ResponseFlags(zone: try nearestZone(to: WebURL(url))),
+                origin: fields.contains("Origin") && !requestContext.hasOpaqueOrigin
+                    ? requestContext.origins.first : nil,
                 at: look.time)
         }
         hasMissed = true
@@ -466,20 +489,21 @@ final class Exchange {
         return page.answer(isNavigation: fields.isNavigation, layout: layout)
     }
 
-    /// Where the asker's own answers came from, which is as far as it may lead: whoever fetches what it
-    /// names, and whenever. Other machines, and what they say of who asks, lead to the root and to the public network.
-    func reach(to url: WebURL?) throws(StoreError) -> ResponseFlags {
+    /// The nearest network zone that this requester may cause a request to. For a page it is the zone that the
+    /// page's own responses came from. Other machines may cause requests to the site at the root and to the
+    /// public network.
+    func nearestZone(to url: WebURL?) throws(StoreError) -> NetworkZone {
         if layout.isExposed, !isTransparent {
-            return url.flatMap { layout.root?.isRoot($0) } ?? false ? .fromThisMachine : []
+            return url.flatMap { layout.root?.isRoot($0) } ?? false ? .thisMachine : .publicNetwork
         }
-        switch asker.kind {
-        case .person, .portal: return .fromThisMachine
-        case .led, .outside: return []
+        switch requestContext.kind {
+        case .user, .portal: return .thisMachine
+        case .unknownPage, .foreignPage, .export: return .publicNetwork
         case .page(let origins):
             for origin in origins {
-                if let flags = try look().reader.leastReach(ofOrigin: origin) { return flags }
+                if let zone = try look().reader.mostPublicZone(ofOrigin: origin) { return zone }
             }
-            return []
+            return .publicNetwork
         }
     }
 
@@ -535,7 +559,7 @@ final class Exchange {
     /// What the request says, or a rule, or the server's options. No other origin's page has a say in it.
     func policy(at url: WebURL, _ loading: Loading) throws(StoreError) -> CachePolicy {
         // To a proxy's clients the field is a page's as well.
-        if !request.isCrossOrigin, !isTransparent || asker.kind == .person,
+        if !request.isCrossOrigin, !isTransparent || requestContext.kind == .user,
             let policy = fields["Larder-Policy"].flatMap({ CachePolicy(rawValue: $0) })
         {
             return policy

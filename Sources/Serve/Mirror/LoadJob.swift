@@ -25,7 +25,8 @@ struct LoadJob: Sendable {
     let secrets: SecretHasher
     let shim: Shim?
     let verifier: BodyVerifier
-    let mayReach: ResponseFlags
+    /// The nearest network zone that the request may connect to.
+    let nearestZone: NetworkZone
     /// No other site's page asks: what is known of the user there may be told.
     let isNear: Bool
     /// What a manifest in force requires of what comes.
@@ -54,8 +55,8 @@ struct LoadJob: Sendable {
         additional.contains("If-None-Match") || additional.contains("If-Modified-Since")
     }
 
-    /// What the server is asked. Nothing in it tells of the larder's own addresses: `Asker.lead` saw to
-    /// those.
+    /// The request to the origin. It contains none of the mirror's own addresses, which
+    /// ``RequestContext/restoreOriginalHeaders(in:to:page:layout:)`` replaced.
     ///
     /// - Parameter upstreamFields: those of the job.
     func upstream(_ upstreamFields: HTTPFields) -> LoadRequest {
@@ -66,14 +67,14 @@ struct LoadJob: Sendable {
         if !layout.isTransparent { fields.removePortalCookies() }
         // A part of what is coded could not be decoded.
         if fields.contains("Range") { fields.set("Accept-Encoding", "identity") }
-        // With a site at the root all origins share one name, and with it the browser's cookies: they are the
-        // site's.
-        if let root = layout.root, !root.isRoot(request.url) {
+        // Where all origins share one name, they share the browser's cookies, which are those of the site at
+        // the root.
+        if layout.isBesideRoot(request.url) {
             fields.remove("Cookie")
             fields.remove("Authorization")
         }
         return LoadRequest(
-            method: method, url: request.url, fields: fields, body: body, mayReach: mayReach,
+            method: method, url: request.url, fields: fields, body: body, nearestZone: nearestZone,
             isAnonymous: !isNear, asksWholeServer: asksWholeServer, codings: codings, interim: interim,
             stream: stream)
     }
@@ -101,7 +102,7 @@ struct LoadJob: Sendable {
             key += word
         }
         key += isNear ? " near " : " "
-        key += String(mayReach.rawValue)
+        key += String(nearestZone.rawValue)
         key += " "
         key += String(stage?.number ?? 0)
         key += "\n"
@@ -143,7 +144,7 @@ extension LoadJob {
     /// name; what is shown to nobody there takes the place of nothing that is.
     func mayKeep(_ fields: HTTPFields) -> Bool {
         if layout.withholdsPrivate, isCredentialed(fields) { return false }
-        return key == .get || layout.root == nil || !hasCredentials
+        return key == .get || !layout.sharesOrigin || !hasCredentials
     }
 
     /// Whether what is held leads where the answer does.
@@ -214,8 +215,8 @@ package struct LoadRequest: Sendable {
     package let url: WebURL
     package let fields: HTTPFields
     package let body: [UInt8]
-    /// How near to this machine the server may be, as an answer from there would be marked.
-    package let mayReach: ResponseFlags
+    /// The nearest network zone that the request may connect to.
+    package let nearestZone: NetworkZone
     /// Nothing that is kept of the user's goes along: another site's page asks.
     package let isAnonymous: Bool
     /// In the URL's place stands `*` (RFC 9112 §3.2.4).
@@ -279,23 +280,23 @@ package protocol OwnLoads: AnyObject {
     func stop()
 }
 
-/// What a browser would ask a server before it sends a page's request to another origin, were that not beside
-/// the root, and so the page's own to the browser.
+/// The CORS preflight that a browser would send before a page's request to another origin, if the two origins
+/// did not share one name.
 struct Preflight: Sendable {
     let request: LoadRequest
     private let method: String
     private let names: [String]
     private let origin: String
 
-    /// Nil where a browser would not ask either.
+    /// Nil where a browser would send none either.
     ///
     /// - Parameter fields: as they are sent to the server.
     init?(
-        _ method: String, _ fields: HTTPFields, to url: WebURL, asker: Asker, layout: OriginLayout,
-        mayReach: ResponseFlags
+        _ method: String, _ fields: HTTPFields, to url: WebURL, context: RequestContext, layout: OriginLayout,
+        nearestZone: NetworkZone
     ) {
-        guard let root = layout.root, !root.isRoot(url), case .none = layout.page, !asker.use.makesDocument,
-            case .page(let origins) = asker.kind, !asker.isOpaque, !origins.contains(url.origin)
+        guard layout.isBesideRoot(url), !context.use.makesDocument,
+            case .page(let origins) = context.kind, origins == layout.root?.origins
         else { return nil }
         names = fields.list.map { HTTPGrammar.lowercased($0.name.utf8) }.filter { name in
             !Self.isBrowsers(name) && !Self.isSafe(name, fields)
@@ -313,7 +314,7 @@ struct Preflight: Sendable {
         }
         if !names.isEmpty { asked.set("Access-Control-Request-Headers", names.joined(separator: ",")) }
         request = LoadRequest(
-            method: "OPTIONS", url: url, fields: asked, body: [], mayReach: mayReach, isAnonymous: true)
+            method: "OPTIONS", url: url, fields: asked, body: [], nearestZone: nearestZone, isAnonymous: true)
     }
 
     /// Fetch, section 4.8: the request goes without credentials.

@@ -391,7 +391,7 @@ final class LoadedKeeper {
     /// Those of a site at the root are its own; where each origin has a name, so are all others'.
     private func cookies(_ fields: HTTPFields, _ job: LoadJob) -> [UInt8] {
         if job.layout.isTransparent { return fields.cookieLines }
-        guard job.layout.root?.isRoot(job.request.url) ?? true else { return [] }
+        guard !job.layout.isBesideRoot(job.request.url) else { return [] }
         var lines = HTTPFields()
         for cookie in fields.all("Set-Cookie") {
             guard let line = SetCookieLine.led(cookie, of: job.request.url, layout: job.layout) else {
@@ -446,7 +446,8 @@ enum SetCookieLine {
                 guard let domain = domain(words[1].lowercased(), of: url.host, layout.names) else {
                     return nil
                 }
-                if layout.root == nil, let name = domain { kept.append("Domain=\(name)") }
+                // A site at the root has a name that it shares with no other host.
+                if !(layout.root?.isRoot(url) ?? false), let name = domain { kept.append("Domain=\(name)") }
             case "secure": if isBound ?? false { kept.append(part) }
             case "samesite": if isBound ?? false || words.last?.lowercased() != "none" { kept.append(part) }
             default: kept.append(part)

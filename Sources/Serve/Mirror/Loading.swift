@@ -201,7 +201,7 @@ final class Loading: Sendable {
             switch outcome {
             case .response(let response):
                 self.reach.note(origin, answered: true, now: now)
-                if shared.job.layout.isTransparent { self.reach.note(origin, from: response.flags) }
+                if shared.job.layout.isTransparent { self.reach.note(origin, from: response.flags.zone) }
             case .failure: self.reach.note(origin, answered: false, now: now)
             case .passedOn(let why):
                 self.reach.note(origin, answered: true, now: now)
@@ -357,21 +357,20 @@ struct LoadedReply: Sendable {
     }
 }
 
-/// Which origins have not answered lately: `auto` does not have everybody wait for them anew; and how far
-/// away answers came from. Any thread may use it.
+/// Which origins have not answered lately, so that `auto` does not wait for them again each time; and the
+/// network zones that responses came from. Any thread may use it.
 final class OriginReach: Sendable {
     private let silent = Mutex<[String: HTTPDate]>([:])
-    private let places = Mutex<[String: ResponseFlags]>([:])
+    private let zones = Mutex<[String: NetworkZone]>([:])
 
-    /// From the farthest place that the origin has answered from: its name may lead nearer by now.
-    func place(of origin: String) -> ResponseFlags? { places.withLock { $0[origin] } }
+    /// The most public zone that the origin has answered from. Its name may resolve to a nearer one by now.
+    func zone(of origin: String) -> NetworkZone? { zones.withLock { $0[origin] } }
 
-    func note(_ origin: String, from flags: ResponseFlags) {
-        places.withLock { places in
-            let known = places[origin]
-            guard places.count < Self.mostOrigins || known != nil else { return }
-            let farther = flags.farther(than: known)
-            if farther != known { places[origin] = farther }
+    func note(_ origin: String, from zone: NetworkZone) {
+        zones.withLock { zones in
+            let known = zones[origin]
+            guard zones.count < Self.mostOrigins || known != nil else { return }
+            if known.map({ zone < $0 }) ?? true { zones[origin] = zone }
         }
     }
 

@@ -16,6 +16,9 @@ final class MirrorResponder: Responder {
     let loads: (any OwnLoads)?
     let counts: ServingCounts
     private var store: WatchedStore
+    /// The store as the portal shows it to other machines, without private responses; nil where the portal
+    /// shows everything.
+    private var publicStore: WatchedStore?
     /// Read once for each look at the store.
     private var rules: (generation: TierGeneration, rules: SiteRules)?
     private var requirements: (generation: TierGeneration, version: Int64, requirements: Requirements)?
@@ -25,10 +28,11 @@ final class MirrorResponder: Responder {
     private var named: TierGeneration?
 
     init(
-        _ store: WatchedStore, verdicts: ScriptsPage.Verdicts? = nil, traffic: PassingTraffic? = nil,
-        context: MirrorContext
+        _ store: WatchedStore, publicStore: WatchedStore? = nil, verdicts: ScriptsPage.Verdicts? = nil,
+        traffic: PassingTraffic? = nil, context: MirrorContext
     ) {
         self.store = store
+        self.publicStore = publicStore
         self.context = context
         loads = context.ownLoads?()
         counts = context.totals.counts()
@@ -84,16 +88,16 @@ final class MirrorResponder: Responder {
         return Reply(answer: known, ownFields: AnswerFields.age(freshness, at: loading.now), role: .cache)
     }
 
-    /// To a proxy: how near to this machine a server may be that whoever asks is connected to.
-    func reach(of request: Request, to url: WebURL) -> ResponseFlags {
-        (try? Exchange(request, self).proxiedReach(to: url)) ?? []
+    /// For a proxy: the nearest network zone that a request's sender may be connected to.
+    func nearestZone(of request: Request, to url: WebURL) -> NetworkZone {
+        (try? Exchange(request, self).nearestProxiedZone(to: url)) ?? .publicNetwork
     }
 
-    /// To a proxy: the same for a request that nothing which is held can answer. Nil where the policy has
-    /// nobody asked.
-    func passage(of request: Request, to url: WebURL) -> ResponseFlags? {
+    /// For a proxy: the same for a request that no stored response can answer. Nil where the policy sends no
+    /// request.
+    func zoneOfMiss(of request: Request, to url: WebURL) -> NetworkZone? {
         guard let loading = context.loading else { return nil }
-        return try? CacheExchange(Exchange(request, self, proxied: url), by: loading)?.passage
+        return try? CacheExchange(Exchange(request, self, proxied: url), by: loading)?.zoneOfMiss
     }
 
     /// An archive that somebody hands in on the portal.
@@ -125,9 +129,22 @@ final class MirrorResponder: Responder {
         return Look(reader: try store.reader, generation: generation, time: now)
     }
 
+    /// The reader for the portal's pages.
+    func portalReader() throws(StoreError) -> StoreReader {
+        guard context.layout.withholdsPrivate else { return try look().reader }
+        _ = publicStore?.generation(in: context.tier, at: SystemClock.seconds())
+        guard let publicStore else {
+            throw StoreError(
+                .denied, doing: "open", path: "the store", detail: "no public view of it is open")
+        }
+        return try publicStore.reader
+    }
+
     func rules(_ look: Look) throws(StoreError) -> SiteRules {
         if let rules, rules.generation == look.generation { return rules.rules }
-        let read = SiteRules(try look.reader.siteSettings(), own: context.rules)
+        let read = SiteRules(
+            try look.reader.siteSettings(), importedSites: try look.reader.importedSites(), own: context.rules
+        )
         rules = (look.generation, read)
         return read
     }
@@ -156,9 +173,9 @@ final class MirrorResponder: Responder {
         if plain?.generation != look.generation { plain = (look.generation, [:]) }
         if let known = plain?.origins[origin] { return known }
         let isPlain: Bool
-        if try look.reader.leastReach(ofOrigin: origin) != nil {
+        if try look.reader.mostPublicZone(ofOrigin: origin) != nil {
             isPlain = false
-        } else if try look.reader.leastReach(ofOrigin: plainOrigin) != nil {
+        } else if try look.reader.mostPublicZone(ofOrigin: plainOrigin) != nil {
             isPlain = true
         } else {
             return nil
@@ -213,7 +230,8 @@ struct MirrorContext: Sendable {
             port: port, root: proxy == nil ? options.root.flatMap(RootOrigin.init) : nil,
             allowsNetwork: options.allowsNetwork,
             isExposed: !options.address.isLoopback, showsPrivate: options.showsPrivate,
-            isTransparent: proxy != nil, isSecure: options.security != nil && proxy == nil, seals: seals)
+            isTransparent: proxy != nil, isSecure: options.security != nil && proxy == nil, seals: seals,
+            loopbackNames: options.address.loopbackNames)
         mayReachPrivate = proxy?.mayReachPrivate ?? false
         log = proxy?.log
         names = LarderNames(
@@ -243,9 +261,9 @@ struct MirrorContext: Sendable {
             traffic: traffic, powers: powers, figures: figures)
     }
 
-    /// It may be of another site than the root, which has the same origin to a browser.
+    /// Whether the request may be for another origin than the root's, which shares its name.
     func mayBeBesideRoot(_ request: Request) -> Bool {
-        layout.root != nil && request.target.starts(with: "/-/".utf8)
+        layout.sharesOrigin && request.target.starts(with: "/-/".utf8)
     }
 
     /// As the machine calls itself, and as others on its network may find it (RFC 6762).
@@ -290,6 +308,8 @@ final class StoreHealth: Sendable {
 /// makes from then on is older than what led to that generation.
 struct WatchedStore {
     private let folder: StoreFolder
+    /// Responses that were fetched with credentials do not exist for its reader.
+    private let hidesPrivate: Bool
     private let secondsBetweenLooks: Int64
     private let health: StoreHealth?
     /// Why it cannot be read is kept for the answers, and forgotten as soon as a look finds it readable.
@@ -301,14 +321,16 @@ struct WatchedStore {
     private var lastLook: (time: Int64, generation: TierGeneration)?
 
     init(
-        _ folder: StoreFolder, secondsBetweenLooks: Int64, health: StoreHealth? = nil
+        _ folder: StoreFolder, hidesPrivate: Bool = false, secondsBetweenLooks: Int64,
+        health: StoreHealth? = nil
     ) throws(StoreError) {
         self.folder = folder
+        self.hidesPrivate = hidesPrivate
         self.health = health
         self.secondsBetweenLooks = secondsBetweenLooks
         // Looked at before it is opened, so that one that is replaced meanwhile is seen to be another.
         identity = Identity(folder.database)
-        let reader = try StoreReader(impatiently: folder)
+        let reader = try StoreReader(impatiently: folder, hidesPrivate: hidesPrivate)
         source = .success(reader)
         dataVersion = try reader.dataVersion()
     }
@@ -351,7 +373,7 @@ struct WatchedStore {
         let found = Identity(folder.database)
         if case .success = source, found == identity { return false }
         identity = found
-        source = .success(try StoreReader(impatiently: folder))
+        source = .success(try StoreReader(impatiently: folder, hidesPrivate: hidesPrivate))
         return true
     }
 

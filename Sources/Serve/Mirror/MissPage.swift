@@ -24,7 +24,7 @@ struct MissPage {
             [("Larder", AnswerSource.miss.text), ("Cache-Control", "no-store")] + layout.commonFields
         // Who links to it is for a person to read, not for the scripts of its origin.
         let policy = ("Content-Security-Policy", OriginLayout.sandbox)
-        let sharing = WebURL(url).map { Sharing(missing: $0) } ?? .own
+        let sharing = WebURL(url).map { Sharing(missing: $0) } ?? .portal
         guard isNavigation else {
             return .text(504, "Not in the larder: \(url)\n", fields: fields, sharing: sharing)
         }

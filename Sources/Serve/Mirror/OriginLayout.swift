@@ -1,43 +1,50 @@
 internal import Digest
+internal import Store
 internal import Web
 
-/// Where the larder shows what: every origin under its own name below `localhost`, or one chosen site at the
-/// root of whatever name the larder is asked by, and the others below `/-/web/`.
+/// Which address the mirror has for each original URL.
+///
+/// Every origin has a name of its own below `localhost`. One site may be at the root: on this machine it is
+/// served at `localhost` itself, and the other origins keep their names. Other machines cannot use names
+/// below `localhost`, so a server that listens for them shows one site at its own name, and the other origins
+/// that the site needs below ``RootOrigin/prefix``, at sealed addresses.
 struct OriginLayout: Sendable {
-    /// What all clients see alike. Layouts are copied several times for each request, and share it.
+    /// The part that is equal for all clients. Layouts are copied several times for each request.
     private let common: Common
     let port: UInt16
-    /// By which clients ask: http, or https where the server speaks TLS.
+    /// The scheme that clients use: https where the server speaks TLS.
     var scheme: String { common.scheme }
-    /// The origin at the root; nil where each has its own name.
+    /// The origin at the root, if one was chosen.
     var root: RootOrigin? { common.root }
-    /// How the client calls the larder, where addresses begin with that: with a site at the root, and in what
-    /// is written for one client. Without it they are paths.
+    /// The host and port that the client used, where addresses depend on them. Nil for a layout that belongs
+    /// to no client.
     var authority: String?
-    /// Beside a site at the root: whose document is shown, or asks.
-    private(set) var page = PageSeals.Reading.none
-    /// The earlier visit in which the client is; nil for what is held now.
+    /// Below the prefix of a root: the page whose document this is, or which sent the request.
+    private(set) var sealedPage = PageSeals.Reading.none
+    /// The earlier visit whose names the client uses; nil for the live responses.
     private(set) var visit: Int64?
-    private var seals: PageSeals { common.seals }
+    var seals: PageSeals { common.seals }
     var names: OriginNames { common.names }
     var commonFields: [(name: String, value: String)] {
         bar == .here ? common.barFields : common.plainFields
     }
     var bar = PageBar.Presence.off
-    /// Other machines come here: the larder's own pages are not for them.
+    /// Other machines can reach the server. The portal is only for those who know its password.
     let isExposed: Bool
-    /// What was fetched with credentials is not for other machines.
+    /// Responses that were fetched with credentials are not given out.
     let withholdsPrivate: Bool
     /// A proxy that several people use.
     var isShared: Bool { isTransparent && isExposed }
+    /// The site at the root and the other origins have one name, so that a browser takes them for one origin.
+    /// The server separates them, by seals and headers.
+    var sharesOrigin: Bool { common.root != nil && isExposed }
 
-    /// The name of the larder's own pages where a site has the root.
+    /// The name of the portal where a site has the root.
     static let portalName = "larder.localhost"
 
-    /// Pages may ask the network for what the larder did not lead to itself.
+    /// Pages may request other addresses from the network directly.
     let allowsNetwork: Bool
-    /// Every URL is shown as itself, to those who ask a proxy for it: nothing is led anywhere, and nothing
-    /// added.
+    /// A proxy: every URL is its own address, and nothing is rewritten.
     let isTransparent: Bool
 
     private final class Common: Sendable {
@@ -45,20 +52,21 @@ struct OriginLayout: Sendable {
         let root: RootOrigin?
         let seals: PageSeals
         let names: OriginNames
-        /// What every answer carries, page or not: a worker, for one, lives by the policy of its own script's
-        /// answer.
+        let loopbackNames: [String]
+        /// Headers of every response, page or not: a worker, for example, lives by the policy of its script.
         let plainFields: [(name: String, value: String)]
-        /// The same where the page has a bar.
+        /// The same for pages with the bar.
         let barFields: [(name: String, value: String)]
 
         init(
-            scheme: String, root: RootOrigin?, seals: PageSeals, names: OriginNames,
+            scheme: String, root: RootOrigin?, seals: PageSeals, names: OriginNames, loopbackNames: [String],
             plainFields: [(name: String, value: String)], barFields: [(name: String, value: String)]
         ) {
             self.scheme = scheme
             self.root = root
             self.seals = seals
             self.names = names
+            self.loopbackNames = loopbackNames
             self.plainFields = plainFields
             self.barFields = barFields
         }
@@ -68,7 +76,7 @@ struct OriginLayout: Sendable {
         port: UInt16, root: RootOrigin? = nil, allowsNetwork: Bool = false, isExposed: Bool = false,
         showsPrivate: Bool = false, isTransparent: Bool = false, isSecure: Bool = false,
         names: OriginNames = .system,
-        seals: PageSeals = PageSeals()
+        seals: PageSeals = PageSeals(), loopbackNames: [String] = Self.allLoopbackNames
     ) {
         self.isTransparent = isTransparent
         let scheme = isSecure ? "https" : "http"
@@ -76,12 +84,18 @@ struct OriginLayout: Sendable {
         self.allowsNetwork = allowsNetwork
         self.isExposed = isExposed
         withholdsPrivate = isExposed && !showsPrivate && !isTransparent
-        // Whatever was done at the origin may be done here, as long as it stays among the mirrors.
-        let inside = (root == nil ? "\(scheme)://*.localhost:\(port)" : "'self'") + " data: blob:"
+        // Whatever a page could do on the web it may do here, inside the mirror.
+        let inside =
+            switch (root, isExposed) {
+            case (nil, _): "\(scheme)://*.localhost:\(port) data: blob:"
+            case (_?, true): "'self' data: blob:"
+            case (_?, false):
+                "'self' \(scheme)://localhost:\(port) \(scheme)://*.localhost:\(port) data: blob:"
+            }
         let policy =
             "default-src \(inside) 'unsafe-inline' 'unsafe-eval'; form-action \(inside); webrtc 'block'"
         let fields: [(name: String, value: String)] = [
-            // Names are looked up before anything is asked of them, which a policy does not govern.
+            // A policy does not govern the look-up of names before a request.
             ("X-DNS-Prefetch-Control", "off")
         ]
         let name = root == nil ? "localhost" : Self.portalName
@@ -90,16 +104,19 @@ struct OriginLayout: Sendable {
             isTransparent
             ? [] : allowsNetwork ? fields : [("Content-Security-Policy", policy)] + fields
         common = Common(
-            scheme: scheme, root: root, seals: seals, names: names, plainFields: plainFields,
+            scheme: scheme, root: root, seals: seals, names: names, loopbackNames: loopbackNames,
+            plainFields: plainFields,
             barFields: isTransparent || allowsNetwork
                 ? plainFields : [("Content-Security-Policy", frames)] + fields)
     }
 
-    /// What the answers of an URL carry. Beside a site at the root, which has the same origin to a browser,
-    /// documents get one of their own each.
+    /// Headers of responses for a URL. A document that shares the root's name gets an opaque origin, and tells
+    /// no page its address, in which its seal is.
     func fields(of url: WebURL) -> [(name: String, value: String)] {
-        guard let root, !root.isRoot(url) else { return commonFields }
-        return commonFields + [("Content-Security-Policy", Self.sandbox)]
+        guard isBesideRoot(url) else { return commonFields }
+        return commonFields + [
+            ("Content-Security-Policy", Self.sandbox), ("Referrer-Policy", "no-referrer"),
+        ]
     }
 
     static let sandbox = """
@@ -107,146 +124,224 @@ struct OriginLayout: Sendable {
         allow-pointer-lock allow-orientation-lock allow-presentation allow-top-navigation-by-user-activation
         """
 
-    /// The larder's address of an http or https URL; nil for other schemes, which stay as they are.
+    /// Whether the URL is of another origin than the root's, but has the root's name.
+    func isBesideRoot(_ url: WebURL) -> Bool {
+        guard sharesOrigin, let root else { return false }
+        return !root.isRoot(url)
+    }
+
+    /// Whether the URL is of the site that the server shows to other machines.
+    func isPublished(_ url: WebURL) -> Bool {
+        guard sharesOrigin, let root else { return false }
+        return root.isRoot(url)
+    }
+
+    // MARK: - Addresses
+
+    /// The mirror's address of an http or https URL; nil for other schemes, which stay as they are.
     func address(of url: WebURL) -> String? {
         if isTransparent { return url.href }
         guard let name = name(of: url) else { return nil }
         let fragment = url.fragment.map { "#\($0)" } ?? ""
-        guard let root else { return "\(scheme)://\(name):\(port)\(url.target)\(fragment)" }
-        return (authority.map { "\(scheme)://\($0)" } ?? "") + root.path(of: url, below: folder) + fragment
+        guard sharesOrigin, let root else {
+            return "\(scheme)://\(name):\(port)\(url.target)\(fragment)"
+        }
+        return clientOrigin + root.path(of: url, below: folder) + fragment
     }
 
-    /// Under which an origin is shown where the client is.
-    func name(of url: WebURL) -> String? { names.name(of: url, in: root == nil ? visit : nil) }
+    /// The scheme, host and port that the client used; empty for a layout that belongs to no client.
+    private var clientOrigin: String { authority.map { "\(scheme)://\($0)" } ?? "" }
 
-    /// The larder's address of an http or https URL as of a visit. Nil for other schemes, and where origins
+    /// The host name under which an origin is served to the client, without the port.
+    func name(of url: WebURL) -> String? {
+        if sharesOrigin { return names.name(of: url) }
+        if visit == nil, root?.isRoot(url) ?? false { return rootName }
+        return names.name(of: url, in: visit)
+    }
+
+    /// The name of the site at the root on this machine: a page that was opened by its address keeps it.
+    private var rootName: String {
+        guard let host = authority.flatMap({ WebURL("\(scheme)://\($0)/")?.host }),
+            common.loopbackNames.contains(host)
+        else { return "localhost" }
+        return host
+    }
+
+    static let allLoopbackNames = ["localhost", "127.0.0.1", "[::1]"]
+
+    /// The names of this machine at which the server, and no other program, has the port.
+    func isLoopback(_ name: String) -> Bool { common.loopbackNames.contains(name) }
+
+    /// The mirror's address of an http or https URL as of a visit. Nil for other schemes, and where origins
     /// have no names.
     func address(of url: WebURL, in visit: Int64) -> String? {
-        guard root == nil else { return nil }
+        guard !sharesOrigin else { return nil }
         var layout = self
         layout.visit = visit
         return layout.address(of: url)
     }
 
-    /// Below which others are shown beside a site at the root.
+    /// The folder below which the client's page finds other origins beside a site at the root. It contains
+    /// the page's seal.
     var folder: String {
-        guard case .page(let origins) = page, let url = WebURL(origins[0] + "/") else {
-            return RootOrigin.prefix
+        if case .page(let origins) = sealedPage, let url = WebURL(origins[0] + "/") {
+            return seals.folder(of: url)
         }
+        guard let root, let url = WebURL(root.origins[0] + "/") else { return RootOrigin.prefix }
         return seals.folder(of: url)
     }
 
-    /// As one client is to see it.
+    /// The layout as one client sees it.
     ///
-    /// - Parameter target: what it asks for.
+    /// - Parameter target: The target of the client's request.
     func seen(from authority: String, at target: String = "/") -> OriginLayout {
         if isTransparent { return self }
         var layout = self
-        guard root != nil else {
+        if root != nil { layout.authority = authority }
+        if sharesOrigin {
+            layout.sealedPage = seals.reading(target)
+        } else {
             layout.visit = WebURL("http://\(authority)/").flatMap { OriginNames.visit(in: $0.host)?.number }
-            return layout
         }
-        layout.authority = authority
-        layout.page = seals.reading(target)
         return layout
     }
 
-    /// Where a document stands beside a site at the root, when that is not where it is asked for.
+    /// The address with the seal of its own origin, for a document that was requested with the seal of
+    /// another page. Nil if the address needs no other seal.
     func sealed(_ url: WebURL) -> String? {
-        guard let root, !root.isRoot(url) else { return nil }
-        if case .page(let origins) = page, origins.contains(url.origin) { return nil }
-        return (authority.map { "\(scheme)://\($0)" } ?? "")
-            + root.path(of: url, below: seals.folder(of: url))
+        guard isBesideRoot(url), let root else { return nil }
+        if case .page(let origins) = sealedPage, origins.contains(url.origin) { return nil }
+        return clientOrigin + root.path(of: url, below: seals.folder(of: url))
     }
 
-    /// Whether relative references in a body from there lead where they should by themselves.
-    func keepsPaths(of url: WebURL) -> Bool {
-        root?.isRoot(url) ?? true
-    }
+    /// Whether relative references in a body of the URL lead to the right addresses as they are.
+    func keepsPaths(of url: WebURL) -> Bool { !isBesideRoot(url) }
 
-    /// Where the larder's own pages are; nil where they are shown to nobody.
+    /// The address of the portal; nil where it has none.
     var portal: String? {
         guard root != nil else { return "\(scheme)://localhost:\(port)/" }
         return isExposed ? nil : "\(scheme)://\(Self.portalName):\(port)/"
     }
 
-    /// Where to look.
+    /// The address that a lost client is told.
     var home: String { portal ?? "\(scheme)://localhost:\(port)/" }
 
     func isPortal(_ name: String) -> Bool {
-        guard root != nil else { return name == "localhost" || name == "127.0.0.1" || name == "[::1]" }
+        guard root != nil else { return isLoopback(name) }
         return name == Self.portalName && !isExposed
     }
 
-    /// The larder's origin of an original one.
-    func localOrigin(of url: WebURL) -> String? { name(of: url).map { "\(scheme)://\($0):\(port)" } }
+    /// Whether the name is the one of a site at the root, on this machine.
+    func isLocalRoot(_ name: String) -> Bool {
+        root != nil && !isExposed && isLoopback(name)
+    }
 
-    /// What a source of an URL's policy is here: keywords and schemes as they are, a host's name as the
-    /// larder has it. Nil for what it cannot have.
+    // MARK: - Origins
+
+    /// The mirror's origin of an original one.
+    func localOrigin(of url: WebURL) -> String? {
+        if sharesOrigin { return names.name(of: url).map { "\(scheme)://\($0):\(port)" } }
+        return name(of: url).map { "\(scheme)://\($0):\(port)" }
+    }
+
+    /// A source of a URL's content security policy as the mirror has to write it: keywords stay, hosts get
+    /// the mirror's names. Nil for a source that has no counterpart.
     func localSource(_ source: String, of url: WebURL) -> String? {
-        // Beside a site at the root no page has an origin but the root's.
         if source == "*" { return source }
+        // A page that shares the root's name has no origin of its own.
         if source.hasPrefix("'") { return keepsPaths(of: url) ? source : nil }
+        let everyName = "\(scheme)://*.localhost:\(port)"
         if source == "https:" || source == "http:" {
-            return root == nil ? "\(scheme)://*.localhost:\(port)" : "'self'"
+            if sharesOrigin { return "'self'" }
+            return root == nil ? everyName : "\(everyName) \(scheme)://\(rootName):\(port)"
         }
         guard !source.hasSuffix(":") else { return nil }
-        if let root { return root.isNamed(by: source) ? "'self'" : nil }
+        let rootSource = root.flatMap { root in
+            root.isNamed(by: source) ? sharesOrigin ? "'self'" : "\(scheme)://\(rootName):\(port)" : nil
+        }
+        if sharesOrigin { return rootSource }
         let host = source.utf8.contains("://".utf8) ? source : "https://" + source
         guard host.utf8.contains(UInt8(ascii: "*")) else {
-            return WebURL(host).flatMap(localOrigin)
+            return rootSource ?? WebURL(host).flatMap(localOrigin)
         }
-        // Hosts below one: the star stays where it stood.
+        // All hosts below one.
         let below = host.drop { $0 != "*" }
         guard below.hasPrefix("*."), let url = WebURL("https://\(below.dropFirst(2))"), url.port == nil,
-            let name = name(of: url)
-        else { return nil }
-        return "\(scheme)://*.\(name):\(port)"
+            let name = names.name(of: url, in: visit)
+        else { return rootSource }
+        let hosts = "\(scheme)://*.\(name):\(port)"
+        return rootSource.map { "\(hosts) \($0)" } ?? hosts
     }
 
-    // MARK: - Whose page is where
+    // MARK: - From addresses to pages
 
-    /// - Parameter authority: by which the larder is asked.
-    func page(at local: WebURL, _ authority: String) -> Asker.Kind {
-        guard local.scheme == scheme else { return .outside }
-        if local.effectivePort == Int(port), isPortal(local.host) { return .portal }
-        guard let root else { return page(named: local) }
-        guard local.origin == WebURL("\(scheme)://\(authority)/")?.origin else { return .outside }
-        let origins = root.addresses(of: local.target).compactMap { WebURL($0)?.origin }
-        return origins.isEmpty ? .outside : .page(origins)
-    }
-
-    func page(atAuthority authority: String) -> Asker.Kind {
-        WebURL("\(scheme)://\(authority)/").map { page(at: $0, authority) } ?? .outside
-    }
-
-    /// What is said upstream of an origin that is none of a mirrored page. A page that is not mirrored knows
-    /// the site at the root by the larder's name for it.
+    /// The page that has an address of the mirror.
     ///
-    /// - Parameter isLed: the root's own page may have led there.
-    func originalOrigin(_ origin: String, isLed: Bool) -> String {
-        guard let root else { return "null" }
-        guard isLed else { return origin }
-        return origin == authority.flatMap { WebURL("\(scheme)://\($0)/")?.origin } ? root.origins[0] : "null"
+    /// - Parameter authority: The host and port that the request names.
+    func page(at local: WebURL, _ authority: String) -> Requester.Kind {
+        guard local.scheme == scheme, local.effectivePort == Int(port) || sharesOrigin else {
+            return .foreignPage
+        }
+        if local.effectivePort == Int(port), isPortal(local.host) { return .portal }
+        if sharesOrigin { return sealedPage(at: local, authority) }
+        if isLocalRoot(local.host) {
+            // To a page of an earlier visit, a page of now is a foreign one.
+            return visit == nil ? root.map { .page($0.origins) } ?? .foreignPage : .foreignPage
+        }
+        return page(named: local)
     }
 
-    private func page(named local: WebURL) -> Asker.Kind {
-        // A page of another visit is as far away as one from elsewhere.
-        guard local.effectivePort == Int(port), OriginNames.visit(in: local.host)?.number == visit,
+    /// Whether a URL or an origin is the one that the client uses for this server.
+    func isOwnOrigin(_ text: String, _ authority: String) -> Bool {
+        guard let url = WebURL(text) else { return false }
+        return url.origin == WebURL("\(scheme)://\(authority)/")?.origin
+    }
+
+    func page(atAuthority authority: String) -> Requester.Kind {
+        WebURL("\(scheme)://\(authority)/").map { page(at: $0, authority) } ?? .foreignPage
+    }
+
+    /// A page's script can pretend to be at any path of its origin, so below the prefix only a seal proves
+    /// which page it is.
+    private func sealedPage(at local: WebURL, _ authority: String) -> Requester.Kind {
+        guard let root, local.origin == WebURL("\(scheme)://\(authority)/")?.origin else {
+            return .foreignPage
+        }
+        switch seals.reading(local.target) {
+        case .page(let origins): return .page(origins)
+        case .unknown: return .foreignPage
+        case .none: return local.target.hasPrefix("/-/") ? .foreignPage : .page(root.origins)
+        }
+    }
+
+    private func page(named local: WebURL) -> Requester.Kind {
+        // To a page of one visit, a page of another one is a foreign one.
+        guard OriginNames.visit(in: local.host)?.number == visit,
             case .origins(let origins) = names.reading(local.host)
-        else { return .outside }
+        else { return .foreignPage }
         return .page(origins)
+    }
+
+    /// The `Origin` that a server is told for a page that is not part of the mirror. Such a page knows the site
+    /// at the root by the mirror's name.
+    ///
+    /// - Parameter isUnknownPage: It may be the root's own page.
+    func originalOrigin(_ origin: String, isUnknownPage: Bool) -> String {
+        guard sharesOrigin, let root else { return "null" }
+        guard isUnknownPage else { return origin }
+        return origin == authority.flatMap { WebURL("\(scheme)://\($0)/")?.origin } ? root.origins[0] : "null"
     }
 }
 
-/// The origin that is shown at the root, and where the others are shown beside it.
+/// The origin of the site at the root.
 struct RootOrigin: Sendable, Equatable {
-    /// By either scheme, unless it has a port of its own.
+    /// With both schemes, unless it has a port of its own.
     let origins: [String]
 
+    /// The folder of all other origins on a server that listens for other machines. The page's seal follows.
     static let prefix = "/-/web/"
 
-    /// Nil for what is no http or https URL.
+    /// Nil for a URL that is neither http nor https.
     init?(_ url: WebURL) {
         guard url.isHTTP, !url.host.isEmpty else { return nil }
         let other = url.scheme == "https" ? "http" : "https"
@@ -255,17 +350,16 @@ struct RootOrigin: Sendable, Equatable {
 
     func isRoot(_ url: WebURL) -> Bool { origins.contains(url.origin) }
 
-    /// The path, with the query, under which a URL is shown. A path that begins with two slashes would be
-    /// read as a host.
+    /// The path and query of a URL's address. A path that begins with two slashes would be read as a host.
     ///
-    /// - Parameter folder: below which others are shown.
-    func path(of url: WebURL, below folder: String = Self.prefix) -> String {
+    /// - Parameter folder: The sealed folder of other origins.
+    func path(of url: WebURL, below folder: String) -> String {
         if isRoot(url) { return url.target.hasPrefix("//") ? "/." + url.target : url.target }
         let host = url.port.map { "\(url.host):\($0)" } ?? url.host
         return "\(folder)\(url.scheme)/\(host)\(url.target)"
     }
 
-    /// Whether a source of a policy names the root's origin.
+    /// Whether a source of a content security policy names the root's origin.
     func isNamed(by source: String) -> Bool {
         let isWhole = source.utf8.contains("://".utf8)
         guard let star = source.firstIndex(of: "*") else {
@@ -278,17 +372,15 @@ struct RootOrigin: Sendable, Equatable {
         }
     }
 
-    /// The original URLs that a target may mean, the likelier first; empty for the larder's own pages.
-    func addresses(of target: String) -> [String] {
+    /// The original URLs that a target may mean, the likelier first. Empty for the portal's own pages, and
+    /// for an address whose seal this server did not make.
+    func addresses(of target: String, _ seals: PageSeals) -> [String] {
         guard target.hasPrefix("/-/") else { return origins.map { $0 + target } }
-        let isSealed = target.hasPrefix(PageSeals.prefix)
-        let folder = isSealed ? PageSeals.prefix : Self.prefix
-        let parts = target.utf8.dropFirst(folder.utf8.count)
-            .split(
-                separator: UInt8(ascii: "/"), maxSplits: isSealed ? 3 : 2, omittingEmptySubsequences: false
-            )
-            .dropFirst(isSealed ? 1 : 0).map { String(Substring($0)) }
-        guard target.hasPrefix(folder), parts.count == 3, ["http", "https"].contains(parts[0]),
+        guard case .page = seals.reading(target) else { return [] }
+        let parts = target.utf8.dropFirst(Self.prefix.utf8.count)
+            .split(separator: UInt8(ascii: "/"), maxSplits: 3, omittingEmptySubsequences: false)
+            .dropFirst().map { String(Substring($0)) }
+        guard parts.count == 3, ["http", "https"].contains(parts[0]),
             let url = WebURL("\(parts[0])://\(parts[1])/\(parts[2])"), !url.hasCredentials
         else { return [] }
         let other = parts[0] == "https" ? "http" : "https"
@@ -296,21 +388,21 @@ struct RootOrigin: Sendable, Equatable {
     }
 }
 
-/// Beside a site at the root, documents of other origins have none to a browser, which then says of no
-/// request whose it is. So the larder shows each such document below a seal, which its own addresses carry
-/// on: whatever is asked for below `/-/as/SEAL/` is asked for by a page of that origin, since nobody else
-/// knows its seal.
+/// Seals prove which page a request comes from where all origins share one name.
+///
+/// There a browser does not say which origin's page sent a request. So each page finds other origins below
+/// `/-/web/SEAL/`, a folder whose name only the server can compute: whoever requests an address in it has it
+/// from a page of that origin.
 struct PageSeals: Sendable {
-    /// Whose page asks, by the path of a request.
+    /// The page that an address proves.
     enum Reading: Equatable, Sendable {
+        /// The address is not below the prefix.
         case none
-        /// The origins that it stands for, the likelier first.
+        /// The origins of the page, the likelier first.
         case page([String])
-        /// An earlier server gave it, or somebody made it up.
+        /// The address has no seal, or one that another server or nobody made.
         case unknown
     }
-
-    static let prefix = "/-/as/"
 
     private let secret: [UInt8]
 
@@ -322,14 +414,15 @@ struct PageSeals: Sendable {
         }
     }
 
-    /// Where a document of the URL's origin has its addresses.
+    /// The folder in which pages of the URL's origin find other origins.
     func folder(of url: WebURL) -> String {
-        "\(Self.prefix)\(seal(of: url.origin)).\(url.scheme).\(url.origin.dropFirst(url.scheme.utf8.count + 3))/"
+        let host = url.origin.dropFirst(url.scheme.utf8.count + 3)
+        return "\(RootOrigin.prefix)\(seal(of: url.origin)).\(url.scheme).\(host)/"
     }
 
     func reading(_ target: String) -> Reading {
-        guard target.hasPrefix(Self.prefix) else { return .none }
-        let parts = target.dropFirst(Self.prefix.utf8.count).prefix { $0 != "/" }
+        guard target.hasPrefix(RootOrigin.prefix) else { return .none }
+        let parts = target.dropFirst(RootOrigin.prefix.utf8.count).prefix { $0 != "/" }
             .split(separator: ".", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, ["http", "https"].contains(parts[1]),
             let url = WebURL("\(parts[1])://\(parts[2])/"), parts[0] == seal(of: url.origin)

@@ -118,7 +118,7 @@ struct BarFrame {
         // A later visit may have confirmed it since.
         let end = sites.flatMap(\.visits).first { $0.id == at }?.finished
         fetched = at < now ? min(shown.response.fetched, end ?? .max) : shown.response.fetched
-        guard layout.root == nil else { return }
+        guard !layout.sharesOrigin else { return }
         let complete = rows.flatMap { visits(of: $0) }.sorted(by: >)
         earlier = complete.first { $0 < at }.flatMap { layout.address(of: url, in: $0) }
         guard visit != nil, at < now else { return }

@@ -37,13 +37,18 @@ struct LarderNames: Sendable {
 
     func place(authority: String, target: String) -> Place {
         guard let name = name(of: authority) else { return .refused }
-        guard let root = layout.root else {
-            if layout.isPortal(name) { return service(target) ?? .portal }
-            // To other machines the portal alone has a name, and asks them for its password.
+        if layout.isPortal(name) { return service(target) ?? .portal }
+        guard let root = layout.root, layout.sharesOrigin || layout.isLocalRoot(name) else {
+            // To other machines only the portal has a name, and it asks for its password.
             if layout.isExposed { return isMachines(name) ? .portal : .refused }
             switch layout.names.reading(name) {
             case .origins(let origins):
                 if let service = service(target) { return service }
+                if origins == layout.root?.origins,
+                    let home = WebURL(origins[0] + "/").flatMap(layout.address)
+                {
+                    return .moved(to: home.dropLast() + target)
+                }
                 let addresses = Self.spellings(of: target).flatMap { part in origins.map { $0 + part } }
                 return OriginNames.visit(in: name).map { .past($0.number, addresses) } ?? .copy(addresses)
             case .alias(let origin):
@@ -53,15 +58,13 @@ struct LarderNames: Sendable {
             case nil: return .refused
             }
         }
-        if layout.isPortal(name) { return service(target) ?? .portal }
         guard isMachines(name) else { return .refused }
         if let service = service(target) { return service }
-        return .copy(Self.spellings(of: target).flatMap(root.addresses))
+        return .copy(Self.spellings(of: target).flatMap { root.addresses(of: $0, layout.seals) })
     }
 
     private func isMachines(_ name: String) -> Bool {
-        name == "localhost" || name == "127.0.0.1" || name == "[::1]" || others.contains(name)
-            || takesAddresses && Self.isAddress(name)
+        layout.isLoopback(name) || others.contains(name) || takesAddresses && Self.isAddress(name)
     }
 
     /// What every origin has for the shim.
@@ -71,7 +74,8 @@ struct LarderNames: Sendable {
         if target.hasPrefix(Shim.names) {
             return WebURL(String(target.dropFirst(Shim.names.utf8.count))).map { .name(of: $0.origin) }
         }
-        guard target.hasPrefix(Shim.ways) else { return nil }
+        // Where all origins share one name, it would give anybody an address with the root's seal.
+        guard target.hasPrefix(Shim.ways), !layout.sharesOrigin else { return nil }
         return WebURL(String(target.dropFirst(Shim.ways.utf8.count))).map { .way(to: $0) }
     }
 

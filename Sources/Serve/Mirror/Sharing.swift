@@ -1,62 +1,68 @@
 internal import Store
 internal import Web
 
-/// What pages of other origins may do with an answer. It goes with the answer, which all of them share.
+/// What pages of other origins may do with a response, by its CORS and CORP headers. It stays with the answer,
+/// which all requesters share; ``verdict(for:origin:in:)`` applies it to one of them.
 struct Sharing: Equatable, Sendable {
-    enum Access: Equatable, Sendable {
-        case nobody
-        /// Without credentials.
-        case everybody
-        /// As the server named it. `others`: it names whoever asks, so that what it would say to them is not
-        /// known.
+    /// The origins whose scripts may read the response.
+    enum Readers: Equatable, Sendable {
+        case none
+        /// Everybody, without credentials.
+        case all
+        /// The origin that the server named. `others`: the server names whoever sends a request, so that what
+        /// it would have told other origins is not known.
         case origin(String, credentials: Bool, others: Bool)
     }
 
     enum Subject: Equatable, Sendable {
-        /// The larder's own pages.
-        case own
-        /// What every page may load: the shim, and how origins are named.
-        case everybodys
-        /// What stands in the bar of a mirrored page: in a frame, or in a window of its own.
-        case bar
-        /// A copy of what is at an URL, or what is said in its place.
-        case copy(WebURL)
+        case portal
+        /// Every page may load it: the shim, and the names of origins.
+        case common
+        /// The content of the bar of a mirrored page: in a frame, or in a window of its own.
+        case portalBar
+        /// A response of a URL, or the statement that there is none.
+        case response(WebURL)
     }
 
     let subject: Subject
-    private(set) var access = Access.nobody
-    /// It was fetched with somebody's credentials.
+    private(set) var readers = Readers.none
+    /// It was fetched with credentials.
     private(set) var isPrivate = false
     /// Its `Cross-Origin-Resource-Policy`.
     private var embedding: String?
     private var isData = false
+    /// There is no response.
+    private var isMissing = false
 
-    static let own = Sharing(subject: .own)
-    static let everybodys = Sharing(subject: .everybodys)
-    static let bar = Sharing(subject: .bar)
+    static let portal = Sharing(subject: .portal)
+    static let common = Sharing(subject: .common)
+    static let portalBar = Sharing(subject: .portalBar)
 
     private init(subject: Subject) { self.subject = subject }
 
-    /// What is said where nothing is held.
-    init(missing url: WebURL) { subject = .copy(url) }
+    /// Of the statement that a URL has no stored response.
+    init(missing url: WebURL) {
+        subject = .response(url)
+        isMissing = true
+    }
 
-    /// Of what is held.
+    /// Of a stored response.
     init(_ url: WebURL, _ fields: HTTPFields, _ flags: ResponseFlags, isPage: Bool) {
-        subject = .copy(url)
+        subject = .response(url)
         (embedding, isData) = Self.embedding(fields)
         isPrivate = flags.contains(.isPrivate)
         let isOpen = !isPrivate && flags.isDisjoint(with: [.fromPrivateNetwork, .fromThisMachine, .wasNear])
-        // A page is never asked for so that another site's scripts may read it.
+        // A crawl never fetches a page in a way that tells whether other sites may read it.
         let isUnknown = isOpen && !isPage && !flags.contains(.askedByOrigin)
-        access = Self.access(fields, isPrivate: isPrivate, isOpen: isOpen, isUnknown: isUnknown)
+        readers = Self.readers(fields, isPrivate: isPrivate, isOpen: isOpen, isUnknown: isUnknown)
     }
 
-    /// Of what a server has just answered to somebody.
+    /// Of a response that a server has just sent to one requester.
     init(loaded fields: HTTPFields, _ url: WebURL, withCredentials: Bool) {
-        subject = .copy(url)
+        subject = .response(url)
         (embedding, isData) = Self.embedding(fields)
         isPrivate = withCredentials
-        access = Self.access(fields, isPrivate: withCredentials, isOpen: false, isUnknown: false)
+        readers = Self.readers(fields, isPrivate: withCredentials, isOpen: false, isUnknown: false)
     }
 
     private static func embedding(_ fields: HTTPFields) -> (policy: String?, isData: Bool) {
@@ -65,24 +71,25 @@ struct Sharing: Equatable, Sendable {
         return (fields["Cross-Origin-Resource-Policy"], isData)
     }
 
-    private static func access(_ fields: HTTPFields, isPrivate: Bool, isOpen: Bool, isUnknown: Bool) -> Access
-    {
+    private static func readers(
+        _ fields: HTTPFields, isPrivate: Bool, isOpen: Bool, isUnknown: Bool
+    ) -> Readers {
         let named = fields.all("Access-Control-Allow-Origin")
-        // Of several browsers take none.
-        guard named.count <= 1 else { return .nobody }
-        guard let origin = named.first else { return isUnknown ? .everybody : .nobody }
-        // What one person was shown is not what everybody would have got.
-        if origin == "*" { return isPrivate ? .nobody : .everybody }
+        // Browsers accept none of several.
+        guard named.count <= 1 else { return .none }
+        guard let origin = named.first else { return isUnknown ? .all : .none }
+        // A response to one user's credentials is not what everybody would have got.
+        if origin == "*" { return isPrivate ? .none : .all }
         let credentials = fields["Access-Control-Allow-Credentials"] == "true"
         let varies = fields.elements("Vary").contains { HTTPGrammar.matches($0, "Origin") }
         return .origin(origin, credentials: credentials, others: varies && !credentials && isOpen)
     }
 
-    /// Whether another origin's page gets other fields.
+    /// Whether pages of other origins get other headers.
     func varies(in layout: OriginLayout) -> Bool {
-        switch access {
-        case .nobody: false
-        case .everybody: layout.root == nil
+        switch readers {
+        case .none: false
+        case .all: !layout.sharesOrigin
         case .origin: true
         }
     }
@@ -90,101 +97,98 @@ struct Sharing: Equatable, Sendable {
     // MARK: - Verdicts
 
     enum Verdict: Equatable {
-        /// With the field lines that let the page read it.
+        /// With the header lines that let the page read it.
         case given([UInt8])
         case refused
-        /// It is not for other machines.
+        /// It was fetched with credentials, and must not go to this requester.
         case withheld
     }
 
-    /// - Parameter origin: the `Origin` of the request, as it is to be answered.
-    func verdict(for asker: Asker, origin: String?, in layout: OriginLayout) -> Verdict {
+    private func resource(in layout: OriginLayout) -> ProtectedResource {
         switch subject {
-        case .everybodys:
-            return .given(origin == nil ? [] : Self.lines("*"))
-        case .bar: return asker.use.isDocument ? .given([]) : .refused
-        case .own:
-            // Nothing of it can be probed; whoever goes there sees it.
-            switch asker.kind {
-            case .person, .portal: return .given([])
-            case .page, .led, .outside: return asker.use.isWindow ? .given([]) : .refused
-            }
-        case .copy where isPrivate && layout.withholdsPrivate: return .withheld
-        case .copy(let url):
-            guard let root = layout.root else { return verdict(on: url, for: asker, origin, layout) }
-            guard root.isRoot(url) else { return verdictBesideRoot(on: url, for: asker, origin, layout) }
-            // What documents beside it ask for has no origin that a browser could compare.
-            if asker.kind == .outside, !asker.use.isRead, !isEmbeddable(by: asker, url, layout) {
+        case .portal: .portal
+        case .portalBar: .portalBar
+        case .common: .common
+        case .response(let url):
+            // A foreign page must not learn whether a URL has a private response or none.
+            .response(url, isPrivate: isPrivate, isPublished: layout.isPublished(url) && !isMissing)
+        }
+    }
+
+    /// - Parameter origin: The `Origin` of the request, as the answer has to repeat it.
+    func verdict(for context: RequestContext, origin: String?, in layout: OriginLayout) -> Verdict {
+        let granted = access(
+            to: resource(in: layout), by: context.requester, for: context.use.access,
+            isSameSite: layout.names.isSameSite)
+        switch granted {
+        case .refused: return .refused
+        case .withheld: return .withheld
+        case .granted: break
+        }
+        switch subject {
+        case .portal, .portalBar: return .given([])
+        case .common: return .given(origin == nil ? [] : Self.lines("*"))
+        case .response(let url) where layout.isBesideRoot(url):
+            return verdictBesideRoot(on: url, for: context, origin, layout)
+        case .response(let url) where layout.isPublished(url):
+            if context.kind == .foreignPage, !context.use.isRead, !isEmbeddable(by: context, url, layout) {
                 return .refused
             }
-            return .given(rootLines(for: asker, origin))
+            return .given(publishedLines(for: context, origin))
+        case .response:
+            guard case .page = context.kind else { return .given([]) }
+            return .given(lines(for: context, origin))
         }
     }
 
-    private func verdict(
-        on url: WebURL, for asker: Asker, _ origin: String?, _ layout: OriginLayout
-    ) -> Verdict {
-        switch asker.kind {
-        case .person, .portal: return .given([])
-        case .led: return isPrivate && !asker.use.isDocument ? .refused : .given([])
-        case .outside: return asker.use.isWindow ? .given([]) : .refused
-        case .page:
-            if isPrivate, !asker.use.isDocument, !asker.isNear(url, layout.names) { return .refused }
-            return .given(lines(for: asker, origin))
-        }
-    }
-
-    /// The page that asks has the root's origin, or an opaque one: what browsers cannot tell apart there is
-    /// told apart here.
+    /// Enforces on the server what a browser cannot: to it, the page has the root's origin or an opaque one.
     private func verdictBesideRoot(
-        on url: WebURL, for asker: Asker, _ origin: String?, _ layout: OriginLayout
+        on url: WebURL, for context: RequestContext, _ origin: String?, _ layout: OriginLayout
     ) -> Verdict {
-        if asker.use.isWorker { return .refused }
-        guard case .page(let origins) = asker.kind else {
-            return verdict(on: url, for: asker, origin, layout)
-        }
+        if context.use.isWorker { return .refused }
+        guard case .page(let origins) = context.kind else { return .given([]) }
         if origins.contains(url.origin) {
             return .given(origin.map { Self.lines($0, credentials: true) } ?? [])
         }
-        guard case .given = verdict(on: url, for: asker, origin, layout) else { return .refused }
-        guard asker.use.isRead else { return isEmbeddable(by: asker, url, layout) ? .given([]) : .refused }
+        guard context.use.isRead else {
+            return isEmbeddable(by: context, url, layout) ? .given([]) : .refused
+        }
         let isAllowed =
-            switch access {
-            case .nobody: false
-            case .everybody: true
+            switch readers {
+            case .none: false
+            case .all: true
             case .origin(let named, _, let others): others || origins.contains(named)
             }
-        return isAllowed ? .given(lines(for: asker, origin)) : .refused
+        return isAllowed ? .given(lines(for: context, origin)) : .refused
     }
 
-    /// By the policy that the server has for pictures, scripts and the like; and data is neither script nor
-    /// style.
-    private func isEmbeddable(by asker: Asker, _ url: WebURL, _ layout: OriginLayout) -> Bool {
-        if asker.use.makesDocument || asker.origins.contains(url.origin) { return true }
-        if isData, ["script", "style"].contains(asker.use.destination) { return false }
+    /// By the server's `Cross-Origin-Resource-Policy`. Data is neither a script nor a style sheet.
+    private func isEmbeddable(by context: RequestContext, _ url: WebURL, _ layout: OriginLayout) -> Bool {
+        if context.use.makesDocument || context.origins.contains(url.origin) { return true }
+        if isData, ["script", "style"].contains(context.use.destination) { return false }
         return switch embedding {
         case "same-origin": false
-        case "same-site": asker.isNear(url, layout.names)
+        case "same-site": context.isSameSite(as: url, layout.names)
         default: true
         }
     }
 
-    /// The root is what it is a mirror of: it says to everybody what that said.
-    private func rootLines(for asker: Asker, _ origin: String?) -> [UInt8] {
-        if access == .everybody { return Self.lines("*") }
-        if let origin, case .origin(let named, let credentials, _) = access, named == origin {
+    /// The site at the root tells everybody what its server told everybody.
+    private func publishedLines(for context: RequestContext, _ origin: String?) -> [UInt8] {
+        if readers == .all { return Self.lines("*") }
+        if let origin, case .origin(let named, let credentials, _) = readers, named == origin {
             return Self.lines(origin, credentials: credentials)
         }
-        return lines(for: asker, origin)
+        return lines(for: context, origin)
     }
 
-    private func lines(for asker: Asker, _ origin: String?) -> [UInt8] {
+    private func lines(for context: RequestContext, _ origin: String?) -> [UInt8] {
         guard let origin else { return [] }
-        switch access {
-        case .nobody: return []
-        case .everybody: return Self.lines("*")
+        switch readers {
+        case .none: return []
+        case .all: return Self.lines("*")
         case .origin(let named, let credentials, let others):
-            if !asker.isOpaque, asker.origins.contains(named) {
+            if !context.hasOpaqueOrigin, context.origins.contains(named) {
                 return Self.lines(origin, credentials: credentials)
             }
             return others ? Self.lines("*") : []

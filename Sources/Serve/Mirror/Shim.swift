@@ -28,15 +28,15 @@ struct Shim: Sendable {
             ("Content-Type", "text/javascript; charset=utf-8"),
             ("Cache-Control", "max-age=31536000, immutable"),
         ]
-        answer = Answer(status: 200, fields: fields + layout.commonFields, body: script, sharing: .everybodys)
+        answer = Answer(status: 200, fields: fields + layout.commonFields, body: script, sharing: .common)
     }
 
-    /// Goes into documents. It is told where these have others shown.
+    /// The element for documents. It tells the script in which folder the document finds other origins.
     ///
     /// - Parameter steadySince: for a steady page.
     func tag(_ format: BodyFormat, _ layout: OriginLayout, steadySince: Int?) -> [UInt8] {
         let space = format.isXMLDocument ? " xmlns=\"http://www.w3.org/1999/xhtml\"" : ""
-        let folder = layout.folder == RootOrigin.prefix ? "" : "&\(layout.folder)"
+        let folder = layout.sharesOrigin ? "&\(layout.folder)" : ""
         let steady = steadySince.map { " data-steady=\"\($0)\"" } ?? ""
         return Array("<script\(space) src=\"\(address)\(folder)\"\(steady)></script>".utf8)
     }
@@ -50,7 +50,7 @@ struct Shim: Sendable {
         """
 
     static func nameAnswer(_ name: String) -> Answer {
-        .text(200, name, fields: [("Cache-Control", "max-age=86400")], sharing: .everybodys)
+        .text(200, name, fields: [("Cache-Control", "max-age=86400")], sharing: .common)
     }
 
     static func isTarget(_ target: String) -> Bool {
@@ -59,7 +59,7 @@ struct Shim: Sendable {
 
     /// `OriginLayout.address`, for a browser, and the name of a domain.
     private static func address(_ layout: OriginLayout) -> String {
-        guard let root = layout.root else {
+        guard layout.sharesOrigin, let root = layout.root else {
             return #"""
                 const larderHere = new URL(document.currentScript.src);
                 const larderIsInside = \#(!layout.allowsNetwork);
@@ -75,7 +75,7 @@ struct Shim: Sendable {
                 })(new Map());
                 const larderAddress = (url) => {
                   const port = larderHere.port ? ":" + larderHere.port : "";
-                  if (url.host === "localhost" + port || url.host.endsWith(".localhost" + port)) return url.href;
+                  if (url.host === larderHere.host || url.host === "localhost" + port || url.host.endsWith(".localhost" + port)) return url.href;
                   let name = "";
                   try {
                     name = larderName(url.origin);
@@ -87,6 +87,8 @@ struct Shim: Sendable {
                     : larderHere.origin + "\#(Shim.ways)" + url.href;
                 };
                 const larderDomain = (domain) => {
+                  // The site at the root shares its name with no other host.
+                  if (!larderHere.hostname.endsWith(".localhost")) return "";
                   try {
                     return domain.endsWith(".localhost") ? domain : larderName("https://" + domain.replace(/^\./, ""));
                   } catch {
@@ -100,10 +102,9 @@ struct Shim: Sendable {
             const larderHere = new URL(document.currentScript.src);
             const larderIsInside = \#(!layout.allowsNetwork);
             const larderAddress = (url) => {
-              const others = larderHere.search.split("&")[1] ?? "\#(RootOrigin.prefix)";
+              const others = larderHere.search.split("&")[1] ?? "";
               if (url.hostname === "\#(OriginLayout.portalName)" && url.port === larderHere.port) return url.href;
-              if (url.host === larderHere.host)
-                return url.href.replace(larderHere.origin + "\#(RootOrigin.prefix)", larderHere.origin + others);
+              if (url.host === larderHere.host) return url.href;
               const isRoot = \#(JSONText.array(root.origins)).includes(url.origin);
               const place = isRoot ? "" : `${others}${url.protocol.slice(0, -1)}/${url.host}`;
               return larderHere.origin + place + url.pathname + url.search + url.hash;
@@ -343,20 +344,21 @@ enum ShimScript {
     /// Goes before a worker's script, which stays as strict as it is.
     ///
     /// - Parameters:
-    ///   - isGuarded: for a service worker of the site at the root.
+    ///   - isGuarded: for a service worker of the site at the root, where other origins share its name.
     ///   - steadySince: for a worker of a steady site.
     static func prefix(of script: [UInt8], isGuarded: Bool, steadySince: Int?) -> [UInt8] {
         Array((isStrict(script) ? "\"use strict\";" : "").utf8) + (isGuarded ? workerGuard : [])
             + Array((steadySince.map { SteadyTime.call(since: $0) + "\n" } ?? "").utf8)
     }
 
-    /// Of requests for others' copies the worker hears nothing. What it goes by is taken before the worker's
-    /// own script could change it.
+    /// Hides from the worker all requests for other origins: they get no event, and no route can be added for
+    /// them. The functions are taken before the worker's own script could change them.
     private static let workerGuard = Array(
         #"""
         {
           const apply = Reflect.apply, starts = String.prototype.startsWith, stop = Event.prototype.stopImmediatePropagation;
           const get = (type, name) => Object.getOwnPropertyDescriptor(type.prototype, name).get;
+          if (globalThis.InstallEvent) delete InstallEvent.prototype.addRoutes;
           const request = get(FetchEvent, "request"), address = get(Request, "url"), own = location.origin + "/-/";
           addEventListener("fetch", (event) => {
             if (apply(starts, apply(address, apply(request, event, []), []), [own])) apply(stop, event, []);

@@ -223,7 +223,7 @@ struct Portal {
                 ("Cross-Origin-Resource-Policy", "cross-origin"),
                 ("Cross-Origin-Embedder-Policy", "require-corp"), ("X-DNS-Prefetch-Control", "off"),
             ],
-            body: frame.html(visitor.language), sharing: .bar)
+            body: frame.html(visitor.language), sharing: .portalBar)
     }
 
     /// A picture that a visit of a site took of a page; nil where none is asked for, or none is there.

@@ -76,7 +76,9 @@ final class ProxyResponder: Responder {
             if request.tunnel == nil, let refusal = refusal(ofPort: url.effectivePort) {
                 return Reply(answer: refusal)
             }
-            return Upgrade(request, url, mayReach: mirror.reach(of: request, to: url), options).reply(start)
+            return Upgrade(
+                request, url, nearestZone: mirror.nearestZone(of: request, to: url), options
+            ).reply(start)
         }
         let reply = mirror.respond(
             to: request, proxied: url,
@@ -104,7 +106,9 @@ final class ProxyResponder: Responder {
         }
         let (log, authority) = (options.log, request.authority)
         return .passed { client in
-            Relay.start(client, to: target, by: connect, greeting: .connected) { outcome in
+            // The user named the host.
+            Relay.start(client, to: target, nearestZone: .thisMachine, by: connect, greeting: .connected) {
+                outcome in
                 log.noteTunnel("CONNECT", authority, outcome.byteCount, since: start)
             }
         }
@@ -115,7 +119,7 @@ final class ProxyResponder: Responder {
         if request.tunnel == nil, let refusal = refusal(of: request) { return Reply(answer: refusal) }
         guard let url = request.proxied else { return Reply(answer: misdirected(request)) }
         if let answer = ProxyHop.answer(request) { return Reply(answer: answer) }
-        guard let connect = options.connect, let mayReach = mirror.passage(of: request, to: url) else {
+        guard let connect = options.connect, let nearestZone = mirror.zoneOfMiss(of: request, to: url) else {
             options.log.noteMiss(request.method, url.href, since: start)
             let text = "\(url.href) is not asked by this policy, and so long a body is not looked for.\n"
             let fields = [("Larder", "miss"), ("Cache-Control", "no-store")]
@@ -123,7 +127,7 @@ final class ProxyResponder: Responder {
         }
         var reply = Reply(answer: .text(502, ""))
         reply.takeover = PassedRequest(request, upload, to: url).takeover(
-            by: connect, mayReach: mayReach, options.log, since: start
+            by: connect, nearestZone: nearestZone, options.log, since: start
         ) { [loading = mirror.context.loading] url in loading?.invalidate(url) }
         return reply
     }
@@ -268,22 +272,27 @@ extension Request {
     }
 }
 
-extension Asker {
-    /// Who asks a proxy: the user's own program, or a page that its browser shows.
-    init(ofProxy fields: HTTPFields, asking url: WebURL?) {
+extension RequestContext {
+    /// The sender of a request to a proxy: one of the user's programs, or a page in the user's browser.
+    ///
+    /// - Parameter isShared: Several people use the proxy.
+    init(ofProxy fields: HTTPFields, requesting url: WebURL?, isShared: Bool) {
         let page = [fields["Origin"], fields["Referer"]].lazy.compactMap { $0.flatMap { WebURL($0) } }.first
-        let kind: Kind
+        let kind: Requester.Kind
         switch (fields["Sec-Fetch-Site"], page) {
         // To hosts of plain http browsers do not say whose page asks, and pages can keep their own address back: what
         // tells what a person opens from the rest is that it may be led to https.
         case (nil, nil) where fields["Origin"] == "null" || fields.areOfBrowser && !fields.areOfOpening:
-            kind = .outside
-        case ("none", _), (nil, nil): kind = .person
+            kind = .foreignPage
+        case ("none", _), (nil, nil): kind = .user
         case (_, let page?): kind = .page([page.origin])
-        case ("same-origin", nil): kind = url.map { .page([$0.origin]) } ?? .outside
-        case (_, nil): kind = .outside
+        case ("same-origin", nil): kind = url.map { .page([$0.origin]) } ?? .foreignPage
+        case (_, nil): kind = .foreignPage
         }
-        self.init(kind: kind, isOpaque: fields["Origin"] == "null", use: FetchUse(fields))
+        self.init(
+            requester: Requester(kind, mayHavePrivate: !isShared),
+            hasOpaqueOrigin: fields["Origin"] == "null",
+            use: FetchUse(fields))
     }
 }
 
@@ -294,49 +303,37 @@ extension HTTPFields {
 }
 
 extension Exchange {
-    /// How near to this machine a server may be that is asked: the user's own programs may ask any, a page
-    /// its own, and those that are as far from here.
-    func proxiedReach(to url: WebURL) throws(StoreError) -> ResponseFlags {
-        switch asker.kind {
-        case .person, .portal:
+    /// The nearest network zone that a request through the proxy may connect to: any for the user's own
+    /// programs; for a page its own host, and its own zone.
+    func nearestProxiedZone(to url: WebURL) throws(StoreError) -> NetworkZone {
+        switch requestContext.kind {
+        case .user, .portal:
             // A certificate says who answers, and an address is where it was. Another name that has answered from
             // farther away may lead elsewhere by now, and a page of it say what it likes of who asks.
             guard url.scheme == "http", !url.isLocalByName, !context.mayReachPrivate else {
-                return .fromThisMachine
+                return .thisMachine
             }
-            if let noted = context.loading?.reach.place(of: url.origin) { return noted }
-            guard let held = try look().reader.leastReach(ofOrigin: url.origin) else {
-                return .fromThisMachine
+            if let noted = context.loading?.reach.zone(of: url.origin) { return noted }
+            guard let held = try look().reader.mostPublicZone(ofOrigin: url.origin) else {
+                return .thisMachine
             }
             context.loading?.reach.note(url.origin, from: held)
             return held
         case .page(let origins):
-            if context.mayReachPrivate { return .fromThisMachine }
+            if context.mayReachPrivate { return .thisMachine }
             // What is called by its address is where it was. A name may lead elsewhere than when its page
             // came.
             if url.isLocalByName, origins.contains(where: { WebURL($0)?.host == url.host }) {
-                return .fromThisMachine
+                return .thisMachine
             }
             for origin in origins {
-                if let noted = context.loading?.reach.place(of: origin) { return noted }
+                if let noted = context.loading?.reach.zone(of: origin) { return noted }
             }
-            return try reach(to: nil)
-        case .led, .outside: return context.mayReachPrivate ? .fromThisMachine : []
+            return try nearestZone(to: nil)
+        case .unknownPage, .foreignPage, .export:
+            return context.mayReachPrivate ? .thisMachine : .publicNetwork
         }
     }
-}
-
-extension ResponseFlags {
-    /// Where an answer came from, alone; of two the farther.
-    func farther(than other: ResponseFlags?) -> ResponseFlags {
-        let own = intersection([.fromThisMachine, .fromPrivateNetwork])
-        return other.map { own.nearness <= $0.nearness ? own : $0 } ?? own
-    }
-
-    /// Whether who may reach so far may have it.
-    func isWithin(_ reach: ResponseFlags) -> Bool { nearness <= reach.nearness }
-
-    private var nearness: Int { contains(.fromThisMachine) ? 2 : contains(.fromPrivateNetwork) ? 1 : 0 }
 }
 
 extension WebURL {

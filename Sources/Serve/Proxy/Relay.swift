@@ -1,6 +1,5 @@
 internal import CLinux
 internal import Glibc
-package import Store
 internal import System
 internal import TLS
 package import Web
@@ -17,8 +16,8 @@ package protocol ByteChannel: AnyObject {
 /// Connects to the host of an URL, by TLS when its scheme is https; waits until that stands. Nil when it
 /// cannot be had.
 ///
-/// - Parameter mayReach: how near to this machine the host may be.
-package typealias Connect = @Sendable (_ url: WebURL, _ mayReach: ResponseFlags) -> (any ByteChannel)?
+/// - Parameter nearestZone: The nearest network zone that the host may be in.
+package typealias Connect = @Sendable (_ url: WebURL, _ nearestZone: NetworkZone) -> (any ByteChannel)?
 
 /// Leads a client's bytes to a host and back, as they are, on a thread of its own: what nobody here looks
 /// into.
@@ -42,13 +41,13 @@ enum Relay {
     }
 
     static func start(
-        _ client: HandedOver, to url: WebURL, mayReach: ResponseFlags = .fromThisMachine,
+        _ client: HandedOver, to url: WebURL, nearestZone: NetworkZone,
         by connect: @escaping Connect, greeting: Greeting,
         done: @escaping @Sendable (Outcome) -> Void
     ) {
         do throws(SystemError) {
             try NamedThread.start("larder-relay") {
-                done(run(client, connect(url, mayReach), greeting))
+                done(run(client, connect(url, nearestZone), greeting))
             }
         } catch {
             close(client.descriptor)
@@ -357,7 +356,7 @@ struct AnswerHeads {
 /// A request to speak something else on the connection from here on, such as WebSocket (RFC 9110 §7.8).
 struct Upgrade {
     private let url: WebURL
-    private let mayReach: ResponseFlags
+    private let nearestZone: NetworkZone
     private let method: String
     private let head: [UInt8]
     private let options: ProxyOptions
@@ -369,9 +368,9 @@ struct Upgrade {
             && request.fields.elements("Upgrade").contains { !HTTPGrammar.matches($0, "h2c") }
     }
 
-    init(_ request: Request, _ url: WebURL, mayReach: ResponseFlags, _ options: ProxyOptions) {
+    init(_ request: Request, _ url: WebURL, nearestZone: NetworkZone, _ options: ProxyOptions) {
         self.url = url
-        self.mayReach = mayReach
+        self.nearestZone = nearestZone
         self.options = options
         method = request.method
         var head =
@@ -386,7 +385,7 @@ struct Upgrade {
     }
 
     func reply(_ start: ContinuousClock.Instant) -> Reply {
-        let (log, url, method, head, mayReach) = (options.log, url, method, head, mayReach)
+        let (log, url, method, head, nearestZone) = (options.log, url, method, head, nearestZone)
         guard let connect = options.connect else {
             log.noteMiss("UPGRADE", url.href, since: start)
             let text = "\(url.href) is to be spoken to in another way than HTTP, which cannot be held.\n"
@@ -396,7 +395,8 @@ struct Upgrade {
         var reply = Reply(answer: .text(502, ""))
         reply.takeover = { client in
             Relay.start(
-                client, to: url, mayReach: mayReach, by: connect, greeting: .request(head, method: method)
+                client, to: url, nearestZone: nearestZone, by: connect,
+                greeting: .request(head, method: method)
             ) {
                 outcome in
                 log.noteTunnel(method, url.href, outcome.byteCount, since: start)
@@ -436,13 +436,14 @@ struct PassedRequest {
 
     /// - Parameter changed: called when the server may have done what it was asked.
     func takeover(
-        by connect: @escaping Connect, mayReach: ResponseFlags, _ log: PassLog,
+        by connect: @escaping Connect, nearestZone: NetworkZone, _ log: PassLog,
         since start: ContinuousClock.Instant, changed: @escaping @Sendable (WebURL) -> Void
     ) -> Takeover {
         let (url, method) = (url, method)
         let greeting = Relay.Greeting.upload(head, method: method, upload)
         return { client in
-            Relay.start(client, to: url, mayReach: mayReach, by: connect, greeting: greeting) { outcome in
+            Relay.start(client, to: url, nearestZone: nearestZone, by: connect, greeting: greeting) {
+                outcome in
                 if (100..<400).contains(outcome.status ?? 0) { changed(url) }
                 log.notePassed(method, url.href, outcome, since: start)
             }
