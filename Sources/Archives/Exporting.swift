@@ -226,7 +226,7 @@ package final class Export {
         return isPrivate
     }
 
-    /// Forgets what it knows above this.
+    /// The number of entries above which the cache is emptied.
     private static let maxPrivatePages = 10_000
 
     /// Nil where the bytes are not those that came.

@@ -49,7 +49,7 @@ package final class Import {
     /// The hosts of the site itself, and the sites that have pages on other hosts.
     private let own: Set<String>
     private var owners: [String: String?] = [:]
-    /// The user named a stored site: there, what is imported replaces what the site has.
+    /// The user named a stored site. On its own host, imported responses replace stored ones.
     private let isOfNamedSite: Bool
     /// By the payload's digest, the address that has it.
     private var originals: [Digest: String] = [:]

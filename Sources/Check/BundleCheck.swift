@@ -73,7 +73,7 @@ package struct BundleCheck {
         self.source = source
         access = LiveAccess(principal, options.network)
         self.releases = releases
-        // What is required of a digest and not there is a failure.
+        // A required digest that is missing is a failure.
         failsOn = options.failsOn.union(options.requiresStrongDigests ? [.unverifiable] : [])
         progress = options.progress
         let evidence = Evidence(options.evidence)

@@ -32,7 +32,7 @@ struct OfflineWalk {
     private var nextPage = 0
     /// Each once, however many URLs have it.
     private(set) var bodies: [StoredBody] = []
-    /// Those of imported responses, by their number: their bytes are compared with their digest in any case.
+    /// The bodies of imported responses, by number. Their bytes are always compared with the digest.
     private(set) var importedBodies: Set<Int64> = []
     private var ownVisits: Set<Int64> = []
     private var placeOfBody: [Int64: Int] = [:]

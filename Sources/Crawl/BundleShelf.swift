@@ -7,7 +7,7 @@ package import Web
 ///
 /// Digests that the store knows are believed, unless its bytes are to be proved: the SHA-256 of a body is its
 /// key, and its MD5 is kept once computed. Bytes of imported responses are always proved, and only used if no other
-/// response has the bundle. A body that somebody found damaged, or whose bytes are gone, is not held.
+/// response has the bundle. A body that is damaged, or whose bytes are gone, does not count.
 package final class BundleShelf {
     private let reader: StoreReader
     private let provesBytes: Bool

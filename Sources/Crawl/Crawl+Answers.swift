@@ -255,7 +255,7 @@ extension Crawl {
     /// What the host says to a page that came before is not kept: it tells whether the session goes on.
     func witnessFetched(_ result: FetchResult, of host: Int) throws(CrawlError) {
         var asksForLogin: Bool?
-        if let (response, text) = try looked(at: result, Self.longestWitness) {
+        if let (response, text) = try looked(at: result, Self.maxWitnessBytes) {
             switch response.status {
             case 301, 302, 303, 307, 308, 401, 403: asksForLogin = true
             case 200..<300: asksForLogin = LoginWords.isAsked(in: text.span)
@@ -265,7 +265,7 @@ extension Crawl {
         try apply(.witnessed(host: host, asksForLogin: asksForLogin))
     }
 
-    static let longestWitness = 256 * 1024
+    static let maxWitnessBytes = 256 * 1024
 }
 
 /// An answer that leads elsewhere.

@@ -141,7 +141,7 @@ enum Errand: Equatable {
         switch self {
         case .robots: RobotsGate.maxBytes
         case .probe: ContentPrint.longestText
-        case .witness: Crawl.longestWitness
+        case .witness: Crawl.maxWitnessBytes
         case .entry, .sent: nil
         }
     }

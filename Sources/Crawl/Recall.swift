@@ -152,7 +152,7 @@ final class Recall {
             }
         let isAsked = held?.flags.contains(.askedByOrigin) ?? false
         if isAsked, !isCORS { asking = held?.origin ?? origin() }
-        // What is only there from an archive is fetched, whatever the policy: a crawl stores what the origin sends.
+        // An imported response is fetched again under every policy: a crawl stores what the origin sends.
         var usable = held.flatMap { held in
             held.status < 400 && (held.body != nil || held.isRedirect) && !held.isImported ? held : nil
         }

@@ -130,7 +130,7 @@ struct ScanResult: Sendable {
     var directives: PageDirectives = []
     /// It would be looked into, were it not too large.
     var isTooLarge = false
-    /// It has more links than are followed.
+    /// The document has more links than the crawl follows.
     var isOverlong = false
     /// It was not kept, since it asks for that: only where it leads counts.
     var isLeftOut = false

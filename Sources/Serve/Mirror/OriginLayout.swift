@@ -391,8 +391,8 @@ struct RootOrigin: Sendable, Equatable {
 /// Seals prove which page a request comes from where all origins share one name.
 ///
 /// There a browser does not say which origin's page sent a request. So each page finds other origins below
-/// `/-/web/SEAL/`, a folder whose name only the server can compute: whoever requests an address in it has it
-/// from a page of that origin.
+/// `/-/web/SEAL/`, a folder whose name only the server can compute: a request
+/// for an address in it comes from a page of that origin.
 struct PageSeals: Sendable {
     /// The page that an address proves.
     enum Reading: Equatable, Sendable {
@@ -400,7 +400,7 @@ struct PageSeals: Sendable {
         case none
         /// The origins of the page, the likelier first.
         case page([String])
-        /// The address has no seal, or one that another server or nobody made.
+        /// The address has no seal, or not one of this server.
         case unknown
     }
 
