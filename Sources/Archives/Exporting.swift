@@ -37,6 +37,15 @@ package struct ExportPlan: Sendable {
         self.path = path
         self.form = form
     }
+
+    /// Whether a response may go into the archive.
+    ///
+    /// - Parameter isPrivate: It was fetched with credentials.
+    func mayContain(_ url: WebURL, isPrivate: Bool) -> Bool {
+        let resource = ProtectedResource.response(url, isPrivate: isPrivate, isPublished: false)
+        let archive = Requester(.export, mayHavePrivate: hasPrivate)
+        return access(to: resource, by: archive, for: .part) { $0 == $1 } == .granted
+    }
 }
 
 /// Writes what a site shows into an archive, and reads that back. It belongs to one thread.
@@ -157,7 +166,7 @@ package final class Export {
     }
 
     private func files(_ tree: any FileTree, isClosed: Bool = false) throws(ArchiveError) -> FolderWriter {
-        let (plan, hasPrivate, needed, along) = (plan, plan.hasPrivate, needed, along)
+        let (plan, needed, along) = (plan, needed, along)
         return try FolderWriter(
             tree, reader, plan.site, asOf: plan.visit, start: plan.page, isClosed: isClosed
         ) {
@@ -168,7 +177,7 @@ package final class Export {
                 return false
             }
             guard needed?.contains(url.key.href) ?? true else { return false }
-            return hasPrivate || !row.response.flags.contains(.isPrivate)
+            return plan.mayContain(url, isPrivate: row.response.flags.contains(.isPrivate))
         }
     }
 
@@ -179,13 +188,15 @@ package final class Export {
             report.leftOutByPattern += 1
             return
         }
-        if !plan.hasPrivate, try isPrivate(response) {
+        guard try plan.mayContain(url, isPrivate: isPrivate(response)) else {
             report.leftOutPrivate += 1
             return
         }
         var archived = ArchivedResponse(row)
         let cookies = plan.hasPrivate ? 0 : archived.fields.removeCookies()
-        if !plan.hasPrivate, let referrer = row.referrer, try isPrivate(page: referrer) {
+        if let referrer = row.referrer,
+            try !plan.mayContain(WebURL(referrer) ?? url, isPrivate: isPrivate(page: referrer))
+        {
             archived.notes?.referrer = nil
         }
         if let body = response.body {

@@ -20,8 +20,7 @@ final class ShownCopies {
     private let reader: StoreReader
     /// Nil for what readers see now.
     private let visit: Int64?
-    private let hasPrivate: Bool
-    private let isWanted: (WebURL) -> Bool
+    private let plan: ExportPlan
     private let scanner = LinkScanner()
     /// Addresses whose bodies are not what came.
     private(set) var damaged: Set<String> = []
@@ -35,7 +34,7 @@ final class ShownCopies {
         let site = plan.site
         self.reader = reader
         visit = plan.visit ?? (site.published == nil ? site.overlay ?? site.visits.last?.id : nil)
-        (hasPrivate, isWanted) = (plan.hasPrivate, plan.isWanted)
+        self.plan = plan
     }
 
     /// What stands at an address, be it by way of redirects; nil where nothing is held.
@@ -67,11 +66,11 @@ final class ShownCopies {
             return try reader.asOf(visit) { () throws(StoreError) in try reader.response(for: url.href) }
         }
         guard let found else { return nil }
-        guard hasPrivate || !found.flags.contains(.isPrivate) else {
+        guard plan.mayContain(url, isPrivate: found.flags.contains(.isPrivate)) else {
             leftOutPrivate.insert(url.href)
             return nil
         }
-        guard isWanted(url) else {
+        guard plan.isWanted(url) else {
             leftOutByPattern.insert(url.href)
             return nil
         }
