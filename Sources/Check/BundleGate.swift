@@ -83,6 +83,11 @@ package struct BundleGate: Sendable {
         }
     }
 
+    /// How many bundles have which algorithm as the strongest of their digests.
+    var proofCounts: [DigestAlgorithm: Int] {
+        targets.compactMap(\.bundle.proof).reduce(into: [:]) { $0[$1, default: 0] += 1 }
+    }
+
     /// Those without which the set is not complete.
     package var requiredBundles: [WebURL] { targets.filter(\.bundle.isRequired).map { $0.urls[0] } }
 
@@ -441,7 +446,8 @@ enum VerdictNotes {
                 BundleVerdict(
                     href: url.withoutFragment.href, sha256: body?.sha256 ?? [],
                     name: finding.verdict.rawValue,
-                    detail: finding.detail, isGood: finding.verdict == .verified))
+                    detail: finding.detail ?? WeakProofs.note(finding.algorithm),
+                    isGood: finding.verdict == .verified))
         }
         try NoteBook(folder).note(verdicts: verdicts)
     }

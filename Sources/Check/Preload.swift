@@ -74,6 +74,9 @@ public struct PreloadReport: Sendable, Equatable {
     public package(set) var elapsed: Duration = .zero
     /// Certificates were not looked at.
     public package(set) var isInsecure = false
+    /// How many of the served bundles were verified by which digest (`md5`, `sha1`, `sha256`, `sha384`, `sha512`),
+    /// the strongest of several. Empty unless the set is served as the manifest says.
+    public package(set) var algorithms: [String: Int] = [:]
     /// Why the manifest could not be had.
     public package(set) var manifestFailure: String?
 
@@ -96,6 +99,9 @@ public struct PreloadReport: Sendable, Equatable {
     /// When the set that is served came, in universal time: `2026-01-31T12:00:00Z`.
     public var sinceDate: String? { since.map { HTTPDate(secondsSinceEpoch: $0).iso8601 } }
 
+    /// What to know of bundles that MD5 or SHA-1 verified, a line for each.
+    public var weakProofs: [String] { WeakProofs.notes { algorithms[$0.rawValue] ?? 0 } }
+
     /// The report for programs.
     public var json: String { members.text() }
 }
@@ -107,6 +113,7 @@ extension PreloadReport: JSONObject {
             "bundles": bundles, "reused": reused, "fetched": fetched, "requisites": requisites,
             "requests": requests, "bytes": byteCount, "seconds": elapsed / .seconds(1),
             "insecure": isInsecure,
+            "algorithms": JSONMembers(algorithms.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }),
             "refused": refused, "missing": missing, "manifestFailure": IfAny(manifestFailure),
         ]
     }
@@ -151,6 +158,9 @@ extension SiteRun {
             } else {
                 try bringIn(steps, found, place, options, principal, &report)
             }
+        }
+        if report.outcome == .current || report.outcome == .changed {
+            for (algorithm, count) in found.gate.proofCounts { report.algorithms[algorithm.rawValue] = count }
         }
         report.elapsed = clock.now - started
         return report

@@ -1,3 +1,4 @@
+internal import Digest
 internal import Reports
 package import Web
 
@@ -99,14 +100,9 @@ extension CheckReport {
             separator: "\n")
     }
 
-    /// How many bundles are verified by a digest that stops no attacker.
     private var weakProofs: [String] {
-        [("md5", "MD5"), ("sha1", "SHA-1")].compactMap { name, label in
-            let count = items.count { $0.findings.contains { $0.algorithm == name } }
-            guard count > 0 else { return nil }
-            let bundles = Wording.count(count, "bundle")
-            return
-                "\(bundles) verified by \(label), which does not stop an attacker"
+        WeakProofs.notes { algorithm in
+            items.count { $0.findings.contains { $0.algorithm == algorithm.rawValue } }
         }
     }
 

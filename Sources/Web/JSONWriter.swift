@@ -189,6 +189,9 @@ package struct JSONMembers: JSONWritable, ExpressibleByDictionaryLiteral {
         list = members
     }
 
+    /// Members whose names are data.
+    package init(_ members: [(String, any JSONWritable)]) { list = members }
+
     /// The members of both, one after the other.
     package static func + (first: JSONMembers, second: JSONMembers) -> JSONMembers {
         var sum = first

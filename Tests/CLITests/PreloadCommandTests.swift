@@ -100,6 +100,22 @@ import Testing
         #expect(elsewhere.status == 3)
     }
 
+    @Test func `a set that MD5 verified is told so, and refused where SHA-256 is required`() throws {
+        release("one")
+        let strict = try preload("--strong").wait()
+        #expect(strict.status == 1, "\(strict)")
+        #expect(strict.output.contains("not verified: only MD5"), "\(strict)")
+        #expect(strict.errors.contains("nothing of it is served yet"), "\(strict)")
+        for _ in 1...2 {
+            let usual = try preload().wait()
+            #expect(usual.status == 0, "\(usual)")
+            #expect(
+                usual.output.contains("8 bundles verified by MD5, which does not stop an attacker"),
+                "\(usual)")
+        }
+        #expect(try preload("--json").wait().output.contains(#""md5": 8"#))
+    }
+
     @Test func `what is gone is told so, and another base's set is not this one's`() throws {
         release("one")
         let sum = DigestStream.digest(.md5, of: Array("one 0".utf8).span).hex

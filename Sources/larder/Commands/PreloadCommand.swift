@@ -114,6 +114,7 @@ enum PreloadCommand {
         if report.isInsecure { lines.append("  INSECURE: certificates were not looked at") }
         lines += list(report.refused, "refused")
         lines += list(report.missing, "not to be had")
+        lines += report.weakProofs.map { "  \($0)" }
         if let visit = report.visit, let since = report.sinceDate {
             lines.append("  \(report.site): visit \(visit) of \(since) is served")
         }
