@@ -16,6 +16,23 @@ struct ServerDialect {
         return text
     }
 
+    /// A query that statements read in place of the table with that name.
+    typealias Replacement = (table: String, query: String)
+
+    /// The translated statement with a common table expression for each query, which hides the table of the same
+    /// name. A statement that changes something stays as it is.
+    static func replacing(_ replacements: [Replacement], in sql: String) -> String {
+        let parts = replacements.filter { sql.contains($0.table) }
+            .map { "\($0.table) AS NOT MATERIALIZED (\($0.query))" }
+        guard !parts.isEmpty else { return sql }
+        let list = parts.joined(separator: ", ")
+        let statement = sql.drop { $0 == " " || $0 == "\n" }
+        for start in ["WITH RECURSIVE ", "WITH "] where statement.hasPrefix(start) {
+            return "\(start)\(list), \(statement.dropFirst(start.count))"
+        }
+        return statement.hasPrefix("SELECT") ? "WITH \(list) \(statement)" : sql
+    }
+
     private var isIgnoring = false
 
     private init(_ sql: String) {

@@ -6,8 +6,8 @@ package import System
 final class ServerSession {
     let address: ServerAddress
     private let isReader: Bool
-    /// The statements that create the session's temporary views, if it has any.
-    private var temporaryViews: String?
+    /// Queries that take the place of tables in all statements, if there are any; see `replaceTables`.
+    private var replacements: [ServerDialect.Replacement] = []
     private var link: ServerLink
     /// How often each statement has been run; one that comes again is prepared.
     private var names: [String: String] = [:]
@@ -73,16 +73,13 @@ final class ServerSession {
             """, doing: "open")
         if let stillness { try endWhenStill(stillness) }
         if looksUpAlone { try lookUpAlone() }
-        if let temporaryViews { try createTemporaryViews(temporaryViews) }
     }
 
-    /// Creates temporary views, now and in each session that takes the place of this one.
-    func createTemporaryViews(_ sql: String) throws(StoreError) {
-        temporaryViews = sql
-        // A transaction that only reads may create none. The setting takes effect with the next transaction.
-        if isReader { try command("SET default_transaction_read_only = off", doing: "open") }
-        try command(sql, doing: "open")
-        if isReader { try command("SET default_transaction_read_only = on", doing: "open") }
+    /// Lets every statement that is prepared from now on read queries in place of tables. Temporary views would do
+    /// the same, but a standby can create none.
+    func replaceTables(_ replacements: [ServerDialect.Replacement]) {
+        self.replacements = replacements
+        translations = [:]
     }
 
     /// Whoever asks for single rows by an index has each of them looked up. Without statistics the planner takes a
@@ -101,7 +98,7 @@ final class ServerSession {
 
     func translated(_ sql: String) -> String {
         if let known = translations[sql] { return known }
-        let text = ServerDialect.translated(sql)
+        let text = ServerDialect.replacing(replacements, in: ServerDialect.translated(sql))
         if translations.count < Self.mostPrepared { translations[sql] = text }
         return text
     }

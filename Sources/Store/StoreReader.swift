@@ -141,8 +141,8 @@ package final class StoreReader {
         findAddress = try connection.prepare("SELECT href FROM url WHERE id = ?")
     }
 
-    /// Puts temporary views in the place of the tables that tell of private responses, so that no statement
-    /// of this connection sees those, whatever it asks for.
+    /// Puts queries in the place of the tables that tell of private responses, so that no statement of this
+    /// connection sees those, whatever it asks for.
     ///
     /// - Parameter schema: The schema of a PostgreSQL store.
     private static func hidePrivateRows(
@@ -150,16 +150,20 @@ package final class StoreReader {
     ) throws(StoreError) {
         let tables = schema.map { "\"\($0)\"" } ?? "main"
         let isPublic = "(flags & \(ResponseFlags.isPrivate.rawValue)) = 0"
-        let views = """
-            CREATE TEMP VIEW response AS SELECT * FROM \(tables).response WHERE \(isPublic);
-            CREATE TEMP VIEW link AS SELECT * FROM \(tables).link AS own WHERE EXISTS (
-                SELECT 1 FROM \(tables).response AS source
-                WHERE source.url = own.url AND source.body = own.body AND \(isPublic));
-            """
-        if let session = connection.session {
-            try session.createTemporaryViews(views)
-        } else {
-            try connection.execute(views, doing: "open")
+        let replacements = [
+            (table: "response", query: "SELECT * FROM \(tables).response WHERE \(isPublic)"),
+            (
+                table: "link",
+                query: """
+                SELECT * FROM \(tables).link AS own WHERE EXISTS (
+                    SELECT 1 FROM \(tables).response AS source
+                    WHERE source.url = own.url AND source.body = own.body AND \(isPublic))
+                """
+            ),
+        ]
+        if let session = connection.session { return session.replaceTables(replacements) }
+        for (table, query) in replacements {
+            try connection.execute("CREATE TEMP VIEW \(table) AS \(query)", doing: "open")
         }
     }
 

@@ -87,6 +87,42 @@ struct ReplicaTests {
         #expect(error?.reason == .denied && error?.description.contains("written to") == true)
     }
 
+    @Test func `a reader that hides private responses does so on a standby too`() throws {
+        let own = "host=\(servers.primary)&port=\(servers.port)"
+        let primary = folder("", "private", own)
+        let writer = try StoreWriter(primary)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        for (href, flags) in [("http://a/open", ResponseFlags()), ("http://a/secret", .isPrivate)] {
+            var page = NewResponse(
+                href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
+                body: .new(
+                    try NewBody(.bytes(Array(href.utf8)), form: "html;utf-8", links: [], in: primary)))
+            page.flags = flags
+            try writer.add([page], to: visit)
+        }
+        try writer.end(visit, .publish(now: 2))
+        let standby = folder(
+            "", "private", "host=\(servers.standby)&port=\(servers.port)&target_session_attrs=any")
+        for place in [primary, standby] {
+            // A standby shows a little later what its primary has.
+            var all: StoreReader?
+            for _ in 0..<1000 where all == nil {
+                all = try? StoreReader(place)
+                if try all?.response(for: "http://a/secret") == nil {
+                    all = nil
+                    usleep(10_000)
+                }
+            }
+            #expect(all != nil)
+            let open = try StoreReader(impatiently: place, hidesPrivate: true)
+            #expect(try open.response(for: "http://a/open") != nil)
+            #expect(try open.response(for: "http://a/secret") == nil)
+            #expect(try open.rows(of: "http://a/secret").isEmpty)
+            #expect(try open.summary().responses == 1)
+            #expect(try open.walk(["http://a/open", "http://a/secret"], ofVisit: visit.id).count == 1)
+        }
+    }
+
     @Test func `one address with both has writers at the primary, wherever readers are`() throws {
         let both = folder(
             "", "both",
