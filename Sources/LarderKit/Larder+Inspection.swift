@@ -7,9 +7,11 @@ internal import Store
 internal import Web
 
 extension Larder {
-    /// Compares every body with its digest. With `repair`, damaged bodies are taken out of service: what had
-    /// them is missing and fetched at the next prefetch. A database that is damaged, cut or gone is made
-    /// anew, of what can be read of it and of what stands beside it; the old one is kept in `quarantine`.
+    /// Compares every body with its digest, every link table with its checksum, and the database with the journal.
+    ///
+    /// With `repair`, damaged bodies are taken out of service: the responses that had them are missing, and fetched by
+    /// the next prefetch. Link tables and the journal are made anew. A database that is damaged, cut or gone is made
+    /// anew from what can be read of it, the journal and the bodies; the old one is kept in `quarantine`.
     ///
     /// - Parameter progress: told how much was read, now and then, on a thread of the inspection's.
     /// - Throws: `LarderError` of kind `.machine` when there is no larder at the path, or it cannot be read
@@ -19,6 +21,9 @@ extension Larder {
     ) async throws(LarderError) -> InspectionReport {
         let folder = folder
         return try await Self.onThread("larder-fsck") { () throws(LarderError) -> InspectionReport in
+            // On a full disk, a repair needs the room of the reserve.
+            if repair { folder.releaseReserve() }
+            defer { if repair { folder.createReserve() } }
             var report = try storing { () throws(StoreError) -> InspectionReport in
                 guard repair else {
                     let findings = try Self.findings(in: folder, progress)
@@ -38,7 +43,7 @@ extension Larder {
     ) throws(StoreError) -> StoreFindings {
         let reader = try StoreReader(folder)
         let count = progress == nil ? nil : try reader.summary().bodies
-        return try reader.inspect {
+        return try reader.inspect(isTableSound: { $0.isEmpty || LinkTable.isSound($0) }) {
             progress?(WorkProgress(.bodies, done: $0.bodiesChecked, of: count, byteCount: $0.bytesChecked))
         }
     }
@@ -48,20 +53,29 @@ extension Larder {
     ) throws(StoreError) -> InspectionReport {
         do throws(StoreError) {
             let findings = try findings(in: folder, progress)
-            try StoreWriter(folder).repair(findings)
-            // Rows that name others which are not there are gone now. What is wrong with the pages of the
-            // file stays.
-            if findings.databaseFaults.isEmpty { return InspectionReport(findings, isRepaired: true) }
-            let left = try self.findings(in: folder, nil)
-            if left.isSound { return InspectionReport(findings, isRepaired: true) }
+            if !findings.isRebuildNeeded {
+                let writer = try StoreWriter(folder)
+                try writer.repair(findings)
+                if !findings.damagedLinkTables.isEmpty { try relink(writer) }
+                // Rows that name others which are not there are gone now. What is wrong with the pages of the
+                // file stays.
+                if findings.databaseFaults.isEmpty { return InspectionReport(findings, isRepaired: true) }
+                let left = try self.findings(in: folder, nil)
+                if left.isSound { return InspectionReport(findings, isRepaired: true) }
+            }
         } catch {
             guard error.reason == .unusable || error.reason == .failed else { throw error }
         }
         let rebuilt = try StoreRebuild.run(folder)
+        try relink(StoreWriter(folder))
+        return InspectionReport(try findings(in: folder, progress), isRepaired: true, rebuilt)
+    }
+
+    /// Scans bodies that have no link table.
+    private static func relink(_ writer: StoreWriter) throws(StoreError) {
         let scanner = LinkScanner()
-        try StoreWriter(folder).relink { form, bytes in
+        try writer.relink { form, bytes in
             (scanner.table(of: bytes.span, form: form) ?? LinkTable()).encoded()
         }
-        return InspectionReport(try findings(in: folder, progress), isRepaired: true, rebuilt)
     }
 }

@@ -52,15 +52,13 @@ package final class LinkScanner {
     /// - Parameters:
     ///   - form: the body's format, and behind a semicolon the charset that its server named.
     ///   - load: gives the body; nil where its bytes are gone.
-    /// - Returns: nil where what is stored is damaged.
+    /// Reads a stored table, or scans the body if the table is damaged or of another version.
+    ///
+    /// - Returns: nil if the body cannot be loaded, or its form is unknown.
     package func table<Failure: Error>(
         stored: [UInt8], form: String, _ load: () throws(Failure) -> [UInt8]?
     ) throws(Failure) -> LinkTable? {
-        do throws(MarkupError) {
-            return try LinkTable(decoding: stored.span)
-        } catch {
-            guard case .otherVersion = error else { return nil }
-        }
+        if let table = try? LinkTable(decoding: stored.span) { return table }
         guard let format = BodyFormat(form: form) else { return nil }
         // Nobody looked into it then, and nobody would now.
         if format == .opaque { return LinkTable() }

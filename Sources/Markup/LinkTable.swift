@@ -190,7 +190,7 @@ package struct DocumentMark: Hashable, Sendable {
 
 // MARK: - The stored form
 
-// The stored form: version, flags, encoding, base, title and what is said to robots; then each different
+// The stored form: version, flags, encoding, a checksum of all other bytes, base, title and what is said to robots; then each different
 // (kind, context, flags) once, the flags beyond the eighth in the bits that a context leaves free; then for
 // each occurrence the gap from the one before, the length, and the number of its (kind, context, flags), as
 // variable-length integers; then, if there are any, the implied links, the marks, the notes and the reasons.
@@ -199,8 +199,12 @@ extension LinkTable {
     /// The version of the stored form, and of what the scanners look for: 2 has what scripts write and open,
     /// 3 the marks of documents, 4 the notes for loaders, 5 lists of pages of Next.js, 6 models, loaders with
     /// a choice for each chunk, and files below the folders of builds, 7 what scripts show or play, 8 refreshes
-    /// of XHTML by a prefix. A body whose table is of another one is scanned anew by whoever needs its links.
-    package static let version: UInt8 = 8
+    /// of XHTML by a prefix, 11 the checksum. A body whose table is of another one is scanned anew by whoever needs its
+    /// links. 9 and 10 were left out: they differ from 8 in one bit, and one flipped bit must not make a table with a
+    /// checksum look like one without.
+    package static let version: UInt8 = 11
+    /// The last version without a checksum, which is still read.
+    private static let versionWithoutChecksum: UInt8 = 8
 
     /// Set in the version of a table with notes: what such a body leads to is not told by its own links
     /// alone.
@@ -234,7 +238,7 @@ extension LinkTable {
         has |= (implied.isEmpty ? 0 : 8) | (robots == nil ? 0 : 16) | (marks.isEmpty ? 0 : 32)
         has |= (notes.isEmpty ? 0 : 64) | (renderReasons.isEmpty ? 0 : Self.hasReasons)
         let version = notes.isEmpty ? Self.version : Self.version | Self.versionWithNotes
-        var output: [UInt8] = [version, has, encoding.rawValue]
+        var output: [UInt8] = [version, has, encoding.rawValue, 0, 0, 0, 0]
         for text in [base, title, robots] {
             guard let text else { continue }
             Self.append(text.utf8.count, to: &output)
@@ -274,7 +278,34 @@ extension LinkTable {
         if !marks.isEmpty { appendMarks(to: &output) }
         if !notes.isEmpty { appendNotes(to: &output) }
         if !renderReasons.isEmpty { output.append(renderReasons.rawValue) }
+        let sum = output.withUnsafeBufferPointer { Self.checksum(of: $0) }
+        for place in 0..<4 {
+            output[Self.checksumStart + place] = UInt8(truncatingIfNeeded: sum >> (8 * place))
+        }
         return output
+    }
+
+    private static let checksumStart = 3
+    private static let checksumEnd = 7
+
+    /// FNV-1a of all bytes but the checksum itself.
+    private static func checksum(of bytes: Bytes) -> UInt32 {
+        var sum: UInt32 = 0x811C_9DC5
+        for index in 0..<bytes.count where !(checksumStart..<checksumEnd).contains(index) {
+            sum = (sum ^ UInt32(bytes[index])) &* 0x0100_0193
+        }
+        return sum
+    }
+
+    /// Whether bytes from a store are a table that can be read, or one of another version.
+    package static func isSound(_ bytes: [UInt8]) -> Bool {
+        do throws(MarkupError) {
+            _ = try LinkTable(decoding: bytes.span)
+            return true
+        } catch {
+            if case .otherVersion = error { return true }
+            return false
+        }
     }
 
     private func appendNotes(to output: inout [UInt8]) {
@@ -329,11 +360,18 @@ extension LinkTable {
     private init(_ bytes: Bytes) throws(MarkupError) {
         var input = Input(bytes: bytes)
         let version = try input.byte()
-        guard version & ~Self.versionWithNotes == Self.version else { throw .otherVersion(version) }
+        let form = version & ~Self.versionWithNotes
+        guard form == Self.version || form == Self.versionWithoutChecksum else {
+            throw .otherVersion(version)
+        }
         let has = try input.byte()
         guard (has & 64 != 0) == (version & Self.versionWithNotes != 0),
             let encoding = TextEncoding(rawValue: try input.byte())
         else { throw input.damage }
+        if form == Self.version {
+            let sum = try input.integer()
+            guard sum == Self.checksum(of: bytes) else { throw input.damage }
+        }
         self.init(encoding: encoding, isTranscoded: has & 1 != 0)
         if has & 2 != 0 { base = try input.text() }
         if has & 4 != 0 { title = try input.text() }
@@ -387,6 +425,13 @@ extension LinkTable {
             guard index < bytes.count else { throw damage }
             index += 1
             return bytes[index - 1]
+        }
+
+        /// Four bytes, the lowest first.
+        mutating func integer() throws(MarkupError) -> UInt32 {
+            var value: UInt32 = 0
+            for place in 0..<4 { value |= UInt32(try byte()) << UInt32(8 * place) }
+            return value
         }
 
         /// At most ``placeLimit``, so that sums of a few cannot overflow.

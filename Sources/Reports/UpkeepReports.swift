@@ -69,7 +69,12 @@ public struct CollectionReport: Sendable, Equatable {
     /// Nil when there was none.
     public let limit: ByteSize?
     public let droppedVisits: Int
+    /// URLs of which a response is gone that a server had loaded. What snapshots have of them stays.
+    public let removedOverlayURLs: Int
+    /// URLs of live snapshots that are missing now.
     public let evictedURLs: Int
+    /// These URLs; of more than 10,000 only the first.
+    public let evicted: [String]
     public let removedBodies: Int
     /// What database and bodies took on the disk.
     public let byteCountBefore: Int64
@@ -91,6 +96,8 @@ public struct CollectionReport: Sendable, Equatable {
         case empty
         /// The database file did not become smaller.
         case disk
+        /// What is left are live snapshots, from which nothing was to be evicted.
+        case live
         /// What could go has gone, and its room was not free yet, as when another program reads the larder.
         case again
     }
@@ -121,9 +128,10 @@ public struct CollectionForecast: Sendable, Equatable {
 
     /// - Parameter reader: of the copy in which it was tried.
     package init(
-        _ forecast: Store.CollectionForecast, limit: ByteSize?, _ reader: StoreReader
+        _ forecast: Store.CollectionForecast, limit: ByteSize?, allowsIncomplete: Bool, _ reader: StoreReader
     ) throws(StoreError) {
-        report = try CollectionReport(forecast.result, limit: limit, reader)
+        report = try CollectionReport(
+            forecast.result, limit: limit, allowsIncomplete: allowsIncomplete, reader)
         visits = forecast.visits.map { Visit(site: $0.site, number: $0.id) }
         urls = forecast.urls
     }
@@ -134,12 +142,16 @@ public struct CollectionForecast: Sendable, Equatable {
 
 extension CollectionReport {
     /// - Parameter reader: of the larder as it is now.
-    package init(_ result: CollectionResult, limit: ByteSize?, _ reader: StoreReader) throws(StoreError) {
+    package init(
+        _ result: CollectionResult, limit: ByteSize?, allowsIncomplete: Bool, _ reader: StoreReader
+    ) throws(StoreError) {
         let everything = try reader.sites().map { Pin(.site, $0.name) }
         let covers = try reader.covers(of: [reader.pins(), everything])
         let (pinned, held) = (covers[0], covers[1])
         self.limit = limit
         droppedVisits = result.droppedVisits
+        removedOverlayURLs = result.removedOverlayURLs
+        evicted = result.evicted
         evictedURLs = result.evictedURLs
         removedBodies = result.removedBodies
         byteCountBefore = result.byteCountBefore
@@ -158,6 +170,8 @@ extension CollectionReport {
                 .empty
             } else if held.urlCount == pinned.urlCount {
                 .pins
+            } else if !allowsIncomplete {
+                .live
             } else {
                 .again
             }
@@ -168,7 +182,8 @@ extension CollectionReport: JSONObject {
     package var members: JSONMembers {
         [
             "limit": limit?.byteCount, "withinLimit": isWithinLimit, "droppedVisits": droppedVisits,
-            "evictedURLs": evictedURLs, "removedBodies": removedBodies, "bytesBefore": byteCountBefore,
+            "removedOverlayURLs": removedOverlayURLs, "evictedURLs": evictedURLs, "evicted": evicted,
+            "removedBodies": removedBodies, "bytesBefore": byteCountBefore,
             "bytesAfter": byteCountAfter, "excess": excess, "obstacle": IfAny(obstacle?.rawValue),
             "heldURLs": heldURLs, "pinnedURLs": pinnedURLs, "pinnedBytes": pinnedByteCount,
             "shrinkFailure": IfAny(shrinkFailure),
@@ -197,6 +212,10 @@ public struct InspectionReport: Sendable, Equatable {
     public let orphanFiles: [String]
     /// What SQLite says of the database itself.
     public let databaseFaults: [String]
+    /// Addresses of bodies whose link table was damaged. They were served all the same: their links were read anew.
+    public let damagedLinkTables: [String]
+    /// What the journal lacks, from which a lost database is made anew.
+    public let journalFaults: [String]
     /// The index of words is what was written. Nothing is lost with one that is not: a repair removes it, and
     /// the next indexing makes it anew.
     public package(set) var isIndexSound = true
@@ -221,7 +240,9 @@ public struct InspectionReport: Sendable, Equatable {
     }
 
     /// Everything that is held is what was fetched.
-    public var isSound: Bool { damaged.isEmpty && databaseFaults.isEmpty }
+    public var isSound: Bool {
+        damaged.isEmpty && databaseFaults.isEmpty && damagedLinkTables.isEmpty && journalFaults.isEmpty
+    }
 
     package init(_ findings: StoreFindings, isRepaired: Bool, _ rebuilt: StoreRebuild? = nil) {
         self.rebuilt = rebuilt.map {
@@ -233,6 +254,8 @@ public struct InspectionReport: Sendable, Equatable {
         orphanBodies = findings.orphanBodies
         orphanFiles = findings.orphanFiles
         databaseFaults = findings.databaseFaults
+        damagedLinkTables = findings.damagedLinkTables
+        journalFaults = findings.journalFaults
         self.isRepaired = isRepaired
     }
 
@@ -245,7 +268,8 @@ extension InspectionReport: JSONObject {
         [
             "sound": isSound, "repaired": isRepaired, "bodies": bodiesChecked, "bytes": bytesChecked,
             "damaged": damaged, "orphanBodies": orphanBodies, "orphanFiles": orphanFiles,
-            "databaseFaults": databaseFaults, "indexSound": isIndexSound, "rebuilt": IfAny(rebuilt),
+            "databaseFaults": databaseFaults, "damagedLinkTables": damagedLinkTables,
+            "journalFaults": journalFaults, "indexSound": isIndexSound, "rebuilt": IfAny(rebuilt),
         ]
     }
 }

@@ -252,7 +252,7 @@ package struct MirrorOptions: Sendable {
     package var showsPrivate = false
 
     /// When bodies are hashed before they are shown.
-    package var verification = Verification.never
+    package var verification = Verification.once
 
     /// How what is held and servers share the work, where neither a request nor a rule says otherwise. Those
     /// are heard only when there is somebody to ask servers.

@@ -20,10 +20,10 @@ extension StoreWriter {
     /// in them. This store stays as it is. Fails with `.busy` when somebody else writes.
     ///
     /// - Parameter copy: an empty folder, which is the caller's.
-    package func rehearseCollection(limit: Int64?, in copy: StoreFolder) throws(StoreError)
-        -> CollectionForecast
-    {
-        if isServed { return try rehearseCollection(limit: limit) }
+    package func rehearseCollection(
+        _ options: CollectionOptions, in copy: StoreFolder
+    ) throws(StoreError) -> CollectionForecast {
+        if isServed { return try rehearseCollection(options) }
         try alone(doing: "look through") { () throws(StoreError) in
             _ = try? isLogEmptied()
             try folder.copyWithoutBytes(to: copy)
@@ -31,7 +31,7 @@ extension StoreWriter {
         let writer = try StoreWriter(copy)
         let (visits, urls) = (try writer.everyVisit(), try writer.everyURL())
         let usedBefore = try writer.usedByteCount()
-        var forecast = CollectionForecast(result: try writer.collect(limit: limit))
+        var forecast = CollectionForecast(result: try writer.collect(options))
         // The files have no blocks on the disk.
         forecast.result.byteCountBefore = folder.byteCount
         let share = 1 + Double(folder.searchIndexByteCount) / Double(max(1, usedBefore))
@@ -45,11 +45,11 @@ extension StoreWriter {
     }
 
     /// In a transaction that is not to be.
-    private func rehearseCollection(limit: Int64?) throws(StoreError) -> CollectionForecast {
+    private func rehearseCollection(_ options: CollectionOptions) throws(StoreError) -> CollectionForecast {
         var forecast = CollectionForecast()
         let (visits, urls) = (try everyVisit(), try everyURL())
         try rehearsing { () throws(StoreError) in
-            forecast.result = try collect(limit: limit)
+            forecast.result = try collect(options)
             let (leftVisits, leftURLs) = (Set(try everyVisit().map(\.id)), Set(try everyURL()))
             forecast.visits = visits.filter { !leftVisits.contains($0.id) }
             forecast.urls = urls.filter { !leftURLs.contains($0) }

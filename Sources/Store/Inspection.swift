@@ -11,11 +11,21 @@ package struct StoreFindings: Sendable, Equatable {
     package var orphanBodies = 0
     /// Files that no body has.
     package var orphanFiles: [String] = []
-    /// What SQLite says of the database itself; empty when it is sound.
+    /// What SQLite says of the database itself, and how its rows differ from the journal; empty when it is sound.
     package var databaseFaults: [String] = []
+    /// Addresses of bodies whose link table does not match its checksum. Servers scan these bodies each time.
+    package var damagedLinkTables: [String] = []
+    /// The numbers of these bodies.
+    var bodiesWithDamagedTable: [Int64] = []
+    /// What the journal lacks: these rows could not be restored if the database were lost.
+    package var journalFaults: [String] = []
+    /// The journal has rows that the database has differently: making the database anew brings them back.
+    package var isRebuildNeeded = false
 
-    /// Everything that is served is what was fetched.
-    package var isSound: Bool { damaged.isEmpty && databaseFaults.isEmpty }
+    /// Everything that is served is what was fetched, and could be restored.
+    package var isSound: Bool {
+        damaged.isEmpty && databaseFaults.isEmpty && damagedLinkTables.isEmpty && journalFaults.isEmpty
+    }
 
     package init() {}
 }
@@ -30,12 +40,18 @@ package struct DamagedBody: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// Reads every body and compares it with its digest. Takes as long as reading the whole store.
+    /// Reads every body and compares it with its digest, every link table with its checksum, and the rows with the
+    /// journal. Takes as long as reading the whole store.
     ///
-    /// `progress` is told the counts now and then.
-    package func inspect(progress: (StoreFindings) -> Void = { _ in }) throws(StoreError) -> StoreFindings {
+    /// - Parameters:
+    ///   - isTableSound: whether the bytes are a link table that matches its checksum.
+    ///   - progress: is given the counts now and then.
+    package func inspect(
+        isTableSound: ([UInt8]) -> Bool = { _ in true }, progress: (StoreFindings) -> Void = { _ in }
+    ) throws(StoreError) -> StoreFindings {
         var findings = StoreFindings()
         findings.databaseFaults = try databaseFaults()
+        try compareWithJournal(&findings)
         var bodies: [StoredBody] = []
         try eachRow("SELECT \(StoredBody.columns) FROM body ORDER BY id") { row in
             if let body = StoredBody(row, from: 0) { bodies.append(body) }
@@ -50,6 +66,10 @@ extension StoreReader {
                         id: body.id, sha256: digest?.hex ?? "", fault: fault,
                         addresses: try addresses(of: body)))
             }
+            if try !isTableSound(links(of: body)) {
+                findings.damagedLinkTables += try addresses(of: body)
+                findings.bodiesWithDamagedTable.append(body.id)
+            }
             findings.bodiesChecked += 1
             findings.bytesChecked += Int64(body.byteCount)
             if findings.bodiesChecked.isMultiple(of: 256) { progress(findings) }
@@ -62,6 +82,24 @@ extension StoreReader {
             + folder.packList.filter { !packs.contains($0.number) }.map(\.name)
             + (try outerBodies?.strays() ?? [])
         return findings
+    }
+
+    private func compareWithJournal(_ findings: inout StoreFindings) throws(StoreError) {
+        // A damaged database may fail anywhere, and is made anew anyway.
+        guard findings.databaseFaults.isEmpty else { return }
+        let check = try checkJournal()
+        findings.isRebuildNeeded = check.isDatabaseDamaged
+        if check.isDatabaseDamaged {
+            let count = check.conflicting + check.missing
+            let some =
+                check.conflicts.isEmpty ? "" : ", among them " + check.conflicts.joined(separator: ", ")
+            findings.databaseFaults.append("rows that differ from the journal: \(count)\(some)")
+        } else if check.missing > 0 {
+            findings.journalFaults.append("responses and bodies that it does not have: \(check.missing)")
+        }
+        if check.isStateMissing {
+            findings.journalFaults.append("it does not say which snapshots there are now")
+        }
     }
 
     /// Nil for a body that is what it should be.
@@ -117,6 +155,10 @@ extension StoreWriter {
             try transaction { () throws(StoreError) in
                 if !findings.databaseFaults.isEmpty { try removeDanglingRows() }
                 for body in findings.damaged { try takeOutOfService(body) }
+                // `relink` makes them anew.
+                for body in findings.bodiesWithDamagedTable {
+                    try run("UPDATE content SET links = x'' WHERE body = ?", .integer(body))
+                }
                 try forgetCounts()
                 try removeOrphanRows()
             }
@@ -125,7 +167,12 @@ extension StoreWriter {
             try bodies.outer?.removeStrays()
             _ = try thinPacks(wasteAllowed: .infinity)
             try countAgain()
-            try renewJournal()
+            do throws(StoreError) {
+                try renewJournal()
+            } catch  where error.reason == .full && findings.journalFaults.isEmpty {
+                // It has all that there is, and some that is gone.
+                isJournalBehind = true
+            }
         }
     }
 

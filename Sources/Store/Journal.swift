@@ -130,6 +130,7 @@ final class Journal {
             throw error
         }
         file = nil
+        folder.noteWholeJournal(byteCount: StoreFolder.byteCount(of: target))
         for path in folder.journalFiles where path != target {
             guard let file = try? File(path, O_WRONLY) else { continue }
             if flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
@@ -174,16 +175,25 @@ final class Journal {
         return sum
     }
 
-    /// Hands over the lines of a file that are whole, in their order.
-    static func eachLine(of path: String, take: (JSONValue) throws(StoreError) -> Void) throws(StoreError) {
+    /// Calls `take` with the lines of a file that are whole, in their order. Returns how many are damaged.
+    @discardableResult
+    static func eachLine(
+        of path: String, take: (JSONValue) throws(StoreError) -> Void
+    ) throws(StoreError) -> Int {
         var rest: [UInt8] = []
         var failure: StoreError?
+        var damagedLines = 0
         func read(_ line: ArraySlice<UInt8>) {
-            guard failure == nil, let value = value(of: line) else { return }
+            guard failure == nil else { return }
+            guard let value = value(of: line) else {
+                if !line.isEmpty { damagedLines += 1 }
+                return
+            }
             do throws(StoreError) {
                 guard let packed = JournalLine.Packed(value) else { return try take(value) }
                 let lines = packed.lines
                 if lines == nil, !ZstdFrame.isPossible { throw .needsZstd(path) }
+                if lines == nil { damagedLines += 1 }
                 for line in (lines ?? []).split(separator: 0x0A) {
                     if let value = Self.value(of: line) { try take(value) }
                 }
@@ -203,6 +213,7 @@ final class Journal {
         }
         read(rest[...])
         if let failure { throw failure }
+        return damagedLines
     }
 
     /// Nil for a line that is damaged.
@@ -226,6 +237,23 @@ extension StoreFolder {
     /// The files of the journal, in the order of their names.
     var journalFiles: [String] {
         Self.names(in: journal).filter { $0.utf8.count == 16 }.sorted().map { journal + "/" + $0 }
+    }
+
+    /// Has the size of the journal when it was last written anew, which is what the rows of the database take in it.
+    private var journalSize: String { journal + "/size" }
+
+    /// On a full disk there is no note, and the size of the database is used instead.
+    fileprivate func noteWholeJournal(byteCount: Int64) {
+        unlink(journalSize)
+        try? WholeFile.replace(journalSize, with: "\(byteCount)\n")
+    }
+
+    /// Whether most of the journal names what rows were in the past: it is twice as long as it was when it was last
+    /// written anew.
+    var isJournalLong: Bool {
+        let note = try? WholeFile.read(journalSize, atMost: 64)
+        let noted = note.flatMap { Int64(String(decoding: $0.dropLast(), as: UTF8.self)) }
+        return journalByteCount / 2 > (noted ?? databaseByteCount) + Limits.journalSlack / 2
     }
 
     /// Bodies or rows are there, of which only a database tells.
@@ -371,6 +399,45 @@ extension Connection {
         try each("SELECT kind, value, added FROM pin ORDER BY kind, value") { row in
             state.pins.append(
                 JournalLine.State.Pin(kind: row.text(0), value: row.text(1), added: row.integer(2)))
+        }
+        return state
+    }
+}
+
+/// Rows as the journal writes them, to be compared with it.
+extension StoreReader {
+    func eachJournalBody(_ take: (JournalLine.Body) -> Void) throws(StoreError) {
+        try eachRow("SELECT \(JournalLine.bodyColumns), sha256 FROM body") { row in
+            take(JournalLine.Body(row, sha256: Hex.encode(row.blob(7)), md5: nil, bytes: nil))
+        }
+    }
+
+    func eachJournalResponse(_ take: (JournalLine.Response) -> Void) throws(StoreError) {
+        try eachRow(
+            """
+            SELECT \(JournalLine.responseColumns), response.confirmed, url.href, body.sha256, body.form
+            FROM response JOIN url ON url.id = response.url LEFT JOIN body ON body.id = response.body
+            """
+        ) { row in
+            take(
+                JournalLine.Response(
+                    row, href: row.text(11), referrer: nil,
+                    sha256: row.isNull(12) ? nil : Hex.encode(row.blob(12)), form: row.optionalText(13)))
+        }
+    }
+
+    /// What sites and snapshots there are, and which of them are served.
+    func journalState() throws(StoreError) -> JournalLine.State {
+        var state = JournalLine.State(time: 0)
+        try eachRow("SELECT id, name, published, overlay FROM site ORDER BY id") { row in
+            state.sites.append(
+                JournalLine.State.Site(
+                    id: row.integer(0), name: row.text(1), start: "", published: row.optionalInteger(2),
+                    settings: "", overlay: row.optionalInteger(3)))
+        }
+        try eachRow("SELECT id, site, started FROM visit ORDER BY id") { row in
+            state.visits.append(
+                JournalLine.State.Visit(id: row.integer(0), site: row.integer(1), started: row.integer(2)))
         }
         return state
     }

@@ -50,6 +50,8 @@ enum JournalLine {
     struct State: JSONWritable {
         /// In microseconds since 1970. What a damaged database said counts least.
         var time: Int64
+        /// The version of the tables that the rows were in; 0 where an earlier version of Larder wrote the line.
+        var schema: Int64 = Schema.version
         var sites: [Site] = []
         var visits: [Visit] = []
         var pins: [Pin] = []
@@ -242,13 +244,15 @@ extension JournalLine.State {
             let visits = json["visits"]?.array
         else { return nil }
         self.init(
-            time: time, sites: sites.compactMap { Site($0) }, visits: visits.compactMap { Visit($0) },
+            time: time, schema: json.integer("schema") ?? 0, sites: sites.compactMap { Site($0) },
+            visits: visits.compactMap { Visit($0) },
             pins: json["pins"]?.array?.compactMap { Pin($0) } ?? [])
     }
 
     func write(to writer: inout JSONWriter) {
         writer.object { object in
             object.member("time", time)
+            object.member("schema", schema)
             object.member("sites", sites)
             object.member("visits", visits)
             object.member("pins", pins)

@@ -186,8 +186,8 @@ package enum Limits {
     static let walkCacheKiB = 32 * 1024
     /// How often what is in the way of another session is tried.
     static let attempts = 8
-    /// A journal that is by so much longer than the rows it tells of is written anew.
-    static let journalSlack: Int64 = 16 * 1024 * 1024
+    /// By how much a journal may be longer than twice what the rows take, in bytes, before it is written anew.
+    static let journalSlack: Int64 = 256 * 1024
     static let openTime = Duration.milliseconds(250)
     /// How much may wait for the writer before those who add have to wait.
     static let queuedBytes = 2 * 1024 * 1024

@@ -49,9 +49,15 @@ package struct StoreFolder: Sendable, Equatable {
     /// The same however it is named here: links, and folders relative to another one.
     package var identity: String { server?.shown ?? Folder.resolved(path) }
 
-    /// What hinders looking is told by whoever opens it.
+    /// Whether there is a store. A database without tables counts as none: a killed run of an earlier version left it.
+    /// If the file cannot be read, there is one, and whoever opens it gets the error.
     package var exists: Bool {
-        guard let server else { return access(database, F_OK) == 0 || errno == EACCES }
+        guard let server else {
+            var status = stat()
+            guard stat(database, &status) == 0 else { return errno == EACCES }
+            // Tables take more than the first page.
+            return status.st_size > Self.emptyDatabaseSize || hasTables
+        }
         do throws(StoreError) {
             return try ServerSchema.isThere(Connection(server, access: .readOnly))
         } catch {
@@ -100,7 +106,8 @@ package struct StoreFolder: Sendable, Equatable {
     func tighten() {
         let parts =
             [
-                packs, bodies, incoming, partials, quarantine, locks, journal, loginFolder, passwordFile,
+                packs, bodies, incoming, partials, quarantine, locks, journal, reserve, loginFolder,
+                passwordFile,
                 secretKeyFile,
                 portalFile, portalLock, portalFiles, portalBar,
             ] + databaseFiles
@@ -124,6 +131,43 @@ package struct StoreFolder: Sendable, Equatable {
         try Self.makeFolders(incoming)
     }
 
+    private static let emptyDatabaseSize: off_t = 65_536
+
+    private var hasTables: Bool {
+        do throws(StoreError) {
+            return try !Schema.isEmpty(Connection(database, access: isSealed ? .sealed : .readOnly))
+        } catch {
+            return true
+        }
+    }
+
+    /// Creates the database under another name and then renames it, so that nobody ever sees one without tables.
+    /// The caller holds the lock for setting up.
+    func createDatabase() throws(StoreError) {
+        guard !exists else { return }
+        if hasRemains { throw lostDatabase("it is empty or new, and bodies of a larder are beside it") }
+        let draft = incoming + "/new-\(getpid()).db"
+        func remove(_ path: String) {
+            for suffix in ["", "-wal", "-shm", "-journal"] { unlink(path + suffix) }
+        }
+        remove(draft)
+        defer { remove(draft) }
+        try fillDatabase(draft)
+        try BodyFiles.sync(draft)
+        remove(database)
+        guard rename(draft, database) == 0 else {
+            throw StoreError(errno, doing: "create", path: database)
+        }
+        try BodyFiles.sync(path)
+    }
+
+    /// Makes the tables, and closes the file.
+    private func fillDatabase(_ path: String) throws(StoreError) {
+        let connection = try Connection(path, access: .readWrite, modeOf: locks)
+        try Schema.prepare(connection)
+        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)", doing: "create")
+    }
+
     func createPacks() throws(StoreError) {
         try Self.makeFolders(packs)
     }
@@ -138,8 +182,51 @@ package struct StoreFolder: Sendable, Equatable {
         for name in Self.names(in: incoming) { Folder.remove(incoming + "/" + name) }
     }
 
-    /// What all of it takes on the disk.
-    package var byteCount: Int64 { contentByteCount + searchIndexByteCount }
+    /// What all of it takes on the disk, without files that may be removed at any time.
+    package var byteCount: Int64 { contentByteCount + searchIndexByteCount + Self.byteCount(of: reserve) }
+
+    /// What downloads that are not bodies yet, and damaged files in quarantine, take on the disk.
+    var temporaryByteCount: Int64 {
+        [incoming, partials, quarantine].reduce(0) { sum, folder in
+            Self.names(in: folder).reduce(sum) { $0 + Self.byteCount(of: folder + "/" + $1) }
+        }
+    }
+
+    /// Downloads begin anew then. The caller is alone with the store.
+    func removeTemporaryFiles() {
+        for folder in [incoming, partials, quarantine] {
+            for name in Self.names(in: folder) { Folder.remove(folder + "/" + name) }
+        }
+    }
+
+    // MARK: The reserve
+
+    /// A file of zeros whose room lets commands that remove content work when the disk is full.
+    var reserve: String { path + "/reserve" }
+
+    /// Gives the room of the reserve to the command that is about to remove content.
+    package func releaseReserve() { unlink(reserve) }
+
+    /// Creates the reserve, if there is none, the store is large enough to be worth one, and the disk has room.
+    ///
+    /// - Parameter limit: how large the store may be with it.
+    package func createReserve(limit: Int64? = nil) {
+        let content = server == nil ? contentByteCount : 0
+        let byteCount = min(content / 32, Self.maxReserve) / 4096 * 4096
+        guard byteCount >= Self.minReserve, access(reserve, F_OK) != 0,
+            content + searchIndexByteCount + byteCount <= limit ?? .max
+        else { return }
+        let file = open(reserve, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0 else { return }
+        defer { close(file) }
+        // Without room for it there is none, and a later run tries again.
+        if posix_fallocate(file, 0, off_t(byteCount)) != 0 { unlink(reserve) }
+    }
+
+    /// Enough for the log of a transaction that removes a few URLs.
+    private static let maxReserve: Int64 = 1 << 20
+    /// A smaller one would be of no use.
+    private static let minReserve: Int64 = 128 << 10
 
     /// The same of the index of words, which is made of the rest.
     var searchIndexByteCount: Int64 {

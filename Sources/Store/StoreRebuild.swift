@@ -34,24 +34,37 @@ package struct StoreRebuild: Sendable, Equatable {
         return result
     }
 
-    /// What is whole, and of a later larder, is that one's to repair.
+    /// Fails for a database that a newer version of Larder wrote. The file says so itself, but its beginning may be
+    /// what is damaged: then the journal decides, if there is one.
     private static func refuseNewer(_ folder: StoreFolder) throws(StoreError) {
         guard folder.exists else { return }
-        let isWhole: Bool
+        let journalVersion = try journalVersion(folder)
         do throws(StoreError) {
             let connection = try Connection(folder.database, access: .readOnly)
-            let isOurs = try connection.integer("PRAGMA application_id") == Schema.applicationID
-            let isNewer = try connection.integer("PRAGMA user_version") > Schema.version
-            isWhole =
-                if isOurs, isNewer {
-                    try connection.prepare("PRAGMA quick_check").first { $0.text(0) } == "ok"
-                } else {
-                    false
-                }
+            guard try connection.integer("PRAGMA application_id") == Schema.applicationID,
+                try connection.integer("PRAGMA user_version") > Schema.version
+            else { return }
+            if let journalVersion, journalVersion <= Schema.version,
+                try connection.prepare("PRAGMA quick_check").first(read: { $0.text(0) }) != "ok"
+            {
+                return
+            }
         } catch {
-            return
+            guard let journalVersion, journalVersion > Schema.version else { return }
         }
-        if isWhole { try Schema.checkOurs(Connection(folder.database, access: .readOnly)) }
+        throw StoreError(
+            .unusable, doing: "rebuild", path: folder.database,
+            detail: "a newer larder wrote it, which stores what this one does not know",
+            advice: "repair it with the larder that wrote it", remedy: .larder)
+    }
+
+    /// The newest version of the tables that the journal names; nil where no line names any.
+    private static func journalVersion(_ folder: StoreFolder) throws(StoreError) -> Int64? {
+        var newest: Int64?
+        try eachLine(of: folder.journalFiles) { line throws(StoreError) in
+            if case .state(let state) = line { newest = max(newest ?? 0, state.schema) }
+        }
+        return newest
     }
 
     /// What can be read of the old database, as a file of the journal. Where that is nothing, the journal

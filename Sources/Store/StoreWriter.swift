@@ -11,14 +11,14 @@ struct OpenedStore: ~Copyable {
         try folder.create()
         let own = try StoreLocks(folder)
         own.tightenOnce()
+        if folder.server == nil {
+            try own.whileAlone(.settingUp) { () throws(StoreError) in try folder.createDatabase() }
+        }
         let connection = try folder.connect(.readWrite)
         let locks = folder.server == nil ? consume own : try StoreLocks(folder, of: connection)
         // SQLite does not wait for its turn to change how a database keeps its log.
         try locks.whileAlone(.settingUp) { () throws(StoreError) in
             if folder.server != nil { return try ServerSchema.prepare(connection, folder) }
-            if folder.hasRemains, try Schema.isEmpty(connection) {
-                throw folder.lostDatabase("it is empty or new, and bodies of a larder are beside it")
-            }
             try Schema.prepare(connection)
         }
         self.connection = connection
@@ -332,13 +332,13 @@ package final class StoreWriter {
         openSites.remove(visit.site)
         try locks.release(site: visit.site)
         shortenJournal()
+        folder.createReserve()
     }
 
-    /// What is confirmed is a line in the journal each time, and no row. Where others write, whoever ends next does it.
+    /// Every change adds lines to the journal, while the rows stay as many. While others write, it waits for the next
+    /// run that ends.
     private func shortenJournal() {
-        guard !isServed, openSites.isEmpty,
-            folder.journalByteCount > 2 * folder.databaseByteCount + Limits.journalSlack
-        else { return }
+        guard !isServed, openSites.isEmpty, folder.isJournalLong else { return }
         try? alone(doing: "put in order") { () throws(StoreError) in try renewJournal() }
     }
 

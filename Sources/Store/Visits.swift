@@ -308,6 +308,8 @@ extension StoreWriter {
         guard let later else { return }
         try move(responsesOf: later, to: visit.id)
         try remove(visit: later)
+        // The journal has them under the number of a visit that is gone.
+        if !isServed { try noteResponses("response.visit = \(visit.id)") }
     }
 
     /// What the other has of its own stays its own.
@@ -470,6 +472,47 @@ extension StoreWriter {
     /// Removes a site with all its visits. What other sites hold too stays; the bodies go with the next
     /// collection.
     package func remove(_ site: Site) throws(StoreError) {
+        do throws(StoreError) {
+            try removeAtOnce(site)
+        } catch  where error.reason == .full && !isServed {
+            // The log of all of it has no room: most of it goes in small parts before.
+            try removeResponses(of: site)
+            try removeAtOnce(site)
+        }
+        do throws(StoreError) {
+            try renewJournal()
+        } catch  where error.reason == .full {
+            // It names what is gone, which does no harm as long as the database is there.
+            isJournalBehind = true
+        }
+    }
+
+    /// Removes the responses of a site in transactions that become smaller while the disk has no room for their log.
+    private func removeResponses(of site: Site) throws(StoreError) {
+        let visits = "(SELECT id FROM visit WHERE site = ?1)"
+        var batchSize: Int64 = 1024
+        while true {
+            _ = try? isLogEmptied()
+            var removed = 0
+            do throws(StoreError) {
+                try holding(site) { () throws(StoreError) in
+                    try forgetCounts()
+                    try run(
+                        """
+                        DELETE FROM response WHERE visit IN \(visits) AND url IN (
+                            SELECT DISTINCT url FROM response WHERE visit IN \(visits) LIMIT ?2)
+                        """, .integer(site.id), .integer(batchSize))
+                    removed = changedRowCount
+                }
+            } catch  where error.reason == .full && batchSize > 1 {
+                batchSize = max(1, batchSize / 4)
+                continue
+            }
+            if removed == 0 { return }
+        }
+    }
+
+    private func removeAtOnce(_ site: Site) throws(StoreError) {
         try holding(site) { () throws(StoreError) in
             try run("UPDATE site SET published = NULL, overlay = NULL WHERE id = ?", .integer(site.id))
             try run(
@@ -480,7 +523,6 @@ extension StoreWriter {
             try run("DELETE FROM pin WHERE kind = 'site' AND value = ?", .text(site.name))
             try run("DELETE FROM site WHERE id = ?", .integer(site.id))
         }
-        try renewJournal()
     }
 
     /// Removes what is held under the addresses that are meant, in whatever visit; the manifests of sites

@@ -355,14 +355,18 @@ struct CommandEntry: Sendable {
             summary: "remove what nothing refers to, and what is beyond a size",
             examples: [
                 "larder gc", "larder gc --max-size 2G", "larder gc --max-size 2G --dry-run",
-                "larder gc --compress",
+                "larder gc --keep-last 3", "larder gc --compress",
             ],
-            options: [.store, .maxSize, .compress.in(.general), .dryRun, .json, .quiet, .progress],
+            options: [
+                .store, .maxSize, .allowIncomplete, .keepLast, .compress.in(.general), .dryRun, .json, .quiet,
+                .progress,
+            ],
             notes: [
                 """
-                First visits that are not served go, the oldest first, then what was not served for the longest time,
-                where a site begins last; never what is pinned. What is evicted is fetched again by the next prefetch of
-                its site. k, M, G and T are powers of 1000, kiB, MiB, GiB and TiB powers of 1024. Exit status 1 says
+                For --max-size, these go until the larder fits: temporary files, room that nothing uses, snapshots that are
+                not served (the oldest first), and pages that larder serve loaded. Pages of the served snapshots go only
+                with --allow-incomplete, those first that were not served for the longest time; the next prefetch of their
+                site fetches them again. Pinned pages stay. k, M, G and T are powers of 1000, kiB, MiB, GiB and TiB powers of 1024. Exit status 1 says
                 that the larder is still larger than that. --dry-run lists by name what would go, and takes nothing; it
                 needs room for a copy of the database in $TMPDIR. --compress makes small what was kept as it came; what
                 comes afterwards is made small by whoever is told so, best by larder.json: see larder help config.
@@ -370,9 +374,16 @@ struct CommandEntry: Sendable {
             ], run: GCCommand.run),
         CommandEntry(
             name: "fsck", operands: "", operandCount: 0...0,
-            summary: "compare everything that is held with its digest",
+            summary: "check that the larder is undamaged, and repair it",
             examples: ["larder fsck", "larder fsck --repair"],
-            options: [.store, .repair, .json, .quiet, .progress], run: FsckCommand.run),
+            options: [.store, .repair, .json, .quiet, .progress],
+            notes: [
+                """
+                Compares bodies with their digests, link tables with their checksums, and the database with the journal. Exit
+                status 1 says that something is damaged. --repair takes damaged bodies out of service (the next prefetch
+                fetches them again), and rebuilds link tables, the journal and, if necessary, the database.
+                """
+            ], run: FsckCommand.run),
         CommandEntry(
             name: "index", operands: "[SITE]", operandCount: 0...1,
             summary: "make what is held to be found by larder search",

@@ -109,6 +109,14 @@ struct Option: Sendable, Equatable {
         name: "--compress", value: nil,
         help: "make what a folder keeps small by zstd: pages and scripts take a sixth of the room",
         standard: nil, group: .held)
+    static let keepLast = Option(
+        name: "--keep-last", value: "N",
+        help: "keep the last N snapshots of each site, the served one among them, and remove the others",
+        standard: "all", place: .commandLine)
+    static let allowIncomplete = Option(
+        name: "--allow-incomplete", value: nil,
+        help: "for --max-size, evict pages that are served now if nothing else is left to remove",
+        standard: nil, place: .commandLine)
     static let dryRun = Option(
         name: "--dry-run", value: nil, help: "list what would go, and take nothing", standard: nil,
         place: .commandLine)
@@ -434,8 +442,8 @@ extension Option {
     static let verify = Option(
         name: "--verify", value: "WHEN",
         help:
-            "hash what is held before it is shown: once (the first time), always, or never; bundles once in any case",
-        standard: "never")
+            "hash stored bodies before they are served: once (the first time), always, or never (only bundles)",
+        standard: "once")
     static let proveHeld = Option(
         name: "--verify", value: nil,
         help: "read and hash what is held too: what changed on the disk is fetched anew", standard: nil)

@@ -44,6 +44,34 @@ import Web
         )
     }
 
+    @Test func `a store that a killed run had begun to create is created by the next one`() throws {
+        for name in ["bodies", "incoming"] { #expect(mkdir(home.file(name), 0o700) == 0) }
+        let folder = home.file("store")
+        #expect(mkdir(folder, 0o700) == 0)
+        for name in ["bodies", "incoming"] { #expect(rename(home.file(name), folder + "/" + name) == 0) }
+        try home.write("", to: "store/larder.db")
+        let ending = try larder("prefetch", origin.url("/"), "--store", folder)
+        #expect(ending.status == 0, "\(ending)")
+        #expect(try larder("fsck", "--store", folder).status == 0)
+    }
+
+    @Test func `several first runs at the same time end with one store`() throws {
+        for round in 0..<3 {
+            let store = home.file("store\(round)")
+            let runs = try (0..<5).map { number in
+                origin.on("/\(number)/", .page("page \(number)"))
+                return try Command(
+                    ["prefetch", origin.url("/\(number)/"), "--quiet", "--store", store], home: home)
+            }
+            for run in runs {
+                let ending = run.wait()
+                #expect(ending.status == 0, "\(ending)")
+            }
+            #expect(try larder("list", "--store", store).output.split(separator: "\n").count == 5)
+            #expect(try larder("fsck", "--store", store).status == 0)
+        }
+    }
+
     @Test func `a reader who goes is told nothing, but it is no success either`() throws {
         origin.hold("/two")
         let command = try Command(["prefetch", origin.url("/")], home: home)

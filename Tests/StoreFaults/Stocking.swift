@@ -48,7 +48,7 @@ struct Stocking {
     /// Not while another process writes.
     private func collect(_ writer: StoreWriter) throws(StoreError) {
         do throws(StoreError) {
-            _ = try writer.collect(limit: nil)
+            _ = try writer.collect(CollectionOptions())
         } catch  where error.reason == .busy {
             return
         }

@@ -21,7 +21,7 @@ import Store
             case ("collect", 3):
                 let writer = try StoreWriter(StoreFolder(words[1]))
                 say("s")
-                _ = try writer.collect(limit: Int64(words[2]))
+                _ = try writer.collect(CollectionOptions(limit: Int64(words[2]), allowsIncomplete: true))
             case ("open", 2):
                 say("s")
                 _ = try StoreWriter(StoreFolder(words[1]))

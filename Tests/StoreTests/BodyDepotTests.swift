@@ -185,13 +185,13 @@ struct BodyDepotTests {
         }
         let (young, old) = (try stray(7, age: 60), try stray(8, age: 7300))
         #expect(try StoreReader(folder).inspect().orphanFiles == [old])
-        let forecast = try StoreWriter(folder).rehearseCollection(limit: nil, in: folder)
+        let forecast = try StoreWriter(folder).rehearseCollection(CollectionOptions(), in: folder)
         #expect(forecast.result.removedBodies == 0)
         #expect(files.contains(old))
         let reader = try StoreReader(folder)
         let site = try #require(try reader.sites().first { $0.name == "s" })
         try StoreWriter(folder).remove(site)
-        #expect(try StoreWriter(folder).collect(limit: nil).removedBodies == 3)
+        #expect(try StoreWriter(folder).collect(CollectionOptions()).removedBodies == 3)
         #expect(files == [Self.name(Self.middle), young].sorted())
         #expect(try content("http://kept/")?.load() == Self.middle)
     }

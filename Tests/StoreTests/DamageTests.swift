@@ -1,4 +1,5 @@
 import Glibc
+import System
 import TestOrigin
 import Testing
 
@@ -68,6 +69,61 @@ import Testing
         try visit()
         #expect(try store.text("/small") == Self.needle)
         #expect(try store.inspect().isSound)
+    }
+
+    @Test(.ofFiles) func `a journal that is gone is noticed, and made anew`() throws {
+        for file in store.folder.journalFiles { unlink(file) }
+        let findings = try store.inspect()
+        #expect(!findings.isSound && findings.journalFaults.count == 2 && findings.databaseFaults == [])
+        try repair()
+        #expect(try store.inspect().isSound)
+        for suffix in ["", "-wal", "-shm"] { unlink(store.folder.database + suffix) }
+        _ = try StoreRebuild.run(store.folder)
+        #expect(try shown() == ["/small", "/same", "/other", "/large"])
+    }
+
+    @Test(.ofFiles) func `a flipped bit of the journal is noticed, unless nothing is lost by it`() throws {
+        let file = try #require(store.folder.journalFiles.first)
+        let bytes = try Self.bytes(of: file)
+        let copy = StoreFolder(store.scratch.file("copy"))
+        var random = TestRandom(seed: 42)
+        for _ in 0..<40 {
+            let place = Int.random(in: 0..<bytes.count, using: &random)
+            try Self.flip(file, at: place, bits: 1 << UInt8.random(in: 0..<8, using: &random))
+            if try store.inspect().isSound {
+                // A database that is made from it alone has everything.
+                Folder.remove(copy.path)
+                #expect(
+                    system("cp -r '\(store.folder.path)' '\(copy.path)'; rm -f '\(copy.path)'/larder.db*")
+                        == 0)
+                _ = try StoreRebuild.run(copy)
+                #expect(try StoreReader(copy).summary().responses == 5, "byte \(place)")
+            }
+            try store.scratch.write(bytes, to: "store/journal/" + String(file.suffix(16)))
+        }
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test(
+        .ofFiles,
+        arguments: [
+            "UPDATE response SET fields = 'Content-Type: text/plaim' WHERE status = 200",
+            "UPDATE response SET status = 204 WHERE status = 200",
+            "UPDATE url SET href = '/othes' WHERE href = '/other'",
+            "UPDATE body SET form = 'html;utf-9'",
+            "DELETE FROM response WHERE status = 404; INSERT INTO response SELECT url, 7, 'x', '', 404, 0, 0, 1, 1, NULL, NULL, NULL, '', 0 FROM response WHERE status = 200 LIMIT 1",
+        ])
+    func `a row that is not what the journal says is noticed, and comes back`(change: String) throws {
+        let rows =
+            "SELECT href || status || fields || form FROM response JOIN url ON url.id = url LEFT JOIN body ON body.id = body WHERE href <> '/othes' ORDER BY 1"
+        let before = try store.column(rows)
+        try store.execute(change)
+        let findings = try store.inspect()
+        #expect(
+            !findings.databaseFaults.isEmpty && findings.isRebuildNeeded || change.hasPrefix("DELETE"),
+            "\(findings)")
+        _ = try StoreRebuild.run(store.folder)
+        #expect(Set(try store.column(rows)).isSuperset(of: before))
     }
 
     enum FileDamage: CaseIterable {

@@ -1,3 +1,4 @@
+import Glibc
 import TestOrigin
 import Testing
 
@@ -123,14 +124,47 @@ struct FullDiskTests {
         let (count, error) = fill(writer, visit, from: 0, byteCount: 100_000)
         #expect(error?.reason == .full)
         try writer.end(visit, .keepOpen)
-        let failure = #expect(throws: StoreError.self) { try writer.collect(limit: 5_000_000) }
-        #expect(failure?.reason == .full)
-        #expect(try StoreReader(folder).inspect().isSound)
-        try disk.resize(byteCount: 22_000_000)
-        let result = try writer.collect(limit: 5_000_000)
+        let result = try writer.collect(CollectionOptions(limit: 5_000_000, allowsIncomplete: true))
         #expect(result.byteCountAfter <= 5_000_000)
         #expect(try StoreReader(folder).inspect().isSound)
         #expect(try StoreReader(folder).summary().responses <= count - result.evictedURLs)
+    }
+
+    private enum Removal: CaseIterable {
+        case collection, site, repair
+    }
+
+    /// The reserve has the room that they need.
+    @Test(arguments: Removal.allCases)
+    private func `content can be removed from a disk without a byte left`(removal: Removal) throws {
+        try disk.resize(byteCount: 40_000_000)
+        do {
+            let writer = try StoreWriter(folder)
+            let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+            for first in stride(from: 0, to: 1500, by: 100) {
+                try writer.add((first..<first + 100).map { try response($0, byteCount: 5000) }, to: visit)
+            }
+            try writer.end(visit, .publish(now: 2))
+        }
+        #expect(access(folder.reserve, F_OK) == 0)
+        let whole = folder.byteCount
+        try disk.fill()
+        folder.releaseReserve()
+        switch removal {
+        case .collection:
+            let result = try StoreWriter(folder).collect(
+                CollectionOptions(limit: whole / 2, allowsIncomplete: true))
+            #expect(result.byteCountAfter <= whole / 2, "\(result)")
+            #expect(try StoreReader(folder).summary().responses == 1500 - result.evictedURLs)
+        case .site:
+            let site = try #require(try StoreReader(folder).sites().first)
+            try StoreWriter(folder).remove(site)
+            #expect(try StoreReader(folder).sites().isEmpty)
+            #expect(try StoreWriter(folder).collect(CollectionOptions()).byteCountAfter < whole / 4)
+        case .repair:
+            try StoreWriter(folder).repair(StoreReader(folder).inspect())
+        }
+        #expect(try StoreReader(folder).inspect().isSound)
     }
 
     /// Half of what is there would have to be there twice.
@@ -145,12 +179,12 @@ struct FullDiskTests {
         _ = try writer.isLogEmptied()
         let whole = folder.byteCount
         try disk.resize(byteCount: Int(whole) + 3_200_000)
-        let result = try writer.collect(limit: whole / 2)
+        let result = try writer.collect(CollectionOptions(limit: whole / 2, allowsIncomplete: true))
         #expect(result.evictedURLs > 1000)
         #expect(try StoreReader(folder).inspect().isSound)
         #expect(try StoreReader(folder).summary().responses == 3000 - result.evictedURLs)
         try disk.resize(byteCount: 40_000_000)
-        let rest = try writer.collect(limit: whole / 2)
+        let rest = try writer.collect(CollectionOptions(limit: whole / 2, allowsIncomplete: true))
         #expect(rest.shrinkFailure == nil && rest.byteCountAfter <= whole / 2)
         #expect(try StoreReader(folder).inspect().isSound)
     }

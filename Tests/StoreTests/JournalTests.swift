@@ -30,7 +30,7 @@ import Testing
         var folder = StoreFolder(scratch.path)
         folder.compresses = isSmall
         let visit = try Self.stock(folder)
-        #expect(scratch.names(in: "journal").count == 1)
+        #expect(folder.journalFiles.count == 1)
         #expect(isSmall == (folder.journalByteCount < 1_000_000))
         for name in scratch.names() where name.hasPrefix("larder.db") { unlink(scratch.file(name)) }
         let rebuilt = try StoreRebuild.run(folder)

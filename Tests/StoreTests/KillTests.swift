@@ -103,7 +103,8 @@ import Testing
             ends[try held(store) ?? 0, default: 0] += 1
             #expect(try store.text("/\(count - 1)")?.hasPrefix("text of \(count - 1) ") == true)
             // What it left behind is nobody's, and the next one ends what it began.
-            let result = try StoreWriter(store.folder).collect(limit: limit)
+            let result = try StoreWriter(store.folder).collect(
+                CollectionOptions(limit: limit, allowsIncomplete: true))
             #expect(result.excess == nil && result.byteCountAfter <= limit)
             #expect(isEnd(try held(store), like: left))
             #expect(store.scratch.names(in: "store/incoming").isEmpty)

@@ -88,7 +88,7 @@ import Testing
         #expect(try store.reader().response(for: "/a", ofVisit: second)?.visit == second - 1)
         #expect(try links(of: "/a")?.pages == ["/b"])
         try StoreWriter(store.folder).drop(visit: second - 1, of: #require(try store.site()))
-        _ = try StoreWriter(store.folder).collect(limit: nil)
+        _ = try StoreWriter(store.folder).collect(CollectionOptions())
         #expect(try store.reader().response(for: "/a")?.visit == second)
         #expect(try links(of: "/a")?.pages == ["/b"])
     }
@@ -158,7 +158,7 @@ import Testing
             [store.response("/e", "e")], links: [NewLinks(from: "/e", pages: ["/f"], numbering: &numbering)],
             to: visit)
         try writer.end(visit, .forget)
-        _ = try writer.collect(limit: nil)
+        _ = try writer.collect(CollectionOptions())
         let again = try writer.begin(site: "/e", start: ["/e"], now: 1)
         try writer.add(
             [store.response("/g", "g"), store.response("/e", "e")],

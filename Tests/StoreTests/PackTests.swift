@@ -120,7 +120,7 @@ import Testing
         #expect(try content("/1") == nil)
         #expect(try content("/2") == Self.bytes(2))
         #expect(try !store.inspect().isSound)
-        _ = try StoreWriter(store.folder).collect(limit: nil)
+        _ = try StoreWriter(store.folder).collect(CollectionOptions())
         #expect(try content("/2") == Self.bytes(2))
         try StoreWriter(store.folder).repair(store.inspect())
         try store.visit([page("/1", 1), page("/2", 2)])
@@ -314,12 +314,12 @@ import Testing
             before.response("/page", bytes: page), before.response("/large", bytes: large),
             before.response("/tiny", "tiny"), before.response("/picture", bytes: picture),
         ])
-        _ = try StoreWriter(before.folder).collect(limit: nil)
+        _ = try StoreWriter(before.folder).collect(CollectionOptions())
         #expect(try before.column("SELECT count(*) FROM body WHERE frame IS NOT NULL") == ["0"])
         #expect(before.folder.bodyFileNames.count == 1)
         var folder = before.folder
         folder.compresses = true
-        let result = try StoreWriter(folder).collect(limit: nil)
+        let result = try StoreWriter(folder).collect(CollectionOptions())
         #expect(result.byteCountAfter < result.byteCountBefore - 3_000_000)
         #expect(try before.column("SELECT count(*) FROM body WHERE frame IS NOT NULL") == ["3"])
         #expect(folder.bodyFileNames.isEmpty)
@@ -330,7 +330,7 @@ import Testing
         }
         #expect(try before.inspect().isSound)
         let packs = folder.packList
-        _ = try StoreWriter(folder).collect(limit: nil)
+        _ = try StoreWriter(folder).collect(CollectionOptions())
         #expect(folder.packList == packs)
     }
 }
@@ -383,7 +383,7 @@ import Testing
         let packs = store.folder.packList
         let live = Int64(pages * byteCount)
         #expect(onDisk >= 2 * live)
-        let result = try StoreWriter(store.folder).collect(limit: nil)
+        let result = try StoreWriter(store.folder).collect(CollectionOptions())
         #expect(result.removedBodies == pages && result.shrinkFailure == nil)
         #expect(onDisk <= live + live / 4 + 4096)
         #expect((store.folder.packList == packs) == (byteCount > 4096))
@@ -392,13 +392,13 @@ import Testing
         try store.visit([store.response("/more", bytes: Self.bytes(-1, count: 3000))], site: "more")
         #expect(store.folder.packList.count == 1)
         try expectKept(pages: pages, byteCount: byteCount)
-        #expect(try StoreWriter(store.folder).collect(limit: nil).removedBodies == 0)
+        #expect(try StoreWriter(store.folder).collect(CollectionOptions()).removedBodies == 0)
     }
 
     @Test func `a pack in which nothing is left goes`() throws {
         try store.visit([store.response("/1", bytes: Self.bytes(1, count: 9000))], ending: .forget)
         #expect(store.folder.packList.count == 1)
-        _ = try StoreWriter(store.folder).collect(limit: nil)
+        _ = try StoreWriter(store.folder).collect(CollectionOptions())
         #expect(store.folder.packList.isEmpty)
         #expect(try store.column("SELECT number FROM pack").isEmpty)
     }
@@ -406,7 +406,8 @@ import Testing
     @Test func `a limit is kept to, whatever the disk makes of the room between bodies`() throws {
         try stock(pages: 300, byteCount: 2500)
         for limit in [900_000, 700_000, 500_000] as [Int64] {
-            let result = try StoreWriter(store.folder).collect(limit: limit)
+            let result = try StoreWriter(store.folder).collect(
+                CollectionOptions(limit: limit, allowsIncomplete: true))
             #expect(result.byteCountAfter <= limit && result.excess == nil, "\(result)")
             #expect(try store.inspect().isSound)
         }
@@ -444,7 +445,7 @@ import Testing
                 site: "gone")
             let site = try #require(try store.site("gone"))
             try StoreWriter(store.folder).remove(site)
-            _ = try StoreWriter(store.folder).collect(limit: nil)
+            _ = try StoreWriter(store.folder).collect(CollectionOptions())
         }
         isDone.store(true, ordering: .relaxed)
         for thread in threads { thread.join() }

@@ -70,9 +70,9 @@ import Testing
         #expect(!copies.isEmpty)
         let next = try StoreWriter(store.folder)
         #expect(try next.begin(site: "s", start: ["s"], now: 1).isContinued)
-        #expect(throws: StoreError.self) { try StoreWriter(store.folder).collect(limit: nil) }
+        #expect(throws: StoreError.self) { try StoreWriter(store.folder).collect(CollectionOptions()) }
         for copy in copies { close(copy) }
-        #expect(throws: StoreError.self) { try StoreWriter(store.folder).collect(limit: nil) }
+        #expect(throws: StoreError.self) { try StoreWriter(store.folder).collect(CollectionOptions()) }
     }
 
     /// Calls `body` while a writer holds the site.

@@ -367,7 +367,7 @@ struct ServerTests {
         #expect(try NoteBook.misses(in: reading).isEmpty)
         #expect(try reading.condition().version == ServerSchema.version)
         for change in [
-            { _ = try StoreWriter(reading).rehearseCollection(limit: 0, in: reading) },
+            { _ = try StoreWriter(reading).rehearseCollection(CollectionOptions(limit: 0), in: reading) },
             { _ = try StoreWriter(reading).begin(site: "t", start: ["t"], now: 3) },
             { try NoteBook(reading).note(served: [(1, 1)]) },
         ] as [() throws -> Void] {

@@ -167,7 +167,7 @@ struct StoreCopyTests {
         // What is there already may go, and others come in its place.
         let writer = try StoreWriter(from)
         #expect(try writer.remove { $0.hasPrefix("http://a/1") } > 0)
-        _ = try writer.collect(limit: nil)
+        _ = try writer.collect(CollectionOptions())
         let visit = try writer.begin(site: "http://a/", start: ["http://a/"], now: 30)
         try writer.add(
             (0..<50).map { try page("http://a/new/\($0)", Array("new \($0)".utf8), in: from) }, to: visit)

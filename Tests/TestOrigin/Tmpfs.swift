@@ -22,6 +22,18 @@ package final class Tmpfs: Sendable {
         }
     }
 
+    /// Leaves not a byte free.
+    package func fill() throws(TestError) {
+        let file = open(folder.path + "/filler", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw TestError("filling a tmpfs") }
+        defer { close(file) }
+        let zeros = [UInt8](repeating: 0, count: 65536)
+        var size = zeros.count
+        while size > 0 {
+            if write(file, zeros, size) <= 0 { size /= 2 }
+        }
+    }
+
     package static let isPossible: Bool = {
         do {
             _ = try Tmpfs(byteCount: 65536)

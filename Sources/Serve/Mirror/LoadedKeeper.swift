@@ -301,8 +301,10 @@ final class LoadedKeeper {
         try opened.writer.commit()
         // What somebody loads takes the place of no bundle.
         guard let required = try? requirements(opened.reader) else { return }
-        // Some of it, so that this need not be done again at once.
-        _ = try? opened.writer.collect(limit: sizeLimit / 10 * 9, keeping: required.hrefs)
+        // A tenth below the limit, so that this is not done again at once.
+        var options = CollectionOptions(limit: sizeLimit / 10 * 9)
+        options.requiredBundles = required.hrefs
+        _ = try? opened.writer.collect(options)
     }
 
     private func flags(of response: LoadedResponse, _ job: LoadJob) -> ResponseFlags {

@@ -122,14 +122,11 @@ enum PrefetchCommand {
     static func collect(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         guard let limit = try arguments.size(.maxSize) else { return .done }
         let report = try await arguments.larder.collect(limit: limit)
-        if report.evictedURLs > 0 {
-            terminal.fail(
-                "\(Wording.count(report.evictedURLs, "URL")) had to go for --max-size "
-                    + "\(arguments.text(.maxSize) ?? ""), and are missing now; the next prefetch of their sites fetches them"
-            )
-        }
-        guard !report.isWithinLimit else { return report.evictedURLs > 0 ? .incomplete : .done }
-        terminal.fail("the larder is over --max-size; see why with: \(arguments.command("gc"))")
+        guard !report.isWithinLimit else { return .done }
+        let size = arguments.text(.maxSize) ?? ""
+        terminal.fail(
+            "the larder is larger than --max-size \(size), and what is left is served or pinned; to see what could go: "
+                + arguments.command("gc", ["--max-size", size, "--allow-incomplete", "--dry-run"]))
         return .incomplete
     }
 

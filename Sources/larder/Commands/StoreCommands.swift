@@ -97,20 +97,27 @@ enum GCCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let limit = try arguments.size(.maxSize)
+            let keepLast = try arguments.numberIfGiven(.keepLast, in: 1...1_000_000)
+            let allowsIncomplete = arguments.has(.allowIncomplete)
             let larder = try arguments.larder
             if arguments.has(.dryRun) {
-                let forecast = try await larder.forecastCollection(limit: limit)
+                let forecast = try await larder.forecastCollection(
+                    limit: limit, keepLast: keepLast, allowsIncomplete: allowsIncomplete)
                 terminal.report(arguments.has(.json) ? forecast.json : text(of: forecast, arguments))
                 return forecast.report.isWithinLimit ? .done : .incomplete
             }
             let watch = try Watch(arguments, terminal)
             let report = try await watch.during(again: arguments.again, isStoppable: false) {
-                try await larder.collect(limit: limit, progress: watch.progress("Taking away what can go"))
+                try await larder.collect(
+                    limit: limit, keepLast: keepLast, allowsIncomplete: allowsIncomplete,
+                    progress: watch.progress("Removing what is not needed"))
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             return report.isWithinLimit && report.shrinkFailure == nil ? .done : .incomplete
         }
     }
+
+    private static let mostEvicted = 20
 
     private static func text(of forecast: CollectionForecast, _ arguments: Arguments) -> String {
         let report = forecast.report
@@ -122,14 +129,18 @@ enum GCCommand {
         if let obstacle = report.obstacle, !report.isWithinLimit {
             lines.append("It would still be over the limit: \(text(of: obstacle, report, arguments))")
         }
-        let limit = report.limit.map { ["--max-size", "\($0.byteCount)"] } ?? []
-        lines.append("Nothing was taken; to take it: \(arguments.command("gc", limit))")
+        var options = report.limit.map { ["--max-size", "\($0.byteCount)"] } ?? []
+        if let keepLast = arguments.text(.keepLast) { options += ["--keep-last", keepLast] }
+        if arguments.has(.allowIncomplete) { options.append("--allow-incomplete") }
+        lines.append("Nothing was taken; to take it: \(arguments.command("gc", options))")
         return lines.joined(separator: "\n")
     }
 
     private static func taken(_ report: CollectionReport, isDone: Bool) -> String {
         let gone = [
             report.droppedVisits > 0 ? "\(Wording.count(report.droppedVisits, "visit")) dropped" : nil,
+            report.removedOverlayURLs > 0
+                ? "\(Wording.count(report.removedOverlayURLs, "URL")) loaded while serving removed" : nil,
             report.evictedURLs > 0 ? "\(Wording.count(report.evictedURLs, "URL")) evicted" : nil,
             report.removedBodies > 0
                 ? "\(Wording.count(report.removedBodies, "body", plural: "bodies")) removed" : nil,
@@ -148,7 +159,13 @@ enum GCCommand {
                 + taken(report, isDone: true)
         ]
         if report.evictedURLs > 0 {
-            lines.append("What was evicted is missing now; to have it again: \(arguments.command("update"))")
+            lines.append(
+                "Evicted, and missing until they are fetched again (\(arguments.command("update"))):")
+            lines += report.evicted.prefix(mostEvicted).map { "  \($0)" }
+            if report.evictedURLs > mostEvicted {
+                let more = Wording.grouped(report.evictedURLs - mostEvicted)
+                lines.append("  and \(more) more (--json lists them)")
+            }
         }
         if let obstacle = report.obstacle, !report.isWithinLimit {
             let limit = Wording.bytes(report.limit?.byteCount ?? 0)
@@ -170,6 +187,10 @@ enum GCCommand {
                 + arguments.command("pins")
         case .empty:
             return "nothing is held any more; the empty database takes that"
+        case .live:
+            return "what is left is served now; to evict the pages that were not used for longest: "
+                + arguments.command(
+                    "gc", ["--max-size", "\(report.limit?.byteCount ?? 0)", "--allow-incomplete"])
         case .disk:
             return "the database file could not be made smaller: \(report.shrinkFailure ?? "")"
         case .again:
@@ -210,6 +231,11 @@ enum FsckCommand {
                 "and \(Wording.grouped(report.damaged.count - mostShown)) more damaged (--json lists them)")
         }
         lines += report.databaseFaults.map { "database: \($0)" }
+        lines += report.journalFaults.map { "journal: \($0)" }
+        if !report.damagedLinkTables.isEmpty {
+            let count = Wording.count(report.damagedLinkTables.count, "page")
+            lines.append("link table damaged: \(count), such as \(report.damagedLinkTables[0])")
+        }
         if let rebuilt = report.rebuilt {
             lines.append(
                 "the database was made anew: \(Wording.count(rebuilt.addresses, "address", plural: "addresses")) are "
@@ -221,7 +247,7 @@ enum FsckCommand {
         }
         let checked = Wording.count(report.bodiesChecked, "body", plural: "bodies")
         let bytes = Wording.bytes(report.bytesChecked)
-        let damaged = report.isSound ? "all as they were fetched" : "\(report.damaged.count) damaged"
+        let damaged = report.damaged.isEmpty ? "all as they were fetched" : "\(report.damaged.count) damaged"
         lines.append("\(checked), \(bytes): \(damaged)")
         if !report.isIndexSound {
             lines.append(
@@ -238,6 +264,8 @@ enum FsckCommand {
                 "What was damaged is out of service; to have it again: \(arguments.command("update"))")
         } else if !report.damaged.isEmpty {
             lines.append("To take it out of service: \(arguments.command("fsck", ["--repair"]))")
+        } else if !report.isRepaired, !report.isSound {
+            lines.append("To repair it: \(arguments.command("fsck", ["--repair"]))")
         }
         return lines.joined(separator: "\n")
     }

@@ -1,0 +1,131 @@
+internal import Glibc
+
+/// What a comparison of the database with the journal found. The journal has checksums, and the database could be
+/// made anew from it.
+struct JournalCheck: Equatable {
+    /// Responses and bodies that the journal does not have: if the database were lost, they would be too.
+    var missing = 0
+    /// Responses and bodies of which the journal says something else than the database.
+    var conflicting = 0
+    /// An address of each of the first conflicting responses.
+    var conflicts: [String] = []
+    /// The journal does not say which sites and snapshots there are, or which are served.
+    var isStateMissing = false
+    /// Lines with a wrong checksum. What a killed run began to write counts too.
+    var damagedLines = 0
+
+    /// Whether rows of the database are damaged, and the journal still has the right ones.
+    var isDatabaseDamaged: Bool { conflicting > 0 || missing > 0 && damagedLines == 0 && hasLines }
+
+    /// Whether the database could be made anew from the journal.
+    var isSound: Bool { missing == 0 && conflicting == 0 && !isStateMissing }
+
+    /// Whether there is anything in the journal.
+    var hasLines = false
+}
+
+/// The hashes of the journal's lines, to look up rows in. Millions of lines take tens of megabytes.
+private struct JournalHashes {
+    /// Of what identifies a response or body.
+    private var keys: Set<UInt64> = []
+    /// Of that together with everything about it that does not change later.
+    private var contents: Set<UInt64> = []
+
+    private static func hash(_ parts: [String?]) -> UInt64 {
+        var sum: UInt64 = 0xCBF2_9CE4_8422_2325
+        func add(_ byte: UInt8) { sum = (sum ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        for part in parts {
+            for byte in (part ?? "\u{1}").utf8 { add(byte) }
+            add(0)
+        }
+        return sum
+    }
+
+    private static func parts(_ line: JournalLine.Response) -> (key: [String?], content: [String?]) {
+        (
+            ["response", line.href, "\(line.visit)", line.request, line.variant],
+            ["\(line.status)", line.type, line.fields, line.sha256, line.form]
+        )
+    }
+
+    private static func parts(_ line: JournalLine.Body) -> (key: [String?], content: [String?]) {
+        let place = line.place.map { "\($0.pack) \($0.start) \($0.frame ?? 0)" }
+        return (["body", line.sha256, line.form], ["\(line.byteCount)", place])
+    }
+
+    mutating func add(_ line: JournalLine.Response) { add(Self.parts(line)) }
+    mutating func add(_ line: JournalLine.Body) { add(Self.parts(line)) }
+
+    private mutating func add(_ parts: (key: [String?], content: [String?])) {
+        keys.insert(Self.hash(parts.key))
+        contents.insert(Self.hash(parts.key + parts.content))
+    }
+
+    enum Finding {
+        case same
+        case conflicting
+        case missing
+    }
+
+    /// - Parameter canChange: the response was confirmed by a later snapshot, whose fields it has.
+    func find(_ line: JournalLine.Response, canChange: Bool) -> Finding {
+        find(Self.parts(line), canChange: canChange)
+    }
+
+    func find(_ line: JournalLine.Body) -> Finding { find(Self.parts(line), canChange: false) }
+
+    private func find(_ parts: (key: [String?], content: [String?]), canChange: Bool) -> Finding {
+        if contents.contains(Self.hash(parts.key + parts.content)) { return .same }
+        guard keys.contains(Self.hash(parts.key)) else { return .missing }
+        return canChange ? .same : .conflicting
+    }
+}
+
+extension StoreReader {
+    /// Compares all responses and bodies with the journal. Reads all of both.
+    func checkJournal() throws(StoreError) -> JournalCheck {
+        var check = JournalCheck()
+        guard folder.server == nil else { return check }
+        var hashes = JournalHashes()
+        var last: JournalLine.State?
+        for file in folder.journalFiles {
+            check.damagedLines += try Journal.eachLine(of: file) { json in
+                check.hasLines = true
+                switch JournalLine(json) {
+                case .response(let line): hashes.add(line)
+                case .body(let line): hashes.add(line)
+                case .state(let state): if state.time >= last?.time ?? 0 { last = state }
+                case .confirmation, nil: break
+                }
+            }
+        }
+        let state = try journalState()
+        check.isStateMissing = !state.sites.isEmpty && last.map { !Self.isSame($0, state) } ?? true
+        try eachJournalBody { line in
+            switch hashes.find(line) {
+            case .same: break
+            case .missing: check.missing += 1
+            case .conflicting: check.conflicting += 1
+            }
+        }
+        try eachJournalResponse { line in
+            switch hashes.find(line, canChange: line.confirmed > 0) {
+            case .same: break
+            case .missing: check.missing += 1
+            case .conflicting:
+                check.conflicting += 1
+                if check.conflicts.count < Self.maxConflicts { check.conflicts.append(line.href) }
+            }
+        }
+        return check
+    }
+
+    private static let maxConflicts = 20
+
+    private static func isSame(_ noted: JournalLine.State, _ state: JournalLine.State) -> Bool {
+        noted.sites.map { "\($0.id) \($0.name) \($0.published ?? 0) \($0.overlay ?? 0)" }
+            == state.sites.map { "\($0.id) \($0.name) \($0.published ?? 0) \($0.overlay ?? 0)" }
+            && noted.visits.map { "\($0.id) \($0.site) \($0.started)" }
+                == state.visits.map { "\($0.id) \($0.site) \($0.started)" }
+    }
+}
