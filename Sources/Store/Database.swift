@@ -1,5 +1,6 @@
 internal import CSQLite
 internal import Glibc
+internal import System
 
 /// One connection to a database: a file of SQLite's, or a PostgreSQL. It belongs to one thread at a time;
 /// nothing in it is shared.
@@ -10,12 +11,28 @@ final class Connection {
         case readOnly
         /// Read without locks and without the files that WAL wants beside the database: nobody writes.
         case sealed
+        /// The same where a log was left beside the database: its index is made in memory.
+        case sealedWithLog
         case readWrite
+
+        fileprivate var flags: Int32 {
+            switch self {
+            // NOMUTEX: the connection never leaves its thread, so SQLite's own locks would only cost.
+            case .readOnly, .sealed, .sealedWithLog:
+                SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
+            case .readWrite:
+                SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
+            }
+        }
     }
 
     /// For people.
     let path: String
     private let driver: Driver
+    /// Nil for a path that SQLite takes.
+    private let short: ShortPath?
+    /// What was beside a database that was opened sealed; nil for any other.
+    private let sealed: LogFiles?
 
     fileprivate enum Driver {
         case file(OpaquePointer)
@@ -30,18 +47,17 @@ final class Connection {
     init(_ path: String, access: Access, modeOf other: String? = nil) throws(StoreError) {
         _ = Self.setUp
         var opened: OpaquePointer?
-        // NOMUTEX: the connection never leaves its thread, so SQLite's own locks would only cost.
-        let flags =
-            switch access {
-            case .readOnly: SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
-            case .sealed: SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
-            case .readWrite:
-                SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
-            }
-        var name = Self.uri(path)
-        if access == .sealed { name += "?immutable=1" }
-        if let other { name += "?modeof=\(Self.percentEncoded(other))" }
-        let code = sqlite3_open_v2(name, &opened, flags, nil)
+        let short = ShortPath(path)
+        var words: [String] = []
+        switch access {
+        case .sealed: words = ["immutable=1"]
+        // Without its locks SQLite keeps the index of the log in memory.
+        case .sealedWithLog: words = ["vfs=\(short == nil ? "unix-none" : "larder-literal-none")"]
+        case .readOnly, .readWrite: words = other.map { ["modeof=\(Self.percentEncoded($0))"] } ?? []
+        }
+        if short != nil, access != .sealedWithLog { words.append("vfs=larder-literal") }
+        let name = Self.uri(short?.path ?? path) + (words.isEmpty ? "" : "?" + words.joined(separator: "&"))
+        let code = sqlite3_open_v2(name, &opened, access.flags, nil)
         guard let opened else {
             throw StoreError(.failed, doing: "open", path: path, detail: "no memory is left")
         }
@@ -55,10 +71,84 @@ final class Connection {
             throw error
         }
         self.path = path
+        self.short = short
+        sealed = access == .sealed || access == .sealedWithLog ? LogFiles(of: path) : nil
         driver = .file(opened)
         sqlite3_extended_result_codes(opened, 1)
         waitForOthers(milliseconds: Limits.busyMilliseconds)
+        if access == .sealedWithLog {
+            // Else the log would be written into the database when the connection closes.
+            guard larder_sqlite_keep_log(opened) == SQLITE_OK else {
+                throw StoreError(
+                    .failed, doing: "open", path: path, detail: "this SQLite cannot leave its log alone")
+            }
+            try execute("PRAGMA locking_mode = EXCLUSIVE", doing: "open")
+        }
     }
+
+    /// Another path of a database whose own is longer than SQLite takes. The folder is open as long as it is used.
+    private final class ShortPath {
+        let path: String
+        private let folder: Int32
+
+        /// Nil for a path that is short enough, and where the folder cannot be opened.
+        init?(_ path: String) {
+            let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+            let name = path.split(separator: "/").last ?? ""
+            guard Folder.resolved(parent).utf8.count + name.utf8.count > Self.maxByteCount, Self.isPossible
+            else { return nil }
+            folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            guard folder >= 0 else { return nil }
+            self.path = "/proc/self/fd/\(folder)/\(name)"
+        }
+
+        deinit { close(folder) }
+
+        private static let isPossible = larder_sqlite_add_literal_names() == SQLITE_OK
+        /// SQLite takes 512, with what it adds to the names of the files beside the database.
+        private static let maxByteCount = 480
+    }
+
+    /// A connection that reads. SQLite wants to create files beside a database even for that: where it cannot,
+    /// on a full disk or in a folder that this user may not write to, the database is read as it stands, provided
+    /// that nobody writes to it.
+    static func reading(_ path: String) throws(StoreError) -> Connection {
+        do throws(StoreError) {
+            let connection = try Connection(path, access: .readOnly)
+            // The first read opens those files.
+            _ = try connection.integer("PRAGMA schema_version")
+            return connection
+        } catch {
+            let files = LogFiles(of: path)
+            guard [.full, .denied, .failed].contains(error.reason), !files.areShared else { throw error }
+            let access: Access = files.hasLog ? .sealedWithLog : .sealed
+            guard let sealed = try? Connection(path, access: access),
+                (try? sealed.integer("PRAGMA schema_version")) != nil
+            else { throw error }
+            return sealed
+        }
+    }
+
+    /// What SQLite keeps beside a database that has a log.
+    private struct LogFiles: Equatable {
+        /// Others share the index of the log. As long as anybody writes, it is there in full.
+        let areShared: Bool
+        let hasLog: Bool
+        private let database: FileStamp?
+
+        init(of path: String) {
+            database = FileStamp(path)
+            areShared = StoreFolder.byteCount(of: path + "-shm") >= Self.indexByteCount
+            hasLog = StoreFolder.byteCount(of: path + "-wal") > 0
+        }
+
+        /// The first part of the index, which SQLite creates before anything is read or written.
+        private static let indexByteCount: Int64 = 32 * 1024
+    }
+
+    /// Whether somebody may have written to the database since this connection was opened for one that nobody
+    /// writes to. It sees no changes, and may read wrongly what has changed: it has to be opened again.
+    var isOutdated: Bool { sealed.map { $0 != LogFiles(of: path) } ?? false }
 
     /// A session of a PostgreSQL. One that reads is begun anew when it is cut.
     ///
@@ -68,6 +158,8 @@ final class Connection {
         _ watch: ServerWatch? = nil
     ) throws(StoreError) {
         path = address.shown
+        short = nil
+        sealed = nil
         driver = .server(
             try ServerSession(address, isReader: access != .readWrite, patience: patience, watch))
     }

@@ -246,7 +246,7 @@ extension NoteBook {
     package static func misses(in folder: StoreFolder) throws(StoreError) -> [Miss] {
         guard folder.hasNotes else { return [] }
         if folder.server != nil { return try misses(folder.connect(.readOnly)) }
-        let connection = try Connection(folder.notes, access: folder.areNotesSealed ? .sealed : .readOnly)
+        let connection = try folder.read(folder.notes)
         let isNoted = try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'miss'") > 0
         return isNoted ? try misses(connection) : []
     }

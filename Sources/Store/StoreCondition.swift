@@ -48,7 +48,7 @@ extension StoreFolder {
         guard exists else {
             throw StoreError(.missing, doing: "open", path: name, detail: "there is no larder")
         }
-        let connection = try Connection(database, access: isSealed ? .sealed : .readOnly)
+        let connection = try read(database)
         var condition = StoreCondition(newestVersion: Schema.version)
         condition.version = try Schema.checkOurs(connection)
         condition.isCopying = try CopyMark(in: self, connection) != nil

@@ -79,13 +79,14 @@ package struct StoreFolder: Sendable, Equatable {
         return try Connection(database, access: access, modeOf: access == .readWrite ? locks : nil)
     }
 
-    /// A store that this user cannot write to, and that nobody has left in the middle of a write.
-    var isSealed: Bool { server == nil && isSealed(database) }
+    /// Opens one of the folder's databases to read from it, also where nothing can be written.
+    func read(_ database: String) throws(StoreError) -> Connection {
+        isSealed(database)
+            ? try Connection(database, access: .sealed) : try Connection.reading(database)
+    }
 
-    /// The same of what servers noted.
-    var areNotesSealed: Bool { isSealed(notes) }
-
-    func isSealed(_ database: String) -> Bool {
+    /// Whether this user cannot write to a database, and nobody has left it in the middle of a write.
+    private func isSealed(_ database: String) -> Bool {
         guard access(path, W_OK) != 0 else { return false }
         var log = stat()
         return stat(database + "-wal", &log) != 0 || log.st_size == 0

@@ -185,7 +185,7 @@ package final class StoreReader {
             try ServerSchema.check(connection)
             return connection
         }
-        let connection = try Connection(folder.database, access: folder.isSealed ? .sealed : .readOnly)
+        let connection = try folder.read(folder.database)
         guard try !Schema.isEmpty(connection) else {
             if folder.hasRemains {
                 throw folder.lostDatabase("it is empty, and what it told of is still there")
@@ -628,6 +628,19 @@ package final class StoreReader {
         return try findVersion.holdingFirst { (row) throws(StoreError) in try holding(row?.integer(0)) }
     }
 
+    /// Whether others write to the store by now, which this reader does not see: it was opened where nothing could
+    /// be written. It has to be opened again.
+    package var isOutdated: Bool { connection.isOutdated }
+
+    /// Which snapshots readers see now.
+    package func liveSnapshots() throws(StoreError) -> LiveSnapshots {
+        var snapshots = LiveSnapshots()
+        try textStatement("SELECT id, published, overlay FROM site ORDER BY id").each { row in
+            snapshots.add(site: row.integer(0), row.optionalInteger(1), overlay: row.optionalInteger(2))
+        }
+        return snapshots
+    }
+
     package func sites() throws(StoreError) -> [Site] {
         let responses =
             isServed ? "(SELECT count(*) FROM response WHERE visit = visit.id)" : KeptTally.responsesOfVisit
@@ -660,5 +673,15 @@ package final class StoreReader {
     package func summary() throws(StoreError) -> StoreSummary {
         try prepare(isServed ? KeptTally.countedRows : KeptTally.summary).first(read: StoreSummary.init)
             ?? StoreSummary()
+    }
+}
+
+/// The live snapshot and the overlay of each site: two equal values mean that nothing was published between
+/// them.
+package struct LiveSnapshots: Sendable, Equatable {
+    private var numbers: [Int64] = []
+
+    fileprivate mutating func add(site: Int64, _ snapshot: Int64?, overlay: Int64?) {
+        numbers += [site, snapshot ?? 0, overlay ?? 0]
     }
 }

@@ -22,15 +22,25 @@ package final class Tmpfs: Sendable {
         }
     }
 
-    /// Leaves not a byte free.
+    /// Leaves no byte free until `free`.
     package func fill() throws(TestError) {
-        let file = open(folder.path + "/filler", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        let file = open(filler, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw TestError("filling a tmpfs") }
         defer { close(file) }
-        let zeros = [UInt8](repeating: 0, count: 65536)
-        var size = zeros.count
-        while size > 0 {
-            if write(file, zeros, size) <= 0 { size /= 2 }
+        let bytes = [UInt8](repeating: 0x2e, count: 4096)
+        while write(file, bytes, bytes.count) == bytes.count {}
+        guard errno == ENOSPC else { throw TestError("filling a tmpfs") }
+    }
+
+    package func free() throws(TestError) {
+        guard unlink(filler) == 0 else { throw TestError("emptying a tmpfs") }
+    }
+
+    private var filler: String { path + "/filler" }
+
+    package func makeReadOnly() throws(TestError) {
+        guard mount("tmpfs", folder.path, "tmpfs", UInt(MS_REMOUNT | MS_RDONLY), nil) == 0 else {
+            throw TestError("making a tmpfs read-only")
         }
     }
 

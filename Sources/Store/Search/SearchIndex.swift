@@ -56,8 +56,7 @@ package final class SearchIndex {
     package static func ifAny(_ folder: StoreFolder) throws(StoreError) -> SearchIndex? {
         guard folder.hasSearchIndex else { return nil }
         do throws(StoreError) {
-            let access: Connection.Access = folder.isSealed(folder.searchIndex) ? .sealed : .readOnly
-            let connection = try Connection(folder.searchIndex, access: access)
+            let connection = try folder.read(folder.searchIndex)
             let scorer = TextScorer()
             guard connection.addSearch(scorer), try isCurrent(connection) else { return nil }
             try connection.execute(

@@ -1,0 +1,108 @@
+import Glibc
+import TestOrigin
+import Testing
+
+@testable import Store
+
+/// Reading where SQLite cannot create the files that it wants beside a database: a store is read as it stands.
+@Suite(.enabled(if: Tmpfs.isPossible, "only root can mount a tmpfs"))
+struct UnwritableStoreTests {
+    enum Hindrance: CaseIterable {
+        case fullDisk, readOnlyDisk
+    }
+
+    private let disk: Tmpfs
+    private let folder: StoreFolder
+
+    init() throws {
+        disk = try Tmpfs(byteCount: 4_000_000)
+        folder = StoreFolder(disk.path + "/store")
+    }
+
+    private func add(_ number: Int, to writer: StoreWriter) throws(StoreError) {
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let body = try NewBody(.bytes(Array("body \(number)".utf8)), form: "opaque", links: [], in: folder)
+        try writer.add(
+            [
+                NewResponse(
+                    href: "/\(number)", referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
+                    body: .new(body))
+            ], to: visit)
+        try writer.end(visit, .publish(now: 2))
+    }
+
+    private func hinder(_ hindrance: Hindrance) throws {
+        switch hindrance {
+        case .fullDisk: try disk.fill()
+        case .readOnlyDisk: try disk.makeReadOnly()
+        }
+    }
+
+    private func text(_ number: Int, in folder: StoreFolder) throws -> String? {
+        let reader = try StoreReader(folder)
+        guard let body = try reader.response(for: "/\(number)")?.body else { return nil }
+        return try reader.content(of: body).map { String(decoding: try $0.load(), as: UTF8.self) }
+    }
+
+    @Test(arguments: Hindrance.allCases)
+    func `a store that nobody has open is read`(hindrance: Hindrance) throws {
+        try add(1, to: StoreWriter(folder))
+        _ = try SearchIndex.opened(folder)
+        try hinder(hindrance)
+        // The second reader finds what the first one tried to create.
+        for _ in 1...2 {
+            #expect(try text(1, in: folder) == "body 1")
+            #expect(try folder.condition().version == Schema.version)
+            #expect(try SearchIndex.ifAny(folder) != nil)
+            #expect(try NoteBook.misses(in: folder).isEmpty)
+        }
+    }
+
+    @Test(arguments: Hindrance.allCases)
+    func `a store whose last run was killed is read with what its log has`(hindrance: Hindrance) throws {
+        try add(1, to: StoreWriter(folder))
+        let killed = StoreFolder(disk.path + "/killed")
+        try leaveLog(of: folder, in: killed)
+        try hinder(hindrance)
+        let log = StoreFolder.byteCount(of: killed.database + "-wal")
+        for _ in 1...2 {
+            let reader = try StoreReader(killed)
+            #expect(try reader.response(for: "/1")?.status == 203)
+            #expect(!reader.isOutdated)
+        }
+        // A writer that comes later finds everything.
+        #expect(StoreFolder.byteCount(of: killed.database + "-wal") == log)
+    }
+
+    /// Makes a copy of a store as a kill leaves it: with a change in the log, whose index went with the machine.
+    private func leaveLog(of folder: StoreFolder, in killed: StoreFolder) throws {
+        let connection = try Connection(folder.database, access: .readWrite)
+        try connection.execute("UPDATE response SET status = 203")
+        let copy = try ChildProcess("/bin/cp", ["-a", folder.path, killed.path]).wait()
+        #expect(copy.status == 0, "\(copy)")
+        #expect(unlink(killed.database + "-shm") == 0)
+        #expect(StoreFolder.byteCount(of: killed.database + "-wal") > 0)
+    }
+
+    @Test func `a reader knows that it is outdated once somebody has written after all`() throws {
+        try add(1, to: StoreWriter(folder))
+        try disk.fill()
+        let reader = try StoreReader(folder)
+        #expect(!reader.isOutdated)
+        try disk.free()
+        let writer = try StoreWriter(folder)
+        #expect(reader.isOutdated)
+        try add(2, to: writer)
+        #expect(try text(2, in: folder) == "body 2")
+        #expect(try !StoreReader(folder).isOutdated)
+    }
+
+    @Test func `a short run is noticed that left no file behind`() throws {
+        try add(1, to: StoreWriter(folder))
+        try disk.fill()
+        let reader = try StoreReader(folder)
+        try disk.free()
+        try add(2, to: StoreWriter(folder))
+        #expect(reader.isOutdated)
+    }
+}
