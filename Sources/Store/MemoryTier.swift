@@ -22,6 +22,9 @@ package struct MemoryTier<Value: AnyObject & Sendable>: Sendable {
         untyped = UntypedMemoryTier(byteLimit: byteLimit, shardCount: shardCount)
     }
 
+    /// Changes the limit; what is beyond it goes, the oldest first.
+    package func setLimit(_ byteLimit: Int) { untyped.setLimit(byteLimit) }
+
     /// What the entries count for by now; never more than the limit.
     package var byteCount: Int { untyped.byteCount }
 
@@ -31,6 +34,12 @@ package struct MemoryTier<Value: AnyObject & Sendable>: Sendable {
     /// Forgets everything, what others are making at the moment included. Returns the generation that begins.
     @discardableResult package func advance() -> TierGeneration {
         untyped.advance()
+    }
+
+    /// The same for a caller whose facts are as old as `generation`. Nil, and nothing is forgotten, when another
+    /// thread has begun a later generation since.
+    package func advance(after generation: TierGeneration) -> TierGeneration? {
+        untyped.advance(after: generation)
     }
 
     /// The value under the key, which becomes the most recently used. A key has two parts, so that nobody has
@@ -97,7 +106,7 @@ private final class UntypedMemoryTier: Sendable {
         let contents = Mutex(LeastRecentlyUsed(generation: 0))
     }
 
-    private let byteLimit: Int
+    private let byteLimit: Atomic<Int>
     private let shards: [Shard]
     /// What the entries count for, and what is promised to those on their way in.
     private let total = Atomic(0)
@@ -105,18 +114,35 @@ private final class UntypedMemoryTier: Sendable {
 
     init(byteLimit: Int, shardCount: Int) {
         precondition(shardCount.nonzeroBitCount == 1)
-        self.byteLimit = max(0, byteLimit)
+        self.byteLimit = Atomic(max(0, byteLimit))
         shards = (0..<shardCount).map { _ in Shard() }
     }
 
     var byteCount: Int { total.load(ordering: .relaxed) }
+
+    private var limit: Int { byteLimit.load(ordering: .relaxed) }
+
+    func setLimit(_ byteLimit: Int) {
+        let before = self.byteLimit.exchange(max(0, byteLimit), ordering: .relaxed)
+        if byteLimit < before { shrink(to: byteLimit) }
+    }
 
     var generation: TierGeneration {
         TierGeneration(number: newestGeneration.load(ordering: .acquiring))
     }
 
     func advance() -> TierGeneration {
-        let begun = newestGeneration.add(1, ordering: .acquiringAndReleasing).newValue
+        forget(before: newestGeneration.add(1, ordering: .acquiringAndReleasing).newValue)
+    }
+
+    func advance(after generation: TierGeneration) -> TierGeneration? {
+        let begun = generation.number + 1
+        let (isBegun, _) = newestGeneration.compareExchange(
+            expected: generation.number, desired: begun, ordering: .acquiringAndReleasing)
+        return isBegun ? forget(before: begun) : nil
+    }
+
+    private func forget(before begun: Int) -> TierGeneration {
         for shard in shards {
             // Freed without the lock: large memory takes its time.
             let forgotten = shard.contents.withLock { contents -> LeastRecentlyUsed? in
@@ -131,7 +157,7 @@ private final class UntypedMemoryTier: Sendable {
     }
 
     func value(for first: Span<UInt8>, _ second: Span<UInt8>, now: Int64) -> AnyObject? {
-        guard byteLimit > 0 else { return nil }
+        guard limit > 0 else { return nil }
         let hash = TierKey.hash(first, second)
         return shard(of: hash).contents.withLockIfAvailable { contents in
             guard contents.generation == newestGeneration.load(ordering: .acquiring) else { return nil }
@@ -146,7 +172,7 @@ private final class UntypedMemoryTier: Sendable {
     ) -> Bool {
         let key = TierKey(first, second)
         let cost = byteCount + key.bytes.count + TierEntry.ownByteCount
-        guard cost <= byteLimit / 4, generation == self.generation else { return false }
+        guard cost <= limit / 4, generation == self.generation else { return false }
         // First, so that nothing else has to go for what takes its place.
         let replaced = shard(of: key.hash).contents.withLockIfAvailable { $0.remove(key) }
         guard let replaced else { return false }
@@ -206,7 +232,7 @@ private final class UntypedMemoryTier: Sendable {
 
     private func reserve(_ byteCount: Int) -> Bool {
         var held = total.load(ordering: .relaxed)
-        while held + byteCount <= byteLimit {
+        while held + byteCount <= limit {
             let (isDone, found) = total.weakCompareExchange(
                 expected: held, desired: held + byteCount, ordering: .relaxed)
             if isDone { return true }
