@@ -98,6 +98,44 @@ import Testing
         stopping.join()
     }
 
+    @Test func `a stop answers a client that connected before it and has not been taken yet`() throws {
+        let (isAsked, mayAnswer) = (Monitor(false), Monitor(false))
+        let script = try HTTPScript { request in
+            if request.target.elementsEqual("/slow".utf8) {
+                isAsked.change { $0 = true }
+                mayAnswer.wait { $0 ? () : nil }
+            }
+            return Reply(answer: .text(200, "answered"))
+        }
+        let slow = try script.client()
+        try slow.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+        // The one thread is busy from here on.
+        isAsked.wait { $0 ? () : nil }
+        let server = script.server
+        server.beginStop()
+        let waiting = try script.client()
+        try waiting.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        mayAnswer.change { $0 = true }
+        #expect(try slow.response().text == "answered")
+        let answer = try waiting.response()
+        #expect(answer.text == "answered" && answer["Connection"] == "close")
+        server.stopAndWait()
+    }
+
+    @Test func `a stop answers what a client sends at that moment, and closes its connection`() throws {
+        let script = try script { $0.stopIdleTime = 30_000 }
+        let client = try script.client()
+        #expect(try client.get("/").status == 200)
+        let server = script.server
+        let stopping = try NamedThread.start("stopping") { server.stopAndWait() }
+        // The stop has begun as soon as nobody can connect any more.
+        while (try? script.client()) != nil { sched_yield() }
+        let answer = try client.get("/")
+        #expect(answer.status == 200 && answer["Connection"] == "close")
+        #expect(try client.readToEnd().isEmpty)
+        stopping.join()
+    }
+
     @Test func `a stop does not wait for ever`() throws {
         let script = try script { $0.stopTime = 100 }
         let client = try script.client()

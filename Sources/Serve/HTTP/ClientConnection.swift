@@ -12,6 +12,8 @@ final class ClientConnection {
     let generation: UInt32
     /// The start of a request whose head has not come whole, or what cannot be looked at yet.
     var received: [UInt8] = []
+    /// Something has come of it.
+    var hasSent = false
     /// How much of `received` holds no whole head.
     var searchedCount = 0
     /// The request whose body has not come whole.

@@ -18,7 +18,7 @@ final class EventLoop {
     private var clients = ClientTable()
     private var generation: UInt32 = 0
     private var now = SystemClock.milliseconds()
-    private var stopDeadline: Int64?
+    private var stopStart: Int64?
     private var lastLook: Int64 = 0
     private var lastShedding: Int64 = 0
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
@@ -64,6 +64,7 @@ final class EventLoop {
             for index in 0..<Int(count) { handle(events[index]) }
             ask()
             deliver()
+            if let stopStart { closeIdleClients(since: stopStart) }
             if now - lastLook >= limits.lookInterval { look() }
         }
     }
@@ -77,8 +78,9 @@ final class EventLoop {
 
     /// In milliseconds.
     private var patience: Int32 {
-        guard let loads else { return Int32(limits.lookInterval) }
-        return Int32(min(Double(limits.lookInterval), (loads.patience / .milliseconds(1)).rounded(.up)))
+        let interval = stopStart == nil ? limits.lookInterval : Self.stopInterval
+        guard let loads else { return Int32(interval) }
+        return Int32(min(Double(interval), (loads.patience / .milliseconds(1)).rounded(.up)))
     }
 
     /// `sendfile` cannot be told not to signal.
@@ -90,9 +92,12 @@ final class EventLoop {
     }
 
     private var isFinished: Bool {
-        guard let stopDeadline else { return false }
-        return now >= stopDeadline || clients.all.allSatisfy(\.isLingering)
+        guard let stopStart else { return false }
+        return now >= stopStart + limits.stopTime || clients.all.allSatisfy(\.isLingering)
     }
+
+    /// How often a stop looks whether it is over.
+    private static let stopInterval: Int64 = 10
 
     private func handle(_ event: epoll_event) {
         var event = event
@@ -109,14 +114,17 @@ final class EventLoop {
         }
     }
 
-    private func accept(_ listener: Int32) {
-        // A few at a time, so that clients who are here already get their turn.
+    /// Takes clients who have connected: a few at a time, so that those who are here already get their turn.
+    ///
+    /// - Returns: whether more may wait.
+    @discardableResult
+    private func accept(_ listener: Int32) -> Bool {
         for _ in 0..<64 {
             let descriptor = larder_accept_nonblocking(listener)
             guard descriptor >= 0 else {
                 // The client stays in the line, and would be announced again and again.
                 if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { listeners.ignore() }
-                return
+                return false
             }
             if clients.count >= limits.connectionsPerThread { shed() }
             guard clients.count < limits.connectionsPerThread + limits.refusedConnections else {
@@ -144,6 +152,7 @@ final class EventLoop {
                 settle(client)
             }
         }
+        return true
     }
 
     private func serve(_ client: ClientConnection, _ flags: UInt32) {
@@ -227,18 +236,33 @@ final class EventLoop {
     }
 
     private func beginStop() {
-        guard stopDeadline == nil else { return }
-        stopDeadline = now + limits.stopTime
+        guard stopStart == nil else { return }
+        stopStart = now
         handler.isStopping = true
-        listeners.ignore()
         epoll_ctl(epoll, EPOLL_CTL_DEL, stop.descriptor, nil)
+        // Those who wait in the kernel's line have connected, and their requests are on the way. The rounds are
+        // counted: others may connect all the time.
+        for listener in listeners.descriptors {
+            var rounds = 0
+            while rounds < 64, accept(listener) { rounds += 1 }
+        }
+        listeners.close()
         for client in clients.all where client.isIdle && !client.isLingering {
             // A request that is here already is answered.
-            guard handler.receive(from: client), !client.isIdle else {
+            guard handler.receive(from: client) else {
                 drop(client)
                 continue
             }
-            settle(client)
+            if !client.isIdle { settle(client) }
+        }
+    }
+
+    /// During a stop: closes the connections of clients that send no more requests.
+    private func closeIdleClients(since stopStart: Int64) {
+        for client in clients.all where client.isIdle && !client.isLingering {
+            let isNew = !client.hasSent || client.isShakingHands
+            let wait = isNew ? limits.stopConnectTime : limits.stopIdleTime
+            if now - stopStart >= wait { drop(client) }
         }
     }
 
@@ -279,7 +303,7 @@ final class EventLoop {
     /// Takes new clients again, after there was no descriptor for another one. What fails is tried again at
     /// the next look.
     private func watchListeners() {
-        guard !listeners.areWatched, stopDeadline == nil else { return }
+        guard !listeners.areWatched, stopStart == nil else { return }
         _ = listeners.watch()
     }
 

@@ -48,9 +48,12 @@ final class HTTPServer: Sendable {
     /// Stops taking clients, ends what is under way, and returns when every thread is done. From any thread,
     /// and as often as one likes.
     func stopAndWait() {
-        stop.give()
+        beginStop()
         for thread in threads { thread.join() }
     }
+
+    /// The same without waiting for it.
+    func beginStop() { stop.give() }
 
     /// The listeners of each thread, all on one port.
     private static func listeners(
@@ -88,9 +91,11 @@ final class HTTPServer: Sendable {
 
 /// The listeners of one event loop, which are in its queue or out of it together.
 final class ListenerSet {
-    private let listeners: [ListeningSocket]
+    private var listeners: [ListeningSocket]
     private let epoll: Int32
     private(set) var areWatched = false
+
+    var descriptors: [Int32] { listeners.map(\.descriptor) }
 
     init(_ listeners: [ListeningSocket], epoll: Int32) {
         self.listeners = listeners
@@ -115,6 +120,12 @@ final class ListenerSet {
         areWatched = false
         // The only ways to fail are to be out of the queue already.
         for listener in listeners { epoll_ctl(epoll, EPOLL_CTL_DEL, listener.descriptor, nil) }
+    }
+
+    /// New clients are refused from here on.
+    func close() {
+        ignore()
+        listeners = []
     }
 }
 
@@ -179,7 +190,12 @@ package struct ServerLimits: Sendable {
     var lingerTime: Int64 = 5_000
     var lingerByteCount = 16 * 1024 * 1024
     /// How long a stop waits for answers that are under way.
-    var stopTime: Int64 = 3_000
+    var stopTime: Int64 = 5_000
+    /// And for another request of a client that has asked for something before: long enough for one that was sent
+    /// when the stop began.
+    var stopIdleTime: Int64 = 50
+    /// And for the first request of a client that has connected.
+    var stopConnectTime: Int64 = 1_000
 
     /// How often the times are looked at: often enough for the shortest.
     var lookInterval: Int64 {

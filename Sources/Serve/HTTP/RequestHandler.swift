@@ -38,6 +38,7 @@ final class RequestHandler {
     func receive(from client: ClientConnection) -> Bool {
         let count = recv(client.descriptor, buffer.baseAddress, buffer.count, 0)
         guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
+        client.hasSent = true
         client.patience.progressed(by: count, now: now)
         let bytes = UnsafeBufferPointer(rebasing: buffer[..<count])
         guard let session = client.session else {
