@@ -18,6 +18,7 @@ package final class MirrorServer: Sendable {
     private let loading: Loading?
     private let board: JobBoard?
     private let searches: PortalSearches?
+    private let tier: MemoryTier<Answer>
 
     /// - Parameters:
     ///   - port: 0 lets the kernel choose; nil is for a proxy alone.
@@ -32,6 +33,7 @@ package final class MirrorServer: Sendable {
         // there alone.
         let shelfByteLimit = options.load == nil ? 0 : memoryLimit / 2
         let tier = MemoryTier<Answer>(byteLimit: memoryLimit - shelfByteLimit)
+        self.tier = tier
         let verifier = BodyVerifier(options.verification)
         let notes = access(folder.path, W_OK) == 0 ? ServingNotes() : nil
         let loading = try options.load.map { (load) throws(ServerError) in
@@ -156,6 +158,9 @@ package final class MirrorServer: Sendable {
     /// 0 where there is a proxy alone.
     package var port: UInt16 { server?.port ?? 0 }
     package var proxyPort: UInt16? { proxy?.port }
+
+    /// Has every thread read the store anew before it answers the next request. Any thread may call it.
+    package func reload() { tier.advance() }
 
     /// Ends what is under way, writes down what was served, and returns when every thread is done. From any
     /// thread, and as often as one likes.

@@ -14,6 +14,7 @@ struct StockedStore {
         var extra = ""
         var title: String?
         var flags: ResponseFlags = []
+        var fetched: Int64 = 1
     }
 
     let scratch: TemporaryFolder
@@ -60,7 +61,7 @@ struct StockedStore {
         let table = LinkScanner().scan((entry.text ?? "").utf8.span, as: format, charset: "utf-8") { _, _ in }
         var response = NewResponse(
             href: entry.href, referrer: nil, status: entry.status, role: 0,
-            fields: "Content-Type: \(entry.type)\r\n\(entry.extra)", fetched: 1,
+            fields: "Content-Type: \(entry.type)\r\n\(entry.extra)", fetched: entry.fetched,
             body: try entry.text.map {
                 .new(
                     try NewBody(

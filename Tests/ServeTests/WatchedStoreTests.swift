@@ -1,6 +1,9 @@
 import Store
+import Synchronization
+import System
 import TestOrigin
 import Testing
+import Web
 
 @testable import Serve
 
@@ -151,5 +154,163 @@ import Testing
         try store.publish([.init(href: Self.address, text: "newer")])
         #expect(one.generation(in: tier, at: 40) != gone)
         #expect(try one.reader.response(for: Self.address) != nil)
+    }
+
+    // MARK: - Moments
+
+    private func generation(
+        ofMomentAfter look: TierGeneration, _ thread: inout WatchedStore
+    ) throws -> TierGeneration? {
+        try thread.reader.atOnce { () throws(StoreError) in
+            try thread.generation(ofMomentAfter: look, in: tier)
+        }
+    }
+
+    @Test mutating func `a moment that shows another live snapshot begins a generation for all threads`()
+        throws
+    {
+        let look = one.generation(in: tier, at: 0)
+        _ = other.generation(in: tier, at: 0)
+        #expect(keep("older", madeIn: look))
+        #expect(try generation(ofMomentAfter: look, &one) == look)
+        try store.publish([.init(href: Self.address, text: "newer")])
+        let begun = try #require(try generation(ofMomentAfter: look, &one))
+        #expect(begun != look && tier.generation == begun)
+        #expect(!isHeld && !keep("older", madeIn: look))
+        // It is as new as a look, and no look of this thread is due.
+        #expect(one.generation(in: tier, at: 9) == begun)
+        #expect(other.generation(in: tier, at: 9) != look)
+    }
+
+    @Test mutating func `a moment after which another thread began a generation is looked at again`() throws {
+        let look = one.generation(in: tier, at: 0)
+        _ = other.generation(in: tier, at: 0)
+        try store.publish([.init(href: Self.address, text: "newer")])
+        _ = try generation(ofMomentAfter: look, &other)
+        #expect(try generation(ofMomentAfter: look, &one) == nil)
+        let again = one.generation(in: tier, at: 0)
+        #expect(try generation(ofMomentAfter: again, &one) == again)
+    }
+
+    @Test mutating func `a run that publishes nothing leaves what is ready as it is until the next look`()
+        throws
+    {
+        let look = one.generation(in: tier, at: 0)
+        #expect(keep("older", madeIn: look))
+        try store.learn([.init(href: "https://example.test/more", text: "more")])
+        #expect(try generation(ofMomentAfter: look, &one) == look)
+        #expect(isHeld)
+        #expect(one.generation(in: tier, at: 10) != look)
+    }
+}
+
+/// While snapshots are published, no client gets an older one than it has seen, whichever thread answers.
+@Suite struct SnapshotSwitchTests {
+    private static let names = ["/a", "/b", "/c"]
+
+    private static func snapshot(_ number: Int) -> [StockedStore.Entry] {
+        (names + ["/only-in-\(number)"]).map {
+            .init(href: "https://example.test\($0)", text: "\(number)", type: "text/plain")
+        }
+    }
+
+    /// A server that does not look at the store by itself while the test runs.
+    private static func server(_ store: StockedStore) throws -> MirrorServer {
+        try MirrorServer(
+            store.folder, port: 0, threadCount: 4, memoryLimit: 10_000_000, secondsBetweenLooks: 1_000_000)
+    }
+
+    @Test func `once a connection has shown a new snapshot, no other one shows what was ready before`() throws
+    {
+        let store = try StockedStore(Self.snapshot(1))
+        let server = try Self.server(store)
+        defer { server.stop() }
+        let host = "example-test.localhost:\(server.port)"
+        // The kernel spreads them over the threads.
+        let clients = try (0..<16).map { _ in try RawClient(port: Int(server.port)) }
+        func expectAll(_ number: Int) throws {
+            for client in clients {
+                for name in Self.names { #expect(try client.get(name, host: host).text == "\(number)") }
+            }
+        }
+        try expectAll(1)
+        for number in 2...6 {
+            try store.publish(Self.snapshot(number))
+            // Nobody has asked for this before, so that it comes from the store.
+            let first = try clients[number].get("/only-in-\(number)", host: host)
+            #expect(first.text == "\(number)")
+            try expectAll(number)
+        }
+    }
+
+    @Test func `clients that take turns between connections never get an older snapshot`() throws {
+        let store = try StockedStore(Self.snapshot(1))
+        let server = try Self.server(store)
+        defer { server.stop() }
+        let isOver = Atomic(false)
+        let faults = Mutex<[String]>([])
+        let threads = try (0..<4).map { number in
+            try NamedThread.start("client-\(number)") {
+                do {
+                    let clients = try (0..<4).map { _ in try RawClient(port: Int(server.port)) }
+                    var (newest, turn) = (1, 0)
+                    while !isOver.load(ordering: .relaxed) {
+                        turn += 1
+                        // What is not there is looked for in the store each time.
+                        let name = turn % 5 == 0 ? "/missing-\(turn)" : Self.names[turn % 3]
+                        let text = try clients[turn % 4].get(
+                            name, host: "example-test.localhost:\(server.port)"
+                        ).text
+                        guard let shown = Int(text) else { continue }
+                        if shown < newest { faults.withLock { $0.append("\(shown) after \(newest)") } }
+                        newest = max(newest, shown)
+                    }
+                } catch {
+                    faults.withLock { $0.append("\(error)") }
+                }
+            }
+        }
+        for number in 2...30 { try store.publish(Self.snapshot(number)) }
+        isOver.store(true, ordering: .relaxed)
+        for thread in threads { thread.join() }
+        #expect(faults.withLock { $0 } == [])
+    }
+
+    @Test func `a response that is in memory alone yields to a snapshot that was published after it`() throws
+    {
+        let store = try StockedStore(Self.snapshot(1))
+        let servers = MirrorLoadingTests.ScriptedServers()
+        servers.say(
+            "/a", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=100000"], "loaded")
+        var options = MirrorOptions()
+        options.root = WebURL("https://example.test/")
+        options.policy = .preferCache
+        options.rules = [try CacheRules.Rule("/** memory-only")]
+        options.load = { servers.load($0, $1) }
+        let server = try MirrorServer(
+            store.folder, port: 0, threadCount: 1, memoryLimit: 10_000_000, secondsBetweenLooks: 1_000_000,
+            options: options)
+        defer { server.stop() }
+        let client = try RawClient(port: Int(server.port))
+        let host = "localhost:\(server.port)"
+        let loaded = try client.get("/a", host: host, fields: [("Larder-Policy", "reload")])
+        #expect(loaded.text == "loaded")
+        #expect(try client.get("/a", host: host).text == "loaded")
+        var entries = Self.snapshot(2)
+        for index in entries.indices { entries[index].fetched = 1_900_000_001 }
+        try store.publish(entries)
+        #expect(try client.get("/a", host: host).text == "2")
+    }
+
+    @Test func `a reload shows what was published although no look is due`() throws {
+        let store = try StockedStore(Self.snapshot(1))
+        let server = try Self.server(store)
+        defer { server.stop() }
+        let client = try RawClient(port: Int(server.port))
+        let host = "example-test.localhost:\(server.port)"
+        #expect(try client.get("/a", host: host).text == "1")
+        try store.publish(Self.snapshot(2))
+        server.reload()
+        #expect(try client.get("/a", host: host).text == "2")
     }
 }

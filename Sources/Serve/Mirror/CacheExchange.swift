@@ -7,7 +7,6 @@ internal import Web
 struct CacheExchange {
     private let exchange: Exchange
     private let loading: Loading
-    private let look: MirrorResponder.Look
     private let policy: CachePolicy
     private let rules: SiteRules
     private let addresses: [String]
@@ -59,7 +58,6 @@ struct CacheExchange {
         self.fields = fields
         self.isPublic = isPublic
         likeliest = url
-        look = try exchange.look()
         rules = try exchange.rules()
         nearestZone = try Self.nearestZone(exchange, url, rules)
     }
@@ -104,6 +102,7 @@ struct CacheExchange {
         let rules: CacheRules
         /// Of what is held anywhere, before it was looked up.
         let changeCount: Int
+        let look: MirrorResponder.Look
 
         var url: WebURL { request.url }
     }
@@ -125,11 +124,11 @@ struct CacheExchange {
         // What has just come goes out of memory when the store has it: to be looked for in this order.
         if isRead || isRecorded { shelved = arrived(key) }
         var required: Bundle?
-        try look.reader.atOnce { () throws(StoreError) in
+        try exchange.atOneMoment { (look) throws(StoreError) in
             if shelved == nil, isRead || isRecorded {
                 copy = try exchange.timing.measure("lookup") { () throws(StoreError) in
                     // Only those who take what is held, however old, are content with what stands in for it.
-                    try finder.find(
+                    try finder(look).find(
                         urls, request: key, requestFields: fields,
                         rules: policy == .preferCache ? rules : nil)
                 }
@@ -137,7 +136,14 @@ struct CacheExchange {
             // An answer to another method may be kept as one to GET.
             required = key == .get ? try exchange.responder.required(addresses, look) : nil
         }
+        let look = try exchange.look()
         if shelved == nil, isRead || isRecorded { shelved = shelvedCopy(key) }
+        // A snapshot that was published since has the newer one.
+        if let kept = shelved, let copy,
+            copy.response.fetched > kept.entry.freshness.responseTime.secondsSinceEpoch
+        {
+            shelved = nil
+        }
         if let found = copy, policy != .preferCache || layout.isShared,
             !found.response.suits(fields, look.reader.secrets)
         {
@@ -160,10 +166,10 @@ struct CacheExchange {
         }
         return Held(
             copy: copy, shelved: shelved, entry: entry, required: required, bundle: bundle, key: key,
-            request: cacheRequest, rules: urlRules, changeCount: changeCount)
+            request: cacheRequest, rules: urlRules, changeCount: changeCount, look: look)
     }
 
-    private var finder: CopyFinder {
+    private func finder(_ look: MirrorResponder.Look) -> CopyFinder {
         CopyFinder(
             reader: look.reader, fields: AnswerFields(layout: layout, isProxy: true),
             now: exchange.timeOfAsking)
@@ -267,7 +273,7 @@ struct CacheExchange {
 
     private func shown(_ held: Held, _ hit: CacheHit, _ now: HTTPDate) throws(StoreError) -> Reply? {
         guard let entry = held.entry else { return nil }
-        let renderer = exchange.renderer(finder, asked: fields)
+        let renderer = exchange.renderer(finder(held.look), asked: fields)
         if let shelved = held.shelved {
             let answer = try exchange.timing.measure("splice") { () throws(StoreError) in
                 try renderer.answer(shelved, entry, held.request, AnswerSource(hit, []), now)
@@ -279,13 +285,14 @@ struct CacheExchange {
         copy.fields = entry.servedFields(at: now)
         if layout.isTransparent { copy.fields.remove("Age") }
         if hit == .fresh { copy.freshness = entry.freshness }
-        exchange.context.notes?.made(copy.response.url, at: look.time)
+        exchange.context.notes?.made(copy.response.url, at: held.look.time)
         let answer = try exchange.timing.measure("splice") { () throws(StoreError) in
             try renderer.answer(copy, source: AnswerSource(hit, copy.change), bundle: held.bundle)
         }
         guard layout.isTransparent else { return exchange.reply(answer, role: .cache) }
         if answer.freshness != nil, isTheSameForAll(held, copy) {
-            loading.ready.keep(answer, of: copy, look, notedAt: held.changeCount)
+            loading.ready.keep(answer, of: copy, held.look, notedAt: held.changeCount)
+            exchange.responder.didKeep(answer.heldByteCount)
         }
         var reply = exchange.reply(answer, role: .cache)
         reply.ownFields += AnswerFields.age(entry.freshness, at: now)

@@ -61,6 +61,19 @@ final class Exchange {
         return look
     }
 
+    /// Runs `body`, which reads from the store what answers the request, at one moment. `look` gives that moment's
+    /// look from then on.
+    func atOneMoment<Result>(
+        _ body: (MirrorResponder.Look) throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        let (look, result) = try responder.atOneMoment { (look) throws(StoreError) in
+            looked = look
+            return try body(look)
+        }
+        looked = look
+        return result
+    }
+
     func place() throws(StoreError) -> Place {
         if let placed { return placed }
         if isTransparent {
@@ -168,16 +181,18 @@ final class Exchange {
             return known
         }
         let (answer, url) = try find()
-        if let url { keep(answer, for: url, look) }
+        // What was found may be newer than the look above.
+        if let url { keep(answer, for: url, try self.look()) }
         return answer
     }
 
     /// Keeps an answer ready for the next who asks.
     private func keep(_ answer: Answer, for url: Int64, _ look: MirrorResponder.Look) {
         func keep(of host: UnsafeBufferPointer<UInt8>) {
-            context.tier.keep(
+            let isKept = context.tier.keep(
                 answer, byteCount: answer.heldByteCount, id: url, for: host.span, request.target.span,
                 madeIn: look.generation, now: look.time)
+            if isKept { responder.didKeep(answer.heldByteCount) }
         }
         guard isTransparent else { return keep(of: request.host) }
         var origin = request.proxiedOrigin ?? ""
@@ -247,16 +262,19 @@ final class Exchange {
     }
 
     private func show(_ addresses: [String]) throws(StoreError) -> (answer: Answer, url: Int64?) {
-        let look = try look()
-        let finder = CopyFinder(reader: look.reader, fields: AnswerFields(layout: layout), now: timeOfAsking)
         let body = request.body
         let key = RequestKey(method: request.method, body: body.span, type: fields.contentType)
-        let rules = try rules()
-        // What is required now says nothing of earlier visits.
-        let required = key == .get && layout.visit == nil ? try responder.required(addresses, look) : nil
-        var copy = try timing.measure("lookup") { () throws(StoreError) in
-            try finder.find(addresses, request: key, requestFields: originalFields, rules: rules)
+        var required: Bundle?
+        var copy: FoundCopy?
+        try atOneMoment { (look) throws(StoreError) in
+            let rules = try rules()
+            // What is required now says nothing of earlier visits.
+            required = key == .get && layout.visit == nil ? try responder.required(addresses, look) : nil
+            copy = try timing.measure("lookup") { () throws(StoreError) in
+                try finder(look).find(addresses, request: key, requestFields: originalFields, rules: rules)
+            }
         }
+        let look = try look()
         // No server is asked whether this client may have it.
         if let found = copy, isTransparent,
             !mayHave(found.response.flags, of: found.url)
@@ -272,7 +290,7 @@ final class Exchange {
         }
         _ = try isDamaged(copy, isRequired: bundle != nil)
         context.notes?.made(copy.response.url, at: look.time)
-        let renderer = renderer(finder, asked: fields)
+        let renderer = renderer(finder(look), asked: fields)
         let answer = try timing.measure("splice") { () throws(StoreError) in
             try renderer.answer(copy, source: .hit(copy.change), bundle: bundle)
         }
@@ -300,6 +318,10 @@ final class Exchange {
     /// For ``CopyFinder``: another day's page is not the one that a person asks for.
     var timeOfAsking: Int64? {
         request.method == "GET" && fields.isNavigation ? nil : SystemClock.secondsSinceEpoch()
+    }
+
+    private func finder(_ look: MirrorResponder.Look) -> CopyFinder {
+        CopyFinder(reader: look.reader, fields: AnswerFields(layout: layout), now: timeOfAsking)
     }
 
     func renderer(_ finder: CopyFinder, asked: HTTPFields) -> CopyRenderer {

@@ -24,6 +24,8 @@ final class MirrorResponder: Responder {
     private var requirements: (generation: TierGeneration, version: Int64, requirements: Requirements)?
     /// Of origins by https whether they are held by http alone, as of one look at the store.
     private var plain: (generation: TierGeneration, origins: [String: Bool])?
+    /// What this thread has put into the tier since the budget was checked.
+    private var uncheckedByteCount = 0
     /// When all origins that are held were named, so that digests in names are known.
     private var named: TierGeneration?
 
@@ -129,6 +131,25 @@ final class MirrorResponder: Responder {
         return Look(reader: try store.reader, generation: generation, time: now)
     }
 
+    /// Runs `body`, which reads from the store what answers a request, at one moment.
+    ///
+    /// That moment may be newer than the last look: the look that `body` gets, which is returned with the result,
+    /// is as new as the moment.
+    func atOneMoment<Result>(
+        _ body: (Look) throws(StoreError) -> Result
+    ) throws(StoreError) -> (look: Look, result: Result) {
+        while true {
+            let look = try look()
+            let found = try look.reader.atOnce { () throws(StoreError) -> (look: Look, result: Result)? in
+                guard let generation = try store.generation(ofMomentAfter: look.generation, in: context.tier)
+                else { return nil }
+                let current = Look(reader: look.reader, generation: generation, time: look.time)
+                return (current, try body(current))
+            }
+            if let found { return found }
+        }
+    }
+
     /// The reader for the portal's pages.
     func portalReader() throws(StoreError) -> StoreReader {
         guard context.layout.withholdsPrivate else { return try look().reader }
@@ -186,6 +207,17 @@ final class MirrorResponder: Responder {
 
     /// Of how many it is remembered.
     private static let mostOrigins = 10_000
+
+    /// To be called where an answer was kept in the tier.
+    func didKeep(_ byteCount: Int) {
+        guard let budget = context.budget else { return }
+        uncheckedByteCount += byteCount
+        guard uncheckedByteCount >= Self.maxUncheckedByteCount else { return }
+        uncheckedByteCount = 0
+        budget.check(context.tier)
+    }
+
+    private static let maxUncheckedByteCount = 1024 * 1024
 }
 
 /// What the responders of all server threads have in common.
@@ -196,6 +228,8 @@ struct MirrorContext: Sendable {
     let shim: Shim?
     let verifier: BodyVerifier
     let tier: MemoryTier<Answer>
+    /// Nil where the tier has a limit of its own alone.
+    let budget: MemoryBudget?
     let totals: ServingTotals
     let health: StoreHealth?
     /// Nil when nobody could write them down.
@@ -220,7 +254,7 @@ struct MirrorContext: Sendable {
     /// - Parameter proxy: what a proxy does beside; nil for a mirror.
     init(
         _ options: MirrorOptions, port: UInt16, proxy: ProxyOptions? = nil, verifier: BodyVerifier,
-        tier: MemoryTier<Answer>,
+        tier: MemoryTier<Answer>, budget: MemoryBudget? = nil,
         notes: ServingNotes?, loading: Loading?, seals: PageSeals, powers: PortalPowers? = nil,
         totals: ServingTotals = ServingTotals(), health: StoreHealth? = nil
     ) {
@@ -240,6 +274,7 @@ struct MirrorContext: Sendable {
         shim = options.hasShim && proxy == nil ? Shim(layout: layout) : nil
         self.verifier = verifier
         self.tier = tier
+        self.budget = budget
         self.notes = notes
         self.loading = loading
         ownLoads = options.ownLoads
@@ -316,6 +351,8 @@ struct WatchedStore {
     private var source: Result<StoreReader, StoreError>
     private var identity: Identity?
     private var dataVersion: Int64
+    /// What was live in the version of the data that was read last.
+    private var live: (dataVersion: Int64, snapshots: LiveSnapshots)
     /// Of the last look. Nil before the first, so that a store replaced since it was opened is seen before it
     /// is used.
     private var lastLook: (time: Int64, generation: TierGeneration)?
@@ -332,11 +369,24 @@ struct WatchedStore {
         identity = Identity(folder.database)
         let reader = try StoreReader(impatiently: folder, hidesPrivate: hidesPrivate)
         source = .success(reader)
-        dataVersion = try reader.dataVersion()
+        live = try Self.live(in: reader)
+        dataVersion = live.dataVersion
+    }
+
+    private static func live(
+        in reader: StoreReader
+    ) throws(StoreError) -> (dataVersion: Int64, snapshots: LiveSnapshots) {
+        try reader.atOnce { () throws(StoreError) in
+            (try reader.dataVersion(), try reader.liveSnapshots())
+        }
     }
 
     var reader: StoreReader {
         get throws(StoreError) { try source.get() }
+    }
+
+    private var isOutdated: Bool {
+        if case .success(let reader) = source { reader.isOutdated } else { false }
     }
 
     /// Looks, if it is time to or another thread has seen a change. Has the tier forget what may not be so
@@ -344,12 +394,39 @@ struct WatchedStore {
     mutating func generation(in tier: MemoryTier<Answer>, at now: Int64) -> TierGeneration {
         // Before the look: a change that comes after it begins another generation.
         let current = tier.generation
-        if let lastLook, lastLook.generation == current, now - lastLook.time < secondsBetweenLooks {
+        if let lastLook, lastLook.generation == current, now - lastLook.time < secondsBetweenLooks,
+            !isOutdated
+        {
             return current
         }
         let generation = hasChanged() ? tier.advance() : current
         lastLook = (now, generation)
         return generation
+    }
+
+    /// The generation of what is read at the moment that the reader holds (`StoreReader.atOnce`).
+    ///
+    /// The moment may be newer than the last look. If other snapshots are live in it, the tier forgets everything
+    /// first: once one thread has answered from a snapshot, no thread gives out what an earlier one had.
+    ///
+    /// - Parameter look: the generation of a look before the moment.
+    /// - Returns: nil when another thread has begun a generation since the look. It may have seen more than
+    ///   this moment shows, so the caller looks again.
+    mutating func generation(
+        ofMomentAfter look: TierGeneration, in tier: MemoryTier<Answer>
+    ) throws(StoreError) -> TierGeneration? {
+        guard tier.generation == look else { return nil }
+        let reader = try reader
+        let version = try reader.dataVersion()
+        guard version != live.dataVersion else { return look }
+        let before = live.snapshots
+        live = (version, try reader.liveSnapshots())
+        // A run that only adds to what is not live yet is noticed by the next look.
+        guard live.snapshots != before else { return look }
+        guard let begun = tier.advance(after: look) else { return nil }
+        dataVersion = version
+        lastLook?.generation = begun
+        return begun
     }
 
     /// True when what was read before may not be so any more.
@@ -358,6 +435,10 @@ struct WatchedStore {
             let before = dataVersion
             let isReplaced = try openIfReplaced()
             dataVersion = try reader.dataVersion()
+            if isReplaced || dataVersion != before {
+                live = try Self.live(in: reader)
+                dataVersion = live.dataVersion
+            }
             health?.note(nil)
             return isReplaced || dataVersion != before
         } catch {
@@ -371,7 +452,7 @@ struct WatchedStore {
 
     private mutating func openIfReplaced() throws(StoreError) -> Bool {
         let found = Identity(folder.database)
-        if case .success = source, found == identity { return false }
+        if case .success(let reader) = source, found == identity, !reader.isOutdated { return false }
         identity = found
         source = .success(try StoreReader(impatiently: folder, hidesPrivate: hidesPrivate))
         return true
