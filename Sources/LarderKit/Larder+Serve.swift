@@ -69,6 +69,7 @@ extension Larder {
             }
         }
         guard folder.exists else {
+            try refuseLostDatabase()
             throw LarderError(
                 .machine,
                 "there is no larder at \(folder.name): prefetch a site into it first, or name another",
@@ -116,8 +117,27 @@ extension Larder {
         return try options.network.options(for: start, spoolFolder: folder.incoming)
     }
 
+    /// Creates the store, or brings it up to date. One that is there and cannot be written to just now is served
+    /// as it is: the server reports what it cannot record.
     private func makeStore() throws(LarderError) {
-        try storing { () throws(StoreError) in _ = try StoreWriter(folder) }
+        let wasThere = folder.exists
+        try storing { () throws(StoreError) in
+            do throws(StoreError) {
+                _ = try StoreWriter(folder)
+            } catch {
+                guard wasThere, [.full, .denied].contains(error.reason) else { throw error }
+                _ = try StoreReader(folder)
+            }
+        }
+    }
+
+    /// Of a store that has lost its database, reading says how that is repaired.
+    private func refuseLostDatabase() throws(LarderError) {
+        try storing { () throws(StoreError) in
+            do throws(StoreError) { _ = try StoreReader(folder) } catch {
+                guard error.reason == .missing else { throw error }
+            }
+        }
     }
 }
 
@@ -173,6 +193,10 @@ public final class MirrorService: Sendable {
         server.stop()
         loads?.stop()
     }
+
+    /// Reads the store anew before the next request is answered. It does so by itself within a second of a
+    /// change; a caller need not wait for that. Any thread may call it.
+    public func reload() { server.reload() }
 
     /// The served address of an original URL; nil for what is no http or https URL.
     public func address(of url: String) -> String? {

@@ -36,8 +36,10 @@ package final class MirrorServer: Sendable {
         self.tier = tier
         let verifier = BodyVerifier(options.verification)
         let notes = access(folder.path, W_OK) == 0 ? ServingNotes() : nil
+        let recording = RecordingHealth(options.notice)
         let loading = try options.load.map { (load) throws(ServerError) in
-            try Loading(folder, options, tier: tier, shelfByteLimit: shelfByteLimit, load: load)
+            try Loading(
+                folder, options, tier: tier, shelfByteLimit: shelfByteLimit, recording: recording, load: load)
         }
         self.loading = loading
         let seals = PageSeals()
@@ -123,7 +125,7 @@ package final class MirrorServer: Sendable {
         do throws(ServerError) {
             pressure = memoryLimit > 0 ? try Self.pressure(on: tier) : nil
             housekeeping = try notes.map { (notes) throws(ServerError) in
-                let keeper = NoteKeeper(folder, notes: notes, tier: tier)
+                let keeper = NoteKeeper(folder, notes: notes, tier: tier, recording: recording)
                 return try Housekeeping(everySeconds: Self.secondsBetweenNotes) { keeper.write(isLast: $0) }
             }
         } catch {

@@ -12,8 +12,12 @@ final class LoadedKeeper {
     private let arrivals: Arrivals
     private let folder: StoreFolder
     private let scanner = LinkScanner()
-    private var opened: (reader: StoreReader, writer: StoreWriter)?
+    private var reader: StoreReader?
+    private var writer: StoreWriter?
     private var failure: StoreError?
+    private let recording: RecordingHealth
+    /// Something was put since the last commit.
+    private var hasPut = false
     /// Files with bodies, which go when what was put is kept or lost.
     private var spooled: [String] = []
     /// What is held of these is another than before.
@@ -30,10 +34,11 @@ final class LoadedKeeper {
 
     init(
         _ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf, arrivals: Arrivals,
-        site: String? = nil, sizeLimit: Int64? = nil,
+        site: String? = nil, sizeLimit: Int64? = nil, recording: RecordingHealth,
         requirements: @escaping @Sendable (StoreReader) throws(StoreError) -> Requirements
     ) {
         self.requirements = requirements
+        self.recording = recording
         self.arrivals = arrivals
         self.site = site
         self.sizeLimit = sizeLimit
@@ -45,8 +50,7 @@ final class LoadedKeeper {
     /// Comes before anything is asked: whoever opens a store to write to it clears away what nobody else is
     /// writing.
     func open() {
-        // What is wrong with it is told with the first that comes.
-        _ = try? store()
+        do throws(StoreError) { _ = try openedWriter() } catch { recording.note(error) }
     }
 
     /// Nil when the server has to be asked once more, for the whole and without conditions.
@@ -71,7 +75,13 @@ final class LoadedKeeper {
             let joined = joined(conclusion, response, loaded, job)
             if job.isCompletion, response.status == 206, joined == nil { return nil }
             if let joined { return try reply(to: job, joined, now) }
-            try change(conclusion, job, response, loaded, now)
+            do throws(StoreError) {
+                try change(conclusion, job, response, loaded, now)
+            } catch {
+                // Who asked gets the answer all the same.
+                fail(error)
+                return try reply(to: job, conclusion, outcome, loaded, now, bundle)?.unkept(error)
+            }
             return try reply(to: job, conclusion, outcome, loaded, now, bundle)
         } catch {
             fail(error)
@@ -121,15 +131,22 @@ final class LoadedKeeper {
 
     /// What came is kept from here on.
     func commit() {
-        do throws(StoreError) { try opened?.writer.commit() } catch { fail(error) }
+        do throws(StoreError) {
+            try writer?.commit()
+            if hasPut { recording.note(nil) }
+            hasPut = false
+        } catch {
+            fail(error)
+        }
         // What the store took is not there any more.
         for path in spooled { unlink(path) }
         spooled.removeAll()
     }
 
     private func fail(_ error: StoreError) {
-        opened = nil
+        (reader, writer, hasPut) = (nil, nil, false)
         failure = error
+        recording.note(error)
     }
 
     /// What has come by what is required of it; nil where nothing is, or nothing whole came.
@@ -204,11 +221,18 @@ final class LoadedKeeper {
     }
 
     private func reply(to job: LoadJob, _ joined: Joined, _ now: HTTPDate) throws(StoreError) -> LoadedReply {
-        try keep(joined.entry, job, .new(try joined.body.newBody(in: folder)), joined.response, now)
+        var failure: StoreError?
+        do throws(StoreError) {
+            try keep(joined.entry, job, .new(try joined.body.newBody(in: folder)), joined.response, now)
+        } catch {
+            fail(error)
+            failure = error
+        }
         let answer = try renderer(job).answer(
             joined.entry.status, joined.entry.servedFields(at: now), job.request.url, joined.body, .loaded,
             sharing(joined.response, job))
-        return LoadedReply(answer: answer)
+        let reply = LoadedReply(answer: answer)
+        return failure.map(reply.unkept) ?? reply
     }
 
     // MARK: - The store
@@ -257,8 +281,9 @@ final class LoadedKeeper {
         changed += hrefs
         shelf.invalidate(hrefs)
         arrivals.invalidate(hrefs)
-        try store().writer.commit()
-        try store().writer.invalidate(hrefs)
+        let writer = try openedWriter()
+        try writer.commit()
+        try writer.invalidate(hrefs)
     }
 
     private func keep(
@@ -284,9 +309,10 @@ final class LoadedKeeper {
             .union(flags(of: response, job))
         if case .new = body, !response.isCoded { new.flags.remove(.isCoded) }
         if entry.isInvalidated { new.flags.insert(.isInvalidated) } else { new.flags.remove(.isInvalidated) }
-        try store().writer.put(
+        try openedWriter().put(
             loaded: new, over: job.held, origin: job.request.url.origin, host: job.request.url.host,
             site: site, now: now.secondsSinceEpoch)
+        hasPut = true
         shelf.remove(new.href, new.request, variant: new.variant)
         if case .new(let body) = body { try makeRoom(for: Int64(body.byteCount)) }
     }
@@ -297,14 +323,14 @@ final class LoadedKeeper {
         guard let sizeLimit, keptByteCount > sizeLimit / 20 else { return }
         keptByteCount = 0
         guard folder.byteCount > sizeLimit else { return }
-        guard let opened else { return }
-        try opened.writer.commit()
+        guard let writer else { return }
+        try writer.commit()
         // What somebody loads takes the place of no bundle.
-        guard let required = try? requirements(opened.reader) else { return }
+        guard let required = try? requirements(openedReader()) else { return }
         // A tenth below the limit, so that this is not done again at once.
         var options = CollectionOptions(limit: sizeLimit / 10 * 9)
         options.requiredBundles = required.hrefs
-        _ = try? opened.writer.collect(options)
+        _ = try? writer.collect(options)
     }
 
     private func flags(of response: LoadedResponse, _ job: LoadJob) -> ResponseFlags {
@@ -322,11 +348,18 @@ final class LoadedKeeper {
         Sharing(loaded: response.fields, job.request.url, withCredentials: false)
     }
 
-    private func store() throws(StoreError) -> (reader: StoreReader, writer: StoreWriter) {
-        if let opened { return opened }
-        let writer = try StoreWriter(folder)
-        let new = (reader: try StoreReader(folder), writer: writer)
-        opened = new
+    private func openedWriter() throws(StoreError) -> StoreWriter {
+        if let writer { return writer }
+        let new = try StoreWriter(folder)
+        writer = new
+        return new
+    }
+
+    /// Also where nothing can be written: what is stored is served all the same.
+    private func openedReader() throws(StoreError) -> StoreReader {
+        if let reader, !reader.isOutdated { return reader }
+        let new = try StoreReader(folder)
+        reader = new
         return new
     }
 
@@ -335,7 +368,7 @@ final class LoadedKeeper {
     private func renderer(_ job: LoadJob) throws(StoreError) -> CopyRenderer {
         let fields = AnswerFields(layout: job.layout, isProxy: true)
         return CopyRenderer(
-            finder: CopyFinder(reader: try store().reader, fields: fields), layout: job.layout,
+            finder: CopyFinder(reader: try openedReader(), fields: fields), layout: job.layout,
             shim: job.shim,
             verifier: job.verifier, asked: job.request.fields)
     }

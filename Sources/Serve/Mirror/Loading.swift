@@ -38,7 +38,7 @@ final class Loading: Sendable {
     /// - Parameter shelfByteLimit: how much is held in memory alone.
     init(
         _ folder: StoreFolder, _ options: MirrorOptions, tier: MemoryTier<Answer>, shelfByteLimit: Int,
-        load: @escaping Load
+        recording: RecordingHealth, load: @escaping Load
     ) throws(ServerError) {
         policy = options.policy
         profile = options.profile
@@ -60,7 +60,7 @@ final class Loading: Sendable {
             thread = try NamedThread.start("larder-load") {
                 let keeper = LoadedKeeper(
                     folder, profile: profile, shelf: shelf, arrivals: arrivals, site: site,
-                    sizeLimit: sizeLimit, requirements: requirements)
+                    sizeLimit: sizeLimit, recording: recording, requirements: requirements)
                 keeper.open()
                 isOpen.change { $0 = true }
                 while let first = queue.next() { Self.run(first, queue, arrivals, keeper, ready) }
@@ -265,7 +265,7 @@ final class Loading: Sendable {
             start(SharedJob(job.unconditional), done: done)
             return nil
         }
-        return { failure in done(failure.map { reply.unkept(job, $0) } ?? reply) }
+        return { failure in done(failure.map(reply.unkept) ?? reply) }
     }
 
     /// Returns when what has come is kept. From any other thread, and as often as one likes.
@@ -340,9 +340,8 @@ struct LoadedReply: Sendable {
             isShared: false, failure: "\(error)")
     }
 
-    /// The same, where nothing of what came is kept after all: that is nothing to a proxy's client.
-    func unkept(_ job: LoadJob, _ error: StoreError) -> LoadedReply {
-        guard job.layout.isTransparent else { return .failed(job, error) }
+    /// The same, where nothing of what came is kept after all: that is nothing to the client.
+    func unkept(_ error: StoreError) -> LoadedReply {
         var reply = self
         reply.isShared = false
         reply.failure = failure ?? "\(error)"

@@ -88,18 +88,45 @@ final class ServingNotes: Sendable {
     }
 }
 
+/// Whether what a server has to record can be written to the store. A change is reported once, however many
+/// requests meet it. Any thread may use it.
+final class RecordingHealth: Sendable {
+    private let isFailing = Mutex(false)
+    private let notice: @Sendable (String) -> Void
+
+    init(_ notice: @escaping @Sendable (String) -> Void) {
+        self.notice = notice
+    }
+
+    /// - Parameter error: nil when something was recorded.
+    func note(_ error: StoreError?) {
+        let hasChanged = isFailing.withLock { isFailing in
+            defer { isFailing = error != nil }
+            return isFailing != (error != nil)
+        }
+        guard hasChanged else { return }
+        notice(
+            error.map {
+                "\($0.problem); stored pages are served as before, but neither loaded responses nor misses are "
+                    + "recorded until that is solved"
+            } ?? "loaded responses and misses are recorded again")
+    }
+}
+
 /// Writes down what was served and what was missed: what is served often is evicted last, and what was missed
 /// is fetched at the next prefetch.
 final class NoteKeeper: Sendable {
     private let folder: StoreFolder
     private let notes: ServingNotes
     private let tier: MemoryTier<Answer>
+    private let recording: RecordingHealth
     private static let secondsBetweenLooks: Int64 = 60
 
     /// Up to when the tier's uses are written.
     private let lastLook: Mutex<Int64>
 
-    init(_ folder: StoreFolder, notes: ServingNotes, tier: MemoryTier<Answer>) {
+    init(_ folder: StoreFolder, notes: ServingNotes, tier: MemoryTier<Answer>, recording: RecordingHealth) {
+        self.recording = recording
         self.folder = folder
         self.notes = notes
         self.tier = tier
@@ -139,10 +166,18 @@ final class NoteKeeper: Sendable {
                     miss.last += epoch
                     return miss
                 })
+            recording.note(nil)
         } catch {
-            // Whoever may not write to the store serves it all the same; there is nobody to tell. What cannot
-            // be written now is kept for the next time.
-            if error.reason == .unreachable || error.reason == .busy { notes.putBack(taken) }
+            // What cannot be written now is kept for the next time.
+            switch error.reason {
+            case .unreachable, .busy: notes.putBack(taken)
+            case .full:
+                notes.putBack(taken)
+                recording.note(error)
+            case .denied, .failed, .unusable: recording.note(error)
+            // The health of the store tells.
+            case .missing, .request: break
+            }
         }
     }
 }
