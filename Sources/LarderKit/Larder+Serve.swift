@@ -261,6 +261,9 @@ public struct ServeOptions: Sendable {
     public var mayBeEmpty = false
     /// Pages have a bar that says from when they are and leads to the portal, until that switches it off.
     public var hasBar = false
+    /// Keeps fewer answers ready than `memoryLimit` allows, so that the whole process takes no more than so many
+    /// bytes: for a program that does nothing but serve. Nil for no such limit.
+    public var processMemoryLimit: Int?
     /// The portal shows what is held, and changes nothing.
     public var isReadOnly = false
     /// Updates the sites that are due, as their schedules say; the portal shows it.
@@ -317,6 +320,7 @@ public struct ServeOptions: Sendable {
         options.sizeLimit = sizeLimit
         options.policy = policy
         options.isReadOnly = isReadOnly
+        options.processMemoryLimit = processMemoryLimit
         options.hasBar = hasBar
         options.verification = verification
         options.hasShim = hasShim

@@ -34,6 +34,8 @@ package final class MirrorServer: Sendable {
         let shelfByteLimit = options.load == nil ? 0 : memoryLimit / 2
         let tier = MemoryTier<Answer>(byteLimit: memoryLimit - shelfByteLimit)
         self.tier = tier
+        let budget = options.processMemoryLimit.map { MemoryBudget(limit: $0) }
+        budget?.check(tier)
         let verifier = BodyVerifier(options.verification)
         let notes = access(folder.path, W_OK) == 0 ? ServingNotes() : nil
         let recording = RecordingHealth(options.notice)
@@ -63,7 +65,8 @@ package final class MirrorServer: Sendable {
         board = powers?.board
         func context(_ port: UInt16, _ proxy: ProxyOptions?) -> MirrorContext {
             MirrorContext(
-                options, port: port, proxy: proxy, verifier: verifier, tier: tier, notes: notes,
+                options, port: port, proxy: proxy, verifier: verifier, tier: tier, budget: budget,
+                notes: notes,
                 loading: loading, seals: seals, powers: powers, totals: totals, health: health)
         }
         var searches: PortalSearches?
@@ -124,10 +127,14 @@ package final class MirrorServer: Sendable {
         .seen(from: "localhost:\(port)")
         do throws(ServerError) {
             pressure = memoryLimit > 0 ? try Self.pressure(on: tier) : nil
-            housekeeping = try notes.map { (notes) throws(ServerError) in
-                let keeper = NoteKeeper(folder, notes: notes, tier: tier, recording: recording)
-                return try Housekeeping(everySeconds: Self.secondsBetweenNotes) { keeper.write(isLast: $0) }
-            }
+            let keeper = notes.map { NoteKeeper(folder, notes: $0, tier: tier, recording: recording) }
+            housekeeping =
+                keeper == nil && budget == nil
+                ? nil
+                : try Housekeeping(everySeconds: Self.secondsBetweenNotes) { isLast in
+                    keeper?.write(isLast: isLast)
+                    budget?.check(tier)
+                }
         } catch {
             server?.stopAndWait()
             self.proxy?.stopAndWait()
@@ -248,6 +255,9 @@ package final class MirrorServer: Sendable {
 
 /// How a mirror is shown.
 package struct MirrorOptions: Sendable {
+    /// Has the tier shrink so that the whole process stays within so many bytes; nil where the process does other
+    /// things too.
+    package var processMemoryLimit: Int?
     /// The site at the root; nil gives every origin a name of its own.
     package var root: WebURL?
     package var address = ListenAddress.loopback

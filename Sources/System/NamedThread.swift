@@ -21,9 +21,17 @@ package final class NamedThread: Sendable {
         guard code == 0 else {
             start.release()
             throw SystemError(
-                code, doing: "start", "the thread \(name)", advice: "raise the limit on threads (ulimit -u)")
+                code, doing: "start", "the thread \(name)",
+                advice: isMemoryLimited
+                    ? "raise the limit on memory (ulimit -v)" : "raise the limit on threads (ulimit -u)")
         }
         return NamedThread(thread)
+    }
+
+    /// Each thread has a stack, for which there may be no room.
+    private static var isMemoryLimited: Bool {
+        var limit = rlimit()
+        return getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0 && limit.rlim_cur < 1 << 62
     }
 
     private init(_ thread: pthread_t) {

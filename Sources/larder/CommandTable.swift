@@ -127,6 +127,19 @@ struct CommandEntry: Sendable {
                 An earlier visit is looked at by its day: http://localhost:8080/@2026-11-20/https://example.com/
                 """,
                 """
+                --memory limits the memory of the whole process. The server itself needs about 35 MiB; the rest keeps answers
+                ready, at least an eighth of SIZE. Pages of the search index that the kernel keeps in memory, and takes back
+                when programs need it, do not count.
+                """,
+                """
+                On a full or read-only disk everything stored is served, whatever the policy. What cannot be recorded then is
+                reported once.
+                """,
+                """
+                SIGHUP has the store read anew, or with --preload the manifests asked. SIGTERM and Ctrl-C answer what has been
+                asked, for up to 5 s, and end the server.
+                """,
+                """
                 What --compress keeps small and nobody has to change goes out as it is kept, in zstd, to clients that take it.
                 """,
                 """

@@ -6,6 +6,11 @@ struct Main {
     static func main() async {
         ProcessLimits.holdStandardStreams()
         ProcessLimits.raiseOpenFiles()
+        if let reason = ProcessLimits.lacksMemory() {
+            Terminal(isQuiet: false).fail(reason)
+            _exit(ExitStatus.unable.rawValue)
+        }
+        ProcessLimits.endWithoutMemory()
         Larder.givesMemoryBack()
         Signals.shared.catchAll()
         let status = await run(Array(CommandLine.arguments.dropFirst()))
@@ -75,6 +80,47 @@ enum ProcessLimits {
             _ = open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }
+
+    /// What to tell whoever allows too little memory to begin; nil where there is enough. Without it libraries wait
+    /// for ever for a thread, or crash.
+    static func lacksMemory() -> String? {
+        guard let allowed = addressSpace, allowed < minAddressSpace else { return nil }
+        return
+            "\(allowed >> 20) MiB of memory are allowed here, and larder needs at least \(minAddressSpace >> 20): "
+            + "raise the limit (ulimit -v)"
+    }
+
+    /// Where memory is limited, has the process end with a message when it is used up. Without a limit nothing is
+    /// changed.
+    static func endWithoutMemory() {
+        guard addressSpace != nil else { return }
+        for number in [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT] {
+            var action = sigaction()
+            action.sa_flags = Int32(bitPattern: SA_RESETHAND) | SA_NODEFER
+            action.__sigaction_handler.sa_handler = { _ in
+                // Only what is safe inside a signal handler. A crash for another reason comes again when this returns.
+                let probe = mmap(nil, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                guard probe == MAP_FAILED else { return }
+                let message: StaticString =
+                    "larder: the memory that is allowed here is used up: raise the limit (ulimit -v)\n"
+                _ = write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)
+                _exit(ExitStatus.unable.rawValue)
+            }
+            sigaction(number, &action, nil)
+        }
+    }
+
+    /// In bytes; nil where it is not limited.
+    private static var addressSpace: UInt? {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0, limit.rlim_cur < 1 << 62 else {
+            return nil
+        }
+        return limit.rlim_cur
+    }
+
+    /// The program and its libraries take half of it, and the stacks of its threads most of the rest.
+    private static let minAddressSpace: UInt = 192 << 20
 
     /// As many open files as we may have: the soft limit is 1,024 on most systems, for programs that use
     /// `select`.

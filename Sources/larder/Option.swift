@@ -496,7 +496,9 @@ extension Option {
             "where a server that is asked first has not answered after so long, show what is held, and load behind",
         standard: "5s")
     static let memory = Option(
-        name: "--memory", value: "SIZE", help: "how much is kept ready in memory", standard: "64MiB")
+        name: "--memory", value: "SIZE",
+        help: "how much memory the server takes as a whole; what it does not need itself keeps answers ready",
+        standard: "128MiB")
     static let stop = Option(
         name: "--stop", value: nil, help: "stop the server on the port", standard: nil, place: .commandLine)
     static let clear = Option(

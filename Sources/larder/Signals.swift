@@ -9,8 +9,13 @@ final class Signals: Sendable {
     static let shared = Signals()
 
     private let state = Mutex<(count: Int, handler: (@Sendable () -> Void)?)>((0, nil))
-    private let hangUp = Mutex<(@Sendable () -> Void)?>(nil)
+    private let hangUp = Mutex<HangUp?>(nil)
     private let passing = Mutex<Passing?>(nil)
+
+    private struct HangUp: Sendable {
+        let endsWithTerminal: Bool
+        let handler: @Sendable () -> Void
+    }
 
     /// What is passed on, and to whom.
     private struct Passing {
@@ -95,15 +100,28 @@ final class Signals: Sendable {
     }
 
     /// Calls `handler` at each SIGHUP from here on, by which the process would end otherwise.
-    func onHangUp(_ handler: @escaping @Sendable () -> Void) {
-        hangUp.withLock { $0 = handler }
+    ///
+    /// - Parameter endsWithTerminal: the process still ends by the SIGHUP that means that its terminal was closed.
+    func onHangUp(endsWithTerminal: Bool, _ handler: @escaping @Sendable () -> Void) {
+        let hadTerminal = Self.hasTerminal && !Self.isIgnored(SIGHUP)
+        hangUp.withLock { $0 = HangUp(endsWithTerminal: endsWithTerminal && hadTerminal, handler: handler) }
         Self.catch(SIGHUP)
+    }
+
+    /// Whether there is a controlling terminal that has not been closed.
+    private static var hasTerminal: Bool {
+        let terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC)
+        guard terminal >= 0 else { return false }
+        close(terminal)
+        return true
     }
 
     /// False where nobody waits for it.
     private func hungUp() -> Bool {
-        guard let handler = hangUp.withLock({ $0 }) else { return false }
-        handler()
+        guard let hangUp = hangUp.withLock({ $0 }), !hangUp.endsWithTerminal || Self.hasTerminal else {
+            return false
+        }
+        hangUp.handler()
         return true
     }
 

@@ -10,10 +10,13 @@ enum ProxyCommand {
             options.notice = { terminal.fail($0) }
             options.policy = try arguments.choice(.policy) ?? .protocol
             let port = try arguments.number(.port, in: 0...65_535)
+            let memory = try arguments.size(.memory)?.byteCount ?? 128 << 20
+            options.processMemoryLimit = memory > 0 ? Int(clamping: memory) : nil
             let service = try arguments.larder.proxy(
                 proxyOptions(arguments, port: UInt16(port)), serving: options,
-                memoryLimit: Int(clamping: try arguments.size(.memory)?.byteCount ?? 64 << 20))
+                memoryLimit: Int(clamping: memory))
             let stop = Signals.shared.first()
+            Signals.shared.onHangUp(endsWithTerminal: true) { service.reload() }
             terminal.say("The proxy is at http://localhost:\(service.proxyPort ?? 0) (Ctrl-C stops)")
             await stop.requested()
             service.stop()

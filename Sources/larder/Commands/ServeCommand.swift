@@ -7,14 +7,16 @@ enum ServeCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let port = try arguments.number(.port, in: 0...65535)
-            let memory = try arguments.size(.memory)?.byteCount ?? 64 << 20
+            let memory = try arguments.size(.memory)?.byteCount ?? 128 << 20
             let larder = try arguments.larder
             var options = try ServeCommand.options(arguments)
             options.notice = { terminal.fail($0) }
+            options.processMemoryLimit = memory > 0 ? Int(clamping: memory) : nil
             let service = try larder.serve(
                 port: UInt16(port), memoryLimit: Int(clamping: memory), options: options)
             let mark = ServerMark(port: UInt16(service.port))
             let stop = Signals.shared.first()
+            Signals.shared.onHangUp(endsWithTerminal: true) { service.reload() }
             terminal.say("The larder is at \(service.address) (Ctrl-C stops)")
             if let port = service.proxyPort {
                 terminal.say("Programs find its proxy at http://localhost:\(port)")
@@ -120,7 +122,7 @@ enum ServeCommand {
         let wanted = options
         let (asked, ask) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         ask.yield()
-        Signals.shared.onHangUp { ask.yield() }
+        Signals.shared.onHangUp(endsWithTerminal: false) { ask.yield() }
         return Task {
             let clock = Task {
                 while let interval, (try? await Task.sleep(for: interval)) != nil { ask.yield() }
