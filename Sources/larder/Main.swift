@@ -110,6 +110,8 @@ enum ProcessLimits {
         }
     }
 
+    static var isMemoryLimited: Bool { addressSpace != nil }
+
     /// In bytes; nil where it is not limited.
     private static var addressSpace: UInt? {
         var limit = rlimit()

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import LarderKit
 internal import Synchronization
 
@@ -74,7 +75,10 @@ extension Terminal {
             fail(error.message)
             return .usage
         } catch let error as LarderError {
-            return failed(error)
+            let status = failed(error)
+            // Without memory for another thread, the runtime would wait for one for ever before `main` goes on.
+            if ProcessLimits.isMemoryLimited { _exit(status.rawValue) }
+            return status
         } catch {
             fail("\(error)")
             return .unable
