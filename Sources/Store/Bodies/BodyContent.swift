@@ -31,7 +31,7 @@ package enum BodyContent: Sendable, Equatable {
     }
 
     /// Digest and size, in constant memory.
-    func measure() throws(StoreError) -> (sha256: Digest, byteCount: Int) {
+    package func measure() throws(StoreError) -> (sha256: Digest, byteCount: Int) {
         var stream = DigestStream(.sha256)
         var byteCount = 0
         try eachPiece { piece in

@@ -50,6 +50,15 @@ package struct NewResponse: Sendable {
         self.body = body
     }
 
+    /// Stores once more what was stored before.
+    package init(restoring stored: StoredResponse) {
+        self.init(
+            href: stored.href, referrer: nil, status: stored.status, role: stored.role, fields: stored.fields,
+            fetched: stored.fetched, body: stored.body.map(Body.held) ?? .none)
+        requested = stored.requested
+        (request, variant, type, flags) = (stored.request, stored.variant, stored.type, stored.flags)
+    }
+
     /// It counts among the pages that a visit may ask for.
     var isPage: Bool { role == 0 && request == .get }
 }
@@ -70,7 +79,11 @@ package struct NewBody: Sendable {
     package var md5: Digest?
 
     /// Equal for equal contents.
-    package var fingerprint: UInt64 { sha256.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
+    package var fingerprint: UInt64 { Self.fingerprint(of: sha256) }
+
+    package static func fingerprint(of sha256: Digest) -> UInt64 {
+        sha256.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
 
     /// Reads the content once to know its digest, makes it small, and puts a large one into a file of
     /// `folder`, so that what waits for the writer is bounded. All this happens on the thread that asks.

@@ -56,6 +56,16 @@ package struct StoredResponse: Sendable, Equatable {
     }
 }
 
+extension StoredResponse {
+    /// As the replacement check looks at it.
+    package var judged: JudgedResponse? {
+        guard let url = WebURL(href) else { return nil }
+        return JudgedResponse(
+            url, status: status, fields: HTTPFields(block: fields.utf8.span), digest: body?.fingerprint ?? 0,
+            byteCount: body?.byteCount ?? 0, title: body?.title)
+    }
+}
+
 package struct StoredBody: Sendable, Equatable {
     package let id: Int64
     package let sha256: [UInt8]
@@ -64,6 +74,9 @@ package struct StoredBody: Sendable, Equatable {
     package let title: String?
     /// Nil until something asks for it.
     package var md5: [UInt8]?
+
+    /// As `NewBody.fingerprint`.
+    var fingerprint: UInt64 { byteCount == 0 ? 0 : sha256.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
 }
 
 /// What the whole store holds.

@@ -1,0 +1,91 @@
+/// Words and forms by which a page or an address shows that it asks the user to log in.
+package enum LoginWords {
+    private static let phrases = [
+        "log in", "login", "log-in", "logon", "sign in", "signin", "sign-in", "sign on", "authentication",
+        "anmelden", "anmeldung", "einloggen", "connexion", "se connecter", "identification", "iniciar sesión",
+        "inicio de sesión", "accedi", "accesso", "iniciar sessão", "inloggen", "logga in", "log ind",
+        "kirjaudu",
+        "zaloguj", "přihlášení", "вход", "войти", "giriş yap", "登录", "登入", "ログイン", "로그인",
+    ].map { Array($0.utf8) }
+
+    /// Parts of a path, without an ending, or the first part of a host's name.
+    private static let names: Set<String> = [
+        "login", "log-in", "log_in", "logon", "signin", "sign-in", "sign_in", "sign-on", "auth",
+        "authenticate",
+        "authorize", "authentication", "sso", "saml", "saml2", "oauth", "oauth2", "oidc", "cas", "idp",
+        "wp-login",
+        "user_session", "users_sign_in",
+    ]
+
+    private static let longestTitle = 512
+
+    package static func areSaid(in title: String) -> Bool {
+        let bytes = title.utf8.prefix(longestTitle).map(\.lowercasedASCII)
+        return phrases.contains { isFound($0, in: bytes) }
+    }
+
+    package static func areSaid(by url: WebURL) -> Bool {
+        let parts = url.path.utf8.split(separator: UInt8(ascii: "/")).map { part in
+            HTTPGrammar.lowercased(part.prefix { $0 != UInt8(ascii: ".") })
+        }
+        let label = HTTPGrammar.lowercased(url.host.utf8.prefix { $0 != UInt8(ascii: ".") })
+        return names.contains(label) || parts.contains { names.contains($0) }
+    }
+
+    /// Whether there is a field for a password in the page.
+    package static func isAsked(in page: Span<UInt8>) -> Bool {
+        page.withUnsafeBufferPointer { page in
+            hasTag("input", in: page) { tag in isFound(Array("password".utf8), in: tag) }
+        }
+    }
+
+    /// Whether there is a field for anything.
+    package static func hasField(_ page: Span<UInt8>) -> Bool {
+        page.withUnsafeBufferPointer { page in hasTag("input", in: page) { _ in true } }
+    }
+
+    /// Whether the page is nothing but a form to be sent: it has one, and no script.
+    package static func isForm(_ page: Span<UInt8>) -> Bool {
+        page.withUnsafeBufferPointer { page in
+            hasTag("form", in: page) { tag in isFound(Array("post".utf8), in: tag) }
+                && !hasTag("script", in: page) { _ in true }
+        }
+    }
+
+    /// Whether a form of the page is sent to where logins are.
+    package static func areSentTo(by page: Span<UInt8>) -> Bool {
+        page.withUnsafeBufferPointer { page in
+            hasTag("form", in: page) { tag in forms.contains { isFound($0, in: tag) } }
+        }
+    }
+
+    private static let forms = [
+        "login", "log-in", "logon", "signin", "sign-in", "sign_in", "session", "auth",
+    ]
+    .map { Array($0.utf8) }
+
+    /// Whether it is so of some tag; the tag's bytes are given in lower case, without its name.
+    private static func hasTag(
+        _ name: String, in page: UnsafeBufferPointer<UInt8>, isSo: ([UInt8]) -> Bool
+    ) -> Bool {
+        let name = Array(name.utf8)
+        var rest = page[...]
+        while let start = rest.firstIndex(of: UInt8(ascii: "<")) {
+            rest = rest[(start + 1)...]
+            guard rest.count > name.count,
+                zip(rest, name).allSatisfy({ $0.lowercasedASCII == $1 }),
+                !rest[rest.startIndex + name.count].isASCIIAlphanumeric
+            else { continue }
+            let tag = rest.dropFirst(name.count).prefix(longestTag).prefix { $0 != UInt8(ascii: ">") }
+            if isSo(tag.map(\.lowercasedASCII)) { return true }
+        }
+        return false
+    }
+
+    private static let longestTag = 2048
+
+    private static func isFound(_ phrase: [UInt8], in bytes: [UInt8]) -> Bool {
+        guard bytes.count >= phrase.count else { return false }
+        return (0...bytes.count - phrase.count).contains { bytes[$0...].starts(with: phrase) }
+    }
+}
