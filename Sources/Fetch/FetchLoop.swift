@@ -253,6 +253,7 @@ extension FetchLoop {
             guard let transfer = running[handle] else { continue }
             let url = transfer.request?.url
             let count = results.count
+            if code == CURLE_OK { transfer.lookForBytesBeyondLength() }
             finish(transfer, code)
             if code != CURLE_OK, results.count > count, let url,
                 case .failure(let failure)? = results.last?.outcome

@@ -108,6 +108,8 @@ package struct FetchedResponse: Sendable {
     package var isCoded = false
     /// The body is only the beginning of what the server sent: `FetchRequest.maxBytes`.
     package var isCut = false
+    /// How the end of the body was told.
+    package var ending = JudgedResponse.Ending.declared
     /// The network zone that the response came from, if known. Its links may be requested only from there or
     /// from a more public zone.
     package var zone: NetworkZone?

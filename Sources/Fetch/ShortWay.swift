@@ -407,6 +407,9 @@ final class ShortWay {
         let now = age.elapsed
         transfer.answer.done = now - transfer.answer.start
         transfer.answer.mayStandBehind = book != nil && line.place.confirms(now)
+        if let rest, line.askedCount == 1, transfer.contentLength >= 0 {
+            transfer.noteBytesBeyondLength(rest.count)
+        }
         progress.append(.ended(transfer, failure))
         guard let rest, !line.isLast, line.askedCount > 1 || rest.isEmpty && !line.hasUnsent else {
             if line.askedCount > 1, line.isShortLived { askSingly(line.place) }

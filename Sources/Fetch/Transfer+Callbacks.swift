@@ -43,20 +43,65 @@ extension Transfer {
         }.check()
     }
 
-    /// libcurl does not tell whether it put cookies or a login into a request; what goes out does.
-    func watchWhatIsSent(_ me: UnsafeMutableRawPointer) throws(FetchFailure) {
+    /// Sets what libcurl calls while `CURLOPT_VERBOSE` is set. libcurl does not report whether it put cookies or a login
+    /// into a request, nor that a body was longer than its length; this callback sees both.
+    func watchVerboseOutput(_ me: UnsafeMutableRawPointer) throws(FetchFailure) {
         try larder_curl_set_pointer(handle, CURLOPT_DEBUGDATA, me).check()
         try larder_curl_on_debug(handle) { _, kind, data, size, context in
-            guard kind == CURLINFO_HEADER_OUT || kind == CURLINFO_DATA_OUT, let context else { return 0 }
+            guard let context else { return 0 }
             let transfer = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
-            if kind == CURLINFO_DATA_OUT {
+            let bytes = UnsafeRawBufferPointer(start: data, count: size)
+            switch kind {
+            case CURLINFO_DATA_OUT:
                 // The rest of a header that is too long to go out at once: nobody reads it.
                 if transfer.request?.body == nil { transfer.usesCredentials = true }
-            } else if Transfer.tellsWho(UnsafeRawBufferPointer(start: data, count: size)) {
-                transfer.usesCredentials = true
+            case CURLINFO_HEADER_OUT: if Transfer.tellsWho(bytes) { transfer.usesCredentials = true }
+            case CURLINFO_TEXT: transfer.noteBytesBeyondLength(in: bytes)
+            default: break
             }
             return 0
         }.check()
+    }
+
+    /// libcurl reads on to the end of the declared length, and drops what came with that in one piece.
+    private func noteBytesBeyondLength(in text: UnsafeRawBufferPointer) {
+        guard text.starts(with: "Excess found".utf8),
+            let count = String(decoding: text, as: UTF8.self).split(separator: "excess = ").last.flatMap({
+                Int($0.prefix { $0.isNumber })
+            })
+        else { return }
+        noteBytesBeyondLength(count)
+    }
+
+    func noteBytesBeyondLength(_ count: Int) {
+        if count > Self.maxEmptyLineBytes { hasBytesBeyondLength = true }
+    }
+
+    /// Some servers end a response with an empty line that its length does not count.
+    private static let maxEmptyLineBytes = 2
+
+    /// To be called when the transfer is done, before libcurl lets go of it: bytes beyond the length may still be in the
+    /// socket. On a connection with TLS they cannot be told from its own records.
+    func lookForBytesBeyondLength() {
+        guard line == nil, watchesLength, request?.url.scheme == "http" else { return }
+        var socket = CURL_SOCKET_BAD
+        guard larder_curl_get_socket(handle, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK,
+            socket != CURL_SOCKET_BAD
+        else { return }
+        let answer = "HTTP/1."
+        var bytes = [UInt8](repeating: 0, count: answer.utf8.count)
+        let count = recv(socket, &bytes, bytes.count, Int32(MSG_PEEK | MSG_DONTWAIT))
+        // The next request may have been answered already.
+        guard count > 0, !bytes.prefix(count).elementsEqual(answer.utf8.prefix(count)) else { return }
+        noteBytesBeyondLength(count)
+    }
+
+    /// Has libcurl report bytes beyond the length of a response by HTTP/1.
+    private func watchLength() {
+        guard line == nil, status == 200, contentLength >= 0, request?.method == "GET",
+            version == .http11 || version == .http10
+        else { return }
+        watchesLength = larder_curl_set_long(handle, CURLOPT_VERBOSE, 1) == CURLE_OK
     }
 
     /// Whether a line of the header is a cookie or a login.
@@ -184,6 +229,7 @@ extension Transfer {
         let keepsCoding = request?.keepsCoding ?? false || !ContentCoding.accepts(request?.codings, fields)
         decoder = keepsCoding ? nil : try FetchFailure.decoder(of: fields)
         self.fields = fields
+        watchLength()
         let length = expected ?? contentLength
         if let request, let stream = request.stream, request.method != "HEAD" {
             let byteCount = decoder == nil && length >= 0 ? length : nil

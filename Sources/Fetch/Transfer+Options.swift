@@ -54,8 +54,8 @@ extension Transfer {
         if options.cookies != nil, !isAnonymous { try set(CURLOPT_COOKIEFILE, "") }
         if setup.hasSecrets, !isAnonymous {
             try set(CURLOPT_VERBOSE, 1)
-            try watchWhatIsSent(me)
         }
+        try watchVerboseOutput(me)
         try set(CURLOPT_NOSIGNAL, 1)
         try set(CURLOPT_PATH_AS_IS, 1)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")

@@ -65,6 +65,10 @@ final class Transfer {
     var held: PartialBody?
     /// How long the body is when it was resumed.
     var expected: Int?
+    /// libcurl was told to report bytes beyond the length of the response.
+    var watchesLength = false
+    /// More bytes came than the response's length declares.
+    var hasBytesBeyondLength = false
     /// Set by whoever stopped the transfer; libcurl would only say that a callback failed.
     var stop: FetchFailure?
 
@@ -147,6 +151,10 @@ final class Transfer {
         isCut = false
         held = nil
         expected = nil
+        if watchesLength, !setup.hasSecrets || isAnonymous {
+            larder_curl_set_long(handle, CURLOPT_VERBOSE, 0)
+        }
+        (watchesLength, hasBytesBeyondLength) = (false, false)
         stop = nil
         watch = nil
         counted = 0
@@ -259,10 +267,19 @@ extension Transfer {
             var response = FetchedResponse(
                 status: status, fields: fields, body: try sink.finish(), isCoded: isCoded)
             response.isCut = isCut
+            response.ending = ending(fields)
             return .response(response)
         } catch {
             return .failure(error)
         }
+    }
+
+    private func ending(_ fields: HTTPFields) -> JudgedResponse.Ending {
+        guard expected == nil, request?.method == "GET" else { return .declared }
+        if hasBytesBeyondLength { return .bytesBeyondLength }
+        let isOfHTTP1 = line != nil || version == .http11 || version == .http10
+        return isOfHTTP1 && contentLength < 0 && !fields.contains("Transfer-Encoding")
+            ? .connection : .declared
     }
 
     /// What a later request can go on with.
@@ -318,7 +335,7 @@ extension Transfer {
         return exchange
     }
 
-    private var version: Exchange.Version? {
+    var version: Exchange.Version? {
         var version = 0
         larder_curl_get_long(handle, CURLINFO_HTTP_VERSION, &version)
         return switch version {
