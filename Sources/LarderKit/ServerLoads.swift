@@ -151,7 +151,7 @@ extension LoadOutcome {
                 LoadedResponse(
                     status: response.status, fields: fields, body: BodyContent(response.body),
                     requestTime: start,
-                    responseTime: end, flags: flags))
+                    responseTime: end, flags: flags, ending: response.ending))
         }
     }
 }

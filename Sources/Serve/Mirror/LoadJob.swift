@@ -240,15 +240,18 @@ package struct LoadedResponse: Sendable {
     package let responseTime: HTTPDate
     /// From where it came, and whether somebody's credentials were used.
     package let flags: ResponseFlags
+    /// How the end of the body was told.
+    package let ending: JudgedResponse.Ending
 
     /// The body is still in its content coding.
     var isCoded: Bool { flags.contains(.isCoded) }
 
     package init(
         status: Int, fields: HTTPFields, body: BodyContent, requestTime: HTTPDate, responseTime: HTTPDate,
-        flags: ResponseFlags = []
+        flags: ResponseFlags = [], ending: JudgedResponse.Ending = .declared
     ) {
         self.flags = flags
+        self.ending = ending
         self.status = status
         self.fields = fields
         self.body = body

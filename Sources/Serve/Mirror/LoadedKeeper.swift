@@ -1,4 +1,5 @@
 internal import Bundles
+internal import Digest
 internal import Glibc
 internal import Markup
 internal import Store
@@ -23,6 +24,9 @@ final class LoadedKeeper {
     /// What is held of these is another than before.
     private var changed: [String] = []
 
+    private var replacements = LoadedReplacements()
+    /// Why the response that was concluded last did not replace the stored one.
+    private var heldBack: ReplacementCheck.Reason?
     private let sizeLimit: Int64?
     private let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
     private static let mostScannedBytes = 32 * 1024 * 1024
@@ -82,7 +86,13 @@ final class LoadedKeeper {
                 fail(error)
                 return try reply(to: job, conclusion, outcome, loaded, now, bundle)?.unkept(error)
             }
-            return try reply(to: job, conclusion, outcome, loaded, now, bundle)
+            var reply = try reply(to: job, conclusion, outcome, loaded, now, bundle)
+            if let heldBack {
+                reply?.failure = "\(heldBack.text); the stored copy is kept"
+                // To be asked for by the next client as well: it is stored for nobody.
+                reply?.isShared = false
+            }
+            return reply
         } catch {
             fail(error)
             return unkept(job, conclusion, outcome, error)
@@ -241,6 +251,7 @@ final class LoadedKeeper {
         _ conclusion: CacheConclusion, _ job: LoadJob, _ response: LoadedResponse, _ loaded: LoadedBody,
         _ now: HTTPDate
     ) throws(StoreError) {
+        heldBack = nil
         // First: what is kept of this very answer is as new as can be.
         if !conclusion.invalidated.isEmpty { try invalidate(conclusion.invalidated.map(\.href)) }
         if conclusion.change != .none { changed.append(job.request.url.href) }
@@ -255,14 +266,19 @@ final class LoadedKeeper {
             if entry.isPart {
                 guard let parts = BodyParts(partial: response.fields, bytes: loaded.bytes) else { break }
                 shelf.keep(job.shelved(entry, .parts(parts), response.flags))
-            } else if policy == .memoryOnly {
+                break
+            }
+            let measured = try loaded.content.measure()
+            guard try replaces(job, response, entry, loaded, measured.sha256, now) else { break }
+            if policy == .memoryOnly {
                 shelf.keep(job.shelved(entry, .whole(loaded.inMemory), response.flags))
             } else if policy == .allowed {
                 let body: NewResponse.Body =
-                    loaded.byteCount == 0 ? .none : .new(try loaded.newBody(in: folder))
+                    loaded.byteCount == 0 ? .none : .new(try loaded.newBody(in: folder, measured))
                 try keep(entry, job, body, response, now)
             }
         case .update(let entry):
+            if response.status == 304 { replacements.confirm(job.request.url, now: now.secondsSinceEpoch) }
             if var copy = job.shelved {
                 copy.entry = entry
                 shelf.keep(copy)
@@ -270,6 +286,32 @@ final class LoadedKeeper {
                 try keep(entry, job, held.body.map { .held($0) } ?? .none, response, now)
             }
         }
+    }
+
+    /// Whether the response replaces the stored one. Restores earlier copies where it shows that their replacements were
+    /// wrong.
+    private func replaces(
+        _ job: LoadJob, _ response: LoadedResponse, _ entry: CacheEntry, _ loaded: LoadedBody,
+        _ sha256: Digest, _ now: HTTPDate
+    ) throws(StoreError) -> Bool {
+        guard job.method == "GET", job.key == .get, job.required == nil else { return true }
+        let verdict = try replacements.judge(
+            response, entry.status, loaded, sha256, at: job.request.url.withoutFragment, over: job.held,
+            now: now
+        ) { (body) throws(StoreError) in
+            try store().reader.content(of: body)?.load()
+        }
+        for restored in verdict.restored {
+            guard let stored = replacements.takeReplaced(restored.href), let url = WebURL(stored.href) else {
+                continue
+            }
+            changed.append(stored.href)
+            try store().writer.put(
+                loaded: NewResponse(restoring: stored), over: stored, origin: url.origin, host: url.host,
+                site: site, now: now.secondsSinceEpoch)
+        }
+        heldBack = verdict.heldBack
+        return heldBack == nil
     }
 
     /// What is held of it is from before a change.
@@ -446,10 +488,13 @@ struct LoadedBody {
 
     var byteCount: Int { bytes.isEmpty ? content.byteCount ?? 0 : bytes.count }
 
-    func newBody(in folder: StoreFolder) throws(StoreError) -> NewBody {
+    /// - Parameter measured: the digest and the length of the content, where they are known.
+    func newBody(
+        in folder: StoreFolder, _ measured: (sha256: Digest, byteCount: Int)? = nil
+    ) throws(StoreError) -> NewBody {
         try NewBody(
             content, form: reading.form, title: reading.table.title, links: reading.table.encoded(),
-            in: folder)
+            measured: measured, in: folder)
     }
 
     /// The same, without the file that it may have come in.

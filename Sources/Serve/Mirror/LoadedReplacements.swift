@@ -1,0 +1,64 @@
+internal import Digest
+internal import Markup
+internal import Store
+internal import Web
+
+/// The replacement check of a server or proxy, with the stored responses that it may have to restore. It belongs to the
+/// thread that stores.
+struct LoadedReplacements {
+    private var check = ReplacementCheck(.serving)
+    /// What was stored before it was replaced, by URL.
+    private var replaced: [String: (response: StoredResponse, time: Int64)] = [:]
+
+    /// Further ones take the place of older ones, which are not restored any more.
+    private static let maxReplaced = 4096
+    private static let secondsToRestore: Int64 = 3600
+
+    /// The server confirmed the stored response.
+    mutating func confirm(_ url: WebURL, now: Int64) { check.confirm(url.withoutFragment, now: now) }
+
+    /// - Parameters:
+    ///   - sha256: of the body that came.
+    ///   - load: reads a stored body.
+    mutating func judge(
+        _ response: LoadedResponse, _ status: Int, _ loaded: LoadedBody, _ sha256: Digest, at url: WebURL,
+        over held: StoredResponse?, now: HTTPDate,
+        load: (StoredBody) throws(StoreError) -> [UInt8]?
+    ) throws(StoreError) -> ReplacementCheck.Verdict {
+        let stored = held?.judged
+        let (bytes, title) = (loaded.bytes, loaded.reading.table.title)
+        // What is still coded has another length than what is stored.
+        let isComparable = !response.isCoded && bytes.count == loaded.byteCount
+        let new = JudgedResponse(
+            url, status: status, fields: response.fields,
+            digest: loaded.byteCount == 0 ? 0 : NewBody.fingerprint(of: sha256), byteCount: loaded.byteCount,
+            title: title, ending: response.isCoded ? .declared : response.ending,
+            asksForLogin: JudgedResponse.asksForLogin(bytes, titled: title))
+        var comparison: BodyComparison?
+        if isComparable, let stored, let body = held?.body,
+            ReplacementCheck.needsComparison(new, with: stored)
+        {
+            let before = try load(body) ?? []
+            comparison = BodyComparison(stored: before.span, new: bytes.span)
+        }
+        let seconds = now.secondsSinceEpoch
+        let verdict = check.judge(url, stored: stored, new: new, comparison: comparison, now: seconds)
+        if verdict.heldBack == nil, let held, stored != nil { note(held, seconds) }
+        return verdict
+    }
+
+    /// What was stored of the URL before it was replaced; once.
+    mutating func takeReplaced(_ href: String) -> StoredResponse? {
+        replaced.removeValue(forKey: href)?.response
+    }
+
+    private mutating func note(_ held: StoredResponse, _ now: Int64) {
+        if replaced.count >= Self.maxReplaced {
+            replaced = replaced.filter { now - $0.value.time < Self.secondsToRestore }
+            if replaced.count >= Self.maxReplaced { replaced = [:] }
+        }
+        // The first of several in an hour is the one that was right.
+        if let known = replaced[held.href], now - known.time < Self.secondsToRestore { return }
+        replaced[held.href] = (held, now)
+    }
+}

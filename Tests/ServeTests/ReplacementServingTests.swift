@@ -1,0 +1,141 @@
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import Serve
+
+/// A mirror whose network lies while its pages are read: offline, it shows what it showed before.
+@Suite struct ReplacementServingTests {
+    private let store: StockedStore
+    private let servers = MirrorLoadingTests.ScriptedServers()
+
+    private static let pages = ["/", "/1", "/2", "/3", "/4"]
+    private static let assets = ["/a.png", "/s.js", "/s.css"]
+    private static let targets = pages + assets
+
+    private static func type(_ target: String) -> String {
+        target.hasSuffix(".png")
+            ? "image/png"
+            : target.hasSuffix(".js")
+                ? "text/javascript" : target.hasSuffix(".css") ? "text/css" : "text/html"
+    }
+
+    init() throws {
+        store = try StockedStore(
+            Self.targets.map { target in
+                .init(
+                    href: "http://example.test\(target)", text: "stored \(target)", type: Self.type(target),
+                    extra: "ETag: \"\(target)\"\r\n",
+                    title: Self.pages.contains(target) ? "Page \(target)" : nil)
+            })
+    }
+
+    private typealias Get = (String) throws -> RawResponse
+
+    private func serving(
+        _ policy: CachePolicy, _ use: (_ get: Get) throws -> Void
+    ) throws {
+        var options = MirrorOptions()
+        options.root = WebURL("http://example.test/")
+        options.policy = policy
+        options.load = { [servers] in servers.load($0, $1) }
+        let server = try MirrorServer(
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+            options: options)
+        defer { server.stop() }
+        let client = try RawClient(port: Int(server.port))
+        try use { try client.get($0, host: "localhost:\(server.port)") }
+    }
+
+    private func expectStored(_ comment: Comment) throws {
+        try serving(.offline) { (get: Get) throws -> Void in
+            for target in Self.targets {
+                let answer = try get(target)
+                #expect(answer.status == 200, comment)
+                #expect(answer.text.contains("stored \(target)"), comment)
+            }
+        }
+    }
+
+    struct Lie: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let status: Int
+        let fields: HTTPFields
+        let text: String
+    }
+
+    private static let html: HTTPFields = [
+        "Content-Type": "text/html; charset=utf-8", "Cache-Control": "max-age=600",
+    ]
+    private static let portal = "<title>Hotel WiFi</title><form method=post><button>Accept</button></form>"
+
+    static let lies: [Lie] = [
+        Lie(testDescription: "one page for everything", status: 200, fields: html, text: portal),
+        Lie(testDescription: "nothing, with 200", status: 200, fields: html, text: ""),
+        Lie(testDescription: "404 for everything", status: 404, fields: html, text: "not found"),
+        Lie(testDescription: "410 for everything", status: 410, fields: html, text: ""),
+        Lie(
+            testDescription: "a redirect to a login elsewhere", status: 302,
+            fields: ["Location": "http://login.test/", "Cache-Control": "max-age=600"], text: ""),
+        Lie(testDescription: "511 for everything", status: 511, fields: html, text: portal),
+        Lie(testDescription: "403 for everything", status: 403, fields: html, text: "forbidden"),
+        Lie(
+            testDescription: "a challenge for everything", status: 200, fields: html,
+            text: "<title>Just a moment...</title>"),
+    ]
+
+    @Test(arguments: lies, [CachePolicy.auto, .protocol, .revalidate, .reload, .refreshBehind])
+    func `what a portal answers is shown, and offline the stored pages are`(lie: Lie, policy: CachePolicy)
+        throws
+    {
+        for target in Self.targets { servers.say(target, lie.status, lie.fields, lie.text) }
+        try serving(policy) { (get: Get) throws -> Void in
+            for target in Self.targets {
+                let answer = try get(target)
+                if policy != .refreshBehind, lie.status < 500 {
+                    #expect(answer.status == lie.status, "\(target)")
+                }
+            }
+            guard policy == .auto else { return }
+            // The network is gone, and the server is still running.
+            for target in Self.targets { servers.fallSilent(target) }
+            for target in Self.targets {
+                #expect(try get(target).text.contains("stored \(target)"), "\(target)")
+            }
+        }
+        try expectStored("\(lie.testDescription)")
+    }
+
+    @Test func `a portal's page that names what was asked for is not kept either`() throws {
+        for target in Self.pages {
+            servers.say(target, 200, Self.html, "<title>Hotel WiFi</title><form action=/?to=\(target)>")
+        }
+        try serving(.auto) { (get: Get) throws -> Void in for target in Self.pages { _ = try get(target) } }
+        try expectStored("")
+    }
+
+    @Test func `pages that changed are stored as they came`() throws {
+        for target in Self.pages { servers.say(target, 200, Self.html, "<title>T \(target)</title>newer") }
+        try serving(.auto) { (get: Get) throws -> Void in for target in Self.pages { _ = try get(target) } }
+        try serving(.offline) { (get: Get) throws -> Void in
+            for target in Self.pages { #expect(try get(target).text.contains("newer")) }
+        }
+    }
+
+    @Test func `a page that is gone is so offline, once the server is known to be the site's`() throws {
+        servers.say("/1", 404, Self.html, "gone")
+        servers.say("/2", 304, ["ETag": "\"/2\""])
+        try serving(.auto) { (get: Get) throws -> Void in
+            #expect(try get("/1").status == 404)
+            #expect(try get("/2").text.contains("stored /2"))
+        }
+        try expectStored("the first time it is doubtful")
+        try serving(.auto) { (get: Get) throws -> Void in
+            #expect(try get("/1").status == 404)
+            #expect(try get("/2").text.contains("stored /2"))
+            #expect(try get("/1").status == 404)
+        }
+        try serving(.offline) { (get: Get) throws -> Void in #expect(try get("/1").status == 404) }
+    }
+}
