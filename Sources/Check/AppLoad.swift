@@ -55,6 +55,7 @@ package final class AppLoad {
     /// What manifests require.
     private let required: Requirements
     private var loop: FetchLoop?
+    private var replacements = ReplacementCheck(.serving)
     /// What came on the way: it is kept once it has led to an answer.
     private var came: [Arrival] = []
 
@@ -259,6 +260,7 @@ package final class AppLoad {
         let body: [UInt8]
         let sentFields: HTTPFields
         let flags: ResponseFlags
+        let ending: JudgedResponse.Ending
     }
 
     /// Nothing takes the place of what is held but what verifies, and what leads to it.
@@ -316,6 +318,7 @@ package final class AppLoad {
         if case .store(let entry, .allowed) = conclusion.change {
             arrival.response = WebResponse(url.href, entry.status, entry.fields, answer.body)
             arrival.refusal = refusal(of: answer, url, rules)
+            if arrival.refusal == nil { arrival.refusal = try heldBack(answer, url, over: held) }
         } else {
             arrival.refusal = "its server, or a rule, says that it is not to be stored"
         }
@@ -334,6 +337,26 @@ package final class AppLoad {
             return Failure.refused(rule.text).description
         }
         return rules.inspection.accepts(subject) ? nil : Failure.standIn.description
+    }
+
+    /// Why the response does not replace the stored one, though its server and the rules would have it stored.
+    private func heldBack(
+        _ answer: Answer, _ url: WebURL, over held: Held?
+    ) throws(LarderError) -> String? {
+        guard let held, let stored = held.response.judged else { return nil }
+        let sha256 = try storing { () throws(StoreError) in
+            try BodyContent.bytes(answer.body).measure().sha256
+        }
+        let new = JudgedResponse(
+            url, status: answer.head.status, fields: answer.head.fields,
+            digest: answer.body.isEmpty ? 0 : NewBody.fingerprint(of: sha256), byteCount: answer.body.count,
+            ending: answer.ending)
+        let comparison =
+            ReplacementCheck.needsComparison(new, with: stored)
+            ? BodyComparison(stored: held.bytes.span, new: answer.body.span) : nil
+        let verdict = replacements.judge(
+            url, stored: stored, new: new, comparison: comparison, now: Self.now.secondsSinceEpoch)
+        return verdict.heldBack.map { "\($0.text); the stored copy is kept" }
     }
 
     private func exchange(
@@ -469,6 +492,7 @@ extension AppLoad.Answer {
         self.body = body
         sentFields = result.sentFields
         flags = result.exchange.map(ResponseFlags.init) ?? []
+        ending = response.ending
     }
 }
 

@@ -119,6 +119,10 @@ extension PrefetchReport: JSONObject {
             "lostSessions": crawl.lostSessions.map {
                 ["origin": $0.origin, "login": $0.login] as JSONMembers
             },
+            "keptStored": IfAny(
+                crawl.keptStored.map { ["reason": $0.reason, "count": $0.count] as JSONMembers }),
+            "deferrals": IfAny(
+                crawl.deferrals.map { ["host": $0.host, "seconds": $0.seconds] as JSONMembers }),
             "manifestFailure": IfAny(manifestFailure),
             "unansweredMisses": IfAny(unansweredMisses > 0 ? unansweredMisses : nil),
             "served": IfAny(lastGood?.visit), "since": IfAny(lastGood?.since), "limit": IfAny(limit),

@@ -206,6 +206,7 @@ extension SiteRun {
         crawlPlan.startsAtRequisites = true
         crawlPlan.followsLinks = place.manifest.hasRequisites
         crawlPlan.sitePlan.leftOut = known?.leftOut
+        crawlPlan.sitePlan.doubts = known?.doubts ?? []
         // What is left over stays so until a run has looked for it to its end.
         var manifest = place.manifest
         manifest.isWhole = before?.isWhole ?? true

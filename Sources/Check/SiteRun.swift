@@ -215,11 +215,13 @@ package struct SiteRun {
             // Only the user of this machine decides for a site that was stored without a zone.
             if last.zone == nil, principal != .localUser { plan.sitePlan.zone = nil }
             plan.sitePlan.leftOut = last.leftOut
+            plan.sitePlan.doubts = last.doubts
             plan.sitePlan.rendered = last.rendered
             plan.sitePlan.sockets = last.sockets
             plan.sitePlan.lookedAt = last.render == plan.sitePlan.render ? last.lookedAt : []
         }
         plan.refusesWalls = !options.allowsShrinking
+        plan.checksReplacements = !options.allowsShrinking
         if !options.allowsShrinking { plan.wasOfSession = try wasOfSession(start) }
         guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
             SitePlan(text: held.settings).scope == plan.sitePlan.scope, held.start == start.map(\.href)
@@ -338,7 +340,7 @@ package struct SiteRun {
             unanswered = crawl.unansweredMisses
             // What a run left out that ended otherwise says nothing of what is served.
             let leftOut = crawl.isPublished ? LeftOut(crawl) : plan.sitePlan.leftOut ?? LeftOut(crawl)
-            if work?.isLast ?? true { try keep(leftOut, crawl.rendering, plan) }
+            if work?.isLast ?? true { try keep(leftOut, crawl, plan) }
             report = PrefetchReport(crawl, plan.sitePlan)
             report.work = work
             report.unansweredMisses = unanswered.count
@@ -397,9 +399,11 @@ package struct SiteRun {
 
     /// For whoever asks later why a page is not there, and for the next run, which patterns of pages are
     /// worth being rendered.
-    private func keep(_ leftOut: LeftOut?, _ rendering: RenderReport, _ plan: CrawlPlan) throws(CrawlError) {
+    private func keep(_ leftOut: LeftOut?, _ report: CrawlReport, _ plan: CrawlPlan) throws(CrawlError) {
+        let rendering = report.rendering
         var settings = plan.sitePlan
         settings.leftOut = leftOut
+        settings.doubts = report.doubts
         settings.rendered = rendering.worthPatterns ?? settings.rendered
         settings.lookedAt = rendering.lookedAtPatterns
         if rendering.rendered > 0 { settings.sockets = rendering.sockets }

@@ -126,6 +126,7 @@ extension Crawl {
         let zone = min(held.flags.zone, frontier.zone(of: result.number))
         try apply(.connected(result.number, from: zone))
         try apply(.succeeded(result.number, after: result.exchange?.timings.latency))
+        replacements?.confirm(frontier.url(result.number))
         report.confirmed += 1
         report.savedByteCount += held.body?.byteCount ?? 0
         try apply(.openedInSession(result.number))
@@ -147,7 +148,17 @@ extension Crawl {
         }
         response.body.discard()
         let url = frontier.url(number)
-        if let redirect = Redirect(response.status, response.fields, from: url) {
+        let held = heldBefore.removeValue(forKey: number)
+        let isGone = Failure.status(response.status).isGone
+        let redirect = Redirect(response.status, response.fields, from: url)
+        if isGone || redirect != nil,
+            let failure = try refuseReplacement(number, url, (response.status, response.fields), over: held)
+        {
+            try apply(.failed(number, failure, after: latency))
+            if let held { try fallBack(number, to: held) }
+            return
+        }
+        if let redirect {
             passOn(url, to: redirect.url)
             redirects[number] = head(number, url, response, of: result)
             return try apply(
@@ -213,6 +224,11 @@ extension Crawl {
         var result = result
         try recallWhatWasShown(&result)
         try apply(.scanned(result, wasHeld: wasHeld))
+        if let kept = result.kept { try fallBack(result.number, to: kept) }
+        try restore(result.restored)
+        if heldBackReasons[result.number] != nil, result.refusal == nil {
+            try restore(result.number, frontier.url(result.number), isEnding: false)
+        }
     }
 
     /// Whether an earlier visit has what may have been a login this time.

@@ -29,6 +29,10 @@ package final class Crawl {
     var required: Requirements
     /// What failed, while an earlier visit has it.
     var keptFromBefore: Set<UInt32> = []
+    /// Nil where every response replaces the stored one.
+    let replacements: ReplacementGuard?
+    /// URLs whose new responses were not believed, or not for long.
+    var heldBackReasons: [UInt32: ReplacementCheck.Reason] = [:]
     var partials: PartialShelf
     /// What is stored of redirects as soon as the frontier says so.
     var redirects: [UInt32: NewResponse] = [:]
@@ -133,11 +137,13 @@ package final class Crawl {
             let waker = loop.waker
             let steadySince = plan.sitePlan.render?.steadySince
             let maxLinks = plan.maxLinksPerDocument
+            let replacements = plan.checksReplacements ? ReplacementGuard(doubts: plan.sitePlan.doubts) : nil
+            self.replacements = replacements
             pool = try ScanPool(count: plan.scanThreads) {
                 ScanWorker(
                     folder, writes: writes, rules: rules, manners: manners, memory: memoryOfLinks,
                     productToken: productToken, willStore: willStore, steadySince: steadySince,
-                    maxLinks: maxLinks)
+                    maxLinks: maxLinks, replacements: replacements)
             } wake: {
                 waker.wake()
             }
@@ -180,13 +186,17 @@ package final class Crawl {
             for result in pool.takeResults() { try scanned(result) }
             for result in loop.abandon() { try keepPartial(of: result) }
             try apply(.ended)
+            if let replacements {
+                try restore(replacements.finish(), isEnding: true)
+                report.doubts = replacements.doubts
+            }
             try findKept()
             try storing { () throws(StoreError) in try recall?.rest() }
         } catch {
             failure = failure ?? error
         }
         report.count(
-            frontier, keptFromBefore, isInterrupted: interruption.isRequested,
+            frontier, keptFromBefore, heldBack: heldBackReasons, isInterrupted: interruption.isRequested,
             limit: memory.limit ?? memory.pagesReached)
         report.traps = report.traps.isEmpty ? memory.traps : report.traps
         report.rendering.count(frontier.rendering)
@@ -349,7 +359,10 @@ extension Crawl {
         for action in actions {
             switch action {
             case .ask(let task): try start(task)
-            case .keep(let number): if let head = redirects.removeValue(forKey: number) { try keep(head) }
+            case .keep(let number):
+                if let head = redirects.removeValue(forKey: number), heldBackReasons[number] == nil {
+                    try keep(head)
+                }
             case .discard(let number): redirects[number] = nil
             case .record(let links):
                 try storing { () throws(StoreError) in try writes.addWithoutWaiting(links) }

@@ -17,6 +17,8 @@ public struct CrawlReport: Sendable, Equatable {
     public package(set) var hasShrunk = false
     /// That is so since this stands in the way of the site.
     package var wall: SiteWall?
+    /// Changes that were held back, for the replacement check of the next run.
+    package var doubts: [String] = []
     /// Where the session ended on the way, so that no more was asked.
     public package(set) var lostSessions: [LostSession] = []
     public package(set) var pages = 0
@@ -74,6 +76,42 @@ public struct CrawlReport: Sendable, Equatable {
         public let origin: String
         /// Where its pages led.
         public let login: String
+    }
+
+    /// Stored responses that were kept, since the new ones look like those of a captive portal or a broken server.
+    public struct KeptStored: Sendable, Equatable {
+        /// Why the new ones were held back: `identical`, `empty`, `gone`.
+        public let reason: String
+        public let count: Int
+        /// The reason as a sentence.
+        public let text: String
+    }
+
+    /// A host that asked not to be asked again for longer than a run waits.
+    public struct Deferral: Sendable, Equatable {
+        public let host: String
+        /// What its `Retry-After` said.
+        public let seconds: Int64
+    }
+
+    /// By reason, the most frequent first.
+    public var keptStored: [KeptStored] {
+        var counts: [ReplacementCheck.Reason: Int] = [:]
+        for missing in missing {
+            if case .heldBack(let reason) = missing.failure { counts[reason, default: 0] += 1 }
+        }
+        return counts.map { KeptStored(reason: $0.rawValue, count: $1, text: $0.text) }
+            .sorted { ($1.count, $0.reason) < ($0.count, $1.reason) }
+    }
+
+    public var deferrals: [Deferral] {
+        var seconds: [String: Int64] = [:]
+        for missing in missing {
+            if case .deferred(_, let wait) = missing.failure {
+                seconds[missing.address.host] = max(wait, seconds[missing.address.host] ?? 0)
+            }
+        }
+        return seconds.map { Deferral(host: $0, seconds: $1) }.sorted { $0.host < $1.host }
     }
 
     /// Asked for, and not got.
@@ -160,7 +198,8 @@ extension CrawlReport {
 
     /// Counts what the frontier knows at the end.
     mutating func count(
-        _ frontier: borrowing Frontier, _ keptFromBefore: Set<UInt32>, isInterrupted: Bool,
+        _ frontier: borrowing Frontier, _ keptFromBefore: Set<UInt32>,
+        heldBack: [UInt32: ReplacementCheck.Reason] = [:], isInterrupted: Bool,
         limit reached: CrawlLimits.Reached? = nil
     ) {
         var isAnyStartHeld = false
@@ -171,6 +210,14 @@ extension CrawlReport {
         doubted = frontier.doubted
         for entry in frontier.entries {
             let number = entry.number
+            if let reason = heldBack[number] {
+                isAnyStartHeld = isAnyStartHeld || entry.isStart && entry.state == .done
+                missing.append(
+                    missing(
+                        number, .heldBack(reason), frontier, isKeptFromBefore: keptFromBefore.contains(number)
+                    ))
+                continue
+            }
             switch entry.state {
             case .done:
                 isAnyStartHeld = isAnyStartHeld || entry.isStart

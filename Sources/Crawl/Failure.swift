@@ -1,5 +1,6 @@
 package import Fetch
 package import Store
+package import Web
 
 /// Why something that was asked for is not held.
 package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
@@ -28,6 +29,10 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     case sessionEnded(String)
     /// It was never asked for: its host did nothing but fail, so.
     case unasked(Failure)
+    /// A complete response that is not believed, so that the stored copy stays.
+    case heldBack(ReplacementCheck.Reason)
+    /// The server asked to be left alone for longer than a run waits (`Retry-After`).
+    case deferred(status: Int, seconds: Int64)
 
     /// Whether the same request may succeed a little later.
     var mayPass: Bool {
@@ -36,7 +41,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
             status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
         case .fetch(let failure), .outwaited(let failure): failure.mayPass
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
-            .sessionEnded, .unasked:
+            .sessionEnded, .unasked, .heldBack, .deferred:
             false
         }
     }
@@ -48,7 +53,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         // That a part does not fit the rest is nobody's haste.
         case .fetch(let failure), .outwaited(let failure): failure.mayPass && failure.kind != .mismatch
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
-            .sessionEnded, .unasked:
+            .sessionEnded, .unasked, .heldBack, .deferred:
             false
         }
     }
@@ -72,7 +77,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     var isAnswer: Bool {
         switch self {
         case .status: !mayPass
-        case .fetch, .outwaited, .unasked, .sessionEnded: false
+        case .fetch, .outwaited, .unasked, .sessionEnded, .heldBack, .deferred: false
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login: true
         }
     }
@@ -84,6 +89,16 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
 
     /// The origin says that there is no such thing: the larder then says so too.
     package var isGone: Bool { self == .status(404) || self == .status(410) }
+
+    /// It speaks of everything that the host has.
+    var saysOfHost: Bool {
+        switch self {
+        case .sessionEnded, .deferred: true
+        case .status, .fetch, .outwaited, .redirects, .nowhere, .standIn, .refused, .unwanted, .altered,
+            .softNotFound, .login, .unasked, .heldBack:
+            false
+        }
+    }
 
     /// Whoever is known to the server would have got it.
     var isOfSession: Bool {
@@ -114,6 +129,9 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
             "not asked for: the session had ended, and pages led to a login, \(place)"
         case .unasked(let failure):
             "not asked for: its host answers nothing, at last: \(failure)"
+        case .heldBack(let reason): "\(reason.text); the stored copy is kept"
+        case .deferred(let status, let seconds):
+            "the server answered \(status) and asks to wait \(seconds) s, which is longer than a run waits"
         case .softNotFound:
             "the page says that there is nothing, with a status that says the contrary (soft 404)"
         }

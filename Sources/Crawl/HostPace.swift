@@ -207,6 +207,8 @@ struct HostPace: Sendable, Equatable {
 struct HostFaults: Sendable {
     /// Folders of which something was answered.
     private var healthy: Set<UInt64> = []
+    /// Whether the host has answered anything.
+    var hasAnswers: Bool { !healthy.isEmpty }
     /// Folders that have objected since the last answer.
     private(set) var suspects: Set<UInt64> = []
     /// URLs that have, ever.
@@ -337,7 +339,7 @@ struct RetryPlan: Sendable, Equatable {
         case .fetch(let failure), .outwaited(let failure):
             failure.kind == .unknownHost ? attemptsToFindHost : failure.mayPass ? attempts : 1
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
-            .sessionEnded, .unasked:
+            .sessionEnded, .unasked, .heldBack, .deferred:
             1
         }
     }

@@ -98,6 +98,14 @@ extension Frontier.KnownOutcome {
         case "unasked":
             guard case .failed(let failure)? = Self(text: rest) else { return nil }
             self = .failed(.unasked(failure))
+        case "held-back":
+            guard let reason = ReplacementCheck.Reason(rawValue: rest) else { return nil }
+            self = .failed(.heldBack(reason))
+        case "deferred":
+            guard let fields = fields(2), let status = Int(fields[0]), let seconds = Int64(fields[1]) else {
+                return nil
+            }
+            self = .failed(.deferred(status: status, seconds: seconds))
         case "endless": self = .skipped(.endless(rest))
         case "unstored": self = .skipped(.unstored(rest))
         case "trap":
@@ -131,6 +139,8 @@ extension Frontier.KnownOutcome {
             case .login(let place): "login\t\(place)"
             case .sessionEnded(let place): "session\t\(place)"
             case .unasked(let failure): Self.failed(failure).text.map { "unasked\t\($0)" }
+            case .heldBack(let reason): "held-back\t\(reason.rawValue)"
+            case .deferred(let status, let seconds): "deferred\t\(status)\t\(seconds)"
             }
         case .skipped(.endless(let why)): "endless\t\(why)"
         case .skipped(.unstored(let rule)): "unstored\t\(rule)"

@@ -220,6 +220,15 @@ final class Recall {
         }
     }
 
+    /// What an earlier visit has of a URL that this one got as well.
+    func stored(_ url: WebURL) throws(StoreError) -> StoredResponse? {
+        try reader.letGoOfMoment()
+        guard let held = try reader.response(for: url.href), held.status < 400, held.visit != visit.id else {
+            return nil
+        }
+        return held
+    }
+
     func holds(_ url: WebURL) throws(StoreError) -> Bool {
         try reader.response(for: url.href).map { $0.status < 400 && !$0.isImported } ?? false
     }

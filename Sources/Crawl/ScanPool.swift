@@ -152,6 +152,10 @@ struct ScanResult: Sendable {
     var storageBan: String?
     /// Why the response was not kept.
     var refusal: Failure?
+    /// The stored response that stays in its place.
+    var kept: StoredResponse?
+    /// Earlier replacements that turned out to be wrong.
+    var restored: [ReplacementCheck.Restored] = []
     /// Why the response could not be kept; the crawl ends with it.
     var failure: StoreError?
 }

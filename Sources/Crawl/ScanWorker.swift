@@ -25,13 +25,16 @@ final class ScanWorker {
     private let willStore: WillStore?
     /// The time that documents have from now on, if they are steady.
     private let steadySince: Int64?
+    /// Nil where every response replaces the stored one.
+    private let replacements: ReplacementGuard?
 
     init(
         _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, manners: PageManners,
         memory: LinkMemory?, productToken: String?, willStore: WillStore?, steadySince: Int64?,
-        maxLinks: Int
+        maxLinks: Int, replacements: ReplacementGuard? = nil
     ) {
         self.folder = folder
+        self.replacements = replacements
         secrets = folder.secretHasher(createsKey: true)
         self.writes = writes
         self.rules = rules
@@ -92,6 +95,12 @@ final class ScanWorker {
         guard var body = try body(of: response, job, measured, into: &result) else {
             return response.body.discard()
         }
+        if let reason = try heldBack(body, response, job, into: &result) {
+            response.body.discard()
+            if case .file(let path) = body.content { FetchedBody.file(path: path, byteCount: 0).discard() }
+            (result.refusal, result.kept) = (.heldBack(reason), job.held)
+            return
+        }
         body.md5 = measured?.digest(.md5)
         if let held = job.held, held.body?.sha256 == body.sha256.bytes {
             (result.same, result.isRecalled) = (held, true)
@@ -122,6 +131,33 @@ final class ScanWorker {
                 decoded: varying, request: job.sentFields,
                 secrets: job.flags.contains(.isPrivate) ? secrets : secrets.open)?.text ?? VaryKey.never
         try writes.add(new)
+    }
+
+    /// Why the stored response stays in place of this one; nil where it is replaced.
+    private func heldBack(
+        _ body: NewBody, _ response: FetchedResponse, _ job: ScanJob, into result: inout ScanResult
+    ) throws(StoreError) -> ReplacementCheck.Reason? {
+        guard let replacements, job.role != .guide, job.request == .get, job.required == nil,
+            case .entry = Errand(number: job.number)
+        else { return nil }
+        let stored = job.held?.judged
+        var bytes: [UInt8] = []
+        if body.byteCount <= Limits.packedBody { bytes = try body.content.load() }
+        // The app may edit one version of a body in two ways.
+        let fields = willStore == nil ? response.fields : response.fields.removing(["etag", "last-modified"])
+        let new = JudgedResponse(
+            job.url, status: response.status, fields: fields,
+            digest: body.byteCount == 0 ? 0 : body.fingerprint, byteCount: body.byteCount, title: body.title,
+            ending: response.ending, asksForLogin: JudgedResponse.asksForLogin(bytes, titled: body.title))
+        var comparison: BodyComparison?
+        if let stored, ReplacementCheck.needsComparison(new, with: stored), let held = job.held?.body {
+            let before = try openReader().content(of: held)?.load() ?? []
+            let after = try body.content.load()
+            comparison = BodyComparison(stored: before.span, new: after.span)
+        }
+        let verdict = replacements.judge(job.url, stored: stored, new: new, comparison: comparison)
+        result.restored = verdict.restored
+        return verdict.heldBack
     }
 
     /// As the app would have it stored. Gives why it is not.

@@ -44,6 +44,8 @@ public struct SitePlan: Sendable, Equatable {
     package var zone: NetworkZone?
     /// What the last visit left out, by a limit or for a trap; nil when it left out nothing.
     package var leftOut: LeftOut?
+    /// Changes that the last visit held back, as `ReplacementCheck` writes them.
+    package var doubts: [String] = []
 
     public init() {}
 
@@ -69,6 +71,7 @@ public struct SitePlan: Sendable, Equatable {
         manifest = json["manifest"].flatMap { ManifestPlan($0) }
         leftOut = json["leftOut"].map { LeftOut($0) }
         zone = json["zone"]?.string.flatMap { NetworkZone(name: $0) }
+        doubts = texts("doubts")
     }
 
     /// Only what differs from the usual is written.
@@ -187,7 +190,7 @@ extension SitePlan: JSONObject {
             "rendered": IfAny(rendered), "lookedAt": IfAny(lookedAt),
             "sockets": IfAny(sockets == 0 ? nil : sockets), "maxPages": IfAny(maxPages),
             "perHost": IfAny(connectionsPerHost), "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),
-            "zone": IfAny(zone?.name),
+            "zone": IfAny(zone?.name), "doubts": IfAny(doubts),
         ]
     }
 }

@@ -356,7 +356,8 @@ extension Option {
     static let allowShrink = Option(
         name: "--allow-shrink", value: nil,
         help:
-            "serve a visit that has less than half of the pages of the one before, or a login in place of the site",
+            "serve a visit that has less than half of the pages of the one before, or a login in place of the site; "
+            + "replace stored pages by whatever the server sends",
         standard: nil, group: .held)
 
     static let stay = Option(

@@ -155,6 +155,7 @@ extension FrontierCore {
         runningCount -= 1
         let host = Int(records[Int(number)].host)
         hosts[host].faults.answered(urls.folder(number))
+        hosts[host].longWaits = 0
         noteAnswer(of: host)
         if hosts[host].nextLookup != nil {
             hosts[host].nextLookup = nil
@@ -174,11 +175,27 @@ extension FrontierCore {
         // Nobody waits for it any more.
         if record.state == .failed { return recalledWithoutEnd(number) }
         if hadBegun || failure.isStatus { noteAnswer(of: host) }
+        // A pause that is longer than a run waits is no pause: the URL, or the host, is not asked again.
+        let longWait = retryAfter.flatMap { $0 > HostPace.longestPause ? $0 : nil }
         if failure.isObjection {
             runningCount -= 1
+            let hadAnswers = hosts[host].faults.hasAnswers
             let isHosts = hosts[host].faults.objected(number, urls.folder(number), failure)
             hosts[host].pace.objected(
-                after: latency, retryAfter: retryAfter, counts: isHosts && !hadBegun, now: now)
+                after: latency, retryAfter: longWait == nil ? retryAfter : nil, counts: isHosts && !hadBegun,
+                now: now)
+            if let longWait, case .status(let status) = failure {
+                let deferral = Failure.deferred(status: status, seconds: longWait.components.seconds)
+                if isHosts { hosts[host].longWaits += 1 }
+                place(host)
+                fail(number, deferral)
+                // One URL may be limited alone; two in a row, or the first ones of all, speak for the host.
+                if isHosts, !hadAnswers || hosts[host].longWaits > 1, hosts[host].deferral == nil {
+                    hosts[host].deferral = deferral
+                    giveUp(host, deferral)
+                }
+                return
+            }
             place(host)
         } else if failure.isRefusal || failure.isOfConnection {
             runningCount -= 1
@@ -309,12 +326,9 @@ extension FrontierCore {
         }
         for number in lost {
             _ = forget(unstripped: number)
-            if case .sessionEnded = failure {
-                fail(number, failure)
-            } else {
-                let wasAsked = records[Int(number)].attempts > 0 || failure.isOfConnection
-                fail(number, wasAsked ? failure : .unasked(failure))
-            }
+            let isOfHost = failure.saysOfHost || failure.isOfConnection
+            let wasAsked = records[Int(number)].attempts > 0
+            fail(number, isOfHost || wasAsked ? failure : .unasked(failure))
         }
         self.lost += lost
     }

@@ -326,6 +326,10 @@ struct FrontierCore: Sendable {
             lost.append(number)
             return fail(number, failure)
         }
+        if let deferral = hosts[host].deferral {
+            lost.append(number)
+            return fail(number, deferral)
+        }
         if hosts[host].isClosed, let place = hosts[host].session.end {
             return fail(number, .sessionEnded(place))
         }

@@ -42,6 +42,10 @@ extension FrontierCore {
         var session = SessionWatch()
         /// Nothing more is asked of it, since the session has ended.
         var isClosed = false
+        /// It asked to be left alone for longer than a run waits: nothing more is asked of it.
+        var deferral: Failure?
+        /// URLs that it answered in that way since its last other answer.
+        var longWaits = 0
         /// When something was first asked of it, and whether it has ever answered.
         var firstStart: Duration?
         var hasAnswered = false

@@ -204,6 +204,16 @@ enum PrefetchSummary {
         lines += list(missing.filter { $0.isRequisite }, "missing that pages need offline")
         lines += list(missing.filter { !$0.isRequisite && !$0.isGone }, "missing, as pages")
         lines += list(kept, "not to be had now, kept from an earlier visit")
+        for stored in report.keptStored {
+            lines.append(
+                "  \(Wording.count(stored.count, "stored copy", plural: "stored copies")) kept: \(stored.text)"
+            )
+        }
+        for deferral in report.deferrals {
+            lines.append(
+                "  \(deferral.host) asks to wait \(Wording.grouped(Int(deferral.seconds))) s (Retry-After), and was not asked "
+                    + "again; run the same command after that")
+        }
         lines += list(missing.filter { !$0.isRequisite && $0.isGone }, "dead in the site itself")
         if let first = report.unread.first {
             lines.append(

@@ -1,0 +1,81 @@
+internal import Bundles
+internal import Store
+internal import Synchronization
+internal import Web
+
+/// The replacement check of one run. The crawl's thread and the scan workers use it.
+final class ReplacementGuard: Sendable {
+    private let check: Mutex<ReplacementCheck>
+
+    /// - Parameter doubts: those of the run before.
+    init(doubts: [String]) { check = Mutex(ReplacementCheck(.run, doubts: doubts)) }
+
+    func judge(
+        _ url: WebURL, stored: JudgedResponse?, new: JudgedResponse, comparison: BodyComparison? = nil
+    ) -> ReplacementCheck.Verdict {
+        let now = Crawl.secondsSinceEpoch()
+        return check.withLock {
+            $0.judge(url, stored: stored, new: new, comparison: comparison, now: now)
+        }
+    }
+
+    /// The server confirmed the stored response.
+    func confirm(_ url: WebURL) {
+        let now = Crawl.secondsSinceEpoch()
+        check.withLock { $0.confirm(url, now: now) }
+    }
+
+    func finish() -> [ReplacementCheck.Restored] {
+        let now = Crawl.secondsSinceEpoch()
+        return check.withLock { $0.finish(now: now) }
+    }
+
+    /// For the next run of the site.
+    var doubts: [String] {
+        let now = Crawl.secondsSinceEpoch()
+        return check.withLock { $0.doubtTexts(now: now) }
+    }
+}
+
+extension Crawl {
+    /// Judges a response without a body that may replace a stored page: a redirect, or a 404 or 410. Gives why it does not.
+    func refuseReplacement(
+        _ number: UInt32, _ url: WebURL, _ response: FetchedHead, over held: StoredResponse?
+    ) throws(CrawlError) -> Failure? {
+        // Where a redirect of a known user's page leads is for the session watch to judge.
+        guard let replacements, let held, required[url] == nil,
+            response.status >= 400 || !frontier.opensBySession(number)
+        else { return nil }
+        let new = JudgedResponse(
+            url, status: response.status, fields: response.fields, digest: 0, byteCount: 0)
+        let verdict = replacements.judge(url, stored: held.judged, new: new)
+        try restore(verdict.restored)
+        return verdict.heldBack.map(Failure.heldBack)
+    }
+
+    /// A status and its header fields.
+    typealias FetchedHead = (status: Int, fields: HTTPFields)
+
+    /// Stores the earlier copies once more: what replaced them is not what the site has.
+    ///
+    /// - Parameter isEnding: no more requests are made, so that links are not followed.
+    func restore(_ restored: [ReplacementCheck.Restored], isEnding: Bool = false) throws(CrawlError) {
+        for restored in restored {
+            guard let url = WebURL(restored.href), let number = frontier.number(of: url) else { continue }
+            heldBackReasons[number] = restored.reason
+            // The worker has not stored it yet.
+            if beingScanned.contains(number) { continue }
+            try restore(number, url, isEnding: isEnding)
+        }
+    }
+
+    func restore(_ number: UInt32, _ url: WebURL, isEnding: Bool) throws(CrawlError) {
+        redirects[number] = nil
+        let held = try storing { () throws(StoreError) in try recall?.stored(url) }
+        guard let held else { return }
+        keptFromBefore.insert(number)
+        try keep(response(number, held, fields: held.fields, fetched: held.fetched))
+        guard !isEnding, held.body != nil else { return }
+        try follow(number, held, mayLeaveOut: false)
+    }
+}
