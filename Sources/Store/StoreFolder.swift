@@ -136,7 +136,7 @@ package struct StoreFolder: Sendable, Equatable {
 
     private var hasTables: Bool {
         do throws(StoreError) {
-            return try !Schema.isEmpty(Connection(database, access: isSealed ? .sealed : .readOnly))
+            return try !Schema.isEmpty(read(database))
         } catch {
             return true
         }

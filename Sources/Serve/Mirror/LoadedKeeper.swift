@@ -299,16 +299,17 @@ final class LoadedKeeper {
             response, entry.status, loaded, sha256, at: job.request.url.withoutFragment, over: job.held,
             now: now
         ) { (body) throws(StoreError) in
-            try store().reader.content(of: body)?.load()
+            try openedReader().content(of: body)?.load()
         }
         for restored in verdict.restored {
             guard let stored = replacements.takeReplaced(restored.href), let url = WebURL(stored.href) else {
                 continue
             }
             changed.append(stored.href)
-            try store().writer.put(
+            try openedWriter().put(
                 loaded: NewResponse(restoring: stored), over: stored, origin: url.origin, host: url.host,
                 site: site, now: now.secondsSinceEpoch)
+            hasPut = true
         }
         heldBack = verdict.heldBack
         return heldBack == nil
