@@ -337,7 +337,7 @@ extension Larder {
     ///
     /// - Throws: `LarderError` of kind `.input` for what is neither.
     public func address(of text: String?, at port: UInt16) async throws(LarderError) -> String {
-        guard let text else { return "http://localhost:\(port)/" }
+        guard let text else { return MirrorServer.portalAddress(at: port) }
         let sites = try await visits().sites.map(\.name)
         let url = SiteName.place(of: text, among: sites).map { sites[$0] } ?? text
         guard let address = MirrorServer.address(of: try WebURL.start(url).href, at: port) else {

@@ -63,11 +63,15 @@ package final class MirrorServer: Sendable {
                 gate: PortalGuard(circumstances), board: board, bar: bar, exportForms: options.exportForms)
         }
         board = powers?.board
+        let rootHistory =
+            options.address.isLoopback
+            ? options.root.flatMap(RootOrigin.init).map { RootHistory($0, in: folder) } : nil
         func context(_ port: UInt16, _ proxy: ProxyOptions?) -> MirrorContext {
             MirrorContext(
                 options, port: port, proxy: proxy, verifier: verifier, tier: tier, budget: budget,
                 notes: notes,
-                loading: loading, seals: seals, powers: powers, totals: totals, health: health)
+                loading: loading, seals: seals, powers: powers, totals: totals, health: health,
+                rootHistory: rootHistory)
         }
         var searches: PortalSearches?
         func responder(
@@ -244,6 +248,11 @@ package final class MirrorServer: Sendable {
     package func originals(of address: String) -> [String] {
         guard let local = WebURL(address), local.scheme == layout.scheme else { return [] }
         return LarderNames(layout: layout).originals(of: local)
+    }
+
+    /// Where a server on the port has the portal, if only this machine can reach it.
+    package static func portalAddress(at port: UInt16) -> String {
+        "http://\(OriginLayout.portalName):\(port)/"
     }
 
     /// Where a server on the port would show an http or https URL under its origin's name; nil for anything

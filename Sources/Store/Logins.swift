@@ -116,6 +116,25 @@ extension StoreFolder {
         }
     }
 
+    var rootFile: String { path + "/roots" }
+    private static let maxRootFileBytes = 64 * 1024
+
+    /// The origin of the site that each name and port of this machine served at the root last, by `name:port`.
+    package var servedRoots: [String: String] {
+        let bytes = (try? WholeFile.read(rootFile, atMost: Self.maxRootFileBytes)) ?? []
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+        let pairs = lines.map { $0.split(separator: " ", maxSplits: 1).map(String.init) }
+        return Dictionary(
+            pairs.filter { $0.count == 2 }.map { ($0[0], $0[1]) }, uniquingKeysWith: { _, last in last })
+    }
+
+    package func keep(servedRoots: [String: String]) throws(StoreError) {
+        let lines = servedRoots.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)\n" }
+        try StoreError.wrapping { () throws(SystemError) in
+            try WholeFile.replace(rootFile, with: lines.joined())
+        }
+    }
+
     /// Nil where nothing was kept, or it cannot be read.
     package var portalJobs: [UInt8]? { try? WholeFile.read(portalFile, atMost: Self.mostPortalBytes) }
 

@@ -110,7 +110,7 @@ package struct StoreFolder: Sendable, Equatable {
                 packs, bodies, incoming, partials, quarantine, locks, journal, reserve, loginFolder,
                 passwordFile,
                 secretKeyFile,
-                portalFile, portalLock, portalFiles, portalBar,
+                portalFile, portalLock, portalFiles, portalBar, rootFile,
             ] + databaseFiles
         for part in parts { Self.tighten(part) }
         if Self.names(in: path).allSatisfy({ parts.contains(path + "/" + $0) }) { Self.tighten(path) }

@@ -306,7 +306,7 @@ struct PortalWorkTests {
             defer { service.stop() }
             let visit = try Chromium().open(
                 try #require(service.address(of: origin.url("/evil"))), quiet: nil)
-            let portal = service.address
+            let portal = "http://larder.localhost:\(service.port)/"
             let told =
                 try visit.evaluate(
                     """

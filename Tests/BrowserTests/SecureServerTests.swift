@@ -102,7 +102,7 @@ struct SecureServerTests {
             #expect(answer.status == 400 && answer.text.contains("ask for https"))
         }
         let visit = try Chromium(trusting: try larder.authority().keyDigest).open("http://localhost:\(port)/")
-        #expect(try visit.address() == "https://localhost:\(port)/")
+        #expect(try visit.address() == "https://larder.localhost:\(port)/")
     }
 
     @Test func `a certificate of one's own is shown, and files that are none are named`() async throws {

@@ -60,9 +60,11 @@ struct WallsTests {
             if ["loaded", "read"].contains(held) { told.append("\(kind): \(held)") }
         }
         for path in ["", "?format=json", "-/sites/1"] {
-            let word = try visit.evaluate("read('\(service.address)\(path)', { credentials: 'include' })")?
-                .string
-            if word != "refused" { told.append("the larder's own /\(path): \(word ?? "nothing")") }
+            for portal in [service.address, "http://larder.localhost:\(service.port)/"] {
+                let read = "read('\(portal)\(path)', { credentials: 'include' })"
+                let word = try visit.evaluate(read)?.string
+                if word != "refused" { told.append("the larder's own /\(path): \(word ?? "nothing")") }
+            }
         }
         #expect(told.isEmpty, "\(told.joined(separator: "\n"))")
         #expect(range.arrivals(withConnections: false).isEmpty)
@@ -255,8 +257,7 @@ private final class Trial {
             (name: name, address: name == "outside" ? url : String(try address(url + "/").dropLast()))
         }
         if let service {
-            let name = service.root == nil ? "localhost" : "larder.localhost"
-            names.append(("portal", "http://\(name):\(service.service.port)"))
+            names.append(("portal", "http://larder.localhost:\(service.service.port)"))
         }
         return names
     }

@@ -35,7 +35,7 @@ import Testing
         )
 
         let second = try larder("open", "--port", port)
-        #expect(second.output == "http://localhost:\(port)/\n")
+        #expect(second.output == "http://larder.localhost:\(port)/\n")
         let stop = try larder("open", "--stop", "--port", port)
         #expect(stop.status == 0, "\(stop)")
         #expect(stop.output == "The server on port \(port) has stopped\n")

@@ -1,8 +1,9 @@
-import Serve
 import Store
 import TestOrigin
 import Testing
 import Web
+
+@testable import Serve
 
 @Suite struct MirrorLayoutTests {
     private let store: StockedStore
@@ -297,6 +298,76 @@ import Web
             }
         }
     }
+
+    private static let navigation = [
+        ("Sec-Fetch-Site", "none"), ("Sec-Fetch-Dest", "document"), ("Sec-Fetch-Mode", "navigate"),
+    ]
+    private static let ofOwnPage = [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Dest", "empty")]
+
+    @Test func `a browser clears what it has of an earlier site at the root before it gets anything`() throws
+    {
+        for _ in 0..<2 {
+            try serving { _ in
+            } _: { (client: RawClient, port: UInt16) throws -> Void in
+                let host = "localhost:\(port)"
+                let part = [
+                    ("Sec-Fetch-Site", "cross-site"), ("Referer", "http://cdn-test.localhost:\(port)/"),
+                ]
+                // A program, and another origin's page, are not what an earlier site left.
+                #expect(try client.get("/headed", host: host).status == 200)
+                #expect(try client.get("/headed", host: host, fields: part).status == 200)
+                #expect(try client.get("/headed", host: host, fields: Self.ofOwnPage).status == 403)
+                let first = try client.get("/headed?a", host: host, fields: Self.navigation)
+                #expect(first.status == 307 && first["Location"] == "/headed?a")
+                #expect(first["Clear-Site-Data"] == "\"cache\", \"storage\"")
+                let second = try client.get("/headed", host: host, fields: Self.navigation)
+                #expect(second.status == 200 && second["Clear-Site-Data"] == nil)
+                #expect(try client.get("/headed", host: host, fields: Self.ofOwnPage).status == 200)
+                // Each name has what is its own.
+                let other = try client.get("/", host: "127.0.0.1:\(port)", fields: Self.navigation)
+                #expect(other["Clear-Site-Data"] != nil)
+                #expect(store.folder.servedRoots["localhost:\(port)"] == "https://example.test")
+            }
+        }
+    }
+
+    @Test func `the store remembers which site each name and port had at the root`() throws {
+        let example = try #require(WebURL("https://example.test/").flatMap(RootOrigin.init))
+        let other = try #require(WebURL("https://other.test/").flatMap(RootOrigin.init))
+        let first = RootHistory(example, in: store.folder)
+        #expect(!first.isCurrent(at: "localhost:8080"))
+        first.noteCleared(at: "localhost:8080")
+        #expect(first.isCurrent(at: "localhost:8080") && !first.isCurrent(at: "localhost:8081"))
+        #expect(RootHistory(example, in: store.folder).isCurrent(at: "localhost:8080"))
+        let second = RootHistory(other, in: store.folder)
+        #expect(!second.isCurrent(at: "localhost:8080"))
+        second.noteCleared(at: "localhost:8080")
+        #expect(!RootHistory(example, in: store.folder).isCurrent(at: "localhost:8080"))
+    }
+
+    @Test(arguments: [true, false])
+    func `a service worker whose script the site at the root does not have is ended`(isExposed: Bool) throws {
+        try store.publish([
+            .init(href: "https://example.test/own.js", text: "onfetch = null", type: "text/javascript")
+        ])
+        let fields =
+            Self.ofOwnPage.dropLast() + [
+                ("Sec-Fetch-Dest", "serviceworker"), ("Service-Worker", "script"),
+            ]
+        try serving {
+            if isExposed { $0.address = ListenAddress("*") ?? .loopback }
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            let host = "localhost:\(port)"
+            _ = try client.get("/", host: host, fields: Self.navigation)
+            let own = try client.get("/own.js", host: host, fields: Array(fields))
+            #expect(own.status == 200 && own.text.contains("onfetch = null"))
+            let earlier = try client.get("/sw.js", host: host, fields: Array(fields))
+            #expect(earlier.status == 200 && earlier.text.contains("registration.unregister()"))
+            #expect(earlier["Cache-Control"] == "no-store")
+            #expect(try client.get("/sw.js", host: host).status == 504)
+        }
+    }
+
 
     @Test func `a browser may send what it must ask about first where that may be read`() throws {
         try store.publish([

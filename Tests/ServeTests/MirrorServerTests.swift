@@ -125,6 +125,52 @@ import Testing
         #expect(try client.response().body.count == 200_000)
     }
 
+    @Test func `browsers get no page of the portal at a plain name, but the way to its own name`() throws {
+        defer { server.stop() }
+        let client = try RawClient(port: port)
+        for name in ["localhost", "127.0.0.1"] {
+            let host = "\(name):\(port)"
+            for (fields, status) in [
+                ([("Sec-Fetch-Site", "none"), ("Sec-Fetch-Dest", "document")], 302),
+                ([("User-Agent", "Mozilla/5.0 X")], 302),
+                // An earlier site's page or service worker.
+                ([("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Dest", "empty")], 403),
+                ([("Referer", "http://\(host)/")], 403), ([("Origin", "http://\(host)")], 403),
+                // A program.
+                ([("User-Agent", "curl/8")], 200),
+            ] {
+                let answer = try client.get("/?a=b", host: host, fields: fields)
+                #expect(answer.status == status, "\(fields)")
+                if status == 302 {
+                    #expect(answer["Location"] == "http://larder.localhost:\(port)/?a=b")
+                    #expect(answer["Cache-Control"] == "no-store")
+                }
+                let clears = fields.contains { $0.1 == "document" }
+                #expect((answer["Clear-Site-Data"] != nil) == clears)
+            }
+        }
+        let own = [("Sec-Fetch-Site", "same-origin"), ("Origin", "http://larder.localhost:\(port)")]
+        #expect(try client.get("/", host: "larder.localhost:\(port)", fields: own).status == 200)
+        let stranger = [("Sec-Fetch-Site", "same-site"), ("Origin", "http://localhost:\(port)")]
+        #expect(try client.get("/", host: "larder.localhost:\(port)", fields: stranger).status == 403)
+    }
+
+    @Test func `a service worker of a site that was at a plain name gets a script that ends it`() throws {
+        defer { server.stop() }
+        let client = try RawClient(port: port)
+        let fields = [
+            ("Service-Worker", "script"), ("Sec-Fetch-Dest", "serviceworker"),
+            ("Sec-Fetch-Site", "same-origin"),
+            ("Referer", "http://localhost:\(port)/sw.js"),
+        ]
+        let answer = try client.get("/sw.js", host: "localhost:\(port)", fields: fields)
+        #expect(answer.status == 200 && answer.text.contains("registration.unregister()"))
+        #expect(answer["Content-Type"]?.hasPrefix("text/javascript") == true)
+        let other = try client.get("/sw.js", host: "example-test.localhost:\(port)", fields: fields)
+        #expect(!other.text.contains("unregister"))
+    }
+
+
     @Test func `a large body comes whole from its file`() throws {
         let answer = try get("/big?x=1")
         #expect(answer.body == [UInt8](repeating: UInt8(ascii: "b"), count: 200_000))

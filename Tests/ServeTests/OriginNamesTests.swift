@@ -7,6 +7,12 @@ import Web
     private static let list = "com\nuk\nco.uk\nio\ngithub.io\n*.kawasaki.jp\njp\n"
     private let names = OriginNames(suffixes: PublicSuffixes(list: Array(list.utf8).span))
 
+    @Test func `no site has the portal's name`() throws {
+        let url = try #require(WebURL("http://larder/"))
+        #expect(names.name(of: url) != "larder.localhost")
+        #expect(names.name(of: try #require(WebURL("http://x.larder/"))) != "x.larder.localhost")
+    }
+
     @Test(arguments: [
         ("https://example.com", "example-com"),
         ("http://example.com", "example-com"),

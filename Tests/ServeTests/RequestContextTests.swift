@@ -51,7 +51,10 @@ import Web
             (["Sec-Fetch-Site": "same-site", "Referer": "http://localhost:3000/"], "foreign page"),
             (["Origin": "http://a-test.localhost:8080"], "a"),
             (["Origin": "http://b-test.localhost:8080"], "b"),
-            (["Origin": "http://localhost:8080"], "portal"),
+            (["Origin": "http://larder.localhost:8080"], "portal"),
+            // What is there may be an earlier site at the root, or its service worker.
+            (["Origin": "http://localhost:8080"], "foreign page"),
+            (["Origin": "http://127.0.0.1:8080"], "foreign page"),
             (["Origin": "null"], "foreign page"),
             (
                 [
@@ -62,7 +65,8 @@ import Web
             (["Origin": "http://a-test.localhost:8080/"], "foreign page"),
             (["Origin": "https://evil.test", "Sec-Fetch-Site": "same-origin"], "foreign page"),
             (["Origin": "https://evil.test", "Referer": "http://a-test.localhost:8080/"], "foreign page"),
-            (["Referer": "http://localhost:8080/-/x"], "portal"),
+            (["Referer": "http://larder.localhost:8080/-/x"], "portal"),
+            (["Referer": "http://localhost:8080/-/x"], "foreign page"),
             (["Referer": "https://evil.test/"], "foreign page"),
             (["Referer": "nonsense"], "foreign page"),
         ] as [(HTTPFields, String)])

@@ -335,6 +335,7 @@ struct CacheExchange {
         let slot = later.slot()
         let (requestContext, origin, layout) = (requestContext, request.origin, layout)
         let start = ContinuousClock.now
+        let isForWorker = exchange.mayRemoveWorker
         var job = asked
         // RFC 9110, section 15.2: a client of HTTP/1.0 would take it for the answer. Others' pages learn
         // nothing early.
@@ -361,6 +362,8 @@ struct CacheExchange {
                 return slot.note(reply)
             }
             switch loaded.answer.sharing.verdict(for: requestContext, origin: origin, in: layout) {
+            case .given where isForWorker && loaded.answer.status >= 400:
+                slot.give(Reply(answer: WorkerRemoval.answer))
             case .given(let lines):
                 slot.give(
                     Reply(

@@ -81,7 +81,12 @@ final class Exchange {
             placed = place
             return place
         }
-        let place = try responder.place(authority: request.authority, target: request.targetText, try look())
+        var place = try responder.place(authority: request.authority, target: request.targetText, try look())
+        if place == .portal, isFromBrowser, context.names.redirectsToPortal(request.authority),
+            let portal = layout.portal
+        {
+            place = .portalRedirect(to: portal.dropLast() + request.targetText)
+        }
         placed = place
         return place
     }
@@ -90,10 +95,17 @@ final class Exchange {
 
     private var mayBeBesideRoot: Bool { responder.context.mayBeBesideRoot(request) }
 
+    /// Whether the headers are a browser's: programs send none of those by which browsers say who asks.
+    private var isFromBrowser: Bool {
+        ["Sec-Fetch-Site", "Origin", "Referer"].contains { fields.contains($0) }
+            || fields["User-Agent"]?.hasPrefix("Mozilla/") ?? false
+    }
+
     // MARK: - The way
 
     /// Nil when a server is asked first: then `later` gets the reply.
     func reply(orLater later: Later) throws(StoreError) -> Reply? {
+        if context.mayHaveEarlierState(request), let ending = endEarlierState() { return ending }
         if mayBeOrder, case .portal = try place() { return try takeOrder(orLater: later) }
         if mayBeBesideRoot, let sealed = try sealing() { return reply(sealed) }
         if mayBeSearch, let searches = context.searches, case .portal = try place() {
@@ -104,6 +116,34 @@ final class Exchange {
         }
         return reply(try answer())
     }
+
+    // MARK: - Before anything is looked up
+
+    /// At a name where another site was at the root before, a browser may still have that site's service worker,
+    /// storage and stored responses. The first page that is asked for there has it clear all of them. Until then
+    /// no page or worker of that site gets anything. Nil for what other origins' pages load.
+    private func endEarlierState() -> Reply? {
+        if fields["Service-Worker"] == "script" { return Reply(answer: WorkerRemoval.answer) }
+        guard requestContext.use.isWindow else {
+            return fields["Sec-Fetch-Site"] == "same-origin"
+                ? Reply(answer: Self.refused(requestContext)) : nil
+        }
+        context.rootHistory?.noteCleared(at: request.authority)
+        return Reply(
+            answer: .redirect(
+                to: request.targetText.hasPrefix("//") ? "/." + request.targetText : request.targetText,
+                fields: layout.commonFields + WorkerRemoval.clearing, keepsMethod: true))
+    }
+
+    /// Whether the request is for a service worker's script at a name that several sites have one after another:
+    /// a worker whose script is not there is an earlier site's.
+    var mayRemoveWorker: Bool {
+        !isTransparent && fields["Service-Worker"] == "script" && !mayBeBesideRoot
+            && (layout.isExposed || isAtPlainName || context.names.isLocalRoot(request.authority))
+    }
+
+    /// Whether the name is one at which browsers are redirected to the portal.
+    private var isAtPlainName: Bool { context.names.redirectsToPortal(request.authority) }
 
     // MARK: - The portal
 
@@ -231,7 +271,8 @@ final class Exchange {
                 return (plain(404, "The larder has no visit \(visit) that could be shown."), nil)
             }
             return try reader.asOf(visit) { () throws(StoreError) in try show(addresses) }
-        case .copy, .past, .way, .moved, .unknown, .refused: return (elsewhere(place), nil)
+        case .copy, .past, .way, .moved, .portalRedirect, .unknown, .refused:
+            return (elsewhere(place), nil)
         }
     }
 
@@ -246,6 +287,11 @@ final class Exchange {
                 to: address, fields: layout.commonFields, keepsMethod: true, sharing: .common)
         case .moved(let address):
             return .redirect(to: address, fields: layout.commonFields, keepsMethod: true)
+        case .portalRedirect(let address):
+            // Clearing takes a browser time, and one page of many parts is enough.
+            let fields =
+                requestContext.use.isWindow ? WorkerRemoval.clearing : WorkerRemoval.clearing.dropLast()
+            return .redirect(to: address, fields: layout.commonFields + fields)
         case .unknown:
             return plain(404, "\(request.authority) stands for an origin that the larder does not hold.")
         case .refused:
@@ -411,6 +457,7 @@ final class Exchange {
 
     /// An answer as the page that asks may have it.
     func reply(_ answer: Answer, role: Preconditions.Role = .origin) -> Reply {
+        if mayRemoveWorker, answer.status >= 300 { return Reply(answer: WorkerRemoval.answer) }
         guard isJudged else {
             return Reply(
                 answer: answer, ownFields: isTransparent ? [] : timing.line, role: role,
@@ -542,12 +589,13 @@ final class Exchange {
     /// server where one is asked, else by what is held there. Nil leaves it to `reply`.
     func preflight() throws(StoreError) -> Reply? {
         guard request.origin != nil, let method = fields["Access-Control-Request-Method"] else { return nil }
+        if context.mayHaveEarlierState(request), let ending = endEarlierState() { return ending }
         let addresses: [String]
         let visit: Int64?
         switch try place() {
         case .copy(let held): (addresses, visit) = (held, nil)
         case .past(let past, let held): (addresses, visit) = (held, past)
-        case .portal, .shim, .name, .way, .moved, .unknown, .refused: return nil
+        case .portal, .portalRedirect, .shim, .name, .way, .moved, .unknown, .refused: return nil
         }
         guard !addresses.isEmpty, let url = WebURL(try likeliest(addresses)) else { return nil }
         if visit == nil, let loading = context.loading, try policy(at: url, loading) != .offline,

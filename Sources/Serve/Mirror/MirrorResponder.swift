@@ -66,7 +66,7 @@ final class MirrorResponder: Responder {
     /// exchange.
     private func ready(_ request: Request) -> Answer? {
         guard context.givesAlike, request.head.method != .other, !request.isCrossOrigin,
-            !context.mayBeBesideRoot(request), let look = try? look()
+            !context.mayBeBesideRoot(request), !context.mayHaveEarlierState(request), let look = try? look()
         else { return nil }
         let known = context.tier.value(for: request.host.span, request.target.span, now: look.time)
         return known?.isCurrent == true ? known : nil
@@ -250,14 +250,18 @@ struct MirrorContext: Sendable {
     let log: PassLog?
     /// A mirror, where what is ready is for all who ask from the same origin.
     let givesAlike: Bool
+    /// Which sites browsers may still have something of; nil for other servers than a mirror with a root.
+    let rootHistory: RootHistory?
 
     /// - Parameter proxy: what a proxy does beside; nil for a mirror.
     init(
         _ options: MirrorOptions, port: UInt16, proxy: ProxyOptions? = nil, verifier: BodyVerifier,
         tier: MemoryTier<Answer>, budget: MemoryBudget? = nil,
         notes: ServingNotes?, loading: Loading?, seals: PageSeals, powers: PortalPowers? = nil,
-        totals: ServingTotals = ServingTotals(), health: StoreHealth? = nil
+        totals: ServingTotals = ServingTotals(), health: StoreHealth? = nil,
+        rootHistory: RootHistory? = nil
     ) {
+        self.rootHistory = proxy == nil ? rootHistory : nil
         self.totals = totals
         self.health = health
         layout = OriginLayout(
@@ -299,6 +303,13 @@ struct MirrorContext: Sendable {
     /// Whether the request may be for another origin than the root's, which shares its name.
     func mayBeBesideRoot(_ request: Request) -> Bool {
         layout.sharesOrigin && request.target.starts(with: "/-/".utf8)
+    }
+
+    /// Whether a browser may still have something of another site that was at the request's name.
+    func mayHaveEarlierState(_ request: Request) -> Bool {
+        guard let rootHistory, request.head.fetchSite != nil else { return false }
+        let authority = request.authority
+        return names.isLocalRoot(authority) && !rootHistory.isCurrent(at: authority)
     }
 
     /// As the machine calls itself, and as others on its network may find it (RFC 6762).

@@ -39,7 +39,8 @@ struct OriginLayout: Sendable {
     /// The server separates them, by seals and headers.
     var sharesOrigin: Bool { common.root != nil && isExposed }
 
-    /// The name of the portal where a site has the root.
+    /// The name of the portal on this machine. No site was ever served there, so no browser has a service worker
+    /// or a stored response of one for it.
     static let portalName = "larder.localhost"
 
     /// Pages may request other addresses from the network directly.
@@ -98,8 +99,8 @@ struct OriginLayout: Sendable {
             // A policy does not govern the look-up of names before a request.
             ("X-DNS-Prefetch-Control", "off")
         ]
-        let name = root == nil ? "localhost" : Self.portalName
-        let frames = "\(policy); frame-src \(inside) \(scheme)://\(name):\(port)\(PortalLinks.barFrame)"
+        let frames =
+            "\(policy); frame-src \(inside) \(scheme)://\(Self.portalName):\(port)\(PortalLinks.barFrame)"
         let plainFields =
             isTransparent
             ? [] : allowsNetwork ? fields : [("Content-Security-Policy", policy)] + fields
@@ -219,15 +220,17 @@ struct OriginLayout: Sendable {
 
     /// The address of the portal; nil where it has none.
     var portal: String? {
-        guard root != nil else { return "\(scheme)://localhost:\(port)/" }
-        return isExposed ? nil : "\(scheme)://\(Self.portalName):\(port)/"
+        guard isExposed else { return "\(scheme)://\(Self.portalName):\(port)/" }
+        return root == nil ? "\(scheme)://localhost:\(port)/" : nil
     }
 
     /// The address that a lost client is told.
     var home: String { portal ?? "\(scheme)://localhost:\(port)/" }
 
+    /// Whether the portal answers at the name. At the plain names of this machine it answers programs, and
+    /// redirects browsers to its own name (``LarderNames/redirectsToPortal(_:)``).
     func isPortal(_ name: String) -> Bool {
-        guard root != nil else { return isLoopback(name) }
+        guard root != nil else { return name == Self.portalName || isLoopback(name) }
         return name == Self.portalName && !isExposed
     }
 
@@ -282,7 +285,12 @@ struct OriginLayout: Sendable {
         guard local.scheme == scheme, local.effectivePort == Int(port) || sharesOrigin else {
             return .foreignPage
         }
-        if local.effectivePort == Int(port), isPortal(local.host) { return .portal }
+        // On this machine the portal's pages are at its own name: what is at a plain name may be an earlier
+        // site at the root, or its service worker.
+        if local.effectivePort == Int(port), isPortal(local.host), isExposed || local.host == Self.portalName
+        {
+            return .portal
+        }
         if sharesOrigin { return sealedPage(at: local, authority) }
         if isLocalRoot(local.host) {
             // To a page of an earlier visit, a page of now is a foreign one.

@@ -118,7 +118,7 @@ final class OriginNames: Sendable {
         // What begins as a visit's name does would be read as one.
         let isRead =
             label.utf8.count <= Self.longestLabel && Self.site(from: label) == site && !Self.isDigest(label)
-            && Self.visit(in: label + Self.suffix) == nil
+            && Self.visit(in: label + Self.suffix) == nil && label + Self.suffix != OriginLayout.portalName
         if !isRead { label = digest(site) }
         guard host.utf8.count > site.utf8.count else { return label }
         let sub = host.dropLast(site.utf8.count + 1)

@@ -4,6 +4,8 @@ internal import Web
 enum Place: Equatable {
     /// The larder's own pages.
     case portal
+    /// The portal, which a browser looks for at a plain name of this machine; the address that is meant.
+    case portalRedirect(to: String)
     /// The script that leads addresses to the larder which other scripts make.
     case shim
     /// It asks for the name of an origin, or to be led to an URL.
@@ -63,6 +65,16 @@ struct LarderNames: Sendable {
         return .copy(Self.spellings(of: target).flatMap { root.addresses(of: $0, layout.seals) })
     }
 
+    /// Whether browsers are redirected from the name to the portal's own. At a plain name, a site may have been at
+    /// the root before, whose service worker would see the portal's pages.
+    func redirectsToPortal(_ authority: String) -> Bool {
+        guard !layout.isExposed, layout.root == nil, let name = name(of: authority) else { return false }
+        return layout.isLoopback(name)
+    }
+
+    /// Whether the site at the root is at the name, on this machine.
+    func isLocalRoot(_ authority: String) -> Bool { name(of: authority).map(layout.isLocalRoot) ?? false }
+
     private func isMachines(_ name: String) -> Bool {
         layout.isLoopback(name) || others.contains(name) || takesAddresses && Self.isAddress(name)
     }
@@ -84,7 +96,7 @@ struct LarderNames: Sendable {
         let authority = local.port.map { "\(local.host):\($0)" } ?? local.host
         switch place(authority: authority, target: local.target) {
         case .copy(let addresses), .past(_, let addresses): return addresses
-        case .portal, .shim, .name, .way, .moved, .unknown, .refused: return []
+        case .portal, .portalRedirect, .shim, .name, .way, .moved, .unknown, .refused: return []
         }
     }
 

@@ -1,0 +1,62 @@
+internal import Store
+internal import Synchronization
+internal import Web
+
+/// Which site each name and port of this machine had at the root last, as far as this store knows.
+///
+/// To a browser all sites that are at the root one after another are one origin: a service worker, storage and
+/// stored responses of one are there for the next. The mirror has a browser clear them when the site changes.
+/// Any thread may use it.
+final class RootHistory: Sendable {
+    private let origin: String
+    private let folder: StoreFolder?
+    private let roots: Mutex<[String: String]>
+
+    /// - Parameter folder: Where it is kept for the next server; nil keeps it in memory.
+    init(_ root: RootOrigin, in folder: StoreFolder?) {
+        origin = root.origins[0]
+        self.folder = folder
+        roots = Mutex(folder?.servedRoots ?? [:])
+    }
+
+    /// Whether browsers have nothing of another site.
+    ///
+    /// - Parameter authority: One of the root's own names, with the port.
+    func isCurrent(at authority: String) -> Bool { roots.withLock { $0[authority] == origin } }
+
+    /// A browser was told to clear what it has.
+    func noteCleared(at authority: String) {
+        roots.withLock { roots in
+            roots[authority] = origin
+            guard let folder else { return }
+            // Other servers may have noted theirs meanwhile.
+            var all = folder.servedRoots
+            all[authority] = origin
+            // Where it cannot be kept, the next server has browsers clear once more.
+            try? folder.keep(servedRoots: all)
+        }
+    }
+}
+
+/// Ends service workers of sites that had a name before.
+enum WorkerRemoval {
+    /// Has a browser drop what it stored for the name and port.
+    static let clearing: [(name: String, value: String)] = [
+        ("Cache-Control", "no-store"), ("Clear-Site-Data", "\"cache\", \"storage\""),
+    ]
+
+    /// A worker in the place of one whose script is not there: it takes over at once, and unregisters itself. A
+    /// browser that gets an error keeps the worker that it has.
+    static let answer = Answer(
+        status: 200,
+        fields: [
+            ("Content-Type", "text/javascript; charset=utf-8"), ("Cache-Control", "no-store"),
+            ("Content-Security-Policy", "default-src 'none'"), ("X-Content-Type-Options", "nosniff"),
+        ],
+        body: Array(
+            """
+            addEventListener("install", () => skipWaiting());
+            addEventListener("activate", (event) => event.waitUntil(registration.unregister()));
+
+            """.utf8))
+}
