@@ -140,7 +140,7 @@ import Web
             #expect(first.text == "new")
             #expect(first["Larder"] == "loaded")
             #expect(first["ETag"] == "\"n\"")
-            #expect(first["Cache-Control"] == "max-age=600")
+            #expect(first["Cache-Control"] == "no-cache")
             #expect(first["Server-Timing"]?.contains("load;dur=") == true)
             let second = try get("/new", [])
             #expect(second.text == "new")
@@ -356,6 +356,29 @@ import Web
         let held = try StoreReader(store.folder).response(for: "https://example.test/held")
         #expect(held?.flags.contains(.isPrivate) == false)
     }
+
+    @Test(arguments: [true, false])
+    func `an origin's word on caching is for Larder, not for the browser`(root: Bool) throws {
+        let lasting: HTTPFields = [
+            "Content-Type": "text/plain", "Cache-Control": "public, max-age=9999, immutable",
+            "Expires": "Thu, 01 Jan 2099 00:00:00 GMT",
+        ]
+        servers.say("/open", 200, lasting, "open")
+        servers.say("/mine", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=9999"], "mine")
+        servers.say("/never", 200, ["Content-Type": "text/plain", "Cache-Control": "no-store"], "never")
+        for policy in [CachePolicy.auto, .protocol, .preferCache] {
+            try serving(policy, root: root) { (get: Get) throws -> Void in
+                for (target, said) in [("/open", "no-cache"), ("/never", "no-store")] {
+                    let answer = try get(target, [])
+                    #expect(answer.all("Cache-Control") == [said], "\(target)")
+                    #expect(answer["Expires"] == nil)
+                }
+                let mine = try get("/mine", [("Cookie", "a=b"), ("Cache-Control", "no-cache")])
+                #expect(mine.all("Cache-Control") == ["no-store"])
+            }
+        }
+    }
+
 
     @Test func `a portal's session goes to no mirrored server`() throws {
         try serving(.reload) { (get: Get) throws -> Void in

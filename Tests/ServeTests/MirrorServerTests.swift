@@ -170,6 +170,23 @@ import Testing
         #expect(!other.text.contains("unregister"))
     }
 
+    @Test func `private responses are not for a browser's cache, and no document shares its host's ports`()
+        throws
+    {
+        defer { server.stop() }
+        try store.publish([
+            .init(href: "https://example.test/mine", text: "m", flags: .isPrivate),
+            .init(href: "https://example.test/all", text: "a", extra: "Origin-Agent-Cluster: ?0\r\n"),
+        ])
+        let client = try RawClient(port: port)
+        let host = "example-test.localhost:\(port)"
+        let mine = try client.get("/mine", host: host)
+        #expect(mine.status == 200 && mine["Cache-Control"] == "no-store")
+        let all = try client.get("/all", host: host)
+        #expect(all.status == 200 && all["Cache-Control"] == "no-cache")
+        #expect(all.all("Vary").contains("Sec-Fetch-Site"))
+        #expect(all.all("Origin-Agent-Cluster") == ["?1"])
+    }
 
     @Test func `a large body comes whole from its file`() throws {
         let answer = try get("/big?x=1")
@@ -286,7 +303,8 @@ import Testing
             #expect(answer.status == 200)
             #expect(answer["Access-Control-Allow-Origin"] == allowed, "\(target)")
             #expect(answer["Access-Control-Allow-Credentials"] == credentials, "\(target)")
-            #expect(answer["Vary"] == (target == "/closed" ? nil : "Origin"))
+            let varies = answer.all("Vary").contains("Origin")
+            #expect(varies == (target != "/closed"))
         }
         for origin in [
             "null", "http://evil.test", "http://a.localhost:1", "https://a.localhost:\(port)",
@@ -326,7 +344,7 @@ import Testing
             "/open", host: host, fields: [("If-None-Match", tag), ("Origin", origin)])
         #expect(answer.status == 304)
         #expect(answer["Access-Control-Allow-Origin"] == "*")
-        #expect(answer["Vary"] == "Origin")
+        #expect(answer.all("Vary").contains("Origin"))
     }
 
     @Test(arguments: [("/moved", 301), ("/gone", 404), ("/unknown", 504), ("/up", 504)])
@@ -505,7 +523,7 @@ import Testing
     @Test func `who takes zstd gets the frame, and who does not the text, in any order`() throws {
         let got = try answers("/s.js", [[], Self.browser, [], Self.browser])
         for (number, answer) in got.enumerated() {
-            #expect(answer.status == 200 && answer["Vary"] == "Accept-Encoding")
+            #expect(answer.status == 200 && answer.all("Vary").contains("Accept-Encoding"))
             guard number % 2 == 1 else {
                 #expect(answer.text == Self.script && answer["Content-Encoding"] == nil)
                 continue

@@ -3,6 +3,13 @@ import Markup
 import Store
 import TestOrigin
 
+extension RawResponse {
+    /// The values of all header fields of the name.
+    func all(_ name: String) -> [String] {
+        fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
+    }
+}
+
 /// A store in a folder of its own, stocked by hand.
 struct StockedStore {
     struct Entry {

@@ -65,6 +65,7 @@ struct AnswerFields {
         for field in stored.list {
             switch treatment(of: field.name, base) {
             case .cache: if isProxy { fields.append((field.name, field.value)) }
+            case .lifetime: break
             case .keep: fields.append((field.name, field.value))
             case .address: fields.append((field.name, led(field.value, base: base)))
             case .links: fields.append((field.name, ledLinks(field.value, base: base)))
@@ -90,10 +91,13 @@ struct AnswerFields {
     /// What every copy says, beside what was stored.
     func ownFields(_ source: AnswerSource, _ url: WebURL, _ sharing: Sharing) -> [(String, String)] {
         if layout.isTransparent { return [] }
-        // The browser asks each time, so that a newer visit shows at once; the answer is a 304 from memory.
-        return (isProxy ? [] : [("Cache-Control", "no-cache")]) + [("Larder", source.text)]
+        // The browser asks each time, whatever the origin said: so a newer visit shows at once, and nothing
+        // outlives the site that is at the root now. The answer is a 304 from memory.
+        return [("Cache-Control", sharing.isForOne ? "no-store" : "no-cache"), ("Larder", source.text)]
             + layout.fields(of: url)
-            + (sharing.varies(in: layout) ? [("Vary", "Origin")] : []) + added
+            + (sharing.varies(in: layout) ? [("Vary", "Origin")] : [])
+            // Pages on other ports share the browser's cache: they would find there what was looked at.
+            + (layout.isExposed ? [] : [("Vary", "Sec-Fetch-Site")]) + added
     }
 
     /// Whether a redirect leads to where it was asked for: from http to https, say, where one local name
@@ -173,8 +177,8 @@ struct AnswerFields {
         case address, links, refresh, origins
         /// A policy, of which a part is kept, and one that speaks of the page's own origin.
         case policy, framing
-        /// What a cache goes by.
-        case cache
+        /// What a cache goes by; and how long it may give the response again, which is for Larder alone.
+        case cache, lifetime
         case drop
     }
 
@@ -195,7 +199,8 @@ struct AnswerFields {
         case "timing-allow-origin": .origins
         case "content-security-policy": .policy
         case "x-frame-options": .framing
-        case "cache-control", "expires", "pragma", "age", "vary": .cache
+        case "age", "vary": .cache
+        case "cache-control", "expires", "pragma": .lifetime
         case "connection", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer",
             "transfer-encoding",
             "upgrade", "content-length", "content-md5", "content-digest", "repr-digest",
@@ -210,7 +215,7 @@ struct AnswerFields {
             "attribution-reporting-register-source", "attribution-reporting-register-trigger",
             "onion-location",
             "alt-svc", "clear-site-data", "set-cookie", "server-timing", "sourcemap", "x-sourcemap",
-            "x-dns-prefetch-control":
+            "x-dns-prefetch-control", "origin-agent-cluster":
             .drop
         default:
             .keep

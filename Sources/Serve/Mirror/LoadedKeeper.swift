@@ -388,7 +388,9 @@ final class LoadedKeeper {
 
     /// Whoever asked is told what was meant for it.
     private func sharing(_ response: LoadedResponse, _ job: LoadJob) -> Sharing {
-        Sharing(loaded: response.fields, job.request.url, withCredentials: false)
+        Sharing(
+            loaded: response.fields, job.request.url, withCredentials: false,
+            isPersonal: flags(of: response, job).contains(.isPrivate))
     }
 
     private func openedWriter() throws(StoreError) -> StoreWriter {

@@ -97,7 +97,9 @@ struct OriginLayout: Sendable {
             "default-src \(inside) 'unsafe-inline' 'unsafe-eval'; form-action \(inside); webrtc 'block'"
         let fields: [(name: String, value: String)] = [
             // A policy does not govern the look-up of names before a request.
-            ("X-DNS-Prefetch-Control", "off")
+            ("X-DNS-Prefetch-Control", "off"),
+            // A page that sets `document.domain` would become one origin with its host's other ports.
+            ("Origin-Agent-Cluster", "?1"),
         ]
         let frames =
             "\(policy); frame-src \(inside) \(scheme)://\(Self.portalName):\(port)\(PortalLinks.barFrame)"

@@ -33,6 +33,9 @@ struct Sharing: Equatable, Sendable {
     private var isData = false
     /// There is no response.
     private var isMissing = false
+    /// Browsers must not store it: it is for one requester only. A browser's cache does not tell the ports of a
+    /// host apart.
+    private(set) var isForOne = false
 
     static let portal = Sharing(subject: .portal)
     static let common = Sharing(subject: .common)
@@ -55,14 +58,24 @@ struct Sharing: Equatable, Sendable {
         // A crawl never fetches a page in a way that tells whether other sites may read it.
         let isUnknown = isOpen && !isPage && !flags.contains(.askedByOrigin)
         readers = Self.readers(fields, isPrivate: isPrivate, isOpen: isOpen, isUnknown: isUnknown)
+        isForOne = isPrivate || Self.forbidsStoring(fields)
     }
 
     /// Of a response that a server has just sent to one requester.
-    init(loaded fields: HTTPFields, _ url: WebURL, withCredentials: Bool) {
+    ///
+    /// - Parameters:
+    ///   - withCredentials: They were another requester's.
+    ///   - isPersonal: It answers the credentials of the requester who gets it.
+    init(loaded fields: HTTPFields, _ url: WebURL, withCredentials: Bool, isPersonal: Bool = false) {
         subject = .response(url)
         (embedding, isData) = Self.embedding(fields)
         isPrivate = withCredentials
         readers = Self.readers(fields, isPrivate: withCredentials, isOpen: false, isUnknown: false)
+        isForOne = withCredentials || isPersonal || Self.forbidsStoring(fields)
+    }
+
+    private static func forbidsStoring(_ fields: HTTPFields) -> Bool {
+        fields.elements("Cache-Control").contains { HTTPGrammar.matches($0, "no-store") }
     }
 
     private static func embedding(_ fields: HTTPFields) -> (policy: String?, isData: Bool) {
