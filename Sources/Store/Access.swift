@@ -64,6 +64,8 @@ package enum ProtectedResource: Equatable, Sendable {
 package enum ResponseUse: Equatable, Sendable {
     /// A person looks at it in a window of its own, out of the requester's reach.
     case window
+    /// The same, where no person's click or key opened the window: a script may have done so.
+    case openedWindow
     /// It is a document in a frame, out of the reach of other origins.
     case frame
     /// It becomes part of the requester's own document, or its bytes are read.
@@ -94,7 +96,9 @@ package func access(
         switch requester.kind {
         case .user, .portal: return .granted
         // A person who follows a link sees the portal; the page that has the link does not.
-        case .page, .unknownPage, .foreignPage: return use == .window ? .granted : .refused
+        case .page, .unknownPage:
+            return use == .window || use == .openedWindow ? .granted : .refused
+        case .foreignPage: return use == .window ? .granted : .refused
         case .export: return .refused
         }
     case .response(let url, let isPrivate, let isPublished):
@@ -102,6 +106,7 @@ package func access(
         switch requester.kind {
         case .user, .portal, .export: return .granted
         case .foreignPage:
+            // A script could open windows by itself, and learn from each whether the URL is stored.
             return use == .window || isPublished && !isPrivate ? .granted : .refused
         case .page, .unknownPage:
             guard isPrivate, use == .part else { return .granted }

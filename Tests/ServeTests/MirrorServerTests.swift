@@ -170,6 +170,68 @@ import Testing
         #expect(!other.text.contains("unregister"))
     }
 
+    @Test func `a window that a script opened and one that a person opened tell a foreign page nothing`()
+        throws
+    {
+        defer { server.stop() }
+        try store.publish([
+            .init(
+                href: "https://example.test/open", text: "o",
+                extra: "Cross-Origin-Opener-Policy: unsafe-none\r\n"),
+            .init(href: "https://example.test/to", status: 302, extra: "Location: /open\r\n"),
+        ])
+        let client = try RawClient(port: port)
+        let host = "example-test.localhost:\(port)"
+        let foreign = [
+            ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Dest", "document"), ("Sec-Fetch-Mode", "navigate"),
+        ]
+        for (target, status) in [("/open", 200), ("/to", 302), ("/missing", 504)] {
+            let byScript = try client.get(target, host: host, fields: foreign)
+            #expect(byScript.status == 403)
+            let byUser = try client.get(target, host: host, fields: foreign + [("Sec-Fetch-User", "?1")])
+            #expect(byUser.status == status)
+            #expect(byUser.all("Cross-Origin-Opener-Policy") == ["same-origin"], "\(target)")
+        }
+        let own = try client.get(
+            "/open", host: host, fields: [("Sec-Fetch-Site", "none")] + foreign.dropFirst())
+        #expect(own.all("Cross-Origin-Opener-Policy") == ["unsafe-none"])
+    }
+
+    @Test func `a foreign page is refused before anything is looked up`() throws {
+        defer { server.stop() }
+        let client = try RawClient(port: port)
+        let host = "example-test.localhost:\(port)"
+        let fields = [
+            ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Dest", "image"), ("Origin", "http://evil.test"),
+        ]
+        for target in ["/", "/missing"] {
+            #expect(try client.get(target, host: host, fields: fields).status == 403)
+            let asked = fields + [("Access-Control-Request-Method", "PUT")]
+            #expect(try client.get(target, method: "OPTIONS", host: host, fields: asked).status == 403)
+        }
+        // What is looked up and not found is a miss.
+        let figures = try client.get("/-/metrics", host: "localhost:\(port)").text
+        #expect(figures.contains("larder_misses_total 0"))
+    }
+
+    @Test func `a browser that says by Referer alone who asks is believed, and gets nothing that is ready`()
+        throws
+    {
+        defer { server.stop() }
+        let client = try RawClient(port: port)
+        let host = "example-test.localhost:\(port)"
+        for _ in 0..<2 {
+            #expect(try client.get("/w.js", host: host).status == 200)
+            for (referrer, status) in [
+                ("https://evil.test/", 403), ("http://\(host).evil.test/", 403), ("http://localhost:1/", 403),
+                ("http://\(host)/", 200), ("http://\(host)", 200),
+            ] {
+                let answer = try client.get("/w.js", host: host, fields: [("Referer", referrer)])
+                #expect(answer.status == status, "\(referrer)")
+            }
+        }
+    }
+
     @Test func `private responses are not for a browser's cache, and no document shares its host's ports`()
         throws
     {

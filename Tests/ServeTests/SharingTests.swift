@@ -29,12 +29,13 @@ import Web
         _ sharing: Sharing, to page: String, site: String, destination: String = "empty",
         mode: String = "cors",
         layout: OriginLayout = OriginLayout(port: 8080), authority: String = "b-test.localhost:8080",
-        referrer: String? = nil
+        referrer: String? = nil, byUser: Bool = false
     ) -> String? {
         var fields: HTTPFields = [
             "Origin": page, "Sec-Fetch-Site": site, "Sec-Fetch-Dest": destination, "Sec-Fetch-Mode": mode,
             "Referer": referrer ?? page + "/",
         ]
+        if byUser { fields.set("Sec-Fetch-User", "?1") }
         if mode == "no-cors" || destination == "document" { fields.remove("Origin") }
         let context = RequestContext(fields, authority: authority, layout: layout)
         switch sharing.verdict(for: context, origin: fields["Origin"], in: layout) {
@@ -157,8 +158,13 @@ import Web
             #expect(
                 given(sharing, to: Page.outside.rawValue, site: "cross-site", destination: destination) == nil
             )
+            // A script can open windows, and look how many frames they have.
             #expect(
-                given(sharing, to: Page.outside.rawValue, site: "cross-site", destination: "document") == "")
+                given(sharing, to: Page.outside.rawValue, site: "cross-site", destination: "document") == nil)
+            #expect(
+                given(
+                    sharing, to: Page.outside.rawValue, site: "cross-site", destination: "document",
+                    byUser: true) == "Cross-Origin-Opener-Policy: same-origin ")
         }
         #expect(
             given(.common, to: Page.outside.rawValue, site: "cross-site", destination: destination)

@@ -81,6 +81,25 @@ final class Answer: Sendable {
         variant = ""
     }
 
+    private init(_ answer: Answer, head: [UInt8]) {
+        status = answer.status
+        bytes = head + answer.bytes[answer.headCount...]
+        headCount = head.count
+        frame = answer.frame
+        (entityTag, lastModified, hasDate) = (answer.entityTag, answer.lastModified, answer.hasDate)
+        (file, sharing, freshness, variant) = (answer.file, answer.sharing, answer.freshness, answer.variant)
+    }
+
+    /// The same without a policy of its own on windows that opened it, where the requester gets another one: of
+    /// two, a browser obeys none.
+    var withoutOpenerPolicy: Answer {
+        let name: [StaticString] = ["cross-origin-opener-policy"]
+        guard HeadLines(self).contains(where: { HeadLines.isNamed($0, name) }) else { return self }
+        var head = Array(bytes.prefix { $0 != 0x0a }) + [0x0a]
+        for line in HeadLines(self) where !HeadLines.isNamed(line, name) { head += line }
+        return Answer(self, head: head + [0x0d, 0x0a])
+    }
+
     /// Whether the file of the body, if there is one, is still the one that was hashed.
     var isCurrent: Bool {
         guard let file, let stamp = file.stamp else { return true }

@@ -29,11 +29,25 @@ struct Request {
     var accept: String? { text(head.accept) }
     var origin: String? { text(head.origin) }
 
-    /// Whether a browser says that another origin's page asks.
+    /// Whether the headers say that another origin's page may have sent the request.
     var isCrossOrigin: Bool {
-        guard let site = head.fetchSite else { return head.origin != nil }
+        if head.origin != nil { return true }
+        // To plain http on other hosts than localhost, browsers send `Referer` alone.
+        guard let site = head.fetchSite else { return head.referrer.map { !isOwn($0) } ?? false }
         return !HeadBytes.matches(bytes, site, "same-origin") && !HeadBytes.matches(bytes, site, "none")
-            || head.origin != nil
+    }
+
+    /// Whether the URL is of a page at the host that the request names, and not of one of Larder's own
+    /// addresses, which may show another origin.
+    private func isOwn(_ referrer: Range<Int>) -> Bool {
+        let url = bytes[referrer]
+        for scheme: StaticString in ["http://", "https://"] {
+            let start = UnsafeBufferPointer(start: scheme.utf8Start, count: scheme.utf8CodeUnitCount)
+            guard url.starts(with: start), url.dropFirst(start.count).starts(with: host) else { continue }
+            let path = url.dropFirst(start.count + host.count)
+            return path.isEmpty || path.first == UInt8(ascii: "/") && !path.starts(with: "/-/".utf8)
+        }
+        return false
     }
 
     /// As it was sent: methods are told apart by case.
@@ -91,6 +105,8 @@ package struct RequestHead: Equatable {
     var origin: Range<Int>?
     /// `Sec-Fetch-Site`: a browser's word on who asks.
     var fetchSite: Range<Int>?
+    /// `Referer`
+    var referrer: Range<Int>?
     /// The field lines, each with its end.
     package var fields: Range<Int>
     /// Whether there is a condition or a range among the fields.
@@ -270,7 +286,7 @@ struct HeadReader {
             // RFC 9110 §10.1.1: a client of HTTP/1.0 would take the interim answer for the answer.
             head.expectsContinue = !head.isOld
         case 7 where matches(name, "upgrade"): head.asksUpgrade = true
-        case 7 where matches(name, "referer"): head.isParticular = true
+        case 7 where matches(name, "referer"): (head.referrer, head.isParticular) = (value, true)
         case 8...19 where matches(name.prefix(3), "if-"):
             head.isConditional = true
         case 10 where matches(name, "connection"):

@@ -281,6 +281,7 @@ struct CacheExchange {
             return answer.map { exchange.reply($0, role: .cache) }
         }
         guard var copy = held.copy else { return nil }
+        if let refusal = exchange.refusal(of: copy.sharing) { return refusal }
         // To a proxy's clients the age goes out beside what they share.
         copy.fields = entry.servedFields(at: now)
         if layout.isTransparent { copy.fields.remove("Age") }
@@ -365,9 +366,11 @@ struct CacheExchange {
             case .given where isForWorker && loaded.answer.status >= 400:
                 slot.give(Reply(answer: WorkerRemoval.answer))
             case .given(let lines):
+                let isSevered = requestContext.isForeignWindow && !layout.sharesOrigin
                 slot.give(
                     Reply(
-                        answer: loaded.answer, ownFields: loaded.ownFields + lines + timing.line, role: .cache
+                        answer: isSevered ? loaded.answer.withoutOpenerPolicy : loaded.answer,
+                        ownFields: loaded.ownFields + lines + timing.line, role: .cache
                     ))
             case .refused: slot.give(Reply(answer: Exchange.refused(requestContext)))
             case .withheld: slot.give(Reply(answer: Exchange.withheld))

@@ -105,6 +105,7 @@ final class Exchange {
 
     /// Nil when a server is asked first: then `later` gets the reply.
     func reply(orLater later: Later) throws(StoreError) -> Reply? {
+        if isRefusedUnseen { return Reply(answer: Self.refused(requestContext)) }
         if context.mayHaveEarlierState(request), let ending = endEarlierState() { return ending }
         if mayBeOrder, case .portal = try place() { return try takeOrder(orLater: later) }
         if mayBeBesideRoot, let sealed = try sealing() { return reply(sealed) }
@@ -118,6 +119,21 @@ final class Exchange {
     }
 
     // MARK: - Before anything is looked up
+
+    /// Whether a foreign page asks for what it does not get, whatever is stored. It is refused before anything
+    /// is looked up, so that the time tells nothing.
+    private var isRefusedUnseen: Bool {
+        guard !isTransparent, request.isCrossOrigin || mayBeBesideRoot || isAtPlainName, !mayRemoveWorker,
+            requestContext.kind == .foreignPage, requestContext.use.access != .window
+        else { return false }
+        switch context.names.place(authority: request.authority, target: request.targetText) {
+        case .shim, .name, .way, .refused: return false
+        case .portal, .portalRedirect: return !request.target.starts(with: PortalLinks.barFrame.utf8)
+        case .copy(let addresses):
+            return addresses.first.flatMap { WebURL($0) }.map { !layout.isPublished($0) } ?? true
+        case .past, .moved, .unknown: return true
+        }
+    }
 
     /// At a name where another site was at the root before, a browser may still have that site's service worker,
     /// storage and stored responses. The first page that is asked for there has it clear all of them. Until then
@@ -144,6 +160,17 @@ final class Exchange {
 
     /// Whether the name is one at which browsers are redirected to the portal.
     private var isAtPlainName: Bool { context.names.redirectsToPortal(request.authority) }
+
+    /// The reply to a requester who may not have a stored response, before that is made ready: neither its
+    /// content nor the time that it takes tells that there is one. Nil where the requester may have it.
+    func refusal(of sharing: Sharing) -> Reply? {
+        guard isJudged else { return nil }
+        switch sharing.verdict(for: requestContext, origin: request.origin, in: layout) {
+        case .given: return nil
+        case .refused: return Reply(answer: Self.refused(requestContext))
+        case .withheld: return Reply(answer: Self.withheld)
+        }
+    }
 
     // MARK: - The portal
 
@@ -334,6 +361,9 @@ final class Exchange {
             if let pasted { return (pasted, nil) }
             return (try miss(try likeliest(addresses)), nil)
         }
+        if refusal(of: copy.sharing) != nil {
+            return (Answer(status: 403, fields: [], body: [], sharing: copy.sharing), nil)
+        }
         _ = try isDamaged(copy, isRequired: bundle != nil)
         context.notes?.made(copy.response.url, at: look.time)
         let renderer = renderer(finder(look), asked: fields)
@@ -464,7 +494,11 @@ final class Exchange {
                 source: hasMissed ? .missed : .larder)
         }
         switch answer.sharing.verdict(for: requestContext, origin: request.origin, in: layout) {
-        case .given(let lines): return Reply(answer: answer, ownFields: lines + timing.line, role: role)
+        case .given(let lines):
+            let isSevered = requestContext.isForeignWindow && !layout.sharesOrigin
+            return Reply(
+                answer: isSevered ? answer.withoutOpenerPolicy : answer, ownFields: lines + timing.line,
+                role: role)
         case .refused: return Reply(answer: Self.refused(requestContext))
         case .withheld: return Reply(answer: Self.withheld)
         }
@@ -589,6 +623,7 @@ final class Exchange {
     /// server where one is asked, else by what is held there. Nil leaves it to `reply`.
     func preflight() throws(StoreError) -> Reply? {
         guard request.origin != nil, let method = fields["Access-Control-Request-Method"] else { return nil }
+        if isRefusedUnseen { return Reply(answer: Self.refused(requestContext)) }
         if context.mayHaveEarlierState(request), let ending = endEarlierState() { return ending }
         let addresses: [String]
         let visit: Int64?

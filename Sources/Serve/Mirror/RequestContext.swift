@@ -65,6 +65,9 @@ struct RequestContext: Equatable, Sendable {
 
     var kind: Requester.Kind { requester.kind }
 
+    /// A foreign page has the response shown in a window.
+    var isForeignWindow: Bool { kind == .foreignPage && use.isWindow }
+
     /// The origins of a page of the mirror.
     var origins: [String] { requester.origins }
 
@@ -110,7 +113,10 @@ struct FetchUse: Equatable, Sendable {
 
     var isWorker: Bool { ["worker", "sharedworker", "serviceworker"].contains(destination) }
 
-    var access: ResponseUse { isWindow ? .window : isDocument ? .frame : .part }
+    var access: ResponseUse {
+        guard isWindow else { return isDocument ? .frame : .part }
+        return isFollowedLink ? .window : .openedWindow
+    }
 }
 
 // MARK: - What the origin is told

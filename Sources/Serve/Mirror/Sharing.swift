@@ -138,6 +138,19 @@ struct Sharing: Equatable, Sendable {
         case .withheld: return .withheld
         case .granted: break
         }
+        let verdict = grantedVerdict(for: context, origin, layout)
+        // A page that opened a window sees which kind of answer it got, unless all kinds cut it off.
+        guard case .given(let lines) = verdict, context.isForeignWindow, !layout.sharesOrigin else {
+            return verdict
+        }
+        return .given(lines + Self.ownGroup)
+    }
+
+    private static let ownGroup = Array("Cross-Origin-Opener-Policy: same-origin\r\n".utf8)
+
+    private func grantedVerdict(
+        for context: RequestContext, _ origin: String?, _ layout: OriginLayout
+    ) -> Verdict {
         switch subject {
         case .portal, .portalBar: return .given([])
         case .common: return .given(origin == nil ? [] : Self.lines("*"))
