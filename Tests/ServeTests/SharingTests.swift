@@ -71,8 +71,8 @@ import Web
             (star, [.askedByOrigin], 1, "Origin: * "), (star, [], 0, "Origin: * "),
             (named, [.askedByOrigin], 1, a), (named, [], 0, a),
             ([:], [.askedByOrigin], 1, ""), (twice, [], 1, ""),
-            // Not known: what everybody could have fetched, everybody may read, but for pages.
-            ([:], [], 1, "Origin: * "), ([:], [], 0, ""), (echoed, [.askedByOrigin], 1, "Origin: * "),
+            // Not known.
+            ([:], [], 1, ""), ([:], [], 0, ""), (echoed, [.askedByOrigin], 1, "Origin: * "),
             // Nobody on the public network could have.
             ([:], [.fromThisMachine], 1, ""), ([:], [.fromPrivateNetwork], 1, ""),
             (echoed, [.fromThisMachine], 1, ""),
@@ -81,6 +81,31 @@ import Web
         fields: HTTPFields, flags: ResponseFlags, role: UInt8, told: String
     ) throws {
         #expect(given(held(fields, flags, role: role), to: Page.other.rawValue, site: "cross-site") == told)
+    }
+
+    @Test(
+        arguments: [
+            ("font/woff2", [], "Origin: * "), ("application/font-woff", [], "Origin: * "),
+            ("text/javascript", [], "Origin: * "), ("text/css", [], "Origin: * "),
+            ("text/html", [], ""), ("application/json", [], ""), ("text/plain", [], ""),
+            ("application/xml", [], ""), ("image/png", [], ""), ("image/svg+xml", [], ""),
+            ("font/woff2", .askedByOrigin, ""), ("font/woff2", .fromPrivateNetwork, ""),
+            ("font/woff2", .isPrivate, nil),
+        ] as [(String, ResponseFlags, String?)])
+    func
+        `of a server that was not asked for CORS, other sites' pages read only parts that they may use anyway`(
+            type: String, flags: ResponseFlags, told: String?
+        ) throws
+    {
+        let fields = HTTPFields([.init(name: "Content-Type", value: type)])
+        #expect(given(held(fields, flags), to: Page.other.rawValue, site: "cross-site") == told)
+        // At the site that a server shows to other machines, a foreign page reads none of it.
+        let layout = OriginLayout(
+            port: 8080, root: WebURL("https://b.test/").flatMap(RootOrigin.init), isExposed: true)
+        let foreign = given(
+            held(fields, flags), to: Page.outside.rawValue, site: "cross-site", layout: layout,
+            authority: "192.0.2.1:8080")
+        #expect(foreign != "Origin: * ")
     }
 
     @Test func `a server's word to one site is none to another`() throws {

@@ -9,6 +9,9 @@ struct Sharing: Equatable, Sendable {
         case none
         /// Everybody, without credentials.
         case all
+        /// Every page of the mirror, without credentials: what pages cannot do without, where it is not known
+        /// what the server would have told them.
+        case mirroredPages
         /// The origin that the server named. `others`: the server names whoever sends a request, so that what
         /// it would have told other origins is not known.
         case origin(String, credentials: Bool, others: Bool)
@@ -78,6 +81,15 @@ struct Sharing: Equatable, Sendable {
         fields.elements("Cache-Control").contains { HTTPGrammar.matches($0, "no-store") }
     }
 
+    /// Whether pages load such responses with CORS although their servers permit it only to requests with an
+    /// `Origin`: fonts, and scripts and style sheets, which any page may run or apply anyway.
+    private static func isPagePart(_ fields: HTTPFields) -> Bool {
+        guard let type = fields.contentType else { return false }
+        return type.isJavaScript || type.essence == "text/css"
+            || ["font/", "application/font-", "application/x-font-"].contains { type.essence.hasPrefix($0) }
+            || type.essence == "application/vnd.ms-fontobject"
+    }
+
     private static func embedding(_ fields: HTTPFields) -> (policy: String?, isData: Bool) {
         let type = fields.contentType?.essence ?? ""
         let isData = ["html", "xml", "json"].contains { type.hasSuffix("/" + $0) || type.hasSuffix("+" + $0) }
@@ -90,7 +102,9 @@ struct Sharing: Equatable, Sendable {
         let named = fields.all("Access-Control-Allow-Origin")
         // Browsers accept none of several.
         guard named.count <= 1 else { return .none }
-        guard let origin = named.first else { return isUnknown ? .all : .none }
+        guard let origin = named.first else {
+            return isUnknown && isPagePart(fields) ? .mirroredPages : .none
+        }
         // A response to one user's credentials is not what everybody would have got.
         if origin == "*" { return isPrivate ? .none : .all }
         let credentials = fields["Access-Control-Allow-Credentials"] == "true"
@@ -103,7 +117,7 @@ struct Sharing: Equatable, Sendable {
         switch readers {
         case .none: false
         case .all: !layout.sharesOrigin
-        case .origin: true
+        case .mirroredPages, .origin: true
         }
     }
 
@@ -182,7 +196,7 @@ struct Sharing: Equatable, Sendable {
         let isAllowed =
             switch readers {
             case .none: false
-            case .all: true
+            case .all, .mirroredPages: true
             case .origin(let named, _, let others): others || origins.contains(named)
             }
         return isAllowed ? .given(lines(for: context, origin)) : .refused
@@ -213,6 +227,9 @@ struct Sharing: Equatable, Sendable {
         switch readers {
         case .none: return []
         case .all: return Self.lines("*")
+        case .mirroredPages:
+            if case .page = context.kind { return Self.lines("*") }
+            return []
         case .origin(let named, let credentials, let others):
             if !context.hasOpaqueOrigin, context.origins.contains(named) {
                 return Self.lines(origin, credentials: credentials)
