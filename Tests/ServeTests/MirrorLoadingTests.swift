@@ -379,6 +379,37 @@ import Web
         }
     }
 
+    @Test(arguments: [200, 304])
+    func `an answer to another site's page takes no private response's place`(status: Int) throws {
+        try store.publish([
+            .init(
+                href: "https://example.test/held", text: "mine", type: "text/plain",
+                extra: "ETag: \"v1\"\r\n",
+                flags: .isPrivate)
+        ])
+        servers.say("/held", status, ["Content-Type": "text/plain", "ETag": "\"v1\""], "everybody's")
+        try serving(.auto, root: false) { (get: Get) throws -> Void in
+            _ = try get(
+                "/held",
+                [
+                    ("Referer", "http://xHERE/"),
+                    ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Dest", "image"),
+                ])
+            _ = try get(
+                "/held",
+                [
+                    ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Dest", "document"),
+                    ("Sec-Fetch-User", "?1"),
+                ])
+        }
+        #expect(!servers.requests.isEmpty && servers.requests.allSatisfy(\.isAnonymous))
+        let reader = try StoreReader(store.folder)
+        let held = try #require(try reader.response(for: "https://example.test/held"))
+        #expect(held.flags.contains(.isPrivate))
+        let body = try #require(held.body)
+        #expect(try reader.content(of: body)?.load() == Array("mine".utf8))
+    }
+
 
     @Test func `a portal's session goes to no mirrored server`() throws {
         try serving(.reload) { (get: Get) throws -> Void in

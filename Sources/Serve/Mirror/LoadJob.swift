@@ -143,8 +143,15 @@ extension LoadJob {
     /// What was said to somebody's own changes is for nobody else at the root, where everybody asks by one
     /// name; what is shown to nobody there takes the place of nothing that is.
     func mayKeep(_ fields: HTTPFields) -> Bool {
+        if isHeldForUser { return false }
         if layout.withholdsPrivate, isCredentialed(fields) { return false }
         return key == .get || !layout.sharesOrigin || !hasCredentials
+    }
+
+    /// Whether the stored response was fetched with the user's credentials, and the request goes without them: its
+    /// answer is for everybody, and must not replace the user's.
+    var isHeldForUser: Bool {
+        !isNear && (held?.flags.contains(.isPrivate) ?? shelved?.isPrivate ?? false)
     }
 
     /// Whether what is held leads where the answer does.

@@ -277,6 +277,7 @@ final class LoadedKeeper {
                     loaded.byteCount == 0 ? .none : .new(try loaded.newBody(in: folder, measured))
                 try keep(entry, job, body, response, now)
             }
+        case .update where job.isHeldForUser: break
         case .update(let entry):
             if response.status == 304 { replacements.confirm(job.request.url, now: now.secondsSinceEpoch) }
             if var copy = job.shelved {
