@@ -167,6 +167,17 @@ extension Attempt {
             } catch { return "kept" }
             """),
         kept(
+            "answer for another site by a service worker that is a module", by: [.alone],
+            """
+            try {
+              const place = at.bank + "/act/account"
+              await (await caches.open("routes")).put(place, new Response("TAKEN"))
+              await soon(navigator.serviceWorker.register("/sw-routes.js", { type: "module" }), "", 1000)
+              await soon(navigator.serviceWorker.ready)
+              return (await (await fetch(place)).text()).includes("TAKEN") ? "taken" : "kept"
+            } catch { return "kept" }
+            """),
+        kept(
             "answer for another site by a route of a service worker", by: [.alone],
             """
             try {

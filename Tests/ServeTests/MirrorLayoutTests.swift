@@ -368,6 +368,80 @@ import Web
         }
     }
 
+    @Test func `a service worker beside other origins begins with the guard, and is no module`() throws {
+        try store.publish([
+            .init(href: "https://example.test/own.js", text: "onfetch = null", type: "text/javascript")
+        ])
+        try exposed { client, host, _ in
+            // Ready for pages.
+            for _ in 0..<2 { #expect(try client.get("/own.js", host: host).text == "onfetch = null") }
+            for fields in [
+                [("Service-Worker", "script")],
+                [("Service-Worker", "script"), ("Sec-Fetch-Site", "same-origin")],
+                // What a module imports.
+                [("Sec-Fetch-Dest", "serviceworker"), ("Sec-Fetch-Site", "same-origin")],
+            ] {
+                let script = try client.get("/own.js", host: host, fields: fields).text
+                #expect(script.contains("stopImmediatePropagation") && script.hasSuffix("onfetch = null"))
+                // No name in a module, whose imports would run first.
+                #expect(script.contains(", await = 0;"))
+            }
+            #expect(try client.get("/own.js", host: host).text == "onfetch = null")
+        }
+    }
+
+    @Test
+    func `a server that shows one site to other machines says nothing of other sites and private pages`()
+        throws
+    {
+        try store.publish(
+            [
+                .init(href: "https://other.test/page", text: "<a href=https://example.test/d/missing>x</a>"),
+                .init(href: "https://example.test/only-there", text: "of another site", type: "text/plain"),
+                .init(href: "https://example.test/headed", text: "newer elsewhere", type: "text/plain"),
+            ], site: "https://other.test/")
+        try store.publish([
+            .init(href: "https://example.test/d/secret", text: "s", flags: .isPrivate),
+            .init(href: "https://example.test/headed", text: "own", type: "text/plain"),
+        ])
+        try store.publish(
+            [.init(href: "https://example.test/headed", text: "newest elsewhere", type: "text/plain")],
+            site: "https://other.test/")
+        try exposed { client, host, _ in
+            let miss = try client.get("/d/missing", host: host, fields: [("Accept", "text/html")])
+            #expect(miss.status == 504 && miss.text.contains("https://example.test/d/missing"))
+            #expect(!miss.text.contains("other.test") && !miss.text.contains("secret"))
+            let elsewhere = try client.get("/only-there", host: host)
+            #expect(elsewhere.status == 504 && !elsewhere.text.contains("of another site"))
+            #expect(try client.get("/headed", host: host).text == "own")
+        }
+    }
+
+    @Test func `a browser that does not say which page asks gets private responses as pages only`() throws {
+        try store.publish([
+            .init(href: "https://example.test/mine", text: "mine", type: "text/plain", flags: .isPrivate)
+        ])
+        try serving {
+            $0.address = ListenAddress("*") ?? .loopback
+            $0.showsPrivate = true
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            let host = "192.168.7.7:\(port)"
+            let browser = [("User-Agent", "Mozilla/5.0 X")]
+            for _ in 0..<2 {
+                for (fields, status) in [
+                    (browser + [("Accept", "image/avif,*/*")], 403), (browser, 403),
+                    (browser + [("Accept", "text/html,*/*")], 200),
+                    (browser + [("Referer", "http://\(host)/")], 200),
+                    (browser + [("Referer", "http://evil.test/")], 403),
+                    (browser + [("Sec-Fetch-Site", "same-origin")], 200), ([("User-Agent", "curl/8")], 200),
+                ] {
+                    #expect(try client.get("/mine", host: host, fields: fields).status == status, "\(fields)")
+                }
+            }
+            // What is public they get.
+            #expect(try client.get("/headed", host: host, fields: browser).status == 200)
+        }
+    }
 
     @Test func `a browser may send what it must ask about first where that may be read`() throws {
         try store.publish([

@@ -340,8 +340,8 @@ import Web
         }
         let misses = try NoteBook.ifAny(store.folder)?.misses() ?? []
         let from = Dictionary(uniqueKeysWithValues: misses.map { ($0.href, $0.from) })
-        #expect(
-            from == ["https://example.test/b": .fromThisMachine, "http://127.0.0.1:3000/b": []], "\(from)")
+        // An update would request what is beside the root with the user's credentials.
+        #expect(from == ["https://example.test/b": .fromThisMachine], "\(from)")
     }
 
     @Test func `what another machine's credentials bring takes the place of nothing that all are shown`()
@@ -410,6 +410,23 @@ import Web
         #expect(try reader.content(of: body)?.load() == Array("mine".utf8))
     }
 
+    @Test func `other machines neither choose a policy nor say for which host they ask`() throws {
+        let claims = [
+            ("X-Forwarded-Host", "evil.test"), ("X-Forwarded-Proto", "http"), ("Forwarded", "host=evil.test"),
+            ("X-Original-URL", "/admin"), ("X-Rewrite-URL", "/admin"),
+        ]
+        servers.say("/a", 200, ["Content-Type": "text/plain"], "a")
+        servers.say("/held", 200, ["Content-Type": "text/plain"], "newer")
+        try serving(.preferCache, isExposed: true) { (get: Get) throws -> Void in
+            #expect(try get("/a", claims).text == "a")
+            let asked = [("Larder-Policy", "reload")]
+            #expect(try get("/held", asked + claims)["Larder"] == "stale")
+            #expect(try get("/held", asked)["Larder"] == "loaded")
+        }
+        for request in servers.requests {
+            for (name, _) in claims { #expect(request.fields[name] == nil, "\(name)") }
+        }
+    }
 
     @Test func `a portal's session goes to no mirrored server`() throws {
         try serving(.reload) { (get: Get) throws -> Void in

@@ -141,6 +141,18 @@ import Web
             let context = RequestContext(fields, authority: "192.0.2.1:8080", layout: seen)
             #expect(context.kind == .foreignPage)
         }
+        // The root's pages have the origin that they request, and say so; documents beside it have none.
+        for (name, value) in [
+            ("Origin", "null"), ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Site", "same-site"),
+        ] {
+            var fields: HTTPFields = ["Sec-Fetch-Dest": "image"]
+            fields.set(name, value)
+            for (folder, isForeign) in [(root.folder, true), (folder, false)] {
+                let seen = layout.seen(from: "192.0.2.1:8080", at: folder + "https/c.test/x")
+                let context = RequestContext(fields, authority: "192.0.2.1:8080", layout: seen)
+                #expect((context.kind == .foreignPage) == isForeign, "\(name): \(value)")
+            }
+        }
         // The seal is for one origin only.
         #expect(origins(at: folder.replacing("b.test", with: "a.test")) == [])
         #expect(origins(at: folder.replacing("https.", with: "http.")) == [])

@@ -45,6 +45,7 @@ struct CacheExchange {
             !Self.isOutOfReach(requestContext, url, layout)
         else { return nil }
         var fields = exchange.fields
+        if layout.isExposed, !layout.isTransparent { fields = fields.withoutForwarding }
         if !layout.isTransparent {
             requestContext.restoreOriginalHeaders(
                 in: &fields, to: url, page: try exchange.referrer().flatMap { WebURL($0) }, layout: layout)
@@ -423,6 +424,19 @@ extension CacheExchange {
             for (name, value) in outgoing { lines += "\(name): \(value)\r\n" }
             return HTTPGrammar.bytes(of: lines)
         }
+    }
+}
+
+extension HTTPFields {
+    /// The same without what a proxy says of the request that it passes on. A server may go by it, and its answer
+    /// would be everybody's: a client of this server could make it name another host.
+    fileprivate var withoutForwarding: HTTPFields {
+        HTTPFields(
+            list.filter { field in
+                let name = HTTPGrammar.lowercased(field.name.utf8)
+                return name != "forwarded"
+                    && !["x-forwarded-", "x-original-", "x-rewrite-"].contains { name.hasPrefix($0) }
+            })
     }
 }
 

@@ -42,7 +42,7 @@ struct CopyFinder {
         var imported: FoundCopy?
         for url in urls {
             let response =
-                fields.layout.isBesideRoot(url)
+                fields.layout.sharesOrigin
                 ? try rootSiteResponse(for: url.href, request, requestFields)
                 : try reader.response(for: url.href, request: request, fields: requestFields)
             guard let response else { continue }
@@ -60,7 +60,7 @@ struct CopyFinder {
                 url, request: request, fields: requestFields, rules: rules.rules(for: url),
                 isStrict: fields.layout.isTransparent, now: now)
             guard let found, !found.change.isEmpty, let held = WebURL(found.response.href) else { continue }
-            if fields.layout.isBesideRoot(held),
+            if fields.layout.sharesOrigin,
                 try rootSiteResponse(for: held.href, request, requestFields) != found.response
             {
                 continue

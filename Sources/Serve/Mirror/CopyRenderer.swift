@@ -31,7 +31,8 @@ final class CopyRenderer {
         self.shim = shim
         self.verifier = verifier
         isShown = asked.isNavigation || ["object", "embed"].contains(asked["Sec-Fetch-Dest"] ?? "")
-        isWorker = asked["Service-Worker"] == "script"
+        // What a service worker imports comes without the other field, and runs before the script itself.
+        isWorker = asked["Service-Worker"] == "script" || asked["Sec-Fetch-Dest"] == "serviceworker"
         isAnyWorker = FetchUse(asked).isWorker
         isStyle = asked["Sec-Fetch-Dest"] == "style"
         language = PortalLanguage(

@@ -241,7 +241,11 @@ final class Exchange {
         // First: when it cannot be read, what was read before is not so any more.
         let look = try look()
         guard request.head.method != .other else { return try find().answer }
-        if !isTransparent,
+        // The script of a service worker beside other origins is not what a page gets as a script.
+        let isForWorker =
+            context.layout.sharesOrigin
+            && (fields.contains("Service-Worker") || fields["Sec-Fetch-Dest"] == "serviceworker")
+        if !isTransparent, !isForWorker,
             let known = context.tier.value(for: request.host.span, request.target.span, now: look.time),
             known.isCurrent
         {
@@ -506,7 +510,7 @@ final class Exchange {
 
     /// Whether it depends on who asks what is given.
     private var isJudged: Bool {
-        !isTransparent && (request.isCrossOrigin || mayBeBesideRoot || context.layout.withholdsPrivate)
+        !isTransparent && (request.isCrossOrigin || mayBeBesideRoot || context.layout.isExposed)
     }
 
     func failure(_ error: StoreError) -> Reply { reply(Self.failure(error, in: layout)) }
@@ -562,8 +566,11 @@ final class Exchange {
         let url = WebURL(address)?.href ?? address
         let look = try look()
         let referrer = try referrer()
-        // What an earlier visit lacks no later one brings.
-        let isNoted = requestContext.mayCauseRequests && layout.visit == nil
+        // What an earlier visit lacks no later one brings. An update requests what was noted with the user's
+        // credentials: other machines have a say in what the site at the root is asked for, and no other one.
+        let isNoted =
+            requestContext.mayCauseRequests && layout.visit == nil
+            && (!layout.sharesOrigin || WebURL(url).map(layout.isPublished) ?? false)
         if isNoted {
             context.notes?.missed(
                 url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
@@ -584,6 +591,9 @@ final class Exchange {
             page.visit = layout.visit
             page.hasOrders = context.powers?.gate.takesOrders ?? false
             page.present = WebURL(url).flatMap(context.layout.address)
+        }
+        // To other machines the store has one site.
+        if fields.isNavigation, !layout.sharesOrigin {
             page.site = try rules().site(bringing: url, askedBy: referrer, isPage: true)
             page.referrers = try look.reader.fewReferrers(of: url)
             if let referrer, !page.referrers.contains(referrer) { page.referrers.insert(referrer, at: 0) }
@@ -661,10 +671,17 @@ final class Exchange {
         return reply(Answer(status: 204, fields: answered, body: [], sharing: copy.sharing))
     }
 
+    /// Whether the client is on this machine, and passes on nobody else's request.
+    private var isFromThisMachine: Bool {
+        guard layout.isExposed else { return true }
+        return !visitor.isForwarded && LoginClient(socket: request.socket)?.isHere ?? false
+    }
+
     /// What the request says, or a rule, or the server's options. No other origin's page has a say in it.
     func policy(at url: WebURL, _ loading: Loading) throws(StoreError) -> CachePolicy {
-        // To a proxy's clients the field is a page's as well.
-        if !request.isCrossOrigin, !isTransparent || requestContext.kind == .user,
+        // To a proxy's clients the field is a page's as well; and another machine's client would choose for all.
+        if !request.isCrossOrigin, isTransparent || isFromThisMachine,
+            !isTransparent || requestContext.kind == .user,
             let policy = fields["Larder-Policy"].flatMap({ CachePolicy(rawValue: $0) })
         {
             return policy

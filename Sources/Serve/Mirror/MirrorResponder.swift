@@ -286,7 +286,8 @@ struct MirrorContext: Sendable {
         requirements = options.requirements
         walk = options.walk
         self.powers = proxy == nil ? powers : nil
-        givesAlike = loading == nil && !layout.isTransparent && !layout.withholdsPrivate
+        // Other machines' browsers may not say who asks, so that each of their requests is judged.
+        givesAlike = loading == nil && !layout.isTransparent && !layout.isExposed
     }
 
     /// For one thread.

@@ -32,8 +32,14 @@ struct RequestContext: Equatable, Sendable {
         let kind: Requester.Kind
         if case .page(let origins) = layout.sealedPage {
             // A foreign page may have learnt the address, but its browser says where it is.
-            let isForeign = [fields["Origin"], fields["Referer"]].contains { evidence in
+            var isForeign = [fields["Origin"], fields["Referer"]].contains { evidence in
                 evidence.map { $0 != "null" && !layout.isOwnOrigin($0, authority) } ?? false
+            }
+            // The root's own pages have the origin that they request; only documents beside it have none.
+            if origins == layout.root?.origins {
+                isForeign =
+                    isForeign || origin == "null"
+                    || ["cross-site", "same-site"].contains(fields["Sec-Fetch-Site"])
             }
             kind = isForeign ? .foreignPage : use.makesDocument ? .unknownPage : .page(origins)
         } else {
@@ -41,8 +47,17 @@ struct RequestContext: Equatable, Sendable {
             kind = Self.kind(fields, origin: hasOpaqueOrigin ? nil : origin, authority, layout)
         }
         self.init(
-            requester: Requester(kind, mayHavePrivate: !layout.withholdsPrivate),
+            requester: Requester(
+                kind,
+                mayHavePrivate: !layout.withholdsPrivate && !Self.isUnproven(fields, layout)),
             hasOpaqueOrigin: hasOpaqueOrigin, use: use)
+    }
+
+    /// Whether a browser on another machine says nothing of the page that needs the response. To plain http
+    /// browsers send `Referer` alone, which a foreign page can leave out. The mirror's own pages send it.
+    private static func isUnproven(_ fields: HTTPFields, _ layout: OriginLayout) -> Bool {
+        layout.isExposed && fields["User-Agent"]?.hasPrefix("Mozilla/") ?? false && !fields.isNavigation
+            && !["Sec-Fetch-Site", "Origin", "Referer"].contains { fields.contains($0) }
     }
 
     private static func kind(

@@ -353,13 +353,16 @@ enum ShimScript {
 
     /// Hides from the worker all requests for other origins: they get no event, and no route can be added for
     /// them. The functions are taken before the worker's own script could change them.
+    ///
+    /// In a module `await` is no name, so that a browser refuses a worker that is one: what a module imports
+    /// would run before this.
     private static let workerGuard = Array(
         #"""
         {
           const apply = Reflect.apply, starts = String.prototype.startsWith, stop = Event.prototype.stopImmediatePropagation;
           const get = (type, name) => Object.getOwnPropertyDescriptor(type.prototype, name).get;
           if (globalThis.InstallEvent) delete InstallEvent.prototype.addRoutes;
-          const request = get(FetchEvent, "request"), address = get(Request, "url"), own = location.origin + "/-/";
+          const request = get(FetchEvent, "request"), address = get(Request, "url"), own = location.origin + "/-/", await = 0;
           addEventListener("fetch", (event) => {
             if (apply(starts, apply(address, apply(request, event, []), []), [own])) apply(stop, event, []);
           });
