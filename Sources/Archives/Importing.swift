@@ -137,7 +137,7 @@ package final class Import {
             let reader = try StoreReader(plan.folder)
             let sites = try reader.sites()
             let archives = plan.paths.map { Folder.resolved($0) }
-            if plan.site == nil, let site = Self.site(of: sites, startingAt: name) {
+            if plan.site == nil, let site = Self.site(of: sites, startingNear: name) {
                 guard try Self.consists(site, ofImportsOf: archives, reader) else {
                     refusal = ArchiveError(
                         .input,
@@ -176,10 +176,13 @@ package final class Import {
         return others
     }
 
-    /// The stored site that has the page as its name or among its first pages.
-    private static func site(of sites: [Site], startingAt page: String) -> Site? {
-        sites.first { $0.name == page }
+    /// The stored site that has the page as its name or among its first pages, else one that starts on the
+    /// same host.
+    private static func site(of sites: [Site], startingNear page: String) -> Site? {
+        let host = WebURL(page)?.host
+        return sites.first { $0.name == page }
             ?? sites.first { $0.start.contains { WebURL($0)?.key.href == page } }
+            ?? sites.first { site in host != nil && site.start.contains { WebURL($0)?.host == host } }
     }
 
     /// Whether an origin has sent nothing of the site, and a visit of it was imported from the same files.

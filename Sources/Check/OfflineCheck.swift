@@ -11,14 +11,16 @@ package enum OfflineCheck {
     /// What the walk and the digests say of a site. What is damaged is marked: the next who fetches loads it
     /// again. Blocks.
     ///
-    /// - Parameter name: of the site, its address or its host.
+    /// - Parameters:
+    ///   - name: of the site, its address or its host.
+    ///   - hidesPrivate: Responses that were fetched with credentials do not exist for the report.
     package static func report(
         onSite name: String, _ options: OfflineCheckOptions, in folder: StoreFolder,
-        _ interruption: Interruption
+        hidesPrivate: Bool = false, _ interruption: Interruption
     ) throws(LarderError) -> CheckReport {
         let report: CheckReport
         do throws(StoreError) {
-            let reader = try StoreReader(folder)
+            let reader = try StoreReader(folder, hidesPrivate: hidesPrivate)
             let site = try SiteName.site(name, in: reader.sites())
             var walk = try OfflineWalk(of: site, reader)
             let bundles = try bundles(of: site, reader)

@@ -70,7 +70,7 @@ extension CrawlPlan {
             site: site.href, start: start, startZone: startZone, folder: folder,
             userAgent: Product.userAgent)
         fetch = try options.network.options(for: start, spoolFolder: folder.incoming)
-        if fetch.cookies == nil {
+        if fetch.cookies == nil, !options.network.isAnonymous {
             fetch.cookies = CookieOptions(login: folder.login(of: StoreFolder.loginName(of: site)))
         }
         sitePlan = options.plan

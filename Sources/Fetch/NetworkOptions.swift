@@ -33,6 +33,8 @@ public struct NetworkOptions: Sendable {
     public var maxBody: Int?
     /// Lets pages of public servers lead to private addresses.
     public var mayReachPrivate = false
+    /// Sends nothing by which servers know the user, not even the cookies of a login that the store has.
+    package private(set) var isAnonymous = false
 
     /// Shown to the origins of the start URLs, and to nobody else.
     public enum Login: Sendable {
@@ -49,6 +51,18 @@ public struct NetworkOptions: Sendable {
 }
 
 extension NetworkOptions {
+    /// The same options without everything by which servers know the user: header fields, logins, cookies and
+    /// client certificates. Credentials for the proxy stay, since it is the way to every server.
+    package var withoutIdentity: NetworkOptions {
+        var options = self
+        options.isAnonymous = true
+        options.headers = []
+        (options.login, options.netrc) = (nil, nil)
+        (options.cookies, options.saveCookies) = ([], nil)
+        (options.certificate, options.certificateKey) = (nil, nil)
+        return options
+    }
+
     /// The zone that every request of a job may connect to, whatever response names its URL. `mayReachPrivate`
     /// is an option of the user of this machine: for their own jobs it allows everything, for jobs of other
     /// users only private networks.

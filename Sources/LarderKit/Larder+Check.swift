@@ -36,11 +36,19 @@ extension Larder {
     public func checkOffline(
         _ site: String, options: OfflineCheckOptions = OfflineCheckOptions()
     ) async throws(LarderError) -> CheckReport {
+        try await checkOffline(site, options: options, hidesPrivate: false)
+    }
+
+    /// - Parameter hidesPrivate: Responses that were fetched with credentials do not exist for the report.
+    func checkOffline(
+        _ site: String, options: OfflineCheckOptions = OfflineCheckOptions(), hidesPrivate: Bool
+    ) async throws(LarderError) -> CheckReport {
         let larder = self
         let interruption = Interruption()
         return try await Self.onThread("larder-offline", onCancel: interruption.request) {
             () throws(LarderError) in
-            let report = try OfflineCheck.report(onSite: site, options, in: larder.folder, interruption)
+            let report = try OfflineCheck.report(
+                onSite: site, options, in: larder.folder, hidesPrivate: hidesPrivate, interruption)
             guard let showing = options.showing else { return report }
             return try OfflineShow(larder, site: report.name, showing).adding(to: report, interruption)
         }

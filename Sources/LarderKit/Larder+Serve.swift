@@ -32,7 +32,9 @@ extension Larder {
         var mirror = try options.mirrorOptions(
             hasMirror: port != nil, hasPassword: folder.portalPassword != nil)
         if port != nil {
-            let work = PortalWork(larder: self, network: options.network)
+            let work = PortalWork(
+                larder: self, network: options.network,
+                hidesPrivate: !mirror.address.isLoopback && !mirror.showsPrivate)
             mirror.work = { work.carryOut($0, $1) }
             mirror.exportForms = PortalWork.exportForms
         }
@@ -114,7 +116,10 @@ extension Larder {
         guard mirror.policy != .offline else { return nil }
         try makeStore()
         let start = mirror.root.map { [$0] } ?? []
-        return try options.network.options(for: start, spoolFolder: folder.incoming)
+        // Requests of other machines use nobody's credentials but their own.
+        let isForOthers = !mirror.address.isLoopback && !mirror.showsPrivate
+        let network = isForOthers ? options.network.withoutIdentity : options.network
+        return try network.options(for: start, spoolFolder: folder.incoming)
     }
 
     /// Creates the store, or brings it up to date. One that is there and cannot be written to just now is served

@@ -14,13 +14,36 @@ struct PortalWork: Sendable {
     let larder: Larder
     /// How servers are asked, as the server was told.
     let network: NetworkOptions
+    /// Users of other machines are told nothing of responses that were fetched with credentials.
+    var hidesPrivate = false
 
     func carryOut(_ order: PortalOrder, _ run: JobRun) -> (end: JobEnd, outcome: [Phrase]) {
         do throws(LarderError) {
-            return try outcome(of: order, run)
+            let (end, outcome) = try outcome(of: order, run)
+            return (end, shown(outcome, of: order, run))
         } catch {
             guard error.kind != .interrupted else { return (.stopped, [Phrase(.endedInterrupted)]) }
-            return (.failed, [Phrase(.quoted, error.description)])
+            return (.failed, shown([Phrase(.quoted, error.description)], of: order, run))
+        }
+    }
+
+    /// Whether whoever gave the order is told nothing of private responses.
+    private func hidesPrivate(from run: JobRun) -> Bool { hidesPrivate && run.principal == .remoteUser }
+
+    /// The credentials of the user of this machine are for the user's own orders, and for the schedule.
+    private func network(for run: JobRun) -> NetworkOptions {
+        run.principal == .remoteUser ? network.withoutIdentity : network
+    }
+
+    /// The outcome as whoever gave the order may read it: without lines that name a URL of which only private
+    /// responses tell.
+    private func shown(_ outcome: [Phrase], of order: PortalOrder, _ run: JobRun) -> [Phrase] {
+        guard hidesPrivate(from: run) else { return outcome }
+        guard let reader = try? StoreReader(larder.folder, hidesPrivate: true) else { return [] }
+        let sites = (try? reader.sites()) ?? []
+        let known = Set(sites.flatMap { [$0.name] + $0.start } + order.addresses)
+        return outcome.filter { line in
+            line.addresses.allSatisfy { known.contains($0) || (try? reader.mayName($0)) ?? false }
         }
     }
 
@@ -50,7 +73,7 @@ struct PortalWork: Sendable {
                 })
         case .fetch(let url):
             var options = LoadOptions()
-            options.network = network
+            options.network = network(for: run)
             let report = try waiting(run) { [options] () throws(LarderError) in
                 try await larder.load(url, policy: .reload, options: options, by: run.principal)
             }
@@ -61,13 +84,19 @@ struct PortalWork: Sendable {
                 [Phrase(.loaded, "\(status)", words)]
             )
         case .check(let site):
-            return told(try waiting(run) { () throws(LarderError) in try await larder.checkOffline(site) })
+            let hidesPrivate = hidesPrivate(from: run)
+            return told(
+                try waiting(run) { () throws(LarderError) in
+                    try await larder.checkOffline(site, hidesPrivate: hidesPrivate)
+                })
         case .pin(let pin):
             let change = try waiting(run) { () throws(LarderError) in
                 try await larder.pin(pin.name, as: pin.isSite ? .site : .url)
             }
             let words = Phrase(.pinned, Wording.grouped(change.pin.urls), Wording.bytes(change.pin.byteCount))
-            return (.done, change.isNew ? [words] : [Phrase(.pinnedBefore), words])
+            // The figures contain private responses.
+            let figures = hidesPrivate(from: run) ? [] : [words]
+            return (.done, change.isNew ? figures : [Phrase(.pinnedBefore)] + figures)
         case .unpin(let pin):
             _ = try waiting(run) { () throws(LarderError) in
                 try await larder.unpin(pin.name, as: pin.isSite ? .site : .url)
@@ -86,17 +115,17 @@ struct PortalWork: Sendable {
             return (.done, [Phrase(.removed, site)])
         case .forecast(let limit):
             let size = limit.flatMap { ByteSize($0) }
-            return told(
-                try waiting(run) { () throws(LarderError) in
-                    try await larder.forecastCollection(limit: size)
-                })
+            let forecast = try waiting(run) { () throws(LarderError) in
+                try await larder.forecastCollection(limit: size)
+            }
+            return (.done, told(forecast, hasFigures: !hidesPrivate(from: run)))
         case .collect(let limit):
             let size = limit.flatMap { ByteSize($0) }
             let report = try waiting(run) { () throws(LarderError) in try await larder.collect(limit: size) }
             let words = Phrase(
                 .collected, Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter),
                 Wording.grouped(report.removedBodies))
-            return (report.isWithinLimit ? .done : .lacking, [words])
+            return (report.isWithinLimit ? .done : .lacking, hidesPrivate(from: run) ? [] : [words])
         case .settle(let site, let form):
             try waiting(run) { () throws(LarderError) in try await larder.settle(site, as: form) }
             return (.done, [Phrase(.settled)])
@@ -224,7 +253,7 @@ struct PortalWork: Sendable {
 
     private func options(_ form: PlanForm, _ run: JobRun) throws(LarderError) -> PrefetchOptions {
         var options = PrefetchOptions()
-        options.network = network
+        options.network = network(for: run)
         form.apply(to: &options.plan)
         options.limits.byteCount = form.maxBytes.flatMap { ByteSize($0) }.map { Int(clamping: $0.byteCount) }
         options.progress = { run.report(JobFigures($0)) }
@@ -276,7 +305,8 @@ struct PortalWork: Sendable {
         return (.lacking, [first] + items)
     }
 
-    private func told(_ forecast: CollectionForecast) -> (end: JobEnd, outcome: [Phrase]) {
+    /// - Parameter hasFigures: says how large the store is.
+    private func told(_ forecast: CollectionForecast, hasFigures: Bool) -> [Phrase] {
         let report = forecast.report
         let first = Phrase(
             .wouldCollect, Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter))
@@ -284,7 +314,35 @@ struct PortalWork: Sendable {
             Phrase(.wouldDrop, "\($0.number)", $0.site)
         }
         let urls = forecast.urls.prefix(Self.mostItems).map { Phrase(.wouldEvict, $0) }
-        return (.done, [first] + visits + urls)
+        return (hasFigures ? [first] : []) + visits + urls
+    }
+}
+
+extension PortalOrder {
+    /// The URLs that whoever gave the order wrote.
+    fileprivate var addresses: [String] {
+        switch self {
+        case .prefetch(let address, _): [address, WebURL(address)?.href].compactMap { $0 }
+        case .fetch(let url): [url, WebURL(url)?.href].compactMap { $0 }
+        case .pin(let pin), .unpin(let pin): [pin.name, WebURL(pin.name)?.href].compactMap { $0 }
+        case .update, .check, .drop, .rollBack, .remove, .forecast, .collect, .settle, .export, .takeIn: []
+        }
+    }
+}
+
+extension Phrase {
+    /// The http and https URLs that it names.
+    fileprivate var addresses: [String] {
+        var addresses: [String] = []
+        let (around, behind) = (Array(" \n\"'()<>".utf8), Array(",;:.".utf8))
+        for word in parts.joined(separator: " ").utf8.split(whereSeparator: around.contains) {
+            var word = word
+            while let last = word.last, behind.contains(last) { word = word.dropLast() }
+            let address = String(decoding: word, as: UTF8.self)
+            guard address.utf8.contains("://".utf8) else { continue }
+            addresses.append(WebURL(address)?.withoutFragment.href ?? address)
+        }
+        return addresses
     }
 }
 

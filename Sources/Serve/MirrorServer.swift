@@ -78,22 +78,18 @@ package final class MirrorServer: Sendable {
             _ port: UInt16, _ proxy: ProxyOptions?, _ traffic: PassingTraffic? = nil
         ) throws(ServerError) -> MirrorResponder {
             do throws(StoreError) {
-                let store = try WatchedStore(
-                    folder, secondsBetweenLooks: secondsBetweenLooks, health: health)
                 var context = context(port, proxy)
+                let store = try WatchedStore(
+                    folder, hidesPrivate: context.layout.hidesPrivate,
+                    secondsBetweenLooks: secondsBetweenLooks, health: health)
                 if proxy == nil {
                     let known =
                         searches ?? Self.searches(folder, context, traffic, options, secondsBetweenLooks)
                     searches = known
                     context.searches = known
                 }
-                let publicStore =
-                    context.layout.withholdsPrivate
-                    ? try WatchedStore(folder, hidesPrivate: true, secondsBetweenLooks: secondsBetweenLooks)
-                    : nil
                 return MirrorResponder(
-                    store, publicStore: publicStore, verdicts: Self.verdicts(folder), traffic: traffic,
-                    context: context)
+                    store, verdicts: Self.verdicts(folder), traffic: traffic, context: context)
             } catch {
                 throw ServerError(error)
             }

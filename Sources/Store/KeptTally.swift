@@ -33,6 +33,12 @@ enum KeptTally {
         coalesce(sum(iif(response.status IN (404, 410), 1, 0)), 0)
         """
 
+    /// The responses of earlier visits that a visit confirmed, counted one by one.
+    static let countedConfirmed = """
+        (SELECT count(*) FROM visit AS earlier JOIN response AS kept ON kept.visit = earlier.id
+            WHERE earlier.site = visit.site AND kept.confirmed >= visit.id AND kept.visit < visit.id)
+        """
+
     private static let lastBody = "coalesce((SELECT last FROM tally WHERE visit = \(bodies)), 0)"
 
     /// All rows, counted one by one.

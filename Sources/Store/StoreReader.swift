@@ -25,6 +25,8 @@ package final class StoreReader {
     private let findVersion: Statement?
     /// While something is read at once.
     private var heldVersion: Int64?
+    /// The result of `liveVisits(ofSitesAt:)` for one version of the store.
+    private var liveVisits: (version: Int64, origins: [String], visits: [LiveVisit])?
     /// How often something was looked up at the moment that is held; nil while none is.
     private var looksAtMoment: Int?
     private let findLinks: Statement
@@ -35,8 +37,10 @@ package final class StoreReader {
     private var textStatements: [String: Statement] = [:]
 
     /// Fails with `.missing` when there is no store. One of an earlier version is brought up to date first.
-    package convenience init(_ folder: StoreFolder) throws(StoreError) {
-        try self.init(folder, isCopying: false)
+    ///
+    /// - Parameter hidesPrivate: Responses that were fetched with credentials do not exist for this reader.
+    package convenience init(_ folder: StoreFolder, hidesPrivate: Bool = false) throws(StoreError) {
+        try self.init(folder, isCopying: false, hidesPrivate: hidesPrivate)
     }
 
     /// The same for whoever has others wait: a PostgreSQL that has gone is told at once, and not waited for.
@@ -151,7 +155,21 @@ package final class StoreReader {
         let tables = schema.map { "\"\($0)\"" } ?? "main"
         let isPublic = "(flags & \(ResponseFlags.isPrivate.rawValue)) = 0"
         let replacements = [
-            (table: "response", query: "SELECT * FROM \(tables).response WHERE \(isPublic)"),
+            (
+                table: "response",
+                query: """
+                SELECT url, visit, request, variant, status, role, flags, requested, fetched, type,
+                    CASE WHEN EXISTS (
+                        SELECT 1 FROM \(tables).response AS page WHERE page.url = own.referrer AND NOT \(isPublic))
+                        THEN NULL ELSE referrer END AS referrer,
+                    body, fields, confirmed
+                FROM \(tables).response AS own WHERE \(isPublic)
+                """
+            ),
+            (
+                table: "hidden_response",
+                query: "SELECT url, visit, flags FROM \(tables).response WHERE NOT \(isPublic)"
+            ),
             (
                 table: "link",
                 query: """
@@ -291,14 +309,28 @@ package final class StoreReader {
 
     /// The visits that readers see of the sites that start at one of the origins: of each site its overlay,
     /// or its live snapshot.
-    package func liveVisits(ofSitesAt origins: [String]) throws(StoreError) -> [Int64] {
-        var visits: [Int64] = []
-        try prepare("SELECT start, coalesce(overlay, published) FROM site").each { row in
+    ///
+    /// A site that consists of imported responses only counts if no other site starts there: whoever wrote an
+    /// archive chose where it starts.
+    package func liveVisits(ofSitesAt origins: [String]) throws(StoreError) -> [LiveVisit] {
+        let version = try dataVersion()
+        if let liveVisits, liveVisits.version == version, liveVisits.origins == origins {
+            return liveVisits.visits
+        }
+        var sites: [(id: Int64, visit: Int64)] = []
+        try prepare("SELECT start, coalesce(overlay, published), id FROM site ORDER BY id").each { row in
             let starts = row.text(0).split(separator: "\n").compactMap { WebURL(String($0))?.origin }
             if let visit = row.optionalInteger(1), starts.contains(where: origins.contains) {
-                visits.append(visit)
+                sites.append((row.integer(2), visit))
             }
         }
+        var visits: [LiveVisit] = []
+        for site in sites {
+            visits.append(
+                LiveVisit(number: site.visit, isOfArchives: try !hasAnythingFromOrigin(site: site.id)))
+        }
+        if visits.contains(where: { !$0.isOfArchives }) { visits.removeAll(where: \.isOfArchives) }
+        liveVisits = (version, origins, visits)
         return visits
     }
 
@@ -335,14 +367,36 @@ package final class StoreReader {
         return text.flatMap { $0 }.map { $0.split(separator: "\n").map { String($0) } }
     }
 
-    /// Whether the site has any response from an origin, in whatever visit.
+    /// Whether the site has any response from an origin, in whatever visit. Responses that this reader hides
+    /// count too.
     package func hasAnythingFromOrigin(site: Int64) throws(StoreError) -> Bool {
-        try prepare(
-            """
-            SELECT 1 FROM visit CROSS JOIN response ON response.visit = visit.id
-            WHERE visit.site = ? AND NOT \(Provenance.isImported("response")) LIMIT 1
-            """
-        ).first(.integer(site)) { _ in true } ?? false
+        for table in hidesPrivate ? ["response", "hidden_response"] : ["response"] {
+            let found = try prepare(
+                """
+                SELECT 1 FROM visit CROSS JOIN \(table) AS own ON own.visit = visit.id
+                WHERE visit.site = ? AND NOT \(Provenance.isImported("own")) LIMIT 1
+                """
+            ).first(.integer(site)) { _ in true }
+            if found != nil { return true }
+        }
+        return false
+    }
+
+    /// Whether a response that this reader hides is stored for the URL, in whatever visit.
+    package func hidesResponse(for href: String) throws(StoreError) -> Bool {
+        guard hidesPrivate else { return false }
+        return try prepare(
+            "SELECT 1 FROM hidden_response AS own WHERE own.url = (SELECT id FROM url WHERE href = ?) LIMIT 1"
+        ).first(.text(href)) { _ in true } ?? false
+    }
+
+    /// Whether a URL may be named to those for whom this reader hides responses: one that it has a response
+    /// for, or that a page links to that it has. A reader that hides nothing names every URL.
+    package func mayName(_ href: String) throws(StoreError) -> Bool {
+        guard hidesPrivate else { return true }
+        if try !rows(of: href).isEmpty { return true }
+        if try hidesResponse(for: href) { return false }
+        return try !fewReferrers(of: href).isEmpty
     }
 
     /// The names of sites that consist of imported responses only.
@@ -350,13 +404,12 @@ package final class StoreReader {
         var names: Set<String> = []
         let find = try prepare(
             """
-            SELECT site.name FROM site
+            SELECT site.name, site.id FROM site
             WHERE EXISTS (SELECT 1 FROM visit WHERE visit.site = site.id)
-                AND NOT EXISTS (
-                    SELECT 1 FROM visit CROSS JOIN response ON response.visit = visit.id
-                    WHERE visit.site = site.id AND NOT \(Provenance.isImported("response")))
             """)
-        try find.each { row in names.insert(row.text(0)) }
+        var sites: [(name: String, id: Int64)] = []
+        try find.each { row in sites.append((row.text(0), row.integer(1))) }
+        for site in sites where try !hasAnythingFromOrigin(site: site.id) { names.insert(site.name) }
         return names
     }
 
@@ -642,12 +695,15 @@ package final class StoreReader {
     }
 
     package func sites() throws(StoreError) -> [Site] {
+        // Stored counts contain the responses that this reader hides.
         let responses =
-            isServed ? "(SELECT count(*) FROM response WHERE visit = visit.id)" : KeptTally.responsesOfVisit
+            isServed || hidesPrivate
+            ? "(SELECT count(*) FROM response WHERE response.visit = visit.id)" : KeptTally.responsesOfVisit
+        let confirmed = hidesPrivate ? KeptTally.countedConfirmed : "confirmed"
         var visits: [Int64: [Visit]] = [:]
         try connection.prepare(
             """
-            SELECT site, id, started, finished, base, confirmed + \(responses) FROM visit ORDER BY id
+            SELECT site, id, started, finished, base, \(confirmed) + \(responses) FROM visit ORDER BY id
             """
         ).each { row in
             visits[row.integer(0), default: []].append(
@@ -671,7 +727,8 @@ package final class StoreReader {
     }
 
     package func summary() throws(StoreError) -> StoreSummary {
-        try prepare(isServed ? KeptTally.countedRows : KeptTally.summary).first(read: StoreSummary.init)
+        try prepare(isServed || hidesPrivate ? KeptTally.countedRows : KeptTally.summary).first(
+            read: StoreSummary.init)
             ?? StoreSummary()
     }
 }
@@ -684,4 +741,11 @@ package struct LiveSnapshots: Sendable, Equatable {
     fileprivate mutating func add(site: Int64, _ snapshot: Int64?, overlay: Int64?) {
         numbers += [site, snapshot ?? 0, overlay ?? 0]
     }
+}
+
+/// The visit that readers see of a site.
+package struct LiveVisit: Sendable, Equatable {
+    package let number: Int64
+    /// The site consists of imported responses only.
+    package let isOfArchives: Bool
 }

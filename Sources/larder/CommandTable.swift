@@ -110,6 +110,10 @@ struct CommandEntry: Sendable {
                 --listen it wants the password that larder password sets; with --read-only it changes nothing.
                 """,
                 """
+                Without --listen it refuses requests that a proxy passed on, as Via, Forwarded and X-Forwarded-* say: those
+                are of other machines.
+                """,
+                """
                 With --tls own it speaks https, by certificates that the larder's authority signs for this machine's names
                 and addresses: clients trust them that trust what larder ca --pem prints. --tls FILE shows a certificate of
                 your own. Other machines are shown one site (--at-root), or the portal: names below localhost are each
@@ -166,6 +170,10 @@ struct CommandEntry: Sendable {
                 Programs use it by http_proxy and https_proxy; for https they have to trust the larder's own authority, as
                 larder ca explains. Bodies go out byte for byte under their own URLs, with the fields that came, or as RFC
                 9111 changes them. Policies, rules, digests and visits are those of larder serve.
+                """,
+                """
+                With --listen, clients on other machines reach the public network; the private network only if they are in
+                it, or with --allow-private; and nothing on this machine. None of them gets what your credentials brought.
                 """,
                 """
                 A request that the policy lets nobody answer gets a 504 with Larder: miss. What passes is listed live at the

@@ -186,6 +186,23 @@ import Web
         #expect(origin.requests(to: "/").count == 1)
     }
 
+    /// Another page of the host is the stored site's as well.
+    @Test(arguments: ["/phish", "/?a=b"])
+    func `an archive does not start on the host of a stored site that the user did not name`(
+        path: String
+    ) async throws {
+        let site = try await larder.prefetch([victim], options: options).site
+        let file = try archive([
+            (url("victim.test", path), "evil"), ("http://phish.test/", "evil"), (library, "evil"),
+        ])
+        let error = await #expect(throws: LarderError.self) { try await larder.takeIn([file]) }
+        #expect(error?.kind == .input && error?.remedy == .siteName(site))
+        #expect(try await larder.visits().sites.map(\.name) == [site])
+        // A name of its own keeps it apart.
+        #expect(try await larder.takeIn([file], into: "other").isPublished)
+        #expect(try await text(library) == "good")
+    }
+
     @Test func `an archive is imported again into its own site, and no other archive is`() async throws {
         let first = try archive([("http://a.test/", "one")])
         #expect(try await larder.takeIn([first]).site == "http://a.test/")

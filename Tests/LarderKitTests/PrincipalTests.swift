@@ -1,13 +1,13 @@
 import Check
 import Crawl
 import Fetch
-import Serve
 import Store
 import TestOrigin
 import Testing
 import Web
 
 @testable import LarderKit
+@testable import Serve
 
 /// Who asks for a job decides where its first requests may connect to.
 @Suite struct PrincipalTests {
@@ -82,6 +82,58 @@ import Web
         #expect(origin.requests.count == before)
         #expect(try await larder.prefetch([address], options: options).isPublished, "the user names it")
         #expect(try storedZone() == .thisMachine)
+    }
+
+    @Test(arguments: [Principal.remoteUser, .localUser, .schedule])
+    func `the user's credentials are not for orders of other machines`(principal: Principal) throws {
+        let proxy = try SocksProxy(to: origin.port)
+        let address = "http://public.test:\(origin.port)/"
+        // Cookies of a login with a browser, too.
+        let cookie = "public.test\tFALSE\t/\tFALSE\t4102444800\tsession\tmine"
+        try larder.folder.keepLogin(of: "public.test", [cookie])
+        for order in [
+            PortalOrder.prefetch(address: address, PlanForm()), .update(site: address),
+            .fetch(url: address + "two"),
+        ] {
+            let end = carryOut(order, by: principal) {
+                $0.proxy = "socks5h://127.0.0.1:\(proxy.port)"
+                $0.headers = ["X-Api-Key: hunter2", "public.test Authorization: Bearer hunter2"]
+            }
+            #expect(end == .done, "\(order)")
+        }
+        #expect(origin.requests.count >= 4)
+        for request in origin.requests where request.target != "/robots.txt" {
+            let sent = ["X-Api-Key", "Authorization", "Cookie"].compactMap { request[$0] }
+            #expect(sent.isEmpty == (principal == .remoteUser), "\(request.target): \(sent)")
+        }
+    }
+
+    @Test func `reports to other machines name nothing of which only private responses tell`() async throws {
+        origin.on("/open/", .page("<img src=/open/lost.png>open"))
+        origin.on("/secret/", .page("<a href=/secret/plan>plan</a><img src=/secret/lost.png>"))
+        origin.on("/secret/plan", .page("plan"))
+        for path in ["/open/lost.png", "/secret/lost.png"] { origin.on(path, .failure(500)) }
+        var options = PrefetchOptions()
+        options.plan.scope.extent = .path
+        _ = try await larder.prefetch([origin.url("/open/")], options: options)
+        options.network.headers = ["X-Api-Key: hunter2"]
+        _ = try await larder.prefetch([origin.url("/secret/")], options: options)
+        func outcome(_ order: PortalOrder, _ principal: Principal) -> [String] {
+            PortalWork(larder: larder, network: NetworkOptions(), hidesPrivate: true)
+                .carryOut(order, JobRun(1, by: principal) { _ in }).outcome.flatMap(\.parts)
+        }
+        for (order, tells) in [
+            (PortalOrder.check(site: origin.url("/secret/")), "secret/lost.png"),
+            (.forecast(limit: "1"), ""),
+            (.pin(.init(isSite: true, name: origin.url("/secret/"))), ""),
+        ] {
+            #expect(outcome(order, .localUser).contains { $0.contains(tells) }, "\(order)")
+            let told = outcome(order, .remoteUser)
+            #expect(!told.contains { $0.contains("/secret/l") || $0.contains("/secret/p") }, "\(told)")
+            #expect(!told.contains { $0.hasSuffix("B") }, "\(told)")
+        }
+        let open = outcome(.check(site: origin.url("/open/")), .remoteUser)
+        #expect(open.contains { $0.contains("/open/lost.png") }, "\(open)")
     }
 
     @Test func `a site that was stored without a zone is updated as its principal may`() async throws {

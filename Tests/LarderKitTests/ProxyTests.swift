@@ -19,10 +19,12 @@ import Testing
 
     func proxying(
         _ policy: CachePolicy = .protocol, login: String? = nil, untouched: [String] = [],
-        isExposed: Bool = false, _ use: (RawClient, MirrorService) throws -> Void
+        isExposed: Bool = false, _ change: (inout ServeOptions) -> Void = { _ in },
+        _ use: (RawClient, MirrorService) throws -> Void
     ) throws {
         var options = ServeOptions()
         options.policy = policy
+        change(&options)
         if isExposed { options.address = "*" }
         var proxy = ProxyOptions()
         proxy.port = 0
@@ -384,7 +386,8 @@ import Testing
     func `what one client's credentials brought is not given to another`(name: String) throws {
         let heads: [[(String, String)]] = [
             [], [("Vary", name)], [("Vary", "*")], [("Cache-Control", "no-cache")],
-            [("Cache-Control", "max-age=0, must-revalidate")],
+            [("Cache-Control", "max-age=0, must-revalidate")], [("Cache-Control", "max-age=600")],
+            [("Cache-Control", "max-age=600, must-revalidate")],
         ]
         for policy in [CachePolicy.protocol, .preferCache, .auto] {
             for (number, head) in heads.enumerated() {
@@ -409,6 +412,93 @@ import Testing
                 }
             }
         }
+    }
+
+    private static let login = ("Proxy-Authorization", "Basic dGVhbTpwdw==")
+
+    @Test(arguments: [CachePolicy.protocol, .preferCache, .auto, .offline])
+    func `what the user's credentials brought is not given to clients of a shared proxy`(
+        policy: CachePolicy
+    ) async throws {
+        origin.on("/mine") { request in
+            OriginAnswer.page("of \(request["X-Api-Key"] ?? "nobody")").adding("Cache-Control", "max-age=600")
+        }
+        let url = origin.url("/mine")
+        var options = PrefetchOptions()
+        options.network.headers = ["X-Api-Key: hunter2"]
+        #expect(try await larder.prefetch([url], options: options).isPublished)
+        try proxying(policy, login: "team:pw", isExposed: true) {
+            $0.network.headers = ["X-Api-Key: hunter2"]
+        } _: { (client, _) throws in
+            for fields in [[], [("Cache-Control", "only-if-cached, max-stale")], [("X-Api-Key", "other")]] {
+                let text = try client.get(url, host: host, fields: [Self.login] + fields).text
+                #expect(!text.contains("hunter2"), "\(text)")
+            }
+        }
+        #expect(origin.requests(to: "/mine").dropFirst().allSatisfy { $0["X-Api-Key"] != "hunter2" })
+        // It is still the user's.
+        origin.stop()
+        try proxying(.preferCache) { (client, _) throws in
+            #expect(try client.get(url, host: host).text == "of hunter2")
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `another machine reaches nothing on this machine through a shared proxy`(mayReachPrivate: Bool)
+        throws
+    {
+        let hello = OriginAnswer.page("hello").adding("Cache-Control", "max-age=600")
+        for path in ["/a", "/b"] { origin.on(path, hello) }
+        // A field of another proxy makes the client one whose address is not known.
+        let fields = [Self.login, ("Via", "1.1 elsewhere")]
+        try proxying(login: "team:pw", isExposed: true) {
+            $0.network.mayReachPrivate = mayReachPrivate
+        } _: { (client, _) throws in
+            for name in ["127.0.0.1", "localhost", "[::1]"] {
+                let address = "\(name):\(origin.port)"
+                let answer = try client.get("http://\(address)/a", host: address, fields: fields)
+                #expect([502, 504].contains(answer.status) && answer.text != "hello", "\(answer.status)")
+            }
+            #expect(origin.requests.isEmpty)
+            // What a client on this machine was given is not kept ready for others.
+            for _ in 0..<3 {
+                #expect(try client.get(origin.url("/b"), host: host, fields: [Self.login]).text == "hello")
+            }
+            let answer = try client.get(origin.url("/b"), host: host, fields: fields)
+            #expect(answer.status != 200 && answer.text != "hello")
+            #expect(origin.requests.count == 1)
+        }
+        try proxying(.offline, login: "team:pw", isExposed: true) { (client, _) throws in
+            #expect(try client.get(origin.url("/b"), host: host, fields: [Self.login]).text == "hello")
+            #expect(try client.get(origin.url("/b"), host: host, fields: fields).status == 504)
+        }
+    }
+
+    @Test func `what passed a shared proxy is shown on its own machine alone`() throws {
+        try proxying(login: "team:pw", isExposed: true) { (client, service) throws in
+            let own = "127.0.0.1:\(try #require(service.proxyPort))"
+            for path in ["/", "/passes.json"] {
+                #expect(try client.get(path, host: own, fields: [Self.login]).status == 200)
+                let fields = [Self.login, ("Via", "1.1 elsewhere")]
+                #expect(try client.get(path, host: own, fields: fields).status == 403)
+                #expect(try client.get("/larder-ca.pem", host: own, fields: fields).status == 200)
+            }
+        }
+    }
+
+    @Test(arguments: ["Via", nil] as [String?])
+    func `a tunnel through a shared proxy leads another machine to nothing on this machine`(
+        field: String?
+    ) throws {
+        origin.on("/a", .page("a"))
+        try proxying(login: "team:pw", untouched: ["127.0.0.1"], isExposed: true) { (client, _) throws in
+            let line = field.map { "\($0): 1.1 elsewhere\r\n" } ?? ""
+            try client.send(
+                "CONNECT \(host) HTTP/1.1\r\nHost: \(host)\r\n\(Self.login.0): \(Self.login.1)\r\n\(line)\r\n"
+            )
+            #expect(try client.response(toHead: true).status == (field == nil ? 200 : 502))
+        }
+        #expect(origin.requests.isEmpty)
     }
 
     @Test(arguments: [CachePolicy.protocol, .preferCache])

@@ -12,6 +12,32 @@ import Web
         #expect(queue.jobs.map(\.principal) == [.remoteUser, .localUser])
     }
 
+    @Test func `users of other machines see no job, outcome or host that may tell of private responses`()
+        throws
+    {
+        func ended(_ principal: Principal, _ number: Int) -> PortalJob {
+            PortalJob(
+                number: number, order: .check(site: "a"), principal: principal, end: .lacking,
+                outcome: [Phrase(.quoted, "secret")], asked: 0)
+        }
+        var queue = JobQueue([ended(.localUser, 1), ended(.remoteUser, 2), ended(.schedule, 3)])
+        #expect(queue.add(.fetch(url: "https://a.test/secret"), by: .localUser, now: 0, date: 0) == 4)
+        #expect(queue.add(.update(site: "a"), by: .remoteUser, now: 0, date: 0) == 5)
+        #expect(queue.add(.check(site: "a"), by: .remoteUser, now: 0, date: 0) == 6)
+        var figures = JobFigures()
+        figures.hosts = [
+            .init(name: "secret.test", running: 1, queued: 0, requestsPerSecond: 1, pausedSeconds: nil)
+        ]
+        queue.note(figures, of: 5)
+        queue.end(6, .done, [Phrase(.checkClean, "2")])
+        let shown = queue.withoutPrivate
+        #expect(shown.jobs.map(\.number) == [2, 3, 5, 6])
+        #expect(shown.jobs.map(\.outcome) == [[], [], [], [Phrase(.checkClean, "2")]])
+        let event = String(decoding: JobBoard.event(shown), as: UTF8.self)
+        #expect(!event.contains("secret") && event.contains("\"job\":5"), "\(event)")
+        #expect(String(decoding: JobBoard.event(queue), as: UTF8.self).contains("secret.test"))
+    }
+
     private func update(_ site: String) -> PortalOrder { .update(site: site) }
 
     @Test func `of each lane one job runs at a time, in their order`() throws {

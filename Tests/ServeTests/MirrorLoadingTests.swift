@@ -77,6 +77,15 @@ import Web
         }
     }
 
+    /// Has the site at the root come from this machine, as a prefetch by its user may.
+    private func fetchedFromThisMachine() throws {
+        try store.publish([
+            .init(
+                href: "https://example.test/held", text: "held", type: "text/plain",
+                extra: "ETag: \"v1\"\r\n", flags: .fromThisMachine)
+        ])
+    }
+
     private typealias Get = (String, [(String, String)]) throws -> RawResponse
 
     @Test(arguments: [true, false])
@@ -282,6 +291,7 @@ import Web
         ]
         let open: HTTPFields = ["Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "X-Own"]
         servers.say("/b", 200, open, "b")
+        try fetchedFromThisMachine()
         try serving(.protocol, isExposed: true) { (get: Get) throws -> Void in
             let ours = [("Origin", "http://HERE"), ("Referer", "http://HERE/x")]
             _ = try get("/a", asked + ours)
@@ -318,6 +328,8 @@ import Web
             [], [("Sec-Fetch-Site", "none")], [("Referer", "http://HERE/held")],
             [("Referer", "http://HERE/held"), ("Sec-Fetch-Site", "none")],
         ]
+        servers.fallSilent("/a")
+        try fetchedFromThisMachine()
         try serving(.reload, isExposed: true) { (get: Get) throws -> Void in
             for fields in asks {
                 _ = try get("/a", fields)
@@ -342,6 +354,59 @@ import Web
         let from = Dictionary(uniqueKeysWithValues: misses.map { ($0.href, $0.from) })
         // An update would request what is beside the root with the user's credentials.
         #expect(from == ["https://example.test/b": .fromThisMachine], "\(from)")
+    }
+
+    /// - Parameter use: Gets a client, and the mirror's address of an original URL.
+    private func namedServing(_ use: (_ client: RawClient, _ local: (String) -> WebURL) throws -> Void) throws
+    {
+        var options = MirrorOptions()
+        options.policy = .reload
+        options.load = { [servers] in servers.load($0, $1) }
+        let server = try MirrorServer(
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,
+            options: options)
+        defer { server.stop() }
+        let nowhere = try #require(WebURL("http://nowhere.invalid/"))
+        try use(RawClient(port: Int(server.port))) { url in
+            server.address(of: url).flatMap { WebURL($0) } ?? nowhere
+        }
+    }
+
+    /// A name may resolve to another address than when the site was fetched.
+    @Test(
+        arguments: [
+            ([], .publicNetwork), (.fromPrivateNetwork, .privateNetwork), (.fromThisMachine, .thisMachine),
+            (nil, .thisMachine),
+        ] as [(ResponseFlags?, NetworkZone)])
+    func `requests to a host that the user named go no nearer than where its responses came from`(
+        flags: ResponseFlags?, zone: NetworkZone
+    ) throws {
+        let host = "https://named.test"
+        try store.publish(
+            flags.map { [.init(href: "\(host)/", text: "named", flags: $0)] }
+                ?? [.init(href: "https://elsewhere.test/", text: "")], site: "\(host)/")
+        // What would come from there would say where the host is by now.
+        servers.fallSilent("/admin")
+        try namedServing { (client, local) throws in
+            for place in ["\(host)/admin", "\(host):8443/admin", "http://named.test/admin"] {
+                for fields in [[], [("Referer", local("\(host)/").href)]] {
+                    let target = local(place)
+                    _ = try client.get(
+                        target.target, host: "\(target.host):\(target.port ?? 0)", fields: fields)
+                }
+            }
+        }
+        #expect(Set(servers.requests.map(\.nearestZone)) == [zone], "\(servers.requests.map(\.url.href))")
+    }
+
+    @Test func `an address in place of a name is where it was when the user named it`() throws {
+        let place = "http://127.0.0.1:3000/"
+        try store.publish([.init(href: place, text: "local")], site: place)
+        try namedServing { (client, local) throws in
+            let target = local(place)
+            _ = try client.get("/a", host: "\(target.host):\(target.port ?? 0)")
+        }
+        #expect(servers.requests.map(\.nearestZone) == [.thisMachine])
     }
 
     @Test func `what another machine's credentials bring takes the place of nothing that all are shown`()

@@ -13,7 +13,9 @@ import Web
             .init(
                 href: "https://example.test/", text: "<title>Home</title><a href=/open>open</a>",
                 title: "Home"),
-            .init(href: "https://example.test/open", text: "<title>Open page</title>", title: "Open page"),
+            .init(
+                href: "https://example.test/open", text: "<title>Open page</title>", title: "Open page",
+                referrer: "https://example.test/secret/plan"),
             .init(
                 href: "https://example.test/secret/plan",
                 text: "<title>Secret plan</title><a href=/secret/step>step</a>", title: "Secret plan",
@@ -51,6 +53,35 @@ import Web
         #expect(try !texts(lists, showsPrivate: false, listens: true).contains("secret"))
     }
 
+    @Test func `other machines find no count of private responses, and no size of the store`() throws {
+        let paths = [
+            "/?format=json", "/-/sites/1?format=json", "/-/room?format=json", "/-/room", "/-/metrics",
+        ]
+        let own = try texts(paths, showsPrivate: false, listens: false)
+        let open = try texts(paths, showsPrivate: false, listens: true)
+        #expect(own.contains("\"responses\": 3") && !own.contains("\"responses\": 2"), "\(own)")
+        #expect(open.contains("\"responses\": 2") && !open.contains("\"responses\": 3"), "\(open)")
+        #expect(own.contains("The larder takes") != open.contains("The larder takes"))
+        #expect(own.contains("noted_misses") && !open.contains("noted_misses"))
+    }
+
+    @Test func `other machines see no noted miss of a private page or address`() throws {
+        let site = "https://example.test/"
+        try NoteBook(store.folder).note(misses: [
+            Miss(href: site + "shown.css", referrer: site + "open", isPage: false, first: 1, last: 1),
+            Miss(
+                href: site + "hidden-1.css", referrer: site + "secret/plan", isPage: false, first: 1, last: 1),
+            Miss(href: site + "hidden-2.css", isPage: false, first: 1, last: 1),
+            Miss(href: site + "secret/plan", referrer: site + "open", isPage: true, first: 1, last: 1),
+            Miss(href: site + "hidden-3.css", referrer: site + "gone", isPage: false, first: 1, last: 1),
+        ])
+        let paths = ["/-/sites/1/missing", "/-/sites/1/missing?format=json"]
+        let open = try texts(paths, showsPrivate: false, listens: true)
+        #expect(
+            open.contains("shown.css") && !open.contains("hidden-") && !open.contains("secret"), "\(open)")
+        #expect(try texts(paths, showsPrivate: false, listens: false).contains("hidden-1.css"))
+    }
+
     @Test(arguments: [(true, true), (false, false)])
     func `the user of this machine, and other machines if the user says so, find private responses`(
         showsPrivate: Bool, listens: Bool
@@ -68,6 +99,29 @@ import Web
             #expect(try all.response(for: href) != nil)
             #expect(try (open.response(for: href) != nil) == isOpen)
             #expect(try open.rows(of: href).isEmpty == !isOpen)
+            #expect(try open.hidesResponse(for: href) == !isOpen && !all.hidesResponse(for: href))
+            #expect(try open.mayName(href) == isOpen && all.mayName(href))
+        }
+        let page = "https://example.test/open"
+        #expect(try all.rows(of: page).map(\.referrer) == ["https://example.test/secret/plan"])
+        #expect(try open.rows(of: page).map(\.referrer) == [nil])
+        let site = try #require(try open.sites().first)
+        #expect(site.visits.map(\.responseCount) == [2])
+        #expect(try all.sites().first?.visits.map(\.responseCount) == [3])
+        #expect(try open.summary().responses == 2 && all.summary().responses == 3)
+        #expect(try open.hasAnythingFromOrigin(site: site.id) && open.importedSites().isEmpty)
+    }
+
+    /// Otherwise an archive would stand in for a site whose responses are all private.
+    @Test func `a site of which only private responses came from its origin is no imported site`() throws {
+        let store = try StockedStore([
+            .init(href: "https://example.test/", text: "mine", flags: .isPrivate),
+            .init(href: "https://example.test/b", text: "b", flags: .isImported),
+        ])
+        for hidesPrivate in [false, true] {
+            let reader = try StoreReader(store.folder, hidesPrivate: hidesPrivate)
+            #expect(try reader.importedSites().isEmpty)
+            #expect(try reader.hasAnythingFromOrigin(site: try #require(try reader.sites().first).id))
         }
     }
 }

@@ -33,6 +33,15 @@ import Web
         #expect(part(text, head.end..<text.utf8.count) == "rest")
     }
 
+    @Test(arguments: [
+        ("Via", true), ("Forwarded", true), ("X-Forwarded-For", true), ("x-forwarded-port", true),
+        ("X-Forwarded", true), ("X-Real-IP", true), ("X-Forward", false), ("Forwarder", false),
+        ("X-Requested-With", false),
+    ])
+    func `a field of a proxy says that it passed the request on`(name: String, isForwarded: Bool) throws {
+        #expect(try head("GET / HTTP/1.1\r\nHost: a\r\n\(name): b\r\n\r\n").isForwarded == isForwarded)
+    }
+
     @Test func `an absolute target brings its own host`() throws {
         let text = "GET http://a.localhost:1/x HTTP/1.1\r\nHost: b\r\n\r\n"
         let head = try head(text)

@@ -22,6 +22,7 @@ struct StockedStore {
         var title: String?
         var flags: ResponseFlags = []
         var fetched: Int64 = 1
+        var referrer: String?
     }
 
     let scratch: TemporaryFolder
@@ -67,7 +68,7 @@ struct StockedStore {
         let format = formats[entry.type] ?? .opaque
         let table = LinkScanner().scan((entry.text ?? "").utf8.span, as: format, charset: "utf-8") { _, _ in }
         var response = NewResponse(
-            href: entry.href, referrer: nil, status: entry.status, role: 0,
+            href: entry.href, referrer: entry.referrer, status: entry.status, role: 0,
             fields: "Content-Type: \(entry.type)\r\n\(entry.extra)", fetched: entry.fetched,
             body: try entry.text.map {
                 .new(

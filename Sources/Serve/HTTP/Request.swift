@@ -124,6 +124,8 @@ package struct RequestHead: Equatable {
     var takesZstd = false
     /// There is something among the fields about where the message has been, or how far it is to go.
     var saysWay = false
+    /// A proxy passed the request on, as a field says: its client need not be the one that sent the request.
+    var isForwarded = false
     /// There is something among the fields by which one may get another answer than the next: what a cache is
     /// told to do, a login, a page that asks.
     var isParticular = false
@@ -272,7 +274,7 @@ struct HeadReader {
             return 400
         }
         switch name.count {
-        case 3 where matches(name, "via"): head.saysWay = true
+        case 3 where matches(name, "via"): (head.saysWay, head.isForwarded) = (true, true)
         case 4 where matches(name, "host"):
             guard HeadBytes.isAuthority(bytes, value) else { return 400 }
             hostCount += 1
@@ -305,6 +307,8 @@ struct HeadReader {
         case 15 where matches(name, "accept-encoding"):
             if lists(value, "zstd") { head.takesZstd = true }
         case 17 where matches(name, "transfer-encoding"): return coding(value, into: &head)
+        case 9 where matches(name, "forwarded") || matches(name, "x-real-ip"): head.isForwarded = true
+        case 11...24 where matches(name.prefix(11), "x-forwarded"): head.isForwarded = true
         default: break
         }
         return nil

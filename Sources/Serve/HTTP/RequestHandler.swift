@@ -154,7 +154,7 @@ final class RequestHandler {
                     used += head.end
                     client.searchedCount = 0
                     if head.isConnect {
-                        connect(Request(head: head, bytes: rest), client)
+                        connect(Request(head: head, bytes: rest, socket: client.descriptor), client)
                     } else if head.body == .none {
                         let request = Request(
                             head: head, bytes: rest, tunnel: client.tunnel, socket: client.descriptor)
@@ -185,7 +185,8 @@ final class RequestHandler {
         let reader = BodyReader(head.body, limits: limits)
         client.patience.restart(now: now)
         guard head.bodyCount <= limits.bodyByteCount else {
-            let request = Request(head: head, bytes: bytes, tunnel: client.tunnel)
+            let request = Request(
+                head: head, bytes: bytes, tunnel: client.tunnel, socket: client.descriptor)
             return pass(LongUpload(reader: reader), of: request, client, isLast: isLast)
         }
         client.upload = ClientConnection.Upload(
@@ -215,7 +216,9 @@ final class RequestHandler {
             upload.bytes.withUnsafeBufferPointer { head in
                 pass(
                     LongUpload(reader: upload.reader, beginning: beginning),
-                    of: Request(head: upload.head, bytes: head, tunnel: client.tunnel), client, isLast: false)
+                    of: Request(
+                        head: upload.head, bytes: head, tunnel: client.tunnel, socket: client.descriptor),
+                    client, isLast: false)
             }
         case .refused(let status): refuse(client, status)
         case .complete:

@@ -81,6 +81,8 @@ struct Tunnel {
     /// The client speaks TLS, and the name by which it asked then.
     var isSecure = false
     var serverName: String?
+    /// A proxy passed on the client's request for the tunnel.
+    var isForwarded = false
 }
 
 /// An answer as one client gets it.

@@ -79,7 +79,10 @@ struct CacheExchange {
         if exchange.layout.isTransparent { return try exchange.nearestProxiedZone(to: url) }
         if exchange.layout.isExposed { return try exchange.nearestZone(to: url) }
         let isRoot = exchange.layout.root?.isRoot(url) ?? false
-        let namedZone = isRoot ? .thisMachine : rules.namedZone(ofHost: url.host)
+        let zoneOfName = isRoot ? NetworkZone.thisMachine : rules.namedZone(ofHost: url.host)
+        let namedZone = try zoneOfName.map { (zone) throws(StoreError) in
+            try exchange.namedZone(zone, of: url)
+        }
         guard case .page(let origins) = exchange.requestContext.kind else {
             return namedZone ?? .publicNetwork
         }
@@ -145,6 +148,9 @@ struct CacheExchange {
         {
             shelved = nil
         }
+        // What this client may not have does not exist for it.
+        if let found = copy, !mayHave(found.response.flags, of: found.url) { copy = nil }
+        if let found = shelved, !mayHave(found.allFlags, of: likeliest) { shelved = nil }
         if let found = copy, policy != .preferCache || layout.isShared,
             !found.response.suits(fields, look.reader.secrets)
         {
@@ -191,12 +197,10 @@ struct CacheExchange {
         return nil
     }
 
-    /// Whether the stored response was fetched with credentials, and this client may have it only as far as
-    /// RFC 9111 lets a shared cache go.
-    private func isOthersPrivate(_ held: Held) -> Bool {
-        guard layout.isTransparent else { return false }
-        if let copy = held.copy { return !exchange.mayHave(copy.response.flags, of: copy.url) }
-        return held.shelved.map { !exchange.mayHave($0.isPrivate ? .isPrivate : [], of: held.url) } ?? false
+    /// Whether the client may have a response that is stored. RFC 9111 3.5 lets a shared cache give some
+    /// responses to one user's credentials to everybody; a shared proxy gives none of them.
+    private func mayHave(_ flags: ResponseFlags, of url: WebURL) -> Bool {
+        !layout.isShared || exchange.mayHave(flags, of: url)
     }
 
     // MARK: - What is done
@@ -214,15 +218,6 @@ struct CacheExchange {
                     action = .load(adding: [:])
                 }
             case .validate, .load, .miss: break
-            }
-        }
-        if isOthersPrivate(held) {
-            // RFC 9111 3.5: a shared cache may give it out while it is fresh. No policy goes further.
-            switch action {
-            case .serve(let hit) where hit != .fresh, .serveAndRefresh(let hit, _) where hit != .fresh:
-                let mayAsk = reachability != .unreachable && !held.request.directives.onlyIfCached
-                action = mayAsk ? .load(adding: [:]) : .miss
-            case .serve, .serveAndRefresh, .validate, .load, .miss: break
             }
         }
         if case .load([:]) = action, !held.request.fields.contains("Range"),
@@ -305,7 +300,7 @@ struct CacheExchange {
     private func isTheSameForAll(_ held: Held, _ copy: FoundCopy) -> Bool {
         [.protocol, .auto, .preferCache].contains(policy) && held.key == .get && held.required == nil
             && !request.head.isParticular && exchange.context.verifier.allowsKeeping && !copy.isVariant
-            && !copy.response.flags.contains(.isCoded)
+            && !copy.response.flags.contains(.isCoded) && copy.response.isForAllClients(in: layout)
             && copy.change.isEmpty
     }
 

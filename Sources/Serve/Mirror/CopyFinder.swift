@@ -45,7 +45,7 @@ struct CopyFinder {
                 fields.layout.sharesOrigin
                 ? try rootSiteResponse(for: url.href, request, requestFields)
                 : try reader.response(for: url.href, request: request, fields: requestFields)
-            guard let response else { continue }
+            guard let response, try mayPublish(response, url) else { continue }
             let found = try copy(response, url)
             // What it leads to is held under the other scheme, or not at all.
             if leadsBack(found, to: url) { continue }
@@ -65,6 +65,7 @@ struct CopyFinder {
             {
                 continue
             }
+            guard try mayPublish(found.response, held) else { continue }
             var copy = try copy(found.response, held)
             copy.change = found.change
             // Two slashed forms that lead to each other would do so for ever.
@@ -74,17 +75,29 @@ struct CopyFinder {
         return nil
     }
 
+    private var rootVisits: [LiveVisit] {
+        get throws(StoreError) { try reader.liveVisits(ofSitesAt: fields.layout.root?.origins ?? []) }
+    }
+
     /// The response for a URL in the snapshots of the site at the root, with what servers loaded since. A
-    /// server that shows one site to other machines serves no other site's snapshots.
+    /// server that shows one site to other machines serves no other site's snapshots, and of a site that an
+    /// origin sent no archive's responses.
     private func rootSiteResponse(
         for href: String, _ request: RequestKey, _ requestFields: HTTPFields
     ) throws(StoreError) -> StoredResponse? {
-        for visit in try reader.liveVisits(ofSitesAt: fields.layout.root?.origins ?? []) {
+        for visit in try rootVisits {
             let found = try reader.response(
-                for: href, request: request, fields: requestFields, onlyAsOf: visit)
-            if let found { return found }
+                for: href, request: request, fields: requestFields, onlyAsOf: visit.number)
+            if let found, visit.isOfArchives || !reader.yieldsToOrigin(found) { return found }
         }
         return nil
+    }
+
+    /// Whether a server may show the response as one of the site at the root. An archive that the user did not
+    /// import into that site does not speak for its origin, even where the origin sent nothing.
+    private func mayPublish(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> Bool {
+        guard fields.layout.isPublished(url), reader.yieldsToOrigin(response) else { return true }
+        return try !rootVisits.contains { !$0.isOfArchives }
     }
 
     private func copy(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> FoundCopy {
@@ -111,6 +124,11 @@ struct SiteRules {
     private var starts: [String: [(name: String, start: String)]] = [:]
 
     init() {}
+
+    /// The origins on a host at which sites start.
+    func startOrigins(onHost host: String) -> [String] {
+        (starts[host] ?? []).compactMap { WebURL($0.start)?.origin }
+    }
 
     /// Reads the rules that each site's settings hold. What is no rule was refused when it was given, and is
     /// passed over.

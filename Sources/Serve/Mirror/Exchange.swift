@@ -29,6 +29,16 @@ final class Exchange {
     /// To a proxy: the URL that is asked for.
     private(set) lazy var proxied = request.proxied
 
+    /// To a proxy: the nearest network zone that its client may be connected to. Of a proxy that other
+    /// machines use, that is the zone in which the client is, and none that is nearer. Who sent a request that
+    /// another proxy passed on is not known.
+    private(set) lazy var clientZone: NetworkZone = {
+        guard context.layout.isShared else { return .thisMachine }
+        let isForwarded = request.head.isForwarded || request.tunnel?.isForwarded ?? false
+        let client = isForwarded ? nil : LoginClient(socket: request.socket)
+        return max(client?.zone ?? .publicNetwork, context.mayReachPrivate ? .privateNetwork : .publicNetwork)
+    }()
+
     init(_ request: Request, _ responder: MirrorResponder) {
         self.request = request
         self.responder = responder
@@ -222,7 +232,7 @@ final class Exchange {
             request.head.method == .other
             ? try responder.portal.take(
                 request.targetText, type: fields["Content-Type"], body: Array(request.body), from: visitor,
-                reader: responder.portalReader(), slot: later.slot)
+                reader: try look().reader, slot: later.slot)
             : responder.portal.live(for: visitor, slot: later.slot)
         return answer.map { Reply(answer: $0) }
     }
@@ -288,8 +298,7 @@ final class Exchange {
         case .portal:
             guard isRead else { return (refusal, nil) }
             return (
-                try responder.portal.answer(
-                    request.targetText, for: visitor, reader: responder.portalReader()), nil
+                try responder.portal.answer(request.targetText, for: visitor, reader: reader), nil
             )
         case .shim:
             return (isRead ? context.shim?.answer ?? plain(404, "The shim is switched off.") : refusal, nil)
@@ -379,14 +388,16 @@ final class Exchange {
             context.verifier.allowsKeeping && key == .get && answer.status != 500 && !copy.isVariant
             && !renderer.dependsOnUse
             && copy.change.isDisjoint(with: [.busters, .query, .search, .time])
+            && copy.response.isForAllClients(in: layout)
         return (answer, isKept ? copy.response.url : nil)
     }
 
     // MARK: - Copies
 
-    /// Whether a client of the proxy may have a stored response without the origin's consent. Site isolation
-    /// is up to the client's browser, which knows the original names.
+    /// Whether a client of the proxy may have a stored response. Site isolation is up to the client's browser,
+    /// which knows the original names.
     func mayHave(_ flags: ResponseFlags, of url: WebURL) -> Bool {
+        guard flags.zone <= clientZone else { return false }
         let client = Requester(.user, mayHavePrivate: requestContext.requester.mayHavePrivate)
         let resource = ProtectedResource.response(
             url, isPrivate: flags.contains(.isPrivate), isPublished: false)
@@ -607,7 +618,8 @@ final class Exchange {
     /// public network.
     func nearestZone(to url: WebURL?) throws(StoreError) -> NetworkZone {
         if layout.isExposed, !isTransparent {
-            return url.flatMap { layout.root?.isRoot($0) } ?? false ? .thisMachine : .publicNetwork
+            guard let url, layout.root?.isRoot(url) ?? false else { return .publicNetwork }
+            return try namedZone(.thisMachine, of: url)
         }
         switch requestContext.kind {
         case .user, .portal: return .thisMachine
@@ -618,6 +630,22 @@ final class Exchange {
             }
             return .publicNetwork
         }
+    }
+
+    /// The nearest network zone that a request to a host may connect to that a user named. A name may resolve
+    /// to a nearer address than the one that the host's stored responses came from: then those decide.
+    ///
+    /// - Parameter zone: The zone in which the user named the host.
+    func namedZone(_ zone: NetworkZone, of url: WebURL) throws(StoreError) -> NetworkZone {
+        guard !url.isLocalByName else { return zone }
+        var stored: NetworkZone?
+        let starts = try rules().startOrigins(onHost: url.host)
+        let pages = requestContext.origins.filter { WebURL($0)?.host == url.host }
+        for origin in Set([url.origin] + pages + starts) {
+            guard let found = try look().reader.mostPublicZone(ofOrigin: origin) else { continue }
+            stored = min(found, stored ?? found)
+        }
+        return min(zone, stored ?? zone)
     }
 
     /// In the same folder, else on the same origin.
@@ -687,6 +715,14 @@ final class Exchange {
             return policy
         }
         return try rules().rules(for: url).policy(for: url) ?? loading.policy
+    }
+}
+
+extension StoredResponse {
+    /// Whether an answer that is made of it may be kept ready for every client: those of a shared proxy may
+    /// be in different network zones.
+    func isForAllClients(in layout: OriginLayout) -> Bool {
+        !layout.isShared || flags.zone == .publicNetwork
     }
 }
 

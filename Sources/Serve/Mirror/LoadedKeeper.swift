@@ -335,6 +335,7 @@ final class LoadedKeeper {
         _ now: HTTPDate
     ) throws(StoreError) {
         var fields = entry.fields
+        guard try !hidesPrivate(job) else { return }
         // One client's: that there was one is all that stays.
         let cookies = fields.all("Set-Cookie")
         fields.remove("Set-Cookie")
@@ -359,6 +360,14 @@ final class LoadedKeeper {
         hasPut = true
         shelf.remove(new.href, new.request, variant: new.variant)
         if case .new(let body) = body { try makeRoom(for: Int64(body.byteCount)) }
+    }
+
+    /// Whether the user has a response to credentials at the URL, which the client did not get: what a server
+    /// sends to anybody, such as a login page, does not take its place.
+    private func hidesPrivate(_ job: LoadJob) throws(StoreError) -> Bool {
+        guard job.layout.hidesPrivate else { return false }
+        let stored = try store().reader.response(for: job.request.url.withoutFragment.href, request: job.key)
+        return stored.map { $0.flags.contains(.isPrivate) && $0.provenance.kind != .loaded } ?? false
     }
 
     /// Now and then. What is needed least goes, as by `larder gc`; while somebody else writes, nothing does.

@@ -15,10 +15,8 @@ final class MirrorResponder: Responder {
     let portal: Portal
     let loads: (any OwnLoads)?
     let counts: ServingCounts
+    /// Without the responses that were fetched with credentials where the layout hides those.
     private var store: WatchedStore
-    /// The store as the portal shows it to other machines, without private responses; nil where the portal
-    /// shows everything.
-    private var publicStore: WatchedStore?
     /// Read once for each look at the store.
     private var rules: (generation: TierGeneration, rules: SiteRules)?
     private var requirements: (generation: TierGeneration, version: Int64, requirements: Requirements)?
@@ -30,11 +28,10 @@ final class MirrorResponder: Responder {
     private var named: TierGeneration?
 
     init(
-        _ store: WatchedStore, publicStore: WatchedStore? = nil, verdicts: ScriptsPage.Verdicts? = nil,
+        _ store: WatchedStore, verdicts: ScriptsPage.Verdicts? = nil,
         traffic: PassingTraffic? = nil, context: MirrorContext
     ) {
         self.store = store
-        self.publicStore = publicStore
         self.context = context
         loads = context.ownLoads?()
         counts = context.totals.counts()
@@ -42,6 +39,7 @@ final class MirrorResponder: Responder {
     }
 
     func respond(to request: Request, orLater later: Later) -> Reply? {
+        if let refusal = refusal(of: request) { return refusal }
         if let known = ready(request) {
             counts.note(known)
             return Reply(answer: known)
@@ -50,6 +48,19 @@ final class MirrorResponder: Responder {
             to: request, proxied: nil, orLater: later.observed { [counts] in counts.note($0) })
         if let reply { counts.note(reply) }
         return reply
+    }
+
+    /// The refusal of a request of another machine, which a proxy on this machine passed on to a server that
+    /// listens for nobody else.
+    private func refusal(of request: Request) -> Reply? {
+        guard request.head.isForwarded, !context.layout.isExposed, !context.layout.isTransparent else {
+            return nil
+        }
+        return Reply(
+            answer: .text(
+                403,
+                "A proxy passed on this request, and this server is for its own machine alone; to serve others: larder help serve\n",
+                fields: [("Cache-Control", "no-store")]))
     }
 
     /// - Parameter proxied: what a proxy is asked for.
@@ -90,6 +101,10 @@ final class MirrorResponder: Responder {
         return Reply(answer: known, ownFields: AnswerFields.age(freshness, at: loading.now), role: .cache)
     }
 
+    /// For a proxy: the nearest network zone that the client of a request may be connected to, whatever page
+    /// sent it.
+    func clientZone(of request: Request) -> NetworkZone { Exchange(request, self).clientZone }
+
     /// For a proxy: the nearest network zone that a request's sender may be connected to.
     func nearestZone(of request: Request, to url: WebURL) -> NetworkZone {
         (try? Exchange(request, self).nearestProxiedZone(to: url)) ?? .publicNetwork
@@ -104,10 +119,12 @@ final class MirrorResponder: Responder {
 
     /// An archive that somebody hands in on the portal.
     func pass(_ upload: LongUpload, of request: Request) -> Reply? {
+        if let refusal = refusal(of: request) { return refusal }
         do throws(StoreError) { return try Exchange(request, self).pass(upload) } catch { return nil }
     }
 
     func preflight(_ request: Request) -> Reply? {
+        if let refusal = refusal(of: request) { return refusal }
         let exchange = Exchange(request, self)
         do throws(StoreError) {
             return try exchange.preflight()
@@ -148,17 +165,6 @@ final class MirrorResponder: Responder {
             }
             if let found { return found }
         }
-    }
-
-    /// The reader for the portal's pages.
-    func portalReader() throws(StoreError) -> StoreReader {
-        guard context.layout.withholdsPrivate else { return try look().reader }
-        _ = publicStore?.generation(in: context.tier, at: SystemClock.seconds())
-        guard let publicStore else {
-            throw StoreError(
-                .denied, doing: "open", path: "the store", detail: "no public view of it is open")
-        }
-        return try publicStore.reader
     }
 
     func rules(_ look: Look) throws(StoreError) -> SiteRules {

@@ -35,6 +35,8 @@ struct OriginLayout: Sendable {
     let withholdsPrivate: Bool
     /// A proxy that several people use.
     var isShared: Bool { isTransparent && isExposed }
+    /// The store is read as if it had no responses that were fetched with credentials.
+    var hidesPrivate: Bool { withholdsPrivate || isShared }
     /// The site at the root and the other origins have one name, so that a browser takes them for one origin.
     /// The server separates them, by seals and headers.
     var sharesOrigin: Bool { common.root != nil && isExposed }

@@ -14,14 +14,21 @@ package final class JobBoard: Sendable {
         var runs: [Int: JobRun] = [:]
         /// Who waits for the end of a job.
         var waiters: [(number: Int, told: @Sendable () -> Void)] = []
-        var watchers: [ReplyStream] = []
-        var newWatchers: [ReplyStream] = []
+        var watchers: [Watcher] = []
+        var newWatchers: [Watcher] = []
         var threads: [NamedThread] = []
         var hasBegun = false
         var isWatched = false
         var isClosed = false
         /// Of the queue as it was kept last.
         var keptTurn = 0
+    }
+
+    /// A client that gets the state of things.
+    private struct Watcher {
+        let stream: ReplyStream
+        /// It is told nothing of private responses.
+        let hidesPrivate: Bool
     }
 
     private let state: Monitor<State>
@@ -45,6 +52,11 @@ package final class JobBoard: Sendable {
     }
 
     var jobs: [PortalJob] { state.change { $0.queue.jobs } }
+
+    /// - Parameter hidesPrivate: for users of other machines who are told nothing of private responses.
+    func jobs(hidesPrivate: Bool) -> [PortalJob] {
+        state.change { (hidesPrivate ? $0.queue.withoutPrivate : $0.queue).jobs }
+    }
 
     /// In a clock that nobody sets.
     static var now: Int64 { SystemClock.milliseconds() }
@@ -186,7 +198,9 @@ package final class JobBoard: Sendable {
     // MARK: - Watching
 
     /// Sends the state of things from now on, whenever it changes. False where too many watch.
-    func watch(_ stream: ReplyStream) -> Bool {
+    ///
+    /// - Parameter hidesPrivate: The client is told nothing of private responses.
+    func watch(_ stream: ReplyStream, hidesPrivate: Bool = false) -> Bool {
         let isTaken = state.change { state -> Bool in
             guard !state.isClosed, state.watchers.count + state.newWatchers.count < Self.mostWatchers else {
                 return false
@@ -198,7 +212,7 @@ package final class JobBoard: Sendable {
                 state.threads.append(thread)
                 state.isWatched = true
             }
-            state.newWatchers.append(stream)
+            state.newWatchers.append(Watcher(stream: stream, hidesPrivate: hidesPrivate))
             return true
         }
         return isTaken
@@ -209,14 +223,15 @@ package final class JobBoard: Sendable {
     /// Something is said, so that those who have gone are found out.
     private static let heartbeat = Duration.seconds(15)
 
-    /// While nobody watches it waits for somebody. Each picture is put into words once, whoever sees it.
+    /// While nobody watches it waits for somebody. Each picture is put into words twice at most, whoever sees
+    /// it.
     private func report() {
         var version = 0
-        var text: [UInt8] = []
+        var (text, publicText): ([UInt8], [UInt8]) = ([], [])
         while true {
             enum Turn {
                 case end, none
-                case some([ReplyStream], new: [ReplyStream], JobQueue)
+                case some([Watcher], new: [Watcher], JobQueue)
             }
             let turn: Turn? = state.wait(atMost: Self.heartbeat) { state in
                 if state.isClosed { return .end }
@@ -225,7 +240,7 @@ package final class JobBoard: Sendable {
                     return nil
                 }
                 state.newWatchers = []
-                state.watchers = state.watchers.filter { !$0.isGone } + new
+                state.watchers = state.watchers.filter { !$0.stream.isGone } + new
                 return .some(state.watchers, new: new, state.queue)
             }
             switch turn {
@@ -234,24 +249,27 @@ package final class JobBoard: Sendable {
                     defer { (state.watchers, state.newWatchers) = ([], []) }
                     return state.watchers + state.newWatchers
                 }
-                for stream in all {
-                    stream.end(isWhole: true)
-                    stream.conclude()
+                for watcher in all {
+                    watcher.stream.end(isWhole: true)
+                    watcher.stream.conclude()
                 }
                 return
             case .none?, nil:
                 let watchers = state.change { state in
-                    state.watchers = state.watchers.filter { !$0.isGone }
+                    state.watchers = state.watchers.filter { !$0.stream.isGone }
                     return state.watchers
                 }
-                for stream in watchers { Self.send(Array(": still here\n\n".utf8), to: stream) }
+                for watcher in watchers { Self.send(Array(": still here\n\n".utf8), to: watcher.stream) }
             case .some(let all, let new, let queue)?:
                 let hasChanged = queue.version != version
                 if hasChanged || text.isEmpty {
                     version = queue.version
                     text = Self.event(queue)
+                    publicText = Self.event(queue.withoutPrivate)
                 }
-                for stream in hasChanged ? all : new { Self.send(text, to: stream) }
+                for watcher in hasChanged ? all : new {
+                    Self.send(watcher.hidesPrivate ? publicText : text, to: watcher.stream)
+                }
                 // Others change meanwhile; the next picture has it all.
                 let isClosed: Bool? = state.wait(atMost: Self.tick) { $0.isClosed ? true : nil }
                 if isClosed == true { continue }

@@ -1,12 +1,15 @@
 internal import CLinux
 internal import Glibc
+internal import Web
 
 /// Whose attempts at the password count together: an address of IPv4, or the network of one of IPv6, in which
 /// a machine has as many addresses as it likes.
 struct LoginClient: Hashable, Sendable {
     private let network: [UInt8]
+    /// The network zone that the client is in. A neighbour with a link-local address is in the private network.
+    let zone: NetworkZone
     /// It comes from this machine itself.
-    let isHere: Bool
+    var isHere: Bool { zone == .thisMachine }
 
     /// Whoever is at the other end of a socket; nil where that has gone.
     init?(socket: Int32) {
@@ -40,13 +43,20 @@ struct LoginClient: Hashable, Sendable {
 
     private init(_ address: in_addr_t) {
         network = withUnsafeBytes(of: address) { Array($0) }
-        isHere = network[0] == 127
+        let isPrivate =
+            switch (network[0], network[1]) {
+            case (10, _), (172, 16...31), (192, 168), (100, 64...127), (169, 254): true
+            default: false
+            }
+        zone = network[0] == 127 ? .thisMachine : isPrivate ? .privateNetwork : .publicNetwork
     }
 
     private init(_ address: in6_addr) {
         let bytes = withUnsafeBytes(of: address) { Array($0) }
         network = Array(bytes.prefix(8))
-        isHere = bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
+        let isHere = bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
+        let isPrivate = bytes[0] & 0xFE == 0xFC || bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
+        zone = isHere ? .thisMachine : isPrivate ? .privateNetwork : .publicNetwork
     }
 }
 

@@ -175,9 +175,11 @@ extension Portal {
         }
         let sites = try memory.sites(reader)
         text.add("sites", .gauge, "Sites that are held.", Double(sites.count))
-        text.add(
-            "noted_misses", .gauge, "Addresses that were missed, and wait for the next prefetch.",
-            Double(try reader.notedMisses().count))
+        if !reader.hidesPrivate {
+            text.add(
+                "noted_misses", .gauge, "Addresses that were missed, and wait for the next prefetch.",
+                Double(try reader.notedMisses().count))
+        }
         typealias Sample = (labels: [(name: String, value: String)], value: Double)
         var (responses, started, finished): ([Sample], [Sample], [Sample]) = ([], [], [])
         for site in sites {

@@ -37,8 +37,9 @@ struct MissingPage: PortalPage {
         }
         let hosts = Set(site.start.compactMap { WebURL($0)?.host })
         func isThere(_ href: String) -> Bool { WebURL(href).map { hosts.contains($0.host) } ?? false }
-        let notes = try reader.notedMisses().filter {
-            isThere($0.href) || $0.referrer.map(isThere) ?? false
+        var notes: [Miss] = []
+        for note in try reader.notedMisses() where isThere(note.href) || note.referrer.map(isThere) ?? false {
+            if try Self.mayShow(note, reader) { notes.append(note) }
         }
         misses = try MissesReport.report(on: notes, reader).missing.misses
         let shown = site.published ?? site.visits.last?.id
@@ -46,6 +47,16 @@ struct MissingPage: PortalPage {
             try shown.map { (visit) throws(StoreError) in
                 try reader.tombstones(ofVisit: visit, limit: PortalLimits.lines)
             } ?? []
+    }
+
+    /// Whether the reader has a page that tells of the miss. A note is taken of every request, those of private
+    /// pages among them.
+    private static func mayShow(_ note: Miss, _ reader: StoreReader) throws(StoreError) -> Bool {
+        guard reader.hidesPrivate else { return true }
+        guard let referrer = note.referrer else { return try reader.mayName(note.href) }
+        guard try reader.response(for: referrer) != nil else { return false }
+        for href in [referrer, note.href] where try reader.hidesResponse(for: href) { return false }
+        return true
     }
 
     let title = "What is missing"

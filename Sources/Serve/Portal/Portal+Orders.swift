@@ -50,6 +50,11 @@ extension Portal {
         let order: PortalOrder?
         do throws(PortalMistake) {
             let principal = powers.gate.principal(of: visitor)
+            if let number = form.number("job"), hidesPrivate(from: visitor),
+                !jobs(for: visitor, powers).contains(where: { $0.number == Int(clamping: number) })
+            {
+                throw PortalMistake(Phrase(.mistakeEmpty))
+            }
             if let answer = try steer(name, form, powers.board, by: principal) { return answer }
             order = try PortalOrder(name, form)
         } catch {
@@ -273,7 +278,7 @@ extension Portal {
             ("HTTP/1.1 200 OK\r\n" + lines.map { "\($0.0): \($0.1)\r\n" }.joined()).utf8)
         let stream = ReplyStream(slot(), takesChunks: true) { _, _, _ in head }
         guard stream.begin(status: 200, fields: HTTPFields(), byteCount: nil) else { return nil }
-        if !powers.board.watch(stream) {
+        if !powers.board.watch(stream, hidesPrivate: hidesPrivate(from: visitor)) {
             stream.end(isWhole: true)
             stream.conclude()
         }

@@ -61,7 +61,7 @@ struct Portal {
         if let answer = try past(String(pasted), visitor, reader) { return answer }
         if let picture = try picture(request, reader) { return picture }
         if let file = result(request) { return file }
-        let page = try page(request, reader) ?? NotFoundPage(target: target)
+        let page = try page(request, visitor, reader) ?? NotFoundPage(target: target)
         let isJSON = request["format"] == "json" || Self.asksForJSON(visitor.accept)
         return isJSON ? json(page, target, visitor) : html(page, target, visitor)
     }
@@ -125,8 +125,19 @@ struct Portal {
         }?.id
     }
 
-    private func page(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> (any PortalPage)?
-    {
+    /// The jobs that the visitor may know of.
+    func jobs(for visitor: PortalVisitor, _ powers: PortalPowers) -> [PortalJob] {
+        powers.board.jobs(hidesPrivate: hidesPrivate(from: visitor))
+    }
+
+    /// Whether the visitor is told nothing of private responses, be it by jobs or by what passed the proxy.
+    func hidesPrivate(from visitor: PortalVisitor) -> Bool {
+        layout.withholdsPrivate && powers?.gate.principal(of: visitor) != .localUser
+    }
+
+    private func page(
+        _ request: PortalRequest, _ visitor: PortalVisitor, _ reader: StoreReader
+    ) throws(StoreError) -> (any PortalPage)? {
         let place = request["after"].flatMap(SearchPlace.init)
         switch request.path {
         case "/", "/-/":
@@ -138,13 +149,14 @@ struct Portal {
         case PortalLinks.room:
             return try RoomPage(reader, memory)
         case PortalLinks.jobs:
-            return powers.map { JobsPage($0.board.jobs, files: $0.board.files, now: now()) }
+            return powers.map { JobsPage(jobs(for: visitor, $0), files: $0.board.files, now: now()) }
         case PortalLinks.takeIn:
             return powers?.board.files == nil ? nil : ImportPage(try memory.sites(reader))
         case PortalLinks.bar:
             return powers.flatMap { layout.isExposed ? nil : BarPage(isOn: $0.bar.isOn) }
         case PortalLinks.traffic:
-            return traffic.map { TrafficPage($0, at: PortalLinks.traffic, titled: "Proxy", request) }
+            return hidesPrivate(from: visitor)
+                ? nil : traffic.map { TrafficPage($0, at: PortalLinks.traffic, titled: "Proxy", request) }
         case PortalLinks.page:
             // Other schemes are never held, and never linked to.
             guard let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else { return nil }
@@ -294,7 +306,8 @@ struct Portal {
     func context(_ target: String, _ visitor: PortalVisitor) -> PortalContext {
         let separator = target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
         var context = PortalContext(
-            layout: layout, links: links, hasProxy: traffic != nil, now: now(), address: target,
+            layout: layout, links: links, hasProxy: traffic != nil && !hidesPrivate(from: visitor),
+            now: now(), address: target,
             jsonAddress: "\(target)\(separator)format=json")
         context.language = visitor.language
         guard let powers else { return context }
@@ -309,7 +322,7 @@ struct Portal {
         }
         context.hasSession = visitor.session != nil && powers.gate.hasSessions
         if let number = PortalRequest(target: target).number("did") {
-            context.notice = powers.board.jobs.first { $0.number == number }
+            context.notice = jobs(for: visitor, powers).first { $0.number == number }
         }
         return context
     }
@@ -318,7 +331,8 @@ struct Portal {
         _ page: some PortalPage, _ target: String, _ visitor: PortalVisitor
     ) -> Answer {
         var context = PortalContext(
-            layout: layout, links: links, hasProxy: traffic != nil, now: now(), address: target,
+            layout: layout, links: links, hasProxy: traffic != nil && !hidesPrivate(from: visitor),
+            now: now(), address: target,
             jsonAddress: target)
         context.language = visitor.language
         return Answer(

@@ -41,6 +41,8 @@ package final class PortalGuard: Sendable {
     /// - Parameter now: in seconds of a clock that nobody sets.
     func standing(of visitor: PortalVisitor, now: Int64) -> Standing {
         guard circumstances.isExposed else {
+            // Other machines may do nothing on a server that does not listen for them.
+            if visitor.isForwarded { return .nobody }
             return circumstances.isReadOnly ? .reader(.refusedReadOnly) : .owner(token: token)
         }
         guard let password = circumstances.password() else { return .nobody }
@@ -167,7 +169,7 @@ struct PortalVisitor: Equatable, Sendable {
         (self.authority, self.client) = (authority, client)
         (origin, site, accept) = (fields["Origin"], fields["Sec-Fetch-Site"], fields["Accept"])
         language = PortalLanguage(accepting: fields.combined("Accept-Language"))
-        isForwarded = Self.proxyFields.contains { fields.contains($0) }
+        isForwarded = fields.list.contains { Self.isOfProxies($0.name) }
         let name = Self.cookieName(port: port)
         session = fields.combined("Cookie").flatMap { text in
             text.utf8.split(separator: UInt8(ascii: ";")).lazy
@@ -177,7 +179,10 @@ struct PortalVisitor: Equatable, Sendable {
     }
 
     /// Fields by which a proxy says for whom it asks.
-    private static let proxyFields = ["Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"]
+    private static func isOfProxies(_ name: String) -> Bool {
+        let name = HTTPGrammar.lowercased(name.utf8)
+        return ["forwarded", "via", "x-real-ip"].contains(name) || name.hasPrefix("x-forwarded")
+    }
 
     /// Servers on other ports of the same host see each other's cookies.
     static func cookieName(port: UInt16) -> String { "larder-\(port)" }

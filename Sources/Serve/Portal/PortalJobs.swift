@@ -13,6 +13,8 @@ package struct PortalJob: Sendable, Equatable {
     fileprivate(set) var outcome: [Phrase] = []
     /// In seconds since 1970.
     let asked: Int64
+    /// An earlier run of the server began it, perhaps with other options.
+    private(set) var isOfEarlierRun = false
 
     fileprivate init(number: Int, order: PortalOrder, principal: Principal, state: State, asked: Int64) {
         (self.number, self.order, self.principal) = (number, order, principal)
@@ -25,6 +27,17 @@ package struct PortalJob: Sendable, Equatable {
     ) {
         self.init(number: number, order: order, principal: principal, state: .ended(end), asked: asked)
         self.outcome = outcome
+        isOfEarlierRun = true
+    }
+
+    /// The job as users of other machines see it who are told nothing of private responses; nil for a job of
+    /// the user of this machine, whose title and outcome may name them.
+    var withoutPrivate: PortalJob? {
+        guard principal != .localUser else { return nil }
+        var job = self
+        if principal != .remoteUser || isOfEarlierRun { job.outcome = [] }
+        job.figures?.hosts = []
+        return job
     }
 
     enum State: Sendable, Equatable {
@@ -139,6 +152,13 @@ struct JobQueue {
         version += 1
         turn += 1
         return lastNumber
+    }
+
+    /// The queue as users of other machines see it; see `PortalJob.withoutPrivate`.
+    var withoutPrivate: JobQueue {
+        var queue = self
+        queue.jobs = jobs.compactMap(\.withoutPrivate)
+        return queue
     }
 
     subscript(number: Int) -> PortalJob? { jobs.last { $0.number == number } }

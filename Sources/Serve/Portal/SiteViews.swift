@@ -109,13 +109,14 @@ struct RoomPage: PortalPage {
     }
 
     let plots: [Plot]
-    let byteCount: Int64
+    /// The size of the whole store; nil for those who are told nothing of private responses.
+    let byteCount: Int64?
     let title = "Room"
     var heading: Sentence? { .room }
     let section = PortalSection.room
 
     init(_ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
-        byteCount = reader.folder.byteCount
+        byteCount = reader.hidesPrivate ? nil : reader.folder.byteCount
         var plots: [Plot] = []
         for site in try memory.sites(reader) {
             let report = try memory.report(on: site, limit: 0, reader)
@@ -132,7 +133,9 @@ struct RoomPage: PortalPage {
     private static let gap = 22.0
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("p", ["class": "lead"], say: Phrase(.roomLead, Wording.bytes(byteCount)))
+        if let byteCount {
+            html.element("p", ["class": "lead"], say: Phrase(.roomLead, Wording.bytes(byteCount)))
+        }
         if plots.contains(where: { $0.byteCount > 0 }) {
             writeMap(to: &html, context)
             writeTable(to: &html, context)

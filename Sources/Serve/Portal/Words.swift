@@ -56,7 +56,7 @@ extension PortalLanguage {
 /// A sentence with what stands in its places.
 package struct Phrase: Sendable, Equatable {
     let sentence: Sentence
-    let parts: [String]
+    package let parts: [String]
 
     package init(_ sentence: Sentence, _ parts: String...) { self.init(sentence, parts) }
 

@@ -5,7 +5,10 @@ internal import Web
 enum ProxyPage {
     static let certificatePath = "/larder-ca.pem"
 
-    static func answer(_ request: Request, _ options: ProxyOptions, port: UInt16) -> Answer {
+    /// - Parameter showsTraffic: The client may see what passed. Others, on other machines, get the certificate.
+    static func answer(
+        _ request: Request, _ options: ProxyOptions, port: UInt16, showsTraffic: Bool
+    ) -> Answer {
         let asked = PortalRequest(target: request.targetText)
         // A page that a browser shows may go here, and may not have it read.
         if request.isCrossOrigin, request.fields["Sec-Fetch-Dest"] != "document" {
@@ -14,15 +17,20 @@ enum ProxyPage {
         let traffic = TrafficPage(
             PassingTraffic(log: options.log, port: port), at: "/", titled: "Larder’s proxy", asked)
         switch asked.path {
-        case "", "/": return .html(200, page(traffic), fields: own)
+        case "", "/", jsonPath:
+            guard showsTraffic else {
+                return .text(403, "What passed is shown on the proxy's own machine.\n", fields: own)
+            }
+            if asked.path == jsonPath {
+                return Answer(
+                    status: 200, fields: [("Content-Type", "application/json")] + own,
+                    body: Array("\(traffic.members.text())\n".utf8))
+            }
+            return .html(200, page(traffic), fields: own)
         case certificatePath:
             return Answer(
                 status: 200, fields: [("Content-Type", "application/x-pem-file")] + own,
                 body: Array(options.certificate.utf8))
-        case jsonPath:
-            return Answer(
-                status: 200, fields: [("Content-Type", "application/json")] + own,
-                body: Array("\(traffic.members.text())\n".utf8))
         default: return .text(404, "The proxy has no page \(asked.path).\n", fields: own)
         }
     }

@@ -97,17 +97,20 @@ final class ProxyResponder: Responder {
         else { return .refused(Reply(answer: .text(400, "\(request.authority) is no host with a port.\n"))) }
         if let refusal = refusal(ofPort: port) { return .refused(Reply(answer: refusal)) }
         guard options.leavesUntouched(url.host) else {
-            return .answered(Tunnel(host: url.host, port: port, security: options.security))
+            return .answered(
+                Tunnel(
+                    host: url.host, port: port, security: options.security,
+                    isForwarded: request.head.isForwarded))
         }
         guard let connect = options.connect, let target = WebURL("http://\(url.host):\(port)/") else {
             options.log.noteMiss("CONNECT", request.authority, since: start)
             let text = "\(request.authority) is left untouched, and nobody is asked by this policy.\n"
             return .refused(Reply(answer: .text(504, text, fields: [("Larder", "miss")])))
         }
-        let (log, authority) = (options.log, request.authority)
+        // The client named the host.
+        let (log, authority, nearestZone) = (options.log, request.authority, mirror.clientZone(of: request))
         return .passed { client in
-            // The user named the host.
-            Relay.start(client, to: target, nearestZone: .thisMachine, by: connect, greeting: .connected) {
+            Relay.start(client, to: target, nearestZone: nearestZone, by: connect, greeting: .connected) {
                 outcome in
                 log.noteTunnel("CONNECT", authority, outcome.byteCount, since: start)
             }
@@ -182,7 +185,8 @@ final class ProxyResponder: Responder {
             return .text(
                 405, "The proxy's own pages answer GET and HEAD.\n", fields: [("Allow", "GET, HEAD")])
         }
-        return ProxyPage.answer(request, options, port: port)
+        return ProxyPage.answer(
+            request, options, port: port, showsTraffic: mirror.clientZone(of: request) == .thisMachine)
     }
 }
 
@@ -304,8 +308,13 @@ extension HTTPFields {
 
 extension Exchange {
     /// The nearest network zone that a request through the proxy may connect to: any for the user's own
-    /// programs; for a page its own host, and its own zone.
+    /// programs; for a page its own host, and its own zone; and for neither a nearer one than that of the
+    /// client.
     func nearestProxiedZone(to url: WebURL) throws(StoreError) -> NetworkZone {
+        min(clientZone, try requesterZone(to: url))
+    }
+
+    private func requesterZone(to url: WebURL) throws(StoreError) -> NetworkZone {
         switch requestContext.kind {
         case .user, .portal:
             // A certificate says who answers, and an address is where it was. Another name that has answered from
@@ -338,7 +347,7 @@ extension Exchange {
 
 extension WebURL {
     /// An address, or a name that nobody's server of names has a say in.
-    fileprivate var isLocalByName: Bool {
+    var isLocalByName: Bool {
         host.hasPrefix("[") || host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (0x30...0x39).contains($0) }
             || host == "localhost" || host.hasSuffix(".localhost")
     }
