@@ -186,6 +186,7 @@ extension Attempt {
             try { return window.document.title ? "read" : "empty" } catch { return "refused" }
             """
         ).but([.sharedRoot, .besideSharedRoot], says: "refused", because: noOrigin)
+            .but([.offline, .auto, .besideRoot], says: "refused", because: originKeyed)
             .but([.atRoot], says: nil, because: rootName),
         may(
             "read a sibling with the cookies of all", on: "www.bank/agent", "read",

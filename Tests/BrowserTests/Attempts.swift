@@ -90,6 +90,7 @@ extension Attempt {
     private static let withheld = "what was fetched with credentials is not for other sites"
     private static let isOwn = "a browser takes what stands beside the root for the root's own"
     static let rootName = "the site at the root is named localhost, which has no siblings"
+    static let originKeyed = "a common domain would join pages on other ports of the name as well"
     static let noOrigin = "documents beside the root have no origin, and so keep nothing"
 
     private static let reading: [Attempt] = [

@@ -118,7 +118,7 @@ struct PageBarTests {
                   .every(e => e.innerText || e.getAttribute("aria-label") || e.textContent)
                 """)?.bool == true)
         #expect(try visit.evaluate("document.documentElement.lang")?.string == "en")
-        _ = try visit.evaluate("[...document.links].find(a => a.rel === 'prev').click()")
+        _ = try visit.evaluate("[...document.links].find(a => a.rel === 'prev').click()", asUser: true)
         try visit.settle()
         #expect(try visit.text().contains("jam"))
         #expect(try visit.address().contains("visit-1-"))

@@ -98,6 +98,9 @@ import Web
                     == Self.page.replacing("https://example.test/a?b#c", with: "http://\(here)/a?b#c")
                     .replacing("//cdn.test/d", with: "http://\(here)\(folder)https/cdn.test/d"))
             #expect(page["Content-Security-Policy"]?.hasPrefix("default-src 'self' data:") == true)
+            #expect(page["Origin-Agent-Cluster"] == "?1")
+            let beside = try client.get("\(folder)https/cdn.test/x/y/frame", host: here)
+            #expect(beside["Origin-Agent-Cluster"] == nil)
             let moved = try client.get("/moved", host: here)
             #expect(moved["Location"] == "http://\(here)\(folder)https/cdn.test:81/z")
             let asScript = [

@@ -119,7 +119,8 @@ struct OriginLayout: Sendable {
     /// no page its address, in which its seal is.
     func fields(of url: WebURL) -> [(name: String, value: String)] {
         guard isBesideRoot(url) else { return commonFields }
-        return commonFields + [
+        // An opaque origin has no domain that the field would keep apart.
+        return commonFields.filter { $0.name != "Origin-Agent-Cluster" } + [
             ("Content-Security-Policy", Self.sandbox), ("Referrer-Policy", "no-referrer"),
         ]
     }
