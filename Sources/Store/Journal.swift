@@ -284,6 +284,11 @@ extension Connection {
         try result.get()
     }
 
+    /// All of it, as the open transaction sees it.
+    func writeInTransaction(to journal: Journal) throws(StoreError) {
+        try writeLines(to: journal, bodies: "true", responses: "true")
+    }
+
     private func writeLines(
         to journal: Journal, bodies: String, responses: String
     ) throws(StoreError) {
@@ -426,7 +431,7 @@ extension StoreReader {
         }
     }
 
-    /// What sites and snapshots there are, and which of them are served.
+    /// What sites and finished snapshots there are, and which of them are served.
     func journalState() throws(StoreError) -> JournalLine.State {
         var state = JournalLine.State(time: 0)
         try eachRow("SELECT id, name, published, overlay FROM site ORDER BY id") { row in
@@ -435,7 +440,7 @@ extension StoreReader {
                     id: row.integer(0), name: row.text(1), start: "", published: row.optionalInteger(2),
                     settings: "", overlay: row.optionalInteger(3)))
         }
-        try eachRow("SELECT id, site, started FROM visit ORDER BY id") { row in
+        try eachRow("SELECT id, site, started FROM visit WHERE finished IS NOT NULL ORDER BY id") { row in
             state.visits.append(
                 JournalLine.State.Visit(id: row.integer(0), site: row.integer(1), started: row.integer(2)))
         }

@@ -244,13 +244,17 @@ enum Migration {
         return try Schema.checkOurs(connection) < Schema.version
     }
 
-    static func run(_ connection: Connection) throws(StoreError) {
+    /// - Parameter beforeCommit: is run when all tables are as they will be.
+    static func run(
+        _ connection: Connection, beforeCommit: () throws(StoreError) -> Void = {}
+    ) throws(StoreError) {
         // References would be followed while the tables are exchanged.
         try connection.execute("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE;", doing: "bring up to date")
         do {
             for step in try Schema.checkOurs(connection)..<Schema.version { try run(step, connection) }
-            try connection.execute(
-                "PRAGMA user_version = \(Schema.version); COMMIT;", doing: "bring up to date")
+            try connection.execute("PRAGMA user_version = \(Schema.version)", doing: "bring up to date")
+            try beforeCommit()
+            try connection.execute("COMMIT", doing: "bring up to date")
         } catch {
             // The first error is the one that tells.
             try? connection.execute("ROLLBACK")

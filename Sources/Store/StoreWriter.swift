@@ -81,13 +81,17 @@ package final class StoreWriter {
         let locks = opened.locks
         try CopyMark.refuse(folder, connection)
         self.connection = connection
-        var wasMigrated = false
         try locks.join { () throws(StoreError) in
             // What killed runs left there is nobody's, as long as no other run is at work.
             folder.clearIncoming()
             if try Migration.isNeeded(connection) {
-                try Migration.run(connection)
-                wasMigrated = true
+                // A kill between the two would leave a store whose journal lacks what the migration has added.
+                try Migration.run(connection) { () throws(StoreError) in
+                    let draft = try Journal.draft(in: folder) { journal throws(StoreError) in
+                        try connection.writeInTransaction(to: journal)
+                    }
+                    try Journal(folder).adopt(draft)
+                }
             }
         }
         self.locks = locks
@@ -103,8 +107,7 @@ package final class StoreWriter {
         rows = try ResponseRows(connection)
         batch = connection.isServed ? try ServerBatch(connection) : nil
         try countAgain()
-        // An earlier larder kept none, or one that lacks what a migration has added.
-        if folder.server == nil, wasMigrated || folder.journalFiles.isEmpty,
+        if folder.server == nil, folder.journalFiles.isEmpty,
             try connection.integer("SELECT EXISTS (SELECT 1 FROM site)") != 0
         {
             try renewJournal()

@@ -366,7 +366,7 @@ final class LoadedKeeper {
     /// sends to anybody, such as a login page, does not take its place.
     private func hidesPrivate(_ job: LoadJob) throws(StoreError) -> Bool {
         guard job.layout.hidesPrivate else { return false }
-        let stored = try store().reader.response(for: job.request.url.withoutFragment.href, request: job.key)
+        let stored = try openedReader().response(for: job.request.url.withoutFragment.href, request: job.key)
         return stored.map { $0.flags.contains(.isPrivate) && $0.provenance.kind != .loaded } ?? false
     }
 
