@@ -43,9 +43,12 @@ extension Larder {
     ) throws(StoreError) -> StoreFindings {
         let reader = try StoreReader(folder)
         let count = progress == nil ? nil : try reader.summary().bodies
-        return try reader.inspect(isTableSound: { $0.isEmpty || LinkTable.isSound($0) }) {
-            progress?(WorkProgress(.bodies, done: $0.bodiesChecked, of: count, byteCount: $0.bytesChecked))
-        }
+        return try reader.inspect(
+            isTableSound: { $0.isEmpty || LinkTable.isSound($0) },
+            progress: {
+                progress?(
+                    WorkProgress(.bodies, done: $0.bodiesChecked, of: count, byteCount: $0.bytesChecked))
+            })
     }
 
     private static func repair(
