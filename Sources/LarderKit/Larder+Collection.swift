@@ -27,15 +27,14 @@ extension Larder {
             // A collection that was stopped may have left words of what is gone.
             if limit != nil { SearchIndex.clean(reader) }
             let folder = reader.folder
-            var result = CollectionResult()
-            result.byteCountBefore = folder.byteCount
+            var done: CollectionResult?
             func collect(_ options: CollectionOptions) throws(StoreError) {
                 var further = try StoreWriter(folder).collect(options) {
                     progress?(WorkProgress(.room, done: 0, of: nil, byteCount: $0))
                 }
                 SearchIndex.clean(reader)
-                further.add(earlier: result)
-                result = further
+                if let done { further.add(earlier: done) }
+                done = further
             }
             try collect(options)
             // The search index may become less small than the rest: then a little more goes, and last all that is
@@ -49,6 +48,7 @@ extension Larder {
                     try collect(tighter)
                 }
             }
+            var result = done ?? CollectionResult()
             result.byteCountAfter = folder.byteCount
             return try CollectionReport(result, limit: limit, allowsIncomplete: allowsIncomplete, reader)
         }

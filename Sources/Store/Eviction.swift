@@ -33,12 +33,13 @@ extension StoreWriter {
         _ limit: Int64, _ options: CollectionOptions, _ result: inout CollectionResult,
         _ progress: (Int64) -> Void
     ) throws(StoreError) {
+        // The index stays as large as it is until the caller cleans it, so that its share is reckoned with once.
+        let allowed = contentLimit(limit, options, of: try heldByteCount())
         for stage in Stage.allCases {
             if stage == .livePages, !options.allowsIncomplete { break }
             // What a PostgreSQL's rows take is known exactly.
             for round in 1...(isServed ? 1 : Self.maxRounds) {
                 let before = try heldByteCount()
-                let allowed = contentLimit(limit, options, of: before)
                 guard before > allowed else { return }
                 let used = try usedByteCount()
                 // The disk takes more than what is used, in proportion, or else (the last rounds) by a fixed amount.
@@ -56,7 +57,6 @@ extension StoreWriter {
             }
         }
         let held = try heldByteCount()
-        let allowed = contentLimit(limit, options, of: held)
         if held > allowed { result.excess = held - allowed }
     }
 
