@@ -16,7 +16,8 @@ struct Collecting {
     private func collect(_ name: String, limit: Int64?) throws(StoreError) {
         let writer = try StoreWriter(folder)
         var result = CollectionResult()
-        let seconds = try Meter.time { () throws(StoreError) in result = try writer.collect(limit: limit) }
+        let options = CollectionOptions(limit: limit, allowsIncomplete: true)
+        let seconds = try Meter.time { () throws(StoreError) in result = try writer.collect(options) }
         Meter.print(
             name,
             [
