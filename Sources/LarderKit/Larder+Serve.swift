@@ -247,7 +247,7 @@ public struct ServeOptions: Sendable {
 
     /// When held bodies are hashed before they are shown. They were when they came, so that this finds what
     /// became of them on the disk.
-    public var verification = Verification.never
+    public var verification = Verification.once
     /// Only SHA-256 or better verifies a bundle. One that matches its MD5 or SHA-1 is served as `unverified`.
     public var requiresStrongDigests = false
 
