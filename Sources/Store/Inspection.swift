@@ -85,8 +85,13 @@ extension StoreReader {
     }
 
     private func compareWithJournal(_ findings: inout StoreFindings) throws(StoreError) {
-        // A damaged database may fail anywhere, and is made anew anyway.
-        guard findings.databaseFaults.isEmpty else { return }
+        // A damaged database may fail anywhere. Making its indexes anew would keep a damaged row, so that it is made anew
+        // from the journal. Counts are counted again.
+        guard findings.databaseFaults.isEmpty else {
+            let isDamaged = findings.databaseFaults.contains { !$0.hasPrefix("counts that are kept") }
+            findings.isRebuildNeeded = isDamaged && !folder.journalFiles.isEmpty
+            return
+        }
         let check = try checkJournal()
         findings.isRebuildNeeded = check.isDatabaseDamaged
         if check.isDatabaseDamaged {
