@@ -216,7 +216,8 @@ class Torture:
                     self.fail(f"kill {number}: {path} is {code}")
                 elif path.endswith(".html") or path == "/":
                     editions.add(int(body.split(b"edition=")[1].split(b".")[0]))
-            if len(editions) != 1 or not editions <= {shown, origin.edition}:
+            # A killed run may have had everything: the next one goes on with it, and publishes that edition.
+            if len(editions) != 1 or not shown <= max(editions) <= origin.edition:
                 self.fail(f"kill {number}: editions {editions} after {shown}")
             shown = max(editions, default=shown)
             status, output, _ = larder.run("fsck")
@@ -316,7 +317,7 @@ class Torture:
             try:
                 status, _, errors = larder.prefetch(origin.url)
                 self.tally("first prefetches that found the disk full", status != 0)
-                if status not in (0, 3) or status and "No space left" not in errors:
+                if status not in (0, 3) or status and "No space left" not in errors and "is full" not in errors:
                     self.fail(f"disk {number} of {room}: {status} {errors.strip()}")
                 subprocess.run(["mount", "-o", f"remount,size={size * 4}", disk], check=True)
                 status, _, errors = larder.prefetch(origin.url)
@@ -473,6 +474,9 @@ class Torture:
             with larder.serving(origin.url, port):
                 answers = fetch_all(port, origin.paths())
             bad = [path for path in expected if answers[path] != expected[path]]
+            # That less than half of a site is gone may be true; the update says so.
+            if name in ("404", "410") and share < 1 and status != 0:
+                bad = [path for path in bad if path not in chosen]
             if bad:
                 self.fail(f"{label}: {len(bad)} of {len(expected)} changed, such as {bad[0]} ({answers[bad[0]][0]}); status {status}")
             origin.lie = None
