@@ -99,7 +99,7 @@ public struct PreloadReport: Sendable, Equatable {
     /// When the set that is served came, in universal time: `2026-01-31T12:00:00Z`.
     public var sinceDate: String? { since.map { HTTPDate(secondsSinceEpoch: $0).iso8601 } }
 
-    /// What to know of bundles that MD5 or SHA-1 verified, a line for each.
+    /// Notes on bundles that only MD5 or SHA-1 verified, one for each algorithm.
     public var weakProofs: [String] { WeakProofs.notes { algorithms[$0.rawValue] ?? 0 } }
 
     /// The report for programs.

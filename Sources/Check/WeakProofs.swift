@@ -17,7 +17,7 @@ enum WeakProofs {
         }
     }
 
-    /// The same of one bundle: "by MD5, which …". Nil for a strong algorithm.
+    /// The note for one bundle: "by MD5, which …". Nil for a strong algorithm.
     static func note(_ algorithm: String?) -> String? {
         guard let algorithm = algorithm.flatMap(DigestAlgorithm.init(rawValue:)), !algorithm.isStrong else {
             return nil

@@ -90,7 +90,7 @@ public struct CrawlReport: Sendable, Equatable {
     /// A host that asked not to be asked again for longer than a run waits.
     public struct Deferral: Sendable, Equatable {
         public let host: String
-        /// What its `Retry-After` said.
+        /// The value of its `Retry-After` header.
         public let seconds: Int64
     }
 

@@ -90,7 +90,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     /// The origin says that there is no such thing: the larder then says so too.
     package var isGone: Bool { self == .status(404) || self == .status(410) }
 
-    /// It speaks of everything that the host has.
+    /// Whether the failure concerns all URLs of the host.
     var saysOfHost: Bool {
         switch self {
         case .sessionEnded, .deferred: true

@@ -220,7 +220,7 @@ final class Recall {
         }
     }
 
-    /// What an earlier visit has of a URL that this one got as well.
+    /// The response of an earlier visit for a URL that this visit has fetched again.
     func stored(_ url: WebURL) throws(StoreError) -> StoredResponse? {
         try reader.letGoOfMoment()
         guard let held = try reader.response(for: url.href), held.status < 400, held.visit != visit.id else {

@@ -30,7 +30,7 @@ final class ReplacementGuard: Sendable {
         return check.withLock { $0.finish(now: now) }
     }
 
-    /// For the next run of the site.
+    /// The open doubts, to be stored for the next run of the site.
     var doubts: [String] {
         let now = Crawl.secondsSinceEpoch()
         return check.withLock { $0.doubtTexts(now: now) }
@@ -42,7 +42,7 @@ extension Crawl {
     func refuseReplacement(
         _ number: UInt32, _ url: WebURL, _ response: FetchedHead, over held: StoredResponse?
     ) throws(CrawlError) -> Failure? {
-        // Where a redirect of a known user's page leads is for the session watch to judge.
+        // The session watch judges redirects of pages that were fetched with a login.
         guard let replacements, let held, required[url] == nil,
             response.status >= 400 || !frontier.opensBySession(number)
         else { return nil }
@@ -56,7 +56,7 @@ extension Crawl {
     /// A status and its header fields.
     typealias FetchedHead = (status: Int, fields: HTTPFields)
 
-    /// Stores the earlier copies once more: what replaced them is not what the site has.
+    /// Stores the earlier copies again, since their replacements were not real content of the site.
     ///
     /// - Parameter isEnding: no more requests are made, so that links are not followed.
     func restore(_ restored: [ReplacementCheck.Restored], isEnding: Bool = false) throws(CrawlError) {

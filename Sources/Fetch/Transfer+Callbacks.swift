@@ -63,7 +63,7 @@ extension Transfer {
         }.check()
     }
 
-    /// libcurl reads on to the end of the declared length, and drops what came with that in one piece.
+    /// libcurl stops at the declared length and drops bytes beyond it. Its log message says how many there were.
     private func noteBytesBeyondLength(in text: UnsafeRawBufferPointer) {
         guard text.starts(with: "Excess found".utf8),
             let count = String(decoding: text, as: UTF8.self).split(separator: "excess = ").last.flatMap({

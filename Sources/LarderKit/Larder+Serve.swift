@@ -116,7 +116,7 @@ extension Larder {
         guard mirror.policy != .offline else { return nil }
         try makeStore()
         let start = mirror.root.map { [$0] } ?? []
-        // Requests of other machines use nobody's credentials but their own.
+        // Requests of other machines never use this user's credentials.
         let isForOthers = !mirror.address.isLoopback && !mirror.showsPrivate
         let network = isForOthers ? options.network.withoutIdentity : options.network
         return try network.options(for: start, spoolFolder: folder.incoming)
@@ -136,7 +136,7 @@ extension Larder {
         }
     }
 
-    /// Of a store that has lost its database, reading says how that is repaired.
+    /// Fails with advice on repair if the store has lost its database.
     private func refuseLostDatabase() throws(LarderError) {
         try storing { () throws(StoreError) in
             do throws(StoreError) { _ = try StoreReader(folder) } catch {

@@ -27,7 +27,7 @@ struct PortalWork: Sendable {
         }
     }
 
-    /// Whether whoever gave the order is told nothing of private responses.
+    /// Whether the report for this job must not mention private responses.
     private func hidesPrivate(from run: JobRun) -> Bool { hidesPrivate && run.principal == .remoteUser }
 
     /// The credentials of the user of this machine are for the user's own orders, and for the schedule.
@@ -35,8 +35,8 @@ struct PortalWork: Sendable {
         run.principal == .remoteUser ? network.withoutIdentity : network
     }
 
-    /// The outcome as whoever gave the order may read it: without lines that name a URL of which only private
-    /// responses tell.
+    /// The outcome without lines that name a URL which only private responses mention, if the order came from
+    /// another machine.
     private func shown(_ outcome: [Phrase], of order: PortalOrder, _ run: JobRun) -> [Phrase] {
         guard hidesPrivate(from: run) else { return outcome }
         guard let reader = try? StoreReader(larder.folder, hidesPrivate: true) else { return [] }
@@ -319,7 +319,7 @@ struct PortalWork: Sendable {
 }
 
 extension PortalOrder {
-    /// The URLs that whoever gave the order wrote.
+    /// The URLs that the order itself contains.
     fileprivate var addresses: [String] {
         switch self {
         case .prefetch(let address, _): [address, WebURL(address)?.href].compactMap { $0 }

@@ -199,8 +199,8 @@ extension LinkTable {
     /// The version of the stored form, and of what the scanners look for: 2 has what scripts write and open,
     /// 3 the marks of documents, 4 the notes for loaders, 5 lists of pages of Next.js, 6 models, loaders with
     /// a choice for each chunk, and files below the folders of builds, 7 what scripts show or play, 8 refreshes
-    /// of XHTML by a prefix, 11 the checksum. A body whose table is of another one is scanned anew by whoever needs its
-    /// links. 9 and 10 were left out: they differ from 8 in one bit, and one flipped bit must not make a table with a
+    /// of XHTML by a prefix, 11 the checksum. A body whose table has another version is scanned again when its links
+    /// are needed. 9 and 10 were left out: they differ from 8 in one bit, and one flipped bit must not make a table with a
     /// checksum look like one without.
     package static let version: UInt8 = 11
     /// The last version without a checksum, which is still read.

@@ -96,7 +96,7 @@ public struct CollectionReport: Sendable, Equatable {
         case empty
         /// The database file did not become smaller.
         case disk
-        /// What is left are live snapshots, from which nothing was to be evicted.
+        /// Only live snapshots are left, and evicting from them was not allowed.
         case live
         /// What could go has gone, and its room was not free yet, as when another program reads the larder.
         case again
@@ -214,7 +214,7 @@ public struct InspectionReport: Sendable, Equatable {
     public let databaseFaults: [String]
     /// Addresses of bodies whose link table was damaged. They were served all the same: their links were read anew.
     public let damagedLinkTables: [String]
-    /// What the journal lacks, from which a lost database is made anew.
+    /// Rows that the journal lacks. A lost database is rebuilt from the journal.
     public let journalFaults: [String]
     /// The index of words is what was written. Nothing is lost with one that is not: a repair removes it, and
     /// the next indexing makes it anew.

@@ -246,7 +246,7 @@ package final class MirrorServer: Sendable {
         return LarderNames(layout: layout).originals(of: local)
     }
 
-    /// Where a server on the port has the portal, if only this machine can reach it.
+    /// The URL of the portal of a server on the port that only this machine can reach.
     package static func portalAddress(at port: UInt16) -> String {
         "http://\(OriginLayout.portalName):\(port)/"
     }

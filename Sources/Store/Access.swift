@@ -44,13 +44,13 @@ package struct Requester: Equatable, Sendable {
     }
 }
 
-/// What a requester asks for, as far as access to it differs.
+/// A resource that a requester asks for.
 package enum ProtectedResource: Equatable, Sendable {
     /// The portal's own pages.
     case portal
     /// The frame inside the bar that the portal adds to mirrored pages.
     case portalBar
-    /// The same for everybody: the shim, and the names of origins.
+    /// A resource that is the same for all requesters: the shim, and the names of origins.
     case common
     /// A stored or loaded response, or the statement that there is none.
     ///
@@ -64,7 +64,7 @@ package enum ProtectedResource: Equatable, Sendable {
 package enum ResponseUse: Equatable, Sendable {
     /// A person looks at it in a window of its own, out of the requester's reach.
     case window
-    /// The same, where no person's click or key opened the window: a script may have done so.
+    /// A window that a script may have opened, without a person's click or key.
     case openedWindow
     /// It is a document in a frame, out of the reach of other origins.
     case frame

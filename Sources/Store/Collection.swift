@@ -154,7 +154,7 @@ extension StoreWriter {
         return isBeside ? [] : try removeOrphanURLs(atMost: .max)
     }
 
-    /// The same for a store in a folder, of which no more than `limit` rows of a kind are removed.
+    /// Removes at most `limit` unreferenced rows of each kind from a store in a folder.
     ///
     /// - Parameter isDone: set if nothing is left to remove.
     func removeUnreferencedRows(atMost limit: Int, isDone: inout Bool) throws(StoreError) -> [Int64] {

@@ -11,7 +11,7 @@ final class Connection {
         case readOnly
         /// Read without locks and without the files that WAL wants beside the database: nobody writes.
         case sealed
-        /// The same where a log was left beside the database: its index is made in memory.
+        /// Read without locks from a database with a log beside it. The index of the log is in memory.
         case sealedWithLog
         case readWrite
 
@@ -129,7 +129,7 @@ final class Connection {
         }
     }
 
-    /// What SQLite keeps beside a database that has a log.
+    /// The files that SQLite keeps beside a database with a log.
     private struct LogFiles: Equatable {
         /// Others share the index of the log. As long as anybody writes, it is there in full.
         let areShared: Bool

@@ -3,7 +3,7 @@ internal import Web
 
 /// Makes a store fit into a limit.
 extension StoreWriter {
-    /// What may be removed for a limit, in this order.
+    /// Kinds of content that may be removed for a limit, in this order.
     private enum Stage: CaseIterable {
         /// Beginnings of downloads, files of killed runs, and damaged files in quarantine.
         case temporaryFiles
@@ -37,7 +37,7 @@ extension StoreWriter {
         let allowed = contentLimit(limit, options, of: try heldByteCount())
         for stage in Stage.allCases {
             if stage == .livePages, !options.allowsIncomplete { break }
-            // What a PostgreSQL's rows take is known exactly.
+            // The size of rows in a PostgreSQL is known exactly.
             for round in 1...(isServed ? 1 : Self.maxRounds) {
                 let before = try heldByteCount()
                 guard before > allowed else { return }
@@ -62,7 +62,7 @@ extension StoreWriter {
 
     private static let maxRounds = 4
 
-    /// What the store takes: of a folder on the disk, of a PostgreSQL what its rows take.
+    /// The size of the store: of a folder the space on the disk, of a PostgreSQL the size of its rows.
     private func heldByteCount() throws(StoreError) -> Int64 {
         isServed ? try usedByteCount() : folder.contentByteCount + folder.temporaryByteCount
     }
@@ -109,7 +109,7 @@ extension StoreWriter {
         }
     }
 
-    /// Gives the room of what was removed back to the disk. Packs are copied without any unused room only where that
+    /// Returns freed space to the disk. Packs are copied without any unused room only where that
     /// is needed for the limit.
     private func giveBack(downTo limit: Int64, _ result: inout CollectionResult) throws(StoreError) {
         if isServed { return }
@@ -158,7 +158,7 @@ extension StoreWriter {
             isJournalBehind = true
             try dropRows(ofVisit: visit, of: site)
             dropped += 1
-            // What a snapshot takes is known once its bodies are gone. Without a limit that is done once, at the end.
+            // The freed space is known once the bodies are gone. Without a limit one pass at the end is enough.
             if limit != nil { try removeOrphans() }
         }
         if limit == nil, dropped > 0 { try removeOrphans() }
@@ -181,7 +181,7 @@ extension StoreWriter {
         }
     }
 
-    /// Of more evicted URLs than that, the report lists only the first.
+    /// The report lists no more evicted URLs than this.
     private static let maxListed = 10_000
 
     /// Evicts the URLs that were not used for longest, and returns them.
@@ -189,7 +189,7 @@ extension StoreWriter {
         _ kind: Evictable, downTo limit: Int64, _ options: CollectionOptions, _ progress: (Int64) -> Void
     ) throws(StoreError) -> [String] {
         var evicted: [String] = []
-        // What a URL takes beside its bodies is an estimate: a few rounds get there.
+        // The size of a URL beside its bodies is an estimate, so that a few rounds are needed.
         for _ in 1...8 {
             // Half empty pages count as whole ones. If they cannot be joined, more is removed than necessary.
             var used = try usedByteCount()
@@ -220,8 +220,8 @@ extension StoreWriter {
         _ kind: Evictable, share: Double, _ options: CollectionOptions
     ) throws(StoreError) -> [Int64] {
         let plan = try evictionPlan(kind, keeping: options.requiredBundles)
-        // The plan knows what bodies take, and not what the database takes to keep them. A little more spares a
-        // second round, which takes as long as the first.
+        // The plan knows the size of bodies, but not of their rows. Removing a little more avoids a second round, which
+        // takes as long as the first.
         let wanted = Double(plan.byteCount) * share * Self.reserve
         return plan.urls(toFree: Int64(wanted.rounded(.up)))
     }
@@ -229,7 +229,7 @@ extension StoreWriter {
     /// A URL that is evicted may stay known, since another one links to it.
     private static let reserve = 1.0125
 
-    /// Removes what is stored of URLs. On a full disk the first batches may succeed and a later one fail: then the
+    /// Removes the stored responses of URLs. On a full disk the first batches may succeed and a later one fail: then the
     /// number of removed URLs is smaller. Throws only if nothing was removed.
     private func remove(_ urls: [Int64], _ kind: Evictable) throws(StoreError) -> Int {
         if !isServed, kind == .everything {
@@ -247,7 +247,7 @@ extension StoreWriter {
     }
 
     /// Deletes rows in batches that become smaller when there is no room for their log. Each batch is one transaction
-    /// with the bodies that go with it, whose room is given back before the next: what is gone has freed room.
+    /// with the bodies that go with it, and their space is freed before the next batch.
     private func removeInBatches(_ urls: [Int64], _ kind: Evictable) throws(StoreError) -> Int {
         isJournalBehind = true
         var rest = urls[...]
@@ -281,7 +281,7 @@ extension StoreWriter {
 
     private static let maxBatch = 4096
 
-    /// Removes what nothing refers to in batches, for a disk without room for all of it in the log.
+    /// Removes unreferenced rows in batches, for a disk without room for one large log.
     func removeOrphansInBatches() throws(StoreError) {
         var batchSize = Self.maxBatch
         while true {
@@ -301,7 +301,7 @@ extension StoreWriter {
         }
     }
 
-    /// Frees what the last batch left: the log, files, and holes in packs.
+    /// Frees the space of the last batch: the log, files, and holes in packs.
     private func giveBackBatch() throws(StoreError) {
         guard !isServed else { return }
         _ = try isLogEmptied()
@@ -383,7 +383,7 @@ extension StoreWriter {
         }
     }
 
-    /// The start pages of sites were fetched first, but nobody finds the other pages without them.
+    /// Start pages are evicted last. They were fetched first, but they lead to all other pages.
     private func startURLs() throws(StoreError) -> Set<Int64> {
         let find = try prepare("SELECT id FROM url WHERE href = ?")
         var urls: Set<Int64> = []
@@ -395,7 +395,7 @@ extension StoreWriter {
 
     private func pin(_ bundles: [String], in pinned: inout Set<Int64>) throws(StoreError) {
         var hrefs = bundles
-        // Without its manifest nobody knows what a bundle has to be.
+        // A bundle can only be verified with its manifest.
         try eachRow("SELECT url, fields FROM response WHERE request = '\(RequestKey.manifest.text)'") { row in
             pinned.insert(row.integer(0))
             hrefs += HTTPFields(block: row.text(1).utf8.span)["Content-Location"].map { [$0] } ?? []

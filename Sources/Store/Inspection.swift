@@ -11,13 +11,13 @@ package struct StoreFindings: Sendable, Equatable {
     package var orphanBodies = 0
     /// Files that no body has.
     package var orphanFiles: [String] = []
-    /// What SQLite says of the database itself, and how its rows differ from the journal; empty when it is sound.
+    /// Faults that SQLite reports, and differences between rows and the journal; empty when the database is sound.
     package var databaseFaults: [String] = []
     /// Addresses of bodies whose link table does not match its checksum. Servers scan these bodies each time.
     package var damagedLinkTables: [String] = []
     /// The numbers of these bodies.
     var bodiesWithDamagedTable: [Int64] = []
-    /// What the journal lacks: these rows could not be restored if the database were lost.
+    /// Rows that the journal lacks, and that could not be restored if the database were lost.
     package var journalFaults: [String] = []
     /// The journal has rows that the database has differently: making the database anew brings them back.
     package var isRebuildNeeded = false
@@ -175,7 +175,7 @@ extension StoreWriter {
             do throws(StoreError) {
                 try renewJournal()
             } catch  where error.reason == .full && findings.journalFaults.isEmpty {
-                // It has all that there is, and some that is gone.
+                // The old journal still contains all rows, and some that are gone.
                 isJournalBehind = true
             }
         }

@@ -239,7 +239,7 @@ extension StoreFolder {
         Self.names(in: journal).filter { $0.utf8.count == 16 }.sorted().map { journal + "/" + $0 }
     }
 
-    /// Has the size of the journal when it was last written anew, which is what the rows of the database take in it.
+    /// The file with the size of the journal after its last rewrite, when it had exactly the rows of the database.
     private var journalSize: String { journal + "/size" }
 
     /// On a full disk there is no note, and the size of the database is used instead.
@@ -284,7 +284,7 @@ extension Connection {
         try result.get()
     }
 
-    /// All of it, as the open transaction sees it.
+    /// Writes all rows, as the open transaction sees them.
     func writeInTransaction(to journal: Journal) throws(StoreError) {
         try writeLines(to: journal, bodies: "true", responses: "true")
     }
@@ -431,7 +431,7 @@ extension StoreReader {
         }
     }
 
-    /// What sites and finished snapshots there are, and which of them are served.
+    /// The sites and finished snapshots, and which of them are served.
     func journalState() throws(StoreError) -> JournalLine.State {
         var state = JournalLine.State(time: 0)
         try eachRow("SELECT id, name, published, overlay FROM site ORDER BY id") { row in

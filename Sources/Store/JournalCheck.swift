@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// What a comparison of the database with the journal found. The journal has checksums, and the database could be
-/// made anew from it.
+/// The result of comparing the database with the journal. The journal has checksums, and the database can be rebuilt
+/// from it.
 struct JournalCheck: Equatable {
     /// Responses and bodies that the journal does not have: if the database were lost, they would be too.
     var missing = 0
@@ -11,7 +11,7 @@ struct JournalCheck: Equatable {
     var conflicts: [String] = []
     /// The journal does not say which sites and snapshots there are, or which are served.
     var isStateMissing = false
-    /// Lines with a wrong checksum. What a killed run began to write counts too.
+    /// Lines with a wrong checksum, and lines that a killed run wrote in part.
     var damagedLines = 0
 
     /// Whether rows of the database are damaged, and the journal still has the right ones.
@@ -26,9 +26,9 @@ struct JournalCheck: Equatable {
 
 /// The hashes of the journal's lines, to look up rows in. Millions of lines take tens of megabytes.
 private struct JournalHashes {
-    /// Of what identifies a response or body.
+    /// Hashes of the members that identify a response or body.
     private var keys: Set<UInt64> = []
-    /// Of that together with everything about it that does not change later.
+    /// Hashes of these members together with all others that never change.
     private var contents: Set<UInt64> = []
 
     private static func hash(_ parts: [String?]) -> UInt64 {

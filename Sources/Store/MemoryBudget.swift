@@ -35,7 +35,7 @@ package final class MemoryBudget: Sendable {
         guard var taken = measure() else { return }
         if taken > limit {
             tier.setLimit(Self.allowance(limit: limit, taken: taken, cached: tier.byteCount))
-            // What is free inside the heap still counts for the process.
+            // Free blocks inside the heap still count for the process.
             _ = malloc_trim(0)
             guard let left = measure() else { return }
             taken = left
@@ -44,7 +44,7 @@ package final class MemoryBudget: Sendable {
     }
 }
 
-/// What this process takes of the machine's memory.
+/// The resident memory of this process.
 package struct ProcessMemory: Sendable {
     /// Pages of files that were in memory at the start: of the program itself, mostly. The kernel takes pages of
     /// files back by itself, so that those which come later do not count.

@@ -186,7 +186,7 @@ package enum Limits {
     static let walkCacheKiB = 32 * 1024
     /// How often what is in the way of another session is tried.
     static let attempts = 8
-    /// By how much a journal may be longer than twice what the rows take, in bytes, before it is written anew.
+    /// Rewrites the journal above twice its size after the last rewrite plus this number of bytes.
     static let journalSlack: Int64 = 256 * 1024
     static let openTime = Duration.milliseconds(250)
     /// How much may wait for the writer before those who add have to wait.

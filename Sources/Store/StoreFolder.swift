@@ -50,7 +50,7 @@ package struct StoreFolder: Sendable, Equatable {
     package var identity: String { server?.shown ?? Folder.resolved(path) }
 
     /// Whether there is a store. A database without tables counts as none: a killed run of an earlier version left it.
-    /// If the file cannot be read, there is one, and whoever opens it gets the error.
+    /// A file that cannot be read counts as a store, so that opening it reports the error.
     package var exists: Bool {
         guard let server else {
             var status = stat()
@@ -85,7 +85,7 @@ package struct StoreFolder: Sendable, Equatable {
             ? try Connection(database, access: .sealed) : try Connection.reading(database)
     }
 
-    /// Whether this user cannot write to a database, and nobody has left it in the middle of a write.
+    /// Whether this user cannot write to a database, and it has no unfinished log.
     private func isSealed(_ database: String) -> Bool {
         guard access(path, W_OK) != 0 else { return false }
         var log = stat()
@@ -142,7 +142,7 @@ package struct StoreFolder: Sendable, Equatable {
         }
     }
 
-    /// Creates the database under another name and then renames it, so that nobody ever sees one without tables.
+    /// Creates the database under another name and then renames it, so that no process ever sees one without tables.
     /// The caller holds the lock for setting up.
     func createDatabase() throws(StoreError) {
         guard !exists else { return }
@@ -183,10 +183,10 @@ package struct StoreFolder: Sendable, Equatable {
         for name in Self.names(in: incoming) { Folder.remove(incoming + "/" + name) }
     }
 
-    /// What all of it takes on the disk, without files that may be removed at any time.
+    /// The size of the store on the disk, without files that may be removed at any time.
     package var byteCount: Int64 { contentByteCount + searchIndexByteCount + Self.byteCount(of: reserve) }
 
-    /// What downloads that are not bodies yet, and damaged files in quarantine, take on the disk.
+    /// The size of unfinished downloads and of damaged files in quarantine.
     var temporaryByteCount: Int64 {
         [incoming, partials, quarantine].reduce(0) { sum, folder in
             Self.names(in: folder).reduce(sum) { $0 + Self.byteCount(of: folder + "/" + $1) }
@@ -220,7 +220,7 @@ package struct StoreFolder: Sendable, Equatable {
         let file = open(reserve, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else { return }
         defer { close(file) }
-        // Without room for it there is none, and a later run tries again.
+        // If the disk has no room for it, a later run tries again.
         if posix_fallocate(file, 0, off_t(byteCount)) != 0 { unlink(reserve) }
     }
 

@@ -85,7 +85,7 @@ package final class StoreWriter {
             // What killed runs left there is nobody's, as long as no other run is at work.
             folder.clearIncoming()
             if try Migration.isNeeded(connection) {
-                // A kill between the two would leave a store whose journal lacks what the migration has added.
+                // The journal is written before the commit, so that a kill never leaves a migrated store without one.
                 try Migration.run(connection) { () throws(StoreError) in
                     let draft = try Journal.draft(in: folder) { journal throws(StoreError) in
                         try connection.writeInTransaction(to: journal)

@@ -475,14 +475,14 @@ extension StoreWriter {
         do throws(StoreError) {
             try removeAtOnce(site)
         } catch  where error.reason == .full && !isServed {
-            // The log of all of it has no room: most of it goes in small parts before.
+            // The disk has no room for the log of one large transaction, so that most rows are removed in small ones first.
             try removeResponses(of: site)
             try removeAtOnce(site)
         }
         do throws(StoreError) {
             try renewJournal()
         } catch  where error.reason == .full {
-            // It names what is gone, which does no harm as long as the database is there.
+            // The old journal names removed rows too, which does no harm as long as the database exists.
             isJournalBehind = true
         }
     }

@@ -42,7 +42,7 @@ extension FrontierCore {
         var session = SessionWatch()
         /// Nothing more is asked of it, since the session has ended.
         var isClosed = false
-        /// It asked to be left alone for longer than a run waits: nothing more is asked of it.
+        /// Set if the host asked for a longer pause than a run waits. The run sends it no more requests.
         var deferral: Failure?
         /// URLs that it answered in that way since its last other answer.
         var longWaits = 0

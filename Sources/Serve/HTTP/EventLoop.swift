@@ -240,8 +240,8 @@ final class EventLoop {
         stopStart = now
         handler.isStopping = true
         epoll_ctl(epoll, EPOLL_CTL_DEL, stop.descriptor, nil)
-        // Those who wait in the kernel's line have connected, and their requests are on the way. The rounds are
-        // counted: others may connect all the time.
+        // Clients in the kernel's accept queue have connected, and their requests are on the way. The number of
+        // rounds is limited, since further clients may connect all the time.
         for listener in listeners.descriptors {
             var rounds = 0
             while rounds < 64, accept(listener) { rounds += 1 }

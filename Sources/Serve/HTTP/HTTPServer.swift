@@ -52,7 +52,7 @@ final class HTTPServer: Sendable {
         for thread in threads { thread.join() }
     }
 
-    /// The same without waiting for it.
+    /// Begins to stop, and returns at once.
     func beginStop() { stop.give() }
 
     /// The listeners of each thread, all on one port.

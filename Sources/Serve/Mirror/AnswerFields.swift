@@ -96,7 +96,7 @@ struct AnswerFields {
         return [("Cache-Control", sharing.isForOne ? "no-store" : "no-cache"), ("Larder", source.text)]
             + layout.fields(of: url)
             + (sharing.varies(in: layout) ? [("Vary", "Origin")] : [])
-            // Pages on other ports share the browser's cache: they would find there what was looked at.
+            // Pages on other ports share the browser's cache, and could find mirrored responses there.
             + (layout.isExposed ? [] : [("Vary", "Sec-Fetch-Site")]) + added
     }
 
@@ -177,7 +177,7 @@ struct AnswerFields {
         case address, links, refresh, origins
         /// A policy, of which a part is kept, and one that speaks of the page's own origin.
         case policy, framing
-        /// What a cache goes by; and how long it may give the response again, which is for Larder alone.
+        /// Directives for caches; and the lifetime of the response, which only Larder itself may use.
         case cache, lifetime
         case drop
     }

@@ -126,7 +126,7 @@ struct ShelvedCopy: Sendable {
     let isPrivate: Bool
     /// From where it came.
     let flags: ResponseFlags
-    /// The same, with whether it is private.
+    /// `flags` with `.isPrivate` added if the response is private.
     var allFlags: ResponseFlags { isPrivate ? flags.union(.isPrivate) : flags }
     /// Which of those that are not committed yet it is.
     var number: UInt64 = 0

@@ -148,7 +148,7 @@ struct CacheExchange {
         {
             shelved = nil
         }
-        // What this client may not have does not exist for it.
+        // A response that this client may not have is treated as missing.
         if let found = copy, !mayHave(found.response.flags, of: found.url) { copy = nil }
         if let found = shelved, !mayHave(found.allFlags, of: likeliest) { shelved = nil }
         if let found = copy, policy != .preferCache || layout.isShared,
@@ -320,7 +320,7 @@ struct CacheExchange {
             keepsConditions: isThrough && additional.isEmpty,
             layout: layout, secrets: loading.secrets, shim: exchange.context.shim,
             verifier: exchange.context.verifier, nearestZone: nearestZone,
-            // Where responses to the user's credentials are not given out, the credentials are not used.
+            // If private responses are not given to the client, the user's credentials are not sent either.
             isNear: layout.isTransparent
                 || requestContext.requester.mayHavePrivate
                     && requestContext.isSameSite(as: held.url, layout.names),

@@ -31,7 +31,7 @@ final class CopyRenderer {
         self.shim = shim
         self.verifier = verifier
         isShown = asked.isNavigation || ["object", "embed"].contains(asked["Sec-Fetch-Dest"] ?? "")
-        // What a service worker imports comes without the other field, and runs before the script itself.
+        // Scripts that a service worker imports are requested without `Service-Worker`, and run before the script itself.
         isWorker = asked["Service-Worker"] == "script" || asked["Sec-Fetch-Dest"] == "serviceworker"
         isAnyWorker = FetchUse(asked).isWorker
         isStyle = asked["Sec-Fetch-Dest"] == "style"

@@ -251,7 +251,7 @@ final class Exchange {
         // First: when it cannot be read, what was read before is not so any more.
         let look = try look()
         guard request.head.method != .other else { return try find().answer }
-        // The script of a service worker beside other origins is not what a page gets as a script.
+        // A service worker's script gets a guard in front, so that it differs from the same script in a page.
         let isForWorker =
             context.layout.sharesOrigin
             && (fields.contains("Service-Worker") || fields["Sec-Fetch-Dest"] == "serviceworker")
@@ -262,7 +262,7 @@ final class Exchange {
             return known
         }
         let (answer, url) = try find()
-        // What was found may be newer than the look above.
+        // The answer may come from a newer snapshot than the look above.
         if let url { keep(answer, for: url, try self.look()) }
         return answer
     }
@@ -354,7 +354,7 @@ final class Exchange {
         var copy: FoundCopy?
         try atOneMoment { (look) throws(StoreError) in
             let rules = try rules()
-            // What is required now says nothing of earlier visits.
+            // Today's manifests do not apply to earlier visits.
             required = key == .get && layout.visit == nil ? try responder.required(addresses, look) : nil
             copy = try timing.measure("lookup") { () throws(StoreError) in
                 try finder(look).find(addresses, request: key, requestFields: originalFields, rules: rules)
@@ -577,8 +577,8 @@ final class Exchange {
         let url = WebURL(address)?.href ?? address
         let look = try look()
         let referrer = try referrer()
-        // What an earlier visit lacks no later one brings. An update requests what was noted with the user's
-        // credentials: other machines have a say in what the site at the root is asked for, and no other one.
+        // A miss in an earlier visit is not noted, since a later run cannot fill it. An update requests noted URLs with
+        // the user's credentials, so that misses of other machines are noted only for the site at the root.
         let isNoted =
             requestContext.mayCauseRequests && layout.visit == nil
             && (!layout.sharesOrigin || WebURL(url).map(layout.isPublished) ?? false)
@@ -699,7 +699,7 @@ final class Exchange {
         return reply(Answer(status: 204, fields: answered, body: [], sharing: copy.sharing))
     }
 
-    /// Whether the client is on this machine, and passes on nobody else's request.
+    /// Whether the client is on this machine, and does not forward another client's request.
     private var isFromThisMachine: Bool {
         guard layout.isExposed else { return true }
         return !visitor.isForwarded && LoginClient(socket: request.socket)?.isHere ?? false

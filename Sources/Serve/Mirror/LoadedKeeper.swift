@@ -89,7 +89,7 @@ final class LoadedKeeper {
             var reply = try reply(to: job, conclusion, outcome, loaded, now, bundle)
             if let heldBack {
                 reply?.failure = "\(heldBack.text); the stored copy is kept"
-                // To be asked for by the next client as well: it is stored for nobody.
+                // It is not stored, so that the next client needs a request of its own.
                 reply?.isShared = false
             }
             return reply
@@ -362,8 +362,8 @@ final class LoadedKeeper {
         if case .new(let body) = body { try makeRoom(for: Int64(body.byteCount)) }
     }
 
-    /// Whether the user has a response to credentials at the URL, which the client did not get: what a server
-    /// sends to anybody, such as a login page, does not take its place.
+    /// Whether a private response of the user is stored at the URL and hidden from this client. The server's response
+    /// without credentials, such as a login page, does not replace it.
     private func hidesPrivate(_ job: LoadJob) throws(StoreError) -> Bool {
         guard job.layout.hidesPrivate else { return false }
         let stored = try openedReader().response(for: job.request.url.withoutFragment.href, request: job.key)
@@ -410,7 +410,7 @@ final class LoadedKeeper {
         return new
     }
 
-    /// Also where nothing can be written: what is stored is served all the same.
+    /// Works on a full or read-only disk too, where stored responses are still served.
     private func openedReader() throws(StoreError) -> StoreReader {
         if let reader, !reader.isOutdated { return reader }
         let new = try StoreReader(folder)

@@ -7,10 +7,10 @@ internal import Web
 /// thread that stores.
 struct LoadedReplacements {
     private var check = ReplacementCheck(.serving)
-    /// What was stored before it was replaced, by URL.
+    /// Responses that were replaced, by URL, with the time of the replacement.
     private var replaced: [String: (response: StoredResponse, time: Int64)] = [:]
 
-    /// Further ones take the place of older ones, which are not restored any more.
+    /// Above this number older entries are dropped, and cannot be restored any more.
     private static let maxReplaced = 4096
     private static let secondsToRestore: Int64 = 3600
 
@@ -18,7 +18,7 @@ struct LoadedReplacements {
     mutating func confirm(_ url: WebURL, now: Int64) { check.confirm(url.withoutFragment, now: now) }
 
     /// - Parameters:
-    ///   - sha256: of the body that came.
+    ///   - sha256: of the new body.
     ///   - load: reads a stored body.
     mutating func judge(
         _ response: LoadedResponse, _ status: Int, _ loaded: LoadedBody, _ sha256: Digest, at url: WebURL,
@@ -27,7 +27,7 @@ struct LoadedReplacements {
     ) throws(StoreError) -> ReplacementCheck.Verdict {
         let stored = held?.judged
         let (bytes, title) = (loaded.bytes, loaded.reading.table.title)
-        // What is still coded has another length than what is stored.
+        // A body with a content coding cannot be compared with the stored, decoded one.
         let isComparable = !response.isCoded && bytes.count == loaded.byteCount
         let new = JudgedResponse(
             url, status: status, fields: response.fields,
@@ -47,7 +47,7 @@ struct LoadedReplacements {
         return verdict
     }
 
-    /// What was stored of the URL before it was replaced; once.
+    /// Removes and returns the response that was replaced at the URL.
     mutating func takeReplaced(_ href: String) -> StoredResponse? {
         replaced.removeValue(forKey: href)?.response
     }

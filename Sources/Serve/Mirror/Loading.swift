@@ -340,7 +340,7 @@ struct LoadedReply: Sendable {
             isShared: false, failure: "\(error)")
     }
 
-    /// The same, where nothing of what came is kept after all: that is nothing to the client.
+    /// The same reply for a response that could not be stored. The client gets it all the same.
     func unkept(_ error: StoreError) -> LoadedReply {
         var reply = self
         reply.isShared = false

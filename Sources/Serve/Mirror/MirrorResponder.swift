@@ -15,14 +15,14 @@ final class MirrorResponder: Responder {
     let portal: Portal
     let loads: (any OwnLoads)?
     let counts: ServingCounts
-    /// Without the responses that were fetched with credentials where the layout hides those.
+    /// The store, seen without private responses if the layout hides these.
     private var store: WatchedStore
     /// Read once for each look at the store.
     private var rules: (generation: TierGeneration, rules: SiteRules)?
     private var requirements: (generation: TierGeneration, version: Int64, requirements: Requirements)?
     /// Of origins by https whether they are held by http alone, as of one look at the store.
     private var plain: (generation: TierGeneration, origins: [String: Bool])?
-    /// What this thread has put into the tier since the budget was checked.
+    /// Bytes that this thread has added to the tier since it last checked the budget.
     private var uncheckedByteCount = 0
     /// When all origins that are held were named, so that digests in names are known.
     private var named: TierGeneration?
@@ -50,8 +50,8 @@ final class MirrorResponder: Responder {
         return reply
     }
 
-    /// The refusal of a request of another machine, which a proxy on this machine passed on to a server that
-    /// listens for nobody else.
+    /// Refuses a request that a proxy on this machine forwarded for another client, if the server is for this machine
+    /// only.
     private func refusal(of request: Request) -> Reply? {
         guard request.head.isForwarded, !context.layout.isExposed, !context.layout.isTransparent else {
             return nil
@@ -369,7 +369,7 @@ struct WatchedStore {
     private var source: Result<StoreReader, StoreError>
     private var identity: Identity?
     private var dataVersion: Int64
-    /// What was live in the version of the data that was read last.
+    /// The live snapshots in the version of the data that was read last.
     private var live: (dataVersion: Int64, snapshots: LiveSnapshots)
     /// Of the last look. Nil before the first, so that a store replaced since it was opened is seen before it
     /// is used.

@@ -58,7 +58,7 @@ struct OriginLayout: Sendable {
         let loopbackNames: [String]
         /// Headers of every response, page or not: a worker, for example, lives by the policy of its script.
         let plainFields: [(name: String, value: String)]
-        /// The same for pages with the bar.
+        /// Headers of pages that have the portal's bar.
         let barFields: [(name: String, value: String)]
 
         init(
@@ -272,7 +272,7 @@ struct OriginLayout: Sendable {
         guard host.utf8.contains(UInt8(ascii: "*")) else {
             return rootSource ?? WebURL(host).flatMap(localOrigin)
         }
-        // All hosts below one.
+        // A pattern such as `*.example.com`.
         let below = host.drop { $0 != "*" }
         guard below.hasPrefix("*."), let url = WebURL("https://\(below.dropFirst(2))"), url.port == nil,
             let name = names.name(of: url, in: visit)
@@ -348,7 +348,7 @@ struct OriginLayout: Sendable {
 
 /// The origin of the site at the root.
 struct RootOrigin: Sendable, Equatable {
-    /// With both schemes, unless it has a port of its own.
+    /// The origin with http and with https, unless it has an explicit port.
     let origins: [String]
 
     /// The folder of all other origins on a server that listens for other machines. The page's seal follows.

@@ -86,7 +86,7 @@ struct LarderNames: Sendable {
         if target.hasPrefix(Shim.names) {
             return WebURL(String(target.dropFirst(Shim.names.utf8.count))).map { .name(of: $0.origin) }
         }
-        // Where all origins share one name, it would give anybody an address with the root's seal.
+        // If all origins share one name, the redirect would reveal an address with the root's seal to every client.
         guard target.hasPrefix(Shim.ways), !layout.sharesOrigin else { return nil }
         return WebURL(String(target.dropFirst(Shim.ways.utf8.count))).map { .way(to: $0) }
     }

@@ -2,7 +2,7 @@ internal import Store
 internal import Synchronization
 internal import Web
 
-/// Which site each name and port of this machine had at the root last, as far as this store knows.
+/// The site that was last served at the root of each name and port of this machine, as far as this store knows.
 ///
 /// To a browser all sites that are at the root one after another are one origin: a service worker, storage and
 /// stored responses of one are there for the next. The mirror has a browser clear them when the site changes.
@@ -19,12 +19,12 @@ final class RootHistory: Sendable {
         roots = Mutex(folder?.servedRoots ?? [:])
     }
 
-    /// Whether browsers have nothing of another site.
+    /// Whether browsers have no stored state of an earlier site.
     ///
     /// - Parameter authority: One of the root's own names, with the port.
     func isCurrent(at authority: String) -> Bool { roots.withLock { $0[authority] == origin } }
 
-    /// A browser was told to clear what it has.
+    /// Records that a browser was told to clear its stored state.
     func noteCleared(at authority: String) {
         roots.withLock { roots in
             roots[authority] = origin
@@ -32,7 +32,7 @@ final class RootHistory: Sendable {
             // Other servers may have noted theirs meanwhile.
             var all = folder.servedRoots
             all[authority] = origin
-            // Where it cannot be kept, the next server has browsers clear once more.
+            // If this fails, the next server tells browsers to clear their state again.
             try? folder.keep(servedRoots: all)
         }
     }
@@ -40,7 +40,7 @@ final class RootHistory: Sendable {
 
 /// Ends service workers of sites that had a name before.
 enum WorkerRemoval {
-    /// Has a browser drop what it stored for the name and port.
+    /// Headers that make a browser drop its stored state for the name and port.
     static let clearing: [(name: String, value: String)] = [
         ("Cache-Control", "no-store"), ("Clear-Site-Data", "\"cache\", \"storage\""),
     ]

@@ -88,8 +88,8 @@ final class ServingNotes: Sendable {
     }
 }
 
-/// Whether what a server has to record can be written to the store. A change is reported once, however many
-/// requests meet it. Any thread may use it.
+/// Whether a server can write loaded responses and notes to the store. A change is reported once, however many
+/// requests it affects. Any thread may use it.
 final class RecordingHealth: Sendable {
     private let isFailing = Mutex(false)
     private let notice: @Sendable (String) -> Void
@@ -168,7 +168,7 @@ final class NoteKeeper: Sendable {
                 })
             recording.note(nil)
         } catch {
-            // What cannot be written now is kept for the next time.
+            // Notes that cannot be written now are kept for the next attempt.
             switch error.reason {
             case .unreachable, .busy: notes.putBack(taken)
             case .full:

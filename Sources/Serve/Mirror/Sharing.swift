@@ -9,11 +9,11 @@ struct Sharing: Equatable, Sendable {
         case none
         /// Everybody, without credentials.
         case all
-        /// Every page of the mirror, without credentials: what pages cannot do without, where it is not known
-        /// what the server would have told them.
+        /// Every page of the mirror, without credentials. Used for scripts, style sheets and fonts whose server was
+        /// never asked for CORS permission.
         case mirroredPages
-        /// The origin that the server named. `others`: the server names whoever sends a request, so that what
-        /// it would have told other origins is not known.
+        /// The origin that the server named. `others`: the server answers each origin with that origin's name, so
+        /// that its answer for other origins is unknown.
         case origin(String, credentials: Bool, others: Bool)
     }
 
@@ -46,25 +46,25 @@ struct Sharing: Equatable, Sendable {
 
     private init(subject: Subject) { self.subject = subject }
 
-    /// Of the statement that a URL has no stored response.
+    /// Rules for the statement that a URL has no stored response.
     init(missing url: WebURL) {
         subject = .response(url)
         isMissing = true
     }
 
-    /// Of a stored response.
+    /// Rules for a stored response.
     init(_ url: WebURL, _ fields: HTTPFields, _ flags: ResponseFlags, isPage: Bool) {
         subject = .response(url)
         (embedding, isData) = Self.embedding(fields)
         isPrivate = flags.contains(.isPrivate)
         let isOpen = !isPrivate && flags.isDisjoint(with: [.fromPrivateNetwork, .fromThisMachine, .wasNear])
-        // A crawl never fetches a page in a way that tells whether other sites may read it.
+        // A crawl requests pages without `Origin`, so that their server never says whether other sites may read them.
         let isUnknown = isOpen && !isPage && !flags.contains(.askedByOrigin)
         readers = Self.readers(fields, isPrivate: isPrivate, isOpen: isOpen, isUnknown: isUnknown)
         isForOne = isPrivate || Self.forbidsStoring(fields)
     }
 
-    /// Of a response that a server has just sent to one requester.
+    /// Rules for a response that a server has just sent to one requester.
     ///
     /// - Parameters:
     ///   - withCredentials: They were another requester's.
@@ -124,10 +124,10 @@ struct Sharing: Equatable, Sendable {
     // MARK: - Verdicts
 
     enum Verdict: Equatable {
-        /// With the header lines that let the page read it.
+        /// Granted, with the header lines that let the page read it.
         case given([UInt8])
         case refused
-        /// It was fetched with credentials, and must not go to this requester.
+        /// Refused, since the response was fetched with credentials and must not go to this requester.
         case withheld
     }
 
@@ -213,7 +213,7 @@ struct Sharing: Equatable, Sendable {
         }
     }
 
-    /// The site at the root tells everybody what its server told everybody.
+    /// CORS header lines of the site at the root, which are for all requesters.
     private func publishedLines(for context: RequestContext, _ origin: String?) -> [UInt8] {
         if readers == .all { return Self.lines("*") }
         if let origin, case .origin(let named, let credentials, _) = readers, named == origin {

@@ -354,8 +354,8 @@ enum ShimScript {
     /// Hides from the worker all requests for other origins: they get no event, and no route can be added for
     /// them. The functions are taken before the worker's own script could change them.
     ///
-    /// In a module `await` is no name, so that a browser refuses a worker that is one: what a module imports
-    /// would run before this.
+    /// `await` cannot be a name in a module, so that a browser refuses to run a module worker with this guard. The
+    /// imports of a module would run before the guard.
     private static let workerGuard = Array(
         #"""
         {

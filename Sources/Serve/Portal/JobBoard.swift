@@ -27,7 +27,7 @@ package final class JobBoard: Sendable {
     /// A client that gets the state of things.
     private struct Watcher {
         let stream: ReplyStream
-        /// It is told nothing of private responses.
+        /// Whether its pictures of the jobs leave out private responses.
         let hidesPrivate: Bool
     }
 

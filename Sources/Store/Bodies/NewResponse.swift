@@ -50,7 +50,7 @@ package struct NewResponse: Sendable {
         self.body = body
     }
 
-    /// Stores once more what was stored before.
+    /// A response that was stored before, to be stored again.
     package init(restoring stored: StoredResponse) {
         self.init(
             href: stored.href, referrer: nil, status: stored.status, role: stored.role, fields: stored.fields,

@@ -57,7 +57,7 @@ package struct StoredResponse: Sendable, Equatable {
 }
 
 extension StoredResponse {
-    /// As the replacement check looks at it.
+    /// The summary for the replacement check.
     package var judged: JudgedResponse? {
         guard let url = WebURL(href) else { return nil }
         return JudgedResponse(

@@ -1,4 +1,4 @@
-/// What ``ReplacementCheck`` looks at of a response, stored or new.
+/// The properties of a stored or new response that ``ReplacementCheck`` uses.
 package struct JudgedResponse: Sendable, Equatable {
     /// How the end of a body was told.
     package enum Ending: Sendable, Equatable {
@@ -17,7 +17,7 @@ package struct JudgedResponse: Sendable, Equatable {
     /// The media type without parameters.
     package let type: String?
     package let title: String?
-    /// Of a redirect.
+    /// The target of a redirect.
     package let target: WebURL?
     package let ending: Ending
     /// The response had a length or, as HTTP/2 does, an end of its own.
@@ -80,7 +80,7 @@ package struct JudgedResponse: Sendable, Equatable {
 
     package var isTitledLogin: Bool { title.map(LoginWords.areSaid) ?? false }
 
-    /// The same version by the server's words, though the bodies differ.
+    /// Whether both have the same validators, although their bodies may differ.
     func hasSameVersion(as stored: JudgedResponse) -> Bool {
         guard digest != stored.digest else { return false }
         if let entityTag { return entityTag == stored.entityTag }

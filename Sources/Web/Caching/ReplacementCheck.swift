@@ -9,7 +9,7 @@
 /// an https origin after an hour, any other one when it has just sent something that a portal does not have, such as the
 /// confirmation of a stored copy.
 package struct ReplacementCheck: Sendable {
-    /// What the responses are loaded for.
+    /// The operation that loads the responses.
     package enum Purpose: Sendable {
         /// One run that asks for most URLs of a site. It knows at its end how many of them changed alike.
         case run
@@ -73,7 +73,7 @@ package struct ReplacementCheck: Sendable {
         var doubtful: Set<UInt64> = []
         /// Replacements of a run that are restored if there are too many of them.
         var replaced: [Reason: [String]] = [:]
-        /// Of these there were too many: the run holds back further ones at once.
+        /// Reasons that were too frequent. Further changes with these reasons are held back at once.
         var excessive: Set<Reason> = []
     }
 
@@ -93,7 +93,7 @@ package struct ReplacementCheck: Sendable {
         let byteCount: Int
         var time: Int64
         var members: [Member] = []
-        /// What the members had before.
+        /// Digests of the bodies that the members had before.
         var stored: Set<UInt64> = []
     }
 

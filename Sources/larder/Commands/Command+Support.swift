@@ -76,7 +76,7 @@ extension Terminal {
             return .usage
         } catch let error as LarderError {
             let status = failed(error)
-            // Without memory for another thread, the runtime would wait for one for ever before `main` goes on.
+            // If there is no memory for another thread, the Swift runtime would wait for one for ever.
             if ProcessLimits.isMemoryLimited { _exit(status.rawValue) }
             return status
         } catch {
