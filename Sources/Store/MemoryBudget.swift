@@ -44,7 +44,7 @@ package final class MemoryBudget: Sendable {
     }
 }
 
-/// The resident memory of this process.
+/// Measures the resident memory of this process, without pages of files that are read later.
 package struct ProcessMemory: Sendable {
     /// Pages of files that were in memory at the start: of the program itself, mostly. The kernel takes pages of
     /// files back by itself, so that those which come later do not count.

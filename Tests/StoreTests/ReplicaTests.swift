@@ -58,19 +58,20 @@ struct ReplicaTests {
         #expect(error?.reason == .denied)
     }
 
+    /// The value as soon as there is one: a standby shows a little later what its primary has. Nil if it never comes.
+    private func awaited<Value>(_ look: () throws -> Value?) -> Value? {
+        for _ in 0..<1000 {
+            if let found = try? look() { return found }
+            usleep(10_000)
+        }
+        return nil
+    }
+
     @Test func `a standby is read from, and shows soon what was written to its primary`() throws {
         let primary = folder("", "replica", "host=\(servers.primary)&port=\(servers.port)")
         let standby = folder(
             "", "replica", "host=\(servers.standby)&port=\(servers.port)&target_session_attrs=any")
         try publish("one", in: primary)
-        /// As soon as what is looked for is there; nil where it never comes.
-        func awaited<Value>(_ look: () throws -> Value?) -> Value? {
-            for _ in 0..<1000 {
-                if let found = try? look() { return found }
-                usleep(10_000)
-            }
-            return nil
-        }
         let reader = try #require(awaited { try StoreReader(standby) })
         let first = try #require(awaited { try reader.response(for: "http://a/")?.visit })
         let version = try reader.dataVersion()
@@ -104,14 +105,9 @@ struct ReplicaTests {
         let standby = folder(
             "", "private", "host=\(servers.standby)&port=\(servers.port)&target_session_attrs=any")
         for place in [primary, standby] {
-            // A standby shows a little later what its primary has.
-            var all: StoreReader?
-            for _ in 0..<1000 where all == nil {
-                all = try? StoreReader(place)
-                if try all?.response(for: "http://a/secret") == nil {
-                    all = nil
-                    usleep(10_000)
-                }
+            let all = awaited {
+                let reader = try StoreReader(place)
+                return try reader.response(for: "http://a/secret").map { _ in reader }
             }
             #expect(all != nil)
             let open = try StoreReader(impatiently: place, hidesPrivate: true)

@@ -80,7 +80,7 @@ package struct JudgedResponse: Sendable, Equatable {
 
     package var isTitledLogin: Bool { title.map(LoginWords.areSaid) ?? false }
 
-    /// Whether both have the same validators, although their bodies may differ.
+    /// Whether the server gives both the same validators, although their bodies differ.
     func hasSameVersion(as stored: JudgedResponse) -> Bool {
         guard digest != stored.digest else { return false }
         if let entityTag { return entityTag == stored.entityTag }
