@@ -383,7 +383,8 @@ final class Connection {
             case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT: .unusable
             default: .failed
             }
-        let detail = String(cString: sqlite3_errmsg(handle))
+        // Of a full disk, SQLite often says no more than "disk I/O error".
+        let detail = reason == .full ? "the disk is full" : String(cString: sqlite3_errmsg(handle))
         let folder = StoreFolder(ofDatabase: path)
         guard reason == .unusable, folder.database == path else {
             return StoreError(reason, doing: doing, path: path, detail: detail)

@@ -13,10 +13,13 @@ package struct StoreFindings: Sendable, Equatable {
     package var orphanFiles: [String] = []
     /// Faults that SQLite reports, and differences between rows and the journal; empty when the database is sound.
     package var databaseFaults: [String] = []
-    /// Addresses of bodies whose link table does not match its checksum. Servers scan these bodies each time.
+    /// Addresses of bodies whose link table or lists of links do not match their checksum. Servers and updates scan
+    /// these bodies each time.
     package var damagedLinkTables: [String] = []
-    /// The numbers of these bodies.
+    /// The numbers of the bodies whose link table is damaged.
     var bodiesWithDamagedTable: [Int64] = []
+    /// The rows of table `link` whose lists are damaged.
+    var damagedLinkLists: [LinkListKey] = []
     /// Rows that the journal lacks, and that could not be restored if the database were lost.
     package var journalFaults: [String] = []
     /// The journal has rows that the database has differently: making the database anew brings them back.
@@ -28,6 +31,12 @@ package struct StoreFindings: Sendable, Equatable {
     }
 
     package init() {}
+}
+
+/// The row of table `link` with what a body at an address links to.
+struct LinkListKey: Sendable, Equatable {
+    let url: Int64
+    let body: Int64
 }
 
 package struct DamagedBody: Sendable, Equatable {
@@ -74,6 +83,7 @@ extension StoreReader {
             findings.bytesChecked += Int64(body.byteCount)
             if findings.bodiesChecked.isMultiple(of: 256) { progress(findings) }
         }
+        try checkLinkLists(&findings)
         findings.orphanBodies = Int(try orphanBodyCount())
         var packs: Set<Int64> = []
         if !isServed { try eachRow("SELECT number FROM pack") { packs.insert($0.integer(0)) } }
@@ -82,6 +92,19 @@ extension StoreReader {
             + folder.packList.filter { !packs.contains($0.number) }.map(\.name)
             + (try outerBodies?.strays() ?? [])
         return findings
+    }
+
+    private func checkLinkLists(_ findings: inout StoreFindings) throws(StoreError) {
+        // PostgreSQL looks after its pages itself.
+        guard !isServed else { return }
+        var addresses = Set(findings.damagedLinkTables)
+        try eachRow(
+            "SELECT pages, requisites, guesses, sum, url, body, href FROM link JOIN url ON url.id = link.url"
+        ) { row in
+            guard !LinkLists.areSound(row) else { return }
+            findings.damagedLinkLists.append(LinkListKey(url: row.integer(4), body: row.integer(5)))
+            if addresses.insert(row.text(6)).inserted { findings.damagedLinkTables.append(row.text(6)) }
+        }
     }
 
     private func compareWithJournal(_ findings: inout StoreFindings) throws(StoreError) {
@@ -163,6 +186,11 @@ extension StoreWriter {
                 // `relink` makes them anew.
                 for body in findings.bodiesWithDamagedTable {
                     try run("UPDATE content SET links = x'' WHERE body = ?", .integer(body))
+                }
+                // Without them, whoever needs a body's links scans the body.
+                for row in findings.damagedLinkLists {
+                    try run(
+                        "DELETE FROM link WHERE url = ? AND body = ?", .integer(row.url), .integer(row.body))
                 }
                 try forgetCounts()
                 try removeOrphanRows()

@@ -168,11 +168,10 @@ final class Journal {
 
     private static func name(_ number: Int64) -> String { Hex.encode(bigEndian: UInt64(bitPattern: number)) }
 
-    /// FNV-1a: it is to find what a disk has done, not what somebody has.
     static func checksum(_ bytes: some Collection<UInt8>) -> UInt32 {
-        var sum: UInt32 = 0x811C_9DC5
-        for byte in bytes { sum = (sum ^ UInt32(byte)) &* 0x0100_0193 }
-        return sum
+        var sum = FNVSum()
+        for byte in bytes { sum.add(byte) }
+        return sum.value
     }
 
     /// Calls `take` with the lines of a file that are whole, in their order. Returns how many are damaged.
@@ -516,4 +515,11 @@ final class JournalDraft {
         finish()
         if case .success(let path) = path.result.withLock({ $0 }) { unlink(path) }
     }
+}
+
+/// A checksum (FNV-1a) that finds damage by a disk. It does not find changes that somebody made on purpose.
+struct FNVSum {
+    private(set) var value: UInt32 = 0x811C_9DC5
+
+    mutating func add(_ byte: UInt8) { value = (value ^ UInt32(byte)) &* 0x0100_0193 }
 }

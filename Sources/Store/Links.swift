@@ -14,7 +14,10 @@ package struct StoredLinkNumbers: Sendable, Equatable {
     package let requisites: [Int64]
     package let guesses: [Int64]
 
-    init(_ row: Row, from column: Int32 = 0) {
+    /// - Parameter column: that of the first list. The others and their checksum follow it.
+    /// - Returns: nil for lists that do not match their checksum.
+    init?(_ row: Row, from column: Int32 = 0) {
+        guard LinkLists.areSound(row, from: column) else { return nil }
         pages = row.withBytes(column, LinkLists.numbers)
         requisites = row.withBytes(column + 1, LinkLists.numbers)
         guesses = row.withBytes(column + 2, LinkLists.numbers)
@@ -29,9 +32,10 @@ package struct ToldLinks: Sendable, Equatable {
     package let numbers: StoredLinkNumbers
     package let ends: [UInt8]
 
-    init(_ row: Row, from column: Int32 = 0) {
-        numbers = StoredLinkNumbers(row, from: column)
-        ends = row.blob(column + 3) + row.blob(column + 4)
+    init?(_ row: Row, from column: Int32 = 0) {
+        guard let numbers = StoredLinkNumbers(row, from: column) else { return nil }
+        self.numbers = numbers
+        ends = row.blob(column + 4) + row.blob(column + 5)
     }
 }
 
@@ -43,7 +47,7 @@ package struct WalkedResponse: Sendable {
 }
 
 extension StoreReader {
-    /// What the response's body links to; nil when that was never kept, and the body has to be looked into.
+    /// What the response's body links to; nil where that was never kept or is damaged, and the body has to be scanned.
     package func storedLinks(of response: StoredResponse) throws(StoreError) -> StoredLinks? {
         guard let numbers = try linkNumbers(of: response) else { return nil }
         var links = StoredLinks()
@@ -74,7 +78,7 @@ extension StoreReader {
         walked.reserveCapacity(hrefs.count)
         try prepare(
             """
-            SELECT \(StoredResponse.columns), told.pages, told.requisites, told.guesses, told.start, told.finish
+            SELECT \(StoredResponse.columns), told.pages, told.requisites, told.guesses, NULL, told.start, told.finish
             FROM unnest(?1) AS given(address)
             CROSS JOIN LATERAL (SELECT id, href FROM url WHERE url.href = given.address LIMIT 1) AS url
             CROSS JOIN LATERAL (
@@ -192,6 +196,26 @@ extension StoreReader {
 
 /// Numbers of URLs as the store keeps them: with a comma before and after each.
 enum LinkLists {
+    static func checksum(of lists: [String]) -> Int64 {
+        var sum = FNVSum()
+        for list in lists {
+            for byte in list.utf8 { sum.add(byte) }
+            sum.add(0)
+        }
+        return Int64(sum.value)
+    }
+
+    /// Whether a row's three lists match the checksum in the column after them, or have none.
+    static func areSound(_ row: Row, from column: Int32 = 0) -> Bool {
+        guard let expected = row.optionalInteger(column + 3) else { return true }
+        var sum = FNVSum()
+        for list in column..<column + 3 {
+            row.withBytes(list) { bytes in for byte in bytes { sum.add(byte) } }
+            sum.add(0)
+        }
+        return Int64(sum.value) == expected
+    }
+
     static func text(_ numbers: [Int64]) -> String {
         guard !numbers.isEmpty else { return "" }
         var bytes: [UInt8] = [comma]

@@ -21,20 +21,20 @@ struct ResponseRows {
             "DELETE FROM response WHERE url = ? AND visit = ? AND request = ? AND variant = ?")
         addLinks = try connection.prepare(
             """
-            INSERT OR IGNORE INTO link (url, body, pages, requisites, guesses)
-            SELECT url, body, ?3, ?4, ?5 FROM response
+            INSERT OR IGNORE INTO link (url, body, pages, requisites, guesses, sum)
+            SELECT url, body, ?3, ?4, ?5, ?6 FROM response
             WHERE url = ?1 AND \(Schema.isOf("?2")) AND request = '' AND body IS NOT NULL
             """)
         changeLinks = try connection.prepare(
             """
-            UPDATE link SET pages = ?3, requisites = ?4, guesses = ?5
+            UPDATE link SET pages = ?3, requisites = ?4, guesses = ?5, sum = ?6
             WHERE url = ?1
                 AND body IN (SELECT body FROM response WHERE url = ?1 AND \(Schema.isOf("?2")) AND request = '')
-                AND (pages <> ?3 OR requisites <> ?4 OR guesses <> ?5)
+                AND (pages <> ?3 OR requisites <> ?4 OR guesses <> ?5 OR sum IS NOT ?6)
             """)
         knownLinks = try connection.prepare(
             """
-            SELECT pages, requisites, guesses FROM link
+            SELECT pages, requisites, guesses, sum FROM link
             WHERE url = ?1
                 AND body IN (SELECT body FROM response WHERE url = ?1 AND \(Schema.isOf("?2")) AND request = '')
             """)
@@ -121,13 +121,17 @@ struct ResponseRows {
         try countConfirmed.run(.integer(Int64(confirmed)), .integer(visit))
     }
 
-    /// Of what the URL's body in the visit leads to: pages, requisites and guesses. Nil where nothing is kept.
+    /// The lists of what the URL's body in the visit links to: pages, requisites and guesses. Nil where there are none,
+    /// or damaged ones.
     fileprivate func lists(of url: Int64, ofVisit visit: Int64) throws(StoreError) -> [String]? {
-        try knownLinks.first(.integer(url), .integer(visit)) { row in (0..<3).map { row.text($0) } }
+        try knownLinks.first(.integer(url), .integer(visit)) { row in
+            LinkLists.areSound(row) ? (0..<3).map { row.text($0) } : nil
+        }
     }
 
     fileprivate func add(_ lists: [String], of url: Int64, ofVisit visit: Int64) throws(StoreError) {
-        let values = [SQLValue.integer(url), .integer(visit)] + lists.map(SQLValue.text)
+        let sum = SQLValue.integer(LinkLists.checksum(of: lists))
+        let values = [SQLValue.integer(url), .integer(visit)] + lists.map(SQLValue.text) + [sum]
         try addLinks.run(values, doing: "write to")
         // The body was scanned before: by a larder that looked for other links, say.
         if connection.changedRowCount == 0 { try changeLinks.run(values, doing: "write to") }

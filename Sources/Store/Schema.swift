@@ -4,7 +4,7 @@ internal import Web
 enum Schema {
     /// "lrdr", so that `file` and we know our own.
     static let applicationID: Int64 = 0x6c72_6472
-    static let version: Int64 = 8
+    static let version: Int64 = 9
 
     /// Makes an empty database ours, or checks that it is ours and not newer than we are. An older one stays
     /// as it is: `Migration` is for those who hold the store alone.
@@ -71,7 +71,8 @@ enum Schema {
     /// its archives in `archive`, a line each.
     ///
     /// What a body at an URL links to are lists of URLs' numbers with a comma before and after each, so that
-    /// a number is found in them without reading them as a list.
+    /// a number is found in them without reading them as a list. `sum` is the checksum of the three lists; it is
+    /// null in rows that an earlier version wrote.
     static let tables = """
         CREATE TABLE site (
             id INTEGER PRIMARY KEY,
@@ -141,6 +142,7 @@ enum Schema {
             pages TEXT NOT NULL,
             requisites TEXT NOT NULL,
             guesses TEXT NOT NULL,
+            sum INTEGER,
             PRIMARY KEY (url, body)
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX link_body ON link(body);
@@ -272,6 +274,7 @@ enum Migration {
         case 5: try from5(connection)
         case 6: try from6(connection)
         case 7: try from7(connection)
+        case 8: try from8(connection)
         default: break
         }
     }
@@ -332,14 +335,7 @@ enum Migration {
 
     /// Which visit confirmed a response last. Of what is held, none did: each visit has rows of its own.
     private static func from6(_ connection: Connection) throws(StoreError) {
-        // A table that an earlier step made has it.
-        let find = try connection.prepare(
-            "SELECT 1 FROM pragma_table_info('response') WHERE name = 'confirmed'")
-        if try find.first(read: { _ in true }) == nil {
-            try connection.execute(
-                "ALTER TABLE response ADD COLUMN confirmed INTEGER NOT NULL DEFAULT 0",
-                doing: "bring up to date")
-        }
+        try add("confirmed", "INTEGER NOT NULL DEFAULT 0", to: "response", connection)
         try connection.execute(
             """
             \(dropViews)
@@ -356,6 +352,22 @@ enum Migration {
             \(Provenance.markEarlierImports)
             \(Schema.views)
             """, doing: "bring up to date")
+    }
+
+    /// Adds checksums of lists of links. Earlier lists get theirs when they are next written.
+    private static func from8(_ connection: Connection) throws(StoreError) {
+        try add("sum", "INTEGER", to: "link", connection)
+    }
+
+    /// Adds a column, unless an earlier step of this migration created the table with it.
+    private static func add(
+        _ column: String, _ type: String, to table: String, _ connection: Connection
+    ) throws(StoreError) {
+        let find = try connection.prepare(
+            "SELECT 1 FROM pragma_table_info('\(table)') WHERE name = '\(column)'")
+        guard try find.first(read: { _ in true }) == nil else { return }
+        try connection.execute(
+            "ALTER TABLE \(table) ADD COLUMN \(column) \(type)", doing: "bring up to date")
     }
 
     private static let dropViews = """

@@ -183,8 +183,8 @@ package struct StoreFolder: Sendable, Equatable {
         for name in Self.names(in: incoming) { Folder.remove(incoming + "/" + name) }
     }
 
-    /// The size of the store on the disk, without files that may be removed at any time.
-    package var byteCount: Int64 { contentByteCount + searchIndexByteCount + Self.byteCount(of: reserve) }
+    /// The size of the store on the disk, without files that may be removed at any time, such as the reserve.
+    package var byteCount: Int64 { contentByteCount + searchIndexByteCount }
 
     /// The size of unfinished downloads and of damaged files in quarantine.
     var temporaryByteCount: Int64 {
@@ -213,8 +213,8 @@ package struct StoreFolder: Sendable, Equatable {
     /// - Parameter limit: how large the store may be with it.
     package func createReserve(limit: Int64? = nil) {
         let content = server == nil ? contentByteCount : 0
-        let byteCount = min(content / 32, Self.maxReserve) / 4096 * 4096
-        guard byteCount >= Self.minReserve, access(reserve, F_OK) != 0,
+        let byteCount = min(max(content / 32, Self.minReserve), Self.maxReserve) / 4096 * 4096
+        guard content >= Self.minContentWithReserve, access(reserve, F_OK) != 0,
             content + searchIndexByteCount + byteCount <= limit ?? .max
         else { return }
         let file = open(reserve, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -224,10 +224,10 @@ package struct StoreFolder: Sendable, Equatable {
         if posix_fallocate(file, 0, off_t(byteCount)) != 0 { unlink(reserve) }
     }
 
-    /// Enough for the log of a transaction that removes a few URLs.
     private static let maxReserve: Int64 = 1 << 20
-    /// A smaller one would be of no use.
-    private static let minReserve: Int64 = 128 << 10
+    /// Enough for the log of a transaction that removes one URL: it changes a page of 16 KiB in each table and index.
+    private static let minReserve: Int64 = 256 << 10
+    private static let minContentWithReserve: Int64 = 512 << 10
 
     /// The same of the index of words, which is made of the rest.
     var searchIndexByteCount: Int64 {

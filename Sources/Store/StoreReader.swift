@@ -135,11 +135,14 @@ package final class StoreReader {
             SELECT links FROM content JOIN body ON body.id = content.body
             WHERE body.id = ? AND body.sha256 = ? AND body.form = ?
             """)
+        // PostgreSQL looks after its pages itself.
+        let sum = folder.server == nil ? "link.sum" : "NULL"
         findLinkLists = try connection.prepare(
-            "SELECT pages, requisites, guesses FROM link WHERE url = ? AND body = ?")
+            "SELECT pages, requisites, guesses, \(sum) FROM link WHERE url = ? AND body = ?")
         findToldLinks = try connection.prepare(
             """
-            SELECT pages, requisites, guesses, substr(content.links, 1, 2), substr(content.links, length(content.links), 1)
+            SELECT pages, requisites, guesses, \(sum),
+                substr(content.links, 1, 2), substr(content.links, length(content.links), 1)
             FROM link LEFT JOIN content ON content.body = link.body WHERE link.url = ? AND link.body = ?
             """)
         findAddress = try connection.prepare("SELECT href FROM url WHERE id = ?")

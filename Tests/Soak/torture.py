@@ -138,7 +138,7 @@ class Larder:
     def serving(self, site, port, *options):
         process = self.start("serve", "--at-root", site, "--port", str(port), *options)
         try:
-            for _ in range(500):
+            for _ in range(6000):
                 with contextlib.suppress(OSError):
                     http.client.HTTPConnection("127.0.0.1", port, timeout=10).connect()
                     break
@@ -251,8 +251,10 @@ class Torture:
                 one.seek(bit // 8)
                 one.write(bytes([byte ^ 1 << bit % 8]))
             place = f"flip {number}: bit {bit} of {target.name}"
-            with larder.serving(origin.url, port):
+            with larder.serving(origin.url, port) as server:
                 answers = fetch_all(port, origin.paths())
+                if server.poll() is not None:
+                    self.fail(f"{place}: the server ended with {server.returncode}: {server.stderr.read().strip()[-300:]}")
             wrong = [path for path, (code, body) in answers.items() if code == 200 and body != expected[path][1]]
             lost = [path for path, (code, _) in answers.items() if code != 200]
             for path in wrong:
@@ -263,7 +265,7 @@ class Torture:
             found = status != 0
             self.tally("flips that fsck found", found)
             if lost and not found:
-                self.fail(f"{place}: {lost[0]} is {answers[lost[0]][0]}, and fsck finds nothing")
+                self.fail(f"{place}: {lost[0]} is {answers[lost[0]][0]} ({len(lost)} in all), and fsck finds nothing")
             status, output, errors = larder.run("fsck", "--repair")
             larder.prefetch(origin.url)
             with larder.serving(origin.url, port):

@@ -195,7 +195,7 @@ import Testing
             ("UPDATE site SET published = 99", ["/small", "/same", "/other", "/large"]),
             ("UPDATE response SET referrer = 99", ["/small", "/same", "/other", "/large"]),
             (
-                "INSERT INTO link VALUES (1, 99, '', '', ''), (99, 1, '', '', '')",
+                "INSERT INTO link VALUES (1, 99, '', '', '', NULL), (99, 1, '', '', '', NULL)",
                 ["/small", "/same", "/other", "/large"]
             ),
             ("INSERT INTO content VALUES (99, x'', x'')", ["/small", "/same", "/other", "/large"]),

@@ -13,6 +13,8 @@ import Testing
         return try reader.response(for: href).flatMap(reader.storedLinks)
     }
 
+    private func inspect() throws -> StoreFindings { try store.reader().inspect() }
+
     @Test func `links come back by address, in the order and the kinds in which they were found`() throws {
         var numbering: [String] = []
         try store.visit(
@@ -35,6 +37,54 @@ import Testing
         #expect(try self.links(of: "/gone") == nil)
         try store.visit([store.response("/b", "b")], links: [NewLinks(from: "/b", numbering: &numbering)])
         #expect(try self.links(of: "/b") == StoredLinks())
+    }
+
+    /// Each statement does to one list what a disk does: the numbers stay numbers, and name another address.
+    @Test(
+        .ofFiles,
+        arguments: [
+            "pages = replace(pages, '2', '1')", "requisites = ',1,'", "guesses = ''", "sum = sum + 1",
+        ])
+    func `damaged lists of links are found, never used, and written again`(damage: String) throws {
+        var numbering: [String] = []
+        let all = NewLinks(
+            from: "/a", pages: ["/b"], requisites: ["/style"], guesses: ["/guess"], numbering: &numbering)
+        let responses = [try store.response("/a", "a"), try store.response("/b", "b")]
+        try store.visit(responses, links: [all])
+        let sound = try links(of: "/a")
+        try #expect(inspect().isSound)
+        try store.execute("UPDATE link SET \(damage)")
+        #expect(try links(of: "/a") == nil)
+        let findings = try inspect()
+        #expect(findings.damagedLinkTables == ["/a"])
+        #expect(!findings.isSound)
+        try StoreWriter(store.folder).repair(findings)
+        try #expect(inspect().isSound)
+        #expect(try links(of: "/a") == nil)
+        try store.visit(responses, links: [all])
+        #expect(try links(of: "/a") == sound)
+    }
+
+    @Test(.ofFiles) func `damaged lists of links are replaced by the next scan of the same body`() throws {
+        var numbering: [String] = []
+        let all = NewLinks(from: "/a", pages: ["/b"], numbering: &numbering)
+        try store.visit([store.response("/a", "a")], links: [all])
+        try store.execute("UPDATE link SET sum = sum + 1")
+        try store.visit([store.response("/a", "a")], links: [all])
+        #expect(try links(of: "/a")?.pages == ["/b"])
+        try #expect(inspect().isSound)
+    }
+
+    @Test(.ofFiles)
+    func `lists of links of a store of version 8 are read, and get checksums when they are written`() throws {
+        var numbering: [String] = []
+        let all = NewLinks(from: "/a", pages: ["/b"], numbering: &numbering)
+        try store.visit([store.response("/a", "a")], links: [all])
+        try store.execute("\(EarlierStore.ofVersion8) PRAGMA user_version = 8")
+        #expect(try links(of: "/a")?.pages == ["/b"])
+        #expect(try store.column("SELECT count(*) FROM link WHERE sum IS NULL") == ["1"])
+        try store.visit([store.response("/a", "a")], links: [all])
+        #expect(try store.column("SELECT count(*) FROM link WHERE sum IS NULL") == ["0"])
     }
 
     @Test func `who links to an address is found by its number, not by its digits`() throws {

@@ -35,7 +35,7 @@ import Testing
         #expect(Self.wide(store.scratch.file("a%b?c#d&e")) == [])
         let names = [
             "bodies", "incoming", "journal", "larder.db", "larder.db-shm", "larder.db-wal", "larder.lock",
-            "notes.db", "notes.db-shm", "notes.db-wal", "packs", "secret-key",
+            "notes.db", "notes.db-shm", "notes.db-wal", "packs", "reserve", "secret-key",
         ]
         #expect(store.scratch.names(in: "a%b?c#d&e/store").sorted() == names)
     }

@@ -242,8 +242,13 @@ import Web
 
 /// Stores as earlier larders left them. Their tables are written down here as they were, and never change.
 enum EarlierStore {
-    /// Statements that remove what version 8 added.
-    static let ofVersion7 = "DROP VIEW IF EXISTS larder_response; ALTER TABLE visit DROP COLUMN archive;"
+    /// Statements that remove what version 9 added.
+    static let ofVersion8 = "ALTER TABLE link DROP COLUMN sum;"
+
+    /// Statements that remove what version 8 added, too.
+    static let ofVersion7 = """
+        \(ofVersion8) DROP VIEW IF EXISTS larder_response; ALTER TABLE visit DROP COLUMN archive;
+        """
 
     /// What a store of version 6 has not.
     static let ofVersion6 = """
