@@ -39,9 +39,11 @@ package final class MirrorServer: Sendable {
         let verifier = BodyVerifier(options.verification)
         let notes = access(folder.path, W_OK) == 0 ? ServingNotes() : nil
         let recording = RecordingHealth(options.notice)
+        let heldBackResponses = HeldBackResponses(options.notice)
         let loading = try options.load.map { (load) throws(ServerError) in
             try Loading(
-                folder, options, tier: tier, shelfByteLimit: shelfByteLimit, recording: recording, load: load)
+                folder, options, tier: tier, shelfByteLimit: shelfByteLimit, recording: recording,
+                heldBackResponses: heldBackResponses, load: load)
         }
         self.loading = loading
         let seals = PageSeals()
@@ -71,6 +73,7 @@ package final class MirrorServer: Sendable {
                 options, port: port, proxy: proxy, verifier: verifier, tier: tier, budget: budget,
                 notes: notes,
                 loading: loading, seals: seals, powers: powers, totals: totals, health: health,
+                heldBackResponses: heldBackResponses,
                 rootHistory: rootHistory)
         }
         var searches: PortalSearches?

@@ -1,4 +1,5 @@
 import Store
+import Synchronization
 import TestOrigin
 import Testing
 import Web
@@ -34,9 +35,11 @@ import Web
     private typealias Get = (String) throws -> RawResponse
 
     private func serving(
-        _ policy: CachePolicy, _ use: (_ get: Get) throws -> Void
+        _ policy: CachePolicy, notice: @escaping @Sendable (String) -> Void = { _ in },
+        _ use: (_ get: Get) throws -> Void
     ) throws {
         var options = MirrorOptions()
+        options.notice = notice
         options.root = WebURL("http://example.test/")
         options.policy = policy
         options.load = { [servers] in servers.load($0, $1) }
@@ -105,6 +108,18 @@ import Web
             }
         }
         try expectStored("\(lie.testDescription)")
+    }
+
+    @Test func `the first response of a host that is held back is reported once`() throws {
+        for target in Self.targets { servers.say(target, 200, Self.html, Self.portal) }
+        let notices = Mutex<[String]>([])
+        try serving(.auto, notice: { notice in notices.withLock { $0.append(notice) } }) { get in
+            for target in Self.targets { _ = try get(target) }
+        }
+        let reported = notices.withLock { $0 }
+        #expect(reported.count == 1)
+        #expect(reported.first?.hasPrefix("http://example.test/") == true)
+        #expect(reported.first?.hasSuffix("; the stored copy is kept") == true)
     }
 
     @Test func `a portal's page that names what was asked for is not kept either`() throws {

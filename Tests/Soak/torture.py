@@ -168,10 +168,14 @@ def fetch_all(port, paths):
 
 
 def free_port():
+    """A free port that the system gives to no outgoing connection: those of the other range may be taken before the server
+    has begun, or be connected with themselves by whoever waits for it."""
     import socket
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    while True:
+        with socket.socket() as one, contextlib.suppress(OSError):
+            port = random.randrange(20_000, 32_000)
+            one.bind(("127.0.0.1", port))
+            return port
 
 
 class Torture:

@@ -17,6 +17,7 @@ final class LoadedKeeper {
     private var writer: StoreWriter?
     private var failure: StoreError?
     private let recording: RecordingHealth
+    private let heldBackResponses: HeldBackResponses
     /// Something was put since the last commit.
     private var hasPut = false
     /// Files with bodies, which go when what was put is kept or lost.
@@ -39,10 +40,12 @@ final class LoadedKeeper {
     init(
         _ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf, arrivals: Arrivals,
         site: String? = nil, sizeLimit: Int64? = nil, recording: RecordingHealth,
+        heldBackResponses: HeldBackResponses,
         requirements: @escaping @Sendable (StoreReader) throws(StoreError) -> Requirements
     ) {
         self.requirements = requirements
         self.recording = recording
+        self.heldBackResponses = heldBackResponses
         self.arrivals = arrivals
         self.site = site
         self.sizeLimit = sizeLimit
@@ -88,6 +91,7 @@ final class LoadedKeeper {
             }
             var reply = try reply(to: job, conclusion, outcome, loaded, now, bundle)
             if let heldBack {
+                heldBackResponses.note(heldBack, at: job.request.url, now: now.secondsSinceEpoch)
                 reply?.failure = "\(heldBack.text); the stored copy is kept"
                 // It is not stored, so that the next client needs a request of its own.
                 reply?.isShared = false

@@ -38,7 +38,7 @@ final class Loading: Sendable {
     /// - Parameter shelfByteLimit: how much is held in memory alone.
     init(
         _ folder: StoreFolder, _ options: MirrorOptions, tier: MemoryTier<Answer>, shelfByteLimit: Int,
-        recording: RecordingHealth, load: @escaping Load
+        recording: RecordingHealth, heldBackResponses: HeldBackResponses, load: @escaping Load
     ) throws(ServerError) {
         policy = options.policy
         profile = options.profile
@@ -60,7 +60,8 @@ final class Loading: Sendable {
             thread = try NamedThread.start("larder-load") {
                 let keeper = LoadedKeeper(
                     folder, profile: profile, shelf: shelf, arrivals: arrivals, site: site,
-                    sizeLimit: sizeLimit, recording: recording, requirements: requirements)
+                    sizeLimit: sizeLimit, recording: recording,
+                    heldBackResponses: heldBackResponses, requirements: requirements)
                 keeper.open()
                 isOpen.change { $0 = true }
                 while let first = queue.next() { Self.run(first, queue, arrivals, keeper, ready) }

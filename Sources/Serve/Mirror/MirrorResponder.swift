@@ -238,6 +238,7 @@ struct MirrorContext: Sendable {
     let budget: MemoryBudget?
     let totals: ServingTotals
     let health: StoreHealth?
+    let heldBackResponses: HeldBackResponses?
     /// Nil when nobody could write them down.
     let notes: ServingNotes?
     /// Nil where no server is ever asked.
@@ -265,11 +266,13 @@ struct MirrorContext: Sendable {
         tier: MemoryTier<Answer>, budget: MemoryBudget? = nil,
         notes: ServingNotes?, loading: Loading?, seals: PageSeals, powers: PortalPowers? = nil,
         totals: ServingTotals = ServingTotals(), health: StoreHealth? = nil,
+        heldBackResponses: HeldBackResponses? = nil,
         rootHistory: RootHistory? = nil
     ) {
         self.rootHistory = proxy == nil ? rootHistory : nil
         self.totals = totals
         self.health = health
+        self.heldBackResponses = heldBackResponses
         layout = OriginLayout(
             port: port, root: proxy == nil ? options.root.flatMap(RootOrigin.init) : nil,
             allowsNetwork: options.allowsNetwork,
@@ -301,7 +304,8 @@ struct MirrorContext: Sendable {
         let figures = PortalFigures(
             totals: totals, memoryByteCount: { [tier] in tier.byteCount },
             generation: { [tier] in tier.generation.number },
-            isReadable: { [health] in health?.isReadable ?? true })
+            isReadable: { [health] in health?.isReadable ?? true },
+            heldBackCount: { [heldBackResponses] in heldBackResponses?.count ?? 0 })
         return Portal(
             layout: layout.seen(from: "localhost:\(layout.port)"), verdicts: verdicts, walk: walk,
             traffic: traffic, powers: powers, figures: figures)

@@ -159,6 +159,10 @@ extension Portal {
         text.add(
             "store_readable", .gauge, "Whether the store could be read at the last look.",
             figures.isReadable() ? 1 : 0)
+        text.add(
+            "held_back_total", .counter,
+            "Responses that did not replace stored ones, since they look like those of a captive portal or a broken server.",
+            Double(figures.heldBackCount()))
         guard let counts = traffic?.log.counts else { return }
         text.add(
             "proxy_requests_total", .counter, "Requests to the proxy, by where the answer came from.",
@@ -214,6 +218,7 @@ struct PortalFigures: Sendable {
     let memoryByteCount: @Sendable () -> Int
     let generation: @Sendable () -> Int
     let isReadable: @Sendable () -> Bool
+    let heldBackCount: @Sendable () -> UInt64
 }
 
 extension PortalMemory {

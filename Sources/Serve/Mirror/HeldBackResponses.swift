@@ -1,0 +1,36 @@
+internal import Synchronization
+internal import Web
+
+/// Counts and reports the responses that did not replace stored ones, since they look like those of a captive portal
+/// or a broken server. Any thread may use it.
+final class HeldBackResponses: Sendable {
+    private struct State {
+        var count: UInt64 = 0
+        /// When a response of each host was reported.
+        var reported: [String: Int64] = [:]
+    }
+
+    private let state = Mutex(State())
+    private let notice: @Sendable (String) -> Void
+
+    private static let secondsBetweenReports: Int64 = 3600
+    private static let maxHosts = 1024
+
+    init(_ notice: @escaping @Sendable (String) -> Void) { self.notice = notice }
+
+    var count: UInt64 { state.withLock(\.count) }
+
+    /// Reports one response of a host in an hour.
+    func note(_ reason: ReplacementCheck.Reason, at url: WebURL, now: Int64) {
+        let isReported = state.withLock { state in
+            state.count += 1
+            let last = state.reported[url.host]
+            if let last, now - last < Self.secondsBetweenReports { return false }
+            if state.reported.count >= Self.maxHosts { state.reported = [:] }
+            state.reported[url.host] = now
+            return true
+        }
+        guard isReported else { return }
+        notice("\(url.withoutFragment.href): \(reason.text); the stored copy is kept")
+    }
+}
