@@ -3,6 +3,8 @@
 
 #include <sqlite3.h>
 
+#include "checksums.h"
+
 // SQLITE_TRANSIENT is an integer cast to a function pointer, which Swift does not import. Both copy what they are given.
 
 static inline int larder_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *bytes, sqlite3_uint64 count) {
@@ -26,7 +28,7 @@ static inline int larder_sqlite_keep_log(sqlite3 *connection) {
 }
 
 // SQLite takes no path that is longer than 512 bytes once its links are followed, and follows the one in `/proc` by which a folder
-// that is open has a short name. These take a path as it is.
+// that is open has a short name. Two of the file systems take a path as it is.
 
 static int larder_sqlite_same_name(sqlite3_vfs *vfs, const char *name, int byteCount, char *result) {
     (void)vfs;
@@ -34,22 +36,52 @@ static int larder_sqlite_same_name(sqlite3_vfs *vfs, const char *name, int byteC
     return SQLITE_OK;
 }
 
-static inline int larder_sqlite_register(const char *base, const char *name, sqlite3_vfs *copy) {
-    sqlite3_vfs *original = sqlite3_vfs_find(base);
-    if (!original) return SQLITE_ERROR;
-    *copy = *original;
-    copy->zName = name;
-    copy->pNext = 0;
-    copy->xFullPathname = larder_sqlite_same_name;
-    return sqlite3_vfs_register(copy, 0);
+static inline int larder_sqlite_register(const char *base, const char *name, int isLiteral, larder_vfs *vfs) {
+    vfs->real = sqlite3_vfs_find(base);
+    if (!vfs->real) return SQLITE_ERROR;
+    vfs->base = *vfs->real;
+    vfs->base.zName = name;
+    vfs->base.pNext = 0;
+    vfs->base.szOsFile += (int)sizeof(larder_file);
+    vfs->base.xOpen = larder_open;
+    if (isLiteral) vfs->base.xFullPathname = larder_sqlite_same_name;
+    return sqlite3_vfs_register(&vfs->base, 0);
 }
 
-/// To be called once, before a database is opened by one of the two.
+/// To be called once, before a database is opened by one of them: `larder` with locks and `larder-none` without, and the same for
+/// a path that is taken as it is.
 
-static inline int larder_sqlite_add_literal_names(void) {
-    static sqlite3_vfs shared, alone;
-    int code = larder_sqlite_register("unix", "larder-literal", &shared);
-    return code != SQLITE_OK ? code : larder_sqlite_register("unix-none", "larder-literal-none", &alone);
+static inline int larder_sqlite_add_file_systems(void) {
+    static larder_vfs systems[4];
+    int code = larder_sqlite_register("unix", "larder", 0, &systems[0]);
+    if (code == SQLITE_OK) code = larder_sqlite_register("unix-none", "larder-none", 0, &systems[1]);
+    if (code == SQLITE_OK) code = larder_sqlite_register("unix", "larder-literal", 1, &systems[2]);
+    if (code == SQLITE_OK) code = larder_sqlite_register("unix-none", "larder-literal-none", 1, &systems[3]);
+    return code;
+}
+
+/// The code of an error that a page with a wrong checksum causes. Swift does not import the macro.
+
+static inline int larder_sqlite_wrong_checksum(void) { return SQLITE_IOERR_DATA; }
+
+/// Damaged pages are read from here on, or are errors again.
+
+static inline int larder_sqlite_ignore_checksums(sqlite3 *connection, int ignores) {
+    return sqlite3_file_control(connection, "main", LARDER_FCNTL_IGNORE_CHECKSUMS, &ignores);
+}
+
+/// Pages get room for checksums: at once if the database is empty, else when it is next rewritten by VACUUM.
+
+static inline int larder_sqlite_reserve_checksums(sqlite3 *connection) {
+    int byteCount = LARDER_CHECKSUM_SIZE;
+    return sqlite3_file_control(connection, "main", SQLITE_FCNTL_RESERVE_BYTES, &byteCount);
+}
+
+/// The pages of an empty database get checksums, also those that are written before the first page is.
+
+static inline int larder_sqlite_add_checksums(sqlite3 *connection) {
+    int code = larder_sqlite_reserve_checksums(connection);
+    return code != SQLITE_OK ? code : sqlite3_file_control(connection, "main", LARDER_FCNTL_ADD_CHECKSUMS, 0);
 }
 
 /// Where a tokenizer of full-text search is made known; null where SQLite has no FTS5.

@@ -53,6 +53,7 @@ extension Connection {
     ) throws(StoreError) -> [Int64] {
         try prepare("ATTACH ? AS whole").run(.text(Self.uri(path)), doing: "shrink")
         // It is nothing before it is whole.
+        try addPageChecksums(doing: "shrink")
         try execute(
             """
             PRAGMA main.page_size = \(try integer("PRAGMA whole.page_size")); PRAGMA main.journal_mode = OFF;

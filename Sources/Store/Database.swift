@@ -40,7 +40,7 @@ final class Connection {
     }
 
     /// Where somebody has used SQLite before us it is too late for that, and does no harm.
-    private static let setUp = larder_sqlite_count_no_memory()
+    private static let setUp = (larder_sqlite_count_no_memory(), larder_sqlite_add_file_systems())
 
     /// - Parameter other: a file whose mode a new database gets, whatever the umask; what SQLite keeps beside
     ///   it follows.
@@ -52,10 +52,11 @@ final class Connection {
         switch access {
         case .sealed: words = ["immutable=1"]
         // Without its locks SQLite keeps the index of the log in memory.
-        case .sealedWithLog: words = ["vfs=\(short == nil ? "unix-none" : "larder-literal-none")"]
+        case .sealedWithLog: words = []
         case .readOnly, .readWrite: words = other.map { ["modeof=\(Self.percentEncoded($0))"] } ?? []
         }
-        if short != nil, access != .sealedWithLog { words.append("vfs=larder-literal") }
+        let system = (short == nil ? "larder" : "larder-literal") + (access == .sealedWithLog ? "-none" : "")
+        words.append("vfs=\(system)")
         let name = Self.uri(short?.path ?? path) + (words.isEmpty ? "" : "?" + words.joined(separator: "&"))
         let code = sqlite3_open_v2(name, &opened, access.flags, nil)
         guard let opened else {
@@ -95,7 +96,7 @@ final class Connection {
         init?(_ path: String) {
             let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
             let name = path.split(separator: "/").last ?? ""
-            guard Folder.resolved(parent).utf8.count + name.utf8.count > Self.maxByteCount, Self.isPossible
+            guard Folder.resolved(parent).utf8.count + name.utf8.count > Self.maxByteCount
             else { return nil }
             folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             guard folder >= 0 else { return nil }
@@ -104,7 +105,6 @@ final class Connection {
 
         deinit { close(folder) }
 
-        private static let isPossible = larder_sqlite_add_literal_names() == SQLITE_OK
         /// SQLite takes 512, with what it adds to the names of the files beside the database.
         private static let maxByteCount = 480
     }
@@ -294,11 +294,27 @@ final class Connection {
     /// Puts a database together in which there is room. What is made of it meanwhile is as large as what is
     /// left, and lies in this folder; in memory, as all else that passes, it would be a gigabyte of a large one.
     func vacuum(in folder: String) throws(StoreError) {
+        // An old database gets checksums of pages by the way.
+        if case .file(let handle) = driver { _ = larder_sqlite_reserve_checksums(handle) }
         let place = folder.replacing("'", with: "''")
         try execute("PRAGMA temp_store_directory = '\(place)'; PRAGMA temp_store = FILE;", doing: "shrink")
         let result = Result { () throws(StoreError) in try execute("VACUUM", doing: "shrink") }
         try execute("PRAGMA temp_store = MEMORY; PRAGMA temp_store_directory = '';", doing: "shrink")
         try result.get()
+    }
+
+    /// Gives each page of an empty database a checksum, which is compared when the page is read.
+    func addPageChecksums(doing: String) throws(StoreError) {
+        guard case .file(let handle) = driver else { return }
+        let code = larder_sqlite_add_checksums(handle)
+        guard code == SQLITE_OK else { throw error(code, doing: doing) }
+    }
+
+    /// Whether damaged pages are read, by a caller that compares their content with something else. Otherwise they are
+    /// errors.
+    func readDamagedPages(_ isWanted: Bool) {
+        guard case .file(let handle) = driver else { return }
+        _ = larder_sqlite_ignore_checksums(handle, isWanted ? 1 : 0)
     }
 
     /// Has what the other one has in place of what it had: all of it in one transaction or, when it throws,
@@ -378,13 +394,19 @@ final class Connection {
             switch code & 0xff {
             case SQLITE_BUSY, SQLITE_LOCKED: .busy
             case SQLITE_FULL: .full
+            // A page does not match its checksum.
+            case SQLITE_IOERR where code == larder_sqlite_wrong_checksum(): .unusable
             case SQLITE_IOERR where isDiskFull(handle), SQLITE_CANTOPEN where isDiskFull(handle): .full
             case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH, SQLITE_CANTOPEN: .denied
             case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT: .unusable
             default: .failed
             }
-        // Of a full disk, SQLite often says no more than "disk I/O error".
-        let detail = reason == .full ? "the disk is full" : String(cString: sqlite3_errmsg(handle))
+        // SQLite often says no more than "disk I/O error".
+        let detail =
+            reason == .full
+            ? "the disk is full"
+            : code == larder_sqlite_wrong_checksum()
+                ? "a page does not match its checksum" : String(cString: sqlite3_errmsg(handle))
         let folder = StoreFolder(ofDatabase: path)
         guard reason == .unusable, folder.database == path else {
             return StoreError(reason, doing: doing, path: path, detail: detail)

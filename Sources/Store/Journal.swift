@@ -328,7 +328,11 @@ extension Connection {
 
     /// What can be read of it where it is damaged: each table by itself, from both ends. The rest is passed
     /// over. Fails when the journal cannot be written.
-    func salvage(to journal: Journal) throws(StoreError) {
+    ///
+    /// - Parameter withDamagedRows: reads rows of pages that do not match their checksum, too. Bodies are read from such
+    ///   pages in any case: they are compared with their digests.
+    func salvage(to journal: Journal, withDamagedRows: Bool) throws(StoreError) {
+        readDamagedPages(withDamagedRows)
         func rows(_ table: String, _ columns: String, by key: String, read: (Row) -> Void) throws(StoreError)
         {
             var isWhole = true
@@ -345,6 +349,7 @@ extension Connection {
         journal.note(try state(time: 0, isDamaged: true))
         var hrefs: [Int64: String] = [:]
         try rows("url", "id, href", by: "id") { hrefs[$0.integer(0)] = $0.text(1) }
+        readDamagedPages(true)
         var bytes: [Int64: [UInt8]] = [:]
         try rows("content", "body, bytes", by: "body") { row in
             if let inline = row.optionalBlob(1) { bytes[row.integer(0)] = inline }
@@ -358,6 +363,7 @@ extension Connection {
                     row, sha256: Hex.encode(row.blob(8)), md5: row.optionalBlob(3).map { Hex.encode($0) },
                     bytes: row.isNull(4) ? bytes[id].map { Base64.encode($0) } : nil))
         }
+        readDamagedPages(withDamagedRows)
         // An earlier larder's has no such column.
         let confirmed = (try? prepare("SELECT confirmed FROM response LIMIT 0")) == nil ? "0" : "confirmed"
         let columns = "\(JournalLine.responseColumns), \(confirmed), url, referrer, body"

@@ -472,5 +472,5 @@ extension StoreReader {
     /// The character that follows the slash.
     static let behindSlash = "0"
     /// The character that follows the colon.
-    private static let behindColon = ";"
+    static let behindColon = ";"
 }

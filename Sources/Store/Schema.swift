@@ -11,6 +11,7 @@ enum Schema {
     static func prepare(_ connection: Connection) throws(StoreError) {
         if try isEmpty(connection) {
             // The page size only takes while the file is empty, and before it goes to WAL.
+            try connection.addPageChecksums(doing: "set up")
             try connection.execute("PRAGMA page_size = 16384; PRAGMA journal_mode = WAL;", doing: "set up")
             try connection.execute("BEGIN IMMEDIATE", doing: "set up")
             // Another process may have set it up since we looked.

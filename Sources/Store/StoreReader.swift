@@ -27,6 +27,7 @@ package final class StoreReader {
     private var heldVersion: Int64?
     /// The result of `liveVisits(ofSitesAt:)` for one version of the store.
     private var liveVisits: (version: Int64, origins: [String], visits: [LiveVisit])?
+    var originHosts: OriginHosts?
     /// How often something was looked up at the moment that is held; nil while none is.
     private var looksAtMoment: Int?
     private let findLinks: Statement
@@ -637,9 +638,15 @@ package final class StoreReader {
             for (table, parent, count) in try connection.danglingRows() { add(table, parent, count) }
             return faults
         }
-        try eachRow("PRAGMA integrity_check") { row in
-            if row.text(0) != "ok" { faults.append(row.text(0)) }
+        do throws(StoreError) {
+            try eachRow("PRAGMA integrity_check") { row in
+                if row.text(0) != "ok" { faults.append(row.text(0)) }
+            }
+        } catch  where error.reason == .unusable {
+            faults.append(error.detail)
         }
+        // Bodies in damaged pages are compared with their digests.
+        if !faults.isEmpty { connection.readDamagedPages(true) }
         try eachRow("SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2") { row in
             add(row.text(0), row.text(1), row.integer(2))
         }

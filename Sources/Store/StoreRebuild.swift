@@ -78,7 +78,8 @@ package struct StoreRebuild: Sendable, Equatable {
             // It is damaged: that is why somebody is here.
             return
         }
-        try old.salvage(to: Journal(folder, at: path))
+        // Rows in damaged pages would bring wrong addresses back, which the journal has right.
+        try old.salvage(to: Journal(folder, at: path), withDamagedRows: folder.journalFiles.isEmpty)
     }
 
     private static func fresh(_ folder: StoreFolder) -> String { folder.database + ".new" }

@@ -62,7 +62,7 @@ extension StoredResponse {
         guard let url = WebURL(href) else { return nil }
         return JudgedResponse(
             url, status: status, fields: HTTPFields(block: fields.utf8.span), digest: body?.fingerprint ?? 0,
-            byteCount: body?.byteCount ?? 0, title: body?.title)
+            byteCount: body?.byteCount ?? 0, title: body?.title, isPrivate: flags.contains(.isPrivate))
     }
 }
 

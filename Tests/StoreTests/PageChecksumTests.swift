@@ -1,0 +1,86 @@
+import Glibc
+import Testing
+
+@testable import Store
+
+/// SQLite does not notice a flipped bit in a row. The checksums of the database's pages do.
+@Suite struct PageChecksumTests {
+    private let store: StockedFolder
+
+    init() throws {
+        store = try StockedFolder()
+        try store.visit((0..<200).map { try store.response("http://a.test/\($0)", "page \($0)") })
+    }
+
+    private static let pageSize = 16384
+
+    private static func bytes(of path: String) throws -> [UInt8] {
+        let file = open(path, O_RDONLY)
+        defer { close(file) }
+        let size = Int(lseek(file, 0, SEEK_END))
+        return try [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            count = pread(file, buffer.baseAddress, size, 0)
+            try #require(count == size)
+        }
+    }
+
+    private func write(_ bytes: [UInt8], at offset: Int) throws {
+        let file = open(store.folder.database, O_WRONLY)
+        defer { close(file) }
+        try #require(pwrite(file, bytes, bytes.count, off_t(offset)) == bytes.count)
+    }
+
+    /// What readers see of all pages, by address; nil for one that cannot be read.
+    private func shown() -> [String?] {
+        (0..<200).map { number in try? store.text("http://a.test/\(number)") }
+    }
+
+    @Test(.ofFiles) func `a flipped bit in any page is found, and no other page is shown in its place`()
+        throws
+    {
+        let sound = try Self.bytes(of: store.folder.database)
+        #expect(sound[20] == 8)
+        #expect(sound.count > 8 * Self.pageSize)
+        let right = shown()
+        #expect(!right.contains(nil))
+        for page in 0..<sound.count / Self.pageSize {
+            // Somewhere in the second half, where rows are.
+            let offset = page * Self.pageSize + Self.pageSize / 2 + (page &* 7919) % (Self.pageSize / 2 - 8)
+            try write([sound[offset] ^ 1], at: offset)
+            for (shown, right) in zip(shown(), right) { #expect(shown == nil || shown == right) }
+            let findings = try? store.reader().inspect()
+            #expect(findings?.isSound != true, "page \(page)")
+            try write([sound[offset]], at: offset)
+        }
+        #expect(shown() == right)
+    }
+
+    @Test(.ofFiles) func `a store of an earlier version gets checksums when its database is written anew`()
+        throws
+    {
+        let old = try StockedFolder()
+        try EarlierStore.makeVersion1(in: old.folder, morePages: 500)
+        let writer = try StoreWriter(old.folder)
+        #expect(try Self.bytes(of: old.folder.database)[20] == 0)
+        let before = try old.reader()
+        try writer.vacuum()
+        #expect(try writer.isLogEmptied())
+        #expect(try Self.bytes(of: old.folder.database)[20] == 8)
+        #expect(try before.response(for: "http://a/") != nil)
+        #expect(try old.text("http://a/") == "second")
+        // A connection that was opened before the checksums came writes them too.
+        let visit = try writer.begin(site: "new", start: ["new"], now: 1)
+        try writer.add([old.response("http://new.test/", "new")], to: visit)
+        try writer.end(visit, .publish(now: 2))
+        #expect(try old.text("http://new.test/") == "new")
+        #expect(try old.reader().inspect().databaseFaults.isEmpty)
+    }
+
+    @Test(.ofFiles) func `a database that an eviction wrote anew has checksums`() throws {
+        let result = try StoreWriter(store.folder).collect(
+            CollectionOptions(limit: store.folder.byteCount / 2, allowsIncomplete: true))
+        #expect(result.evictedURLs > 0)
+        #expect(try Self.bytes(of: store.folder.database)[20] == 8)
+        #expect(try store.reader().inspect().isSound)
+    }
+}
