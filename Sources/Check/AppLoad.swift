@@ -92,6 +92,7 @@ package final class AppLoad {
         _ start: WebURL, requiring bundle: Bundle? = nil, by principal: Principal
     ) throws(LarderError) -> LoadReport {
         allowedZone = options.network.allowedZone(principal.nearestZone)
+        if principal == .remoteUser { replacements = ReplacementCheck(.serving, keepsPrivate: true) }
         return try answer(start, requiring: bundle, max(allowedZone, principal.nearestZone))
     }
 

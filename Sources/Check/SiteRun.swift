@@ -222,6 +222,7 @@ package struct SiteRun {
         }
         plan.refusesWalls = !options.allowsShrinking
         plan.checksReplacements = !options.allowsShrinking
+        plan.keepsPrivate = principal == .remoteUser
         if !options.allowsShrinking { plan.wasOfSession = try wasOfSession(start) }
         guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
             SitePlan(text: held.settings).scope == plan.sitePlan.scope, held.start == start.map(\.href)

@@ -137,7 +137,9 @@ package final class Crawl {
             let waker = loop.waker
             let steadySince = plan.sitePlan.render?.steadySince
             let maxLinks = plan.maxLinksPerDocument
-            let replacements = plan.checksReplacements ? ReplacementGuard(doubts: plan.sitePlan.doubts) : nil
+            let replacements =
+                plan.checksReplacements || plan.keepsPrivate
+                ? ReplacementGuard(doubts: plan.sitePlan.doubts, keepsPrivate: plan.keepsPrivate) : nil
             self.replacements = replacements
             pool = try ScanPool(count: plan.scanThreads) {
                 ScanWorker(

@@ -7,8 +7,12 @@ internal import Web
 final class ReplacementGuard: Sendable {
     private let check: Mutex<ReplacementCheck>
 
-    /// - Parameter doubts: those of the run before.
-    init(doubts: [String]) { check = Mutex(ReplacementCheck(.run, doubts: doubts)) }
+    /// - Parameters:
+    ///   - doubts: those of the run before.
+    ///   - keepsPrivate: the run has no credentials of the user.
+    init(doubts: [String], keepsPrivate: Bool) {
+        check = Mutex(ReplacementCheck(.run, doubts: doubts, keepsPrivate: keepsPrivate))
+    }
 
     func judge(
         _ url: WebURL, stored: JudgedResponse?, new: JudgedResponse, comparison: BodyComparison? = nil

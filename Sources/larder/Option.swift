@@ -29,10 +29,11 @@ struct Option: Sendable, Equatable {
     var isSecret: Bool { ["--user", "--bearer", "--header", "--proxy-user"].contains(name) }
 
     /// Values of the option for people: the address of a store without its password. Nil for values that may
-    /// be secret, as a URL with a user's name is.
+    /// be secret, as a URL with a user's name or with a query is.
     func shown(_ values: [String]) -> [String]? {
         if name == Option.store.name { return values.map { Larder(at: $0).shownPath } }
-        return isSecret || values.contains { $0.contains("@") } ? nil : values
+        return isSecret || values.contains { $0.contains("@") || $0.contains("://") && $0.contains("?") }
+            ? nil : values
     }
 
     /// What options are for, in the order of the help.

@@ -24,6 +24,8 @@ import Testing
     ) throws {
         var options = ServeOptions()
         options.policy = policy
+        // On a busy machine a stored response would be shown before the server has answered.
+        options.patience = nil
         change(&options)
         if isExposed { options.address = "*" }
         var proxy = ProxyOptions()

@@ -35,7 +35,8 @@ import Web
 
     @Test(arguments: [
         ("Via", true), ("Forwarded", true), ("X-Forwarded-For", true), ("x-forwarded-port", true),
-        ("X-Forwarded", true), ("X-Real-IP", true), ("X-Forward", false), ("Forwarder", false),
+        ("X-Forwarded", true), ("X-Forwarded-Tls-Client-Cert-Info", true), ("X-Real-IP", true),
+        ("X-Forward", false), ("Forwarder", false),
         ("X-Requested-With", false),
     ])
     func `a field of a proxy says that it passed the request on`(name: String, isForwarded: Bool) throws {

@@ -308,7 +308,7 @@ struct HeadReader {
             if lists(value, "zstd") { head.takesZstd = true }
         case 17 where matches(name, "transfer-encoding"): return coding(value, into: &head)
         case 9 where matches(name, "forwarded") || matches(name, "x-real-ip"): head.isForwarded = true
-        case 11...24 where matches(name.prefix(11), "x-forwarded"): head.isForwarded = true
+        case 11... where matches(name.prefix(11), "x-forwarded"): head.isForwarded = true
         default: break
         }
         return nil

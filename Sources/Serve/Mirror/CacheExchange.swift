@@ -151,7 +151,9 @@ struct CacheExchange {
         // A response that this client may not have is treated as missing.
         if let found = copy, !mayHave(found.response.flags, of: found.url) { copy = nil }
         if let found = shelved, !mayHave(found.allFlags, of: likeliest) { shelved = nil }
-        if let found = copy, policy != .preferCache || layout.isShared,
+        // What came for one key or login does not stand in for what another gets.
+        if let found = copy,
+            policy != .preferCache || layout.isShared || found.response.flags.contains(.isPrivate),
             !found.response.suits(fields, look.reader.secrets)
         {
             copy = nil
@@ -179,7 +181,7 @@ struct CacheExchange {
     private func finder(_ look: MirrorResponder.Look) -> CopyFinder {
         CopyFinder(
             reader: look.reader, fields: AnswerFields(layout: layout, isProxy: true),
-            now: exchange.timeOfAsking)
+            now: exchange.timeOfAsking, context: exchange.requestContext)
     }
 
     private func shelvedCopy(_ key: RequestKey) -> ShelvedCopy? {

@@ -24,6 +24,8 @@ struct CopyFinder {
     let fields: AnswerFields
     /// In seconds since 1970, where what is asked for with the time of day is answered at any.
     var now: Int64?
+    /// Who asks. Nil for a finder that only completes what was found already.
+    var context: RequestContext?
 
     /// - Parameters:
     ///   - addresses: the original URLs that the request may mean, the likelier first.
@@ -45,7 +47,7 @@ struct CopyFinder {
                 fields.layout.sharesOrigin
                 ? try rootSiteResponse(for: url.href, request, requestFields)
                 : try reader.response(for: url.href, request: request, fields: requestFields)
-            guard let response, try mayPublish(response, url) else { continue }
+            guard let response, try mayShow(response, url) else { continue }
             let found = try copy(response, url)
             // What it leads to is held under the other scheme, or not at all.
             if leadsBack(found, to: url) { continue }
@@ -65,7 +67,7 @@ struct CopyFinder {
             {
                 continue
             }
-            guard try mayPublish(found.response, held) else { continue }
+            guard try mayShow(found.response, held) else { continue }
             var copy = try copy(found.response, held)
             copy.change = found.change
             // Two slashed forms that lead to each other would do so for ever.
@@ -91,6 +93,26 @@ struct CopyFinder {
             if let found, visit.isOfArchives || !reader.yieldsToOrigin(found) { return found }
         }
         return nil
+    }
+
+    /// Whether a response may be shown at its URL to whoever asks. An archive does not speak for origins: what it says of
+    /// one that the store has responses from runs neither there, as a document or worker, nor in pages that the origin
+    /// sent. In snapshots of its own site it is shown.
+    private func mayShow(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> Bool {
+        guard reader.yieldsToOrigin(response) else { return true }
+        guard try mayPublish(response, url) else { return false }
+        guard let context else { return true }
+        if context.use.makesDocument || context.use.isWorker {
+            return try !reader.hasResponsesFromOrigin(host: url.host)
+        }
+        switch context.kind {
+        case .user, .portal, .export: return true
+        case .unknownPage, .foreignPage: return try !reader.hasResponsesFromOrigin(host: url.host)
+        case .page(let origins):
+            for page in origins.compactMap({ WebURL($0) })
+            where try reader.hasResponsesFromOrigin(host: page.host) { return false }
+            return true
+        }
     }
 
     /// Whether a server may show the response as one of the site at the root. An archive that the user did not

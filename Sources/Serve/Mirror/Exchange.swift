@@ -364,7 +364,8 @@ final class Exchange {
         // No server is asked whether this client may have it.
         if let found = copy, isTransparent,
             !mayHave(found.response.flags, of: found.url)
-                || layout.isShared && !found.response.suits(originalFields, look.reader.secrets)
+                || (layout.isShared || found.response.flags.contains(.isPrivate))
+                    && !found.response.suits(originalFields, look.reader.secrets)
         {
             copy = nil
         }
@@ -384,8 +385,11 @@ final class Exchange {
             try renderer.answer(copy, source: .hit(copy.change), bundle: bundle)
         }
         // An address that only keeps caches from answering is asked for but once.
+        // Another page may not get what an archive has.
+        var isForAll = true
+        if look.reader.yieldsToOrigin(copy.response) { isForAll = try look.reader.hasImportsOnly() }
         let isKept =
-            context.verifier.allowsKeeping && key == .get && answer.status != 500 && !copy.isVariant
+            isForAll && context.verifier.allowsKeeping && key == .get && answer.status != 500 && !copy.isVariant
             && !renderer.dependsOnUse
             && copy.change.isDisjoint(with: [.busters, .query, .search, .time])
             && copy.response.isForAllClients(in: layout)
@@ -412,7 +416,9 @@ final class Exchange {
     }
 
     private func finder(_ look: MirrorResponder.Look) -> CopyFinder {
-        CopyFinder(reader: look.reader, fields: AnswerFields(layout: layout), now: timeOfAsking)
+        CopyFinder(
+            reader: look.reader, fields: AnswerFields(layout: layout), now: timeOfAsking,
+            context: requestContext)
     }
 
     func renderer(_ finder: CopyFinder, asked: HTTPFields) -> CopyRenderer {
@@ -677,7 +683,8 @@ final class Exchange {
             return nil
         }
         let reader = try look().reader
-        let finder = CopyFinder(reader: reader, fields: AnswerFields(layout: layout))
+        let finder = CopyFinder(
+            reader: reader, fields: AnswerFields(layout: layout), context: requestContext)
         func find() throws(StoreError) -> FoundCopy? {
             try finder.find(addresses, request: .get, requestFields: originalFields, rules: try rules())
         }

@@ -363,13 +363,16 @@ final class OriginReach: Sendable {
     private let silent = Mutex<[String: HTTPDate]>([:])
     private let zones = Mutex<[String: NetworkZone]>([:])
 
-    /// The most public zone that the origin has answered from. Its name may resolve to a nearer one by now.
-    func zone(of origin: String) -> NetworkZone? { zones.withLock { $0[origin] } }
+    /// The most public zone that the origin has answered from. Its name may resolve to a nearer one by now. An origin that
+    /// found no room here counts as public: a page could have filled it, to be forgotten itself.
+    func zone(of origin: String) -> NetworkZone? {
+        zones.withLock { $0[origin] ?? ($0.count < Self.maxZones ? nil : .publicNetwork) }
+    }
 
     func note(_ origin: String, from zone: NetworkZone) {
         zones.withLock { zones in
             let known = zones[origin]
-            guard zones.count < Self.mostOrigins || known != nil else { return }
+            guard zones.count < Self.maxZones || known != nil else { return }
             if known.map({ zone < $0 }) ?? true { zones[origin] = zone }
         }
     }
@@ -377,6 +380,7 @@ final class OriginReach: Sendable {
     /// How long an origin that did not answer is left alone.
     private static let pause: Int64 = 30
     private static let mostOrigins = 1000
+    private static let maxZones = 50_000
 
     func reachability(of origin: String, now: HTTPDate) -> Reachability {
         silent.withLock { silent in

@@ -60,7 +60,7 @@ struct Portal {
         if request.path == PortalLinks.barFrame { return try barFrame(request, visitor, reader) }
         if let answer = try past(String(pasted), visitor, reader) { return answer }
         if let picture = try picture(request, reader) { return picture }
-        if let file = result(request) { return file }
+        if let file = result(request, visitor) { return file }
         let page = try page(request, visitor, reader) ?? NotFoundPage(target: target)
         let isJSON = request["format"] == "json" || Self.asksForJSON(visitor.accept)
         return isJSON ? json(page, target, visitor) : html(page, target, visitor)
@@ -256,11 +256,13 @@ struct Portal {
             body: bytes)
     }
 
-    /// An archive that a job made, to be kept by whoever asks; nil where none is asked for, or none is there.
-    private func result(_ request: PortalRequest) -> Answer? {
-        guard request.path.hasPrefix(PortalLinks.files) else { return nil }
+    /// The archive that a job made; nil where none is asked for, where there is none, and for a visitor who does not see
+    /// the job.
+    private func result(_ request: PortalRequest, _ visitor: PortalVisitor) -> Answer? {
+        guard request.path.hasPrefix(PortalLinks.files), let powers else { return nil }
         let number = request.path.dropFirst(PortalLinks.files.utf8.count).prefix { $0 != "/" }
-        guard let job = Int(number), let file = powers?.board.files?.result(ofJob: job),
+        guard let job = Int(number), jobs(for: visitor, powers).contains(where: { $0.number == job }),
+            let file = powers.board.files?.result(ofJob: job),
             PortalLinks.file(of: job, named: file.name) == request.path
         else { return nil }
         // RFC 6266: programs that know no other take the plain name.

@@ -25,6 +25,8 @@ package struct JudgedResponse: Sendable, Equatable {
     package let isChallenge: Bool
     /// A page whose title asks for a login, with a field for a password. Not known of stored responses.
     package let asksForLogin: Bool
+    /// It was fetched with credentials. Not known of new responses.
+    package let isPrivate: Bool
     private let entityTag: String?
     private let lastModified: String?
 
@@ -33,7 +35,7 @@ package struct JudgedResponse: Sendable, Equatable {
     ///   - asksForLogin: what ``asksForLogin(_:titled:)`` says of a new body.
     package init(
         _ url: WebURL, status: Int, fields: HTTPFields, digest: UInt64, byteCount: Int, title: String? = nil,
-        ending: Ending = .declared, asksForLogin: Bool = false
+        ending: Ending = .declared, asksForLogin: Bool = false, isPrivate: Bool = false
     ) {
         self.status = status
         self.byteCount = byteCount
@@ -51,6 +53,7 @@ package struct JudgedResponse: Sendable, Equatable {
         isChallenge =
             fields["cf-mitigated"] == "challenge" || title.map { Self.challenges.contains($0) } ?? false
         self.asksForLogin = asksForLogin
+        self.isPrivate = isPrivate
     }
 
     /// Whether a page asks for a login: its title says so, and it has a field for a password.

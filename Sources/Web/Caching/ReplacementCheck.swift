@@ -28,6 +28,7 @@ package struct ReplacementCheck: Sendable {
         case challenge
         case redirect
         case otherType = "other-type"
+        case withoutCredentials = "without-credentials"
 
         package var text: String {
             switch self {
@@ -40,6 +41,8 @@ package struct ReplacementCheck: Sendable {
             case .challenge: "the new response is a challenge to browsers"
             case .redirect: "the server redirects to another host, as it does for many URLs"
             case .otherType: "the new response is HTML in place of another type"
+            case .withoutCredentials:
+                "the stored response was fetched with credentials, and the new one without"
             }
         }
     }
@@ -58,6 +61,8 @@ package struct ReplacementCheck: Sendable {
     }
 
     private let purpose: Purpose
+    /// Nothing replaces a private response: whoever asks has not the credentials that it was fetched with.
+    private let keepsPrivate: Bool
     private var hosts: [String: Host] = [:]
     /// Bodies and titles that came in place of others.
     private var groups: [UInt64: Group] = [:]
@@ -108,9 +113,12 @@ package struct ReplacementCheck: Sendable {
     /// Further ones are not restored.
     private static let maxReplaced = 1 << 16
 
-    /// - Parameter doubts: the doubts of an earlier check of the same site.
-    package init(_ purpose: Purpose, doubts: [String] = []) {
+    /// - Parameters:
+    ///   - doubts: the doubts of an earlier check of the same site.
+    ///   - keepsPrivate: the requests have no credentials of the user.
+    package init(_ purpose: Purpose, doubts: [String] = [], keepsPrivate: Bool = false) {
         self.purpose = purpose
+        self.keepsPrivate = keepsPrivate
         for text in doubts.prefix(Self.maxDoubts) {
             let words = text.utf8.split(separator: UInt8(ascii: " ")).map { HTTPGrammar.text($0) }
             guard words.count == 3, let url = UInt64(words[0], radix: 16), let since = Int64(words[1]),
@@ -142,6 +150,7 @@ extension ReplacementCheck {
         _ url: WebURL, stored: JudgedResponse?, new: JudgedResponse, comparison: BodyComparison? = nil,
         now: Int64
     ) -> Verdict {
+        if keepsPrivate, stored?.isPrivate == true { return Verdict(heldBack: .withoutCredentials) }
         let key = Self.hash(url.href)
         let isProof = new.provesOrigin(over: stored)
         if isProof { prove(url.host, now) }
@@ -410,7 +419,7 @@ extension ReplacementCheck.Reason {
         case .gone: .max
         case .empty: stored.isHTML || new.isHTML ? nil : 2
         case .login: 1
-        case .truncated, .refused, .identical, .redirect, .challenge, .otherType: nil
+        case .truncated, .refused, .identical, .redirect, .challenge, .otherType, .withoutCredentials: nil
         }
     }
 

@@ -34,6 +34,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a request without credentials does not replace what was fetched with them`(isPrivate: Bool) throws {
+        let url = try #require(WebURL("http://example.test/"))
+        let html: HTTPFields = ["Content-Type": "text/html"]
+        let stored = JudgedResponse(
+            url, status: 200, fields: html, digest: 1, byteCount: 10, isPrivate: isPrivate)
+        let new = JudgedResponse(url, status: 200, fields: html, digest: 2, byteCount: 11)
+        for purpose in [ReplacementCheck.Purpose.run, .serving] {
+            var check = ReplacementCheck(purpose, keepsPrivate: true)
+            let verdict = check.judge(url, stored: stored, new: new, now: 0)
+            #expect(verdict.heldBack == (isPrivate ? .withoutCredentials : nil))
+            var own = ReplacementCheck(purpose)
+            #expect(own.judge(url, stored: stored, new: new, now: 0).heldBack == nil)
+        }
+    }
+
     private static func judged(
         _ url: WebURL, _ status: Int, _ fields: HTTPFields, _ body: String, _ title: String?,
         _ ending: JudgedResponse.Ending = .declared, _ asksForPassword: Bool = false

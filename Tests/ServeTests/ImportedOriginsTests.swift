@@ -1,0 +1,102 @@
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import Serve
+
+/// What an archive says of an origin runs nowhere where the origin's own responses could be read.
+@Suite struct ImportedOriginsTests {
+    private static let json = "application/json"
+
+    /// A bank of which a page and a private part of another host are stored, and an archive by somebody else, that
+    /// came before or after.
+    private func stores() throws -> [StockedStore] {
+        let bank: [StockedStore.Entry] = [
+            .init(href: "http://bank.test/", text: "<script src=http://ads.test/ad.js></script>"),
+            .init(href: "http://api.bank-parts.test/me.json", text: "{}", type: Self.json, flags: .isPrivate),
+        ]
+        let archive: [StockedStore.Entry] = [
+            .init(href: "http://attacker.test/", text: "evil page", flags: .isImported),
+            .init(
+                href: "http://attacker.test/own.js", text: "own()", type: "text/javascript",
+                flags: .isImported),
+            .init(href: "http://bank.test/planted.html", text: "planted", flags: .isImported),
+            .init(href: "http://www.bank.test/", text: "planted", flags: .isImported),
+            .init(href: "http://api.bank-parts.test/p.html", text: "planted", flags: .isImported),
+            .init(
+                href: "http://bank.test/worker.js", text: "planted", type: "text/javascript",
+                flags: .isImported),
+            .init(
+                href: "http://ads.test/ad.js", text: "planted", type: "text/javascript", flags: .isImported),
+        ]
+        let later = try StockedStore(archive)
+        try later.publish(bank, site: "http://bank.test/")
+        let earlier = try StockedStore([.init(href: "https://example.test/", text: "first")])
+        try earlier.publish(bank, site: "http://bank.test/")
+        try earlier.publish(archive, site: "http://attacker.test/")
+        return [later, earlier]
+    }
+
+    private static func fields(
+        _ destination: String, from page: String? = nil, port: UInt16
+    ) -> [(String, String)] {
+        let isDocument = ["document", "iframe"].contains(destination)
+        var fields = [
+            ("User-Agent", "Mozilla/5.0"), ("Sec-Fetch-Dest", destination),
+            ("Sec-Fetch-Mode", isDocument ? "navigate" : "no-cors"),
+            ("Sec-Fetch-Site", page == nil ? "none" : "cross-site"),
+            ("Accept", isDocument ? "text/html" : "*/*"),
+        ]
+        if let page { fields.append(("Referer", "http://\(page).localhost:\(port)/")) }
+        return fields
+    }
+
+    @Test
+    func `an archive's documents and workers do not run in a stored origin, nor its scripts in its pages`()
+        throws
+    {
+        for store in try stores() {
+            let server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
+            defer { server.stop() }
+            let client = try RawClient(port: Int(server.port))
+            func isShown(
+                _ host: String, _ target: String, _ destination: String, from page: String? = nil
+            ) throws -> Bool {
+                let answer = try client.get(
+                    target, host: "\(host).localhost:\(server.port)",
+                    fields: Self.fields(destination, from: page, port: server.port))
+                return answer.status == 200
+            }
+            // Its own site, which is shown as before.
+            #expect(try isShown("attacker-test", "/", "document"))
+            #expect(try isShown("attacker-test", "/own.js", "script", from: "attacker-test"))
+            #expect(try isShown("ads-test", "/ad.js", "script", from: "attacker-test"))
+            // Where it would speak for others, asked for twice: what the first request found must not help the second.
+            for _ in 0..<2 {
+                #expect(try !isShown("bank-test", "/planted.html", "document"))
+                #expect(try !isShown("bank-test", "/planted.html", "iframe", from: "attacker-test"))
+                #expect(try !isShown("www-bank-test", "/", "document"))
+                #expect(try !isShown("api-bank--parts-test", "/p.html", "iframe", from: "attacker-test"))
+                #expect(try !isShown("bank-test", "/worker.js", "worker", from: "bank-test"))
+                #expect(try !isShown("ads-test", "/ad.js", "script", from: "bank-test"))
+            }
+            #expect(try isShown("bank-test", "/", "document"))
+        }
+    }
+
+    @Test func `an import that the user named for the site is shown there`() throws {
+        let store = try StockedStore([.init(href: "https://example.test/", text: "first")])
+        try store.publish([
+            .init(
+                href: "https://example.test/old.html", text: "old", flags: [.isImported, .isOfNamedSite])
+        ])
+        let server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 0)
+        defer { server.stop() }
+        let client = try RawClient(port: Int(server.port))
+        let answer = try client.get(
+            "/old.html", host: "example-test.localhost:\(server.port)",
+            fields: Self.fields("document", port: server.port))
+        #expect(answer.status == 200)
+    }
+}
