@@ -1,5 +1,6 @@
 import Glibc
 import Store
+import Synchronization
 import System
 import TestOrigin
 import Testing
@@ -37,6 +38,39 @@ import Web
         if isClosing { #expect(try client.readToEnd().isEmpty) }
         // The one that was kept is not spoilt for the next client.
         #expect(try RawClient(port: port).get("/")["Connection"] == nil)
+    }
+
+    @Test func `a client that comes while a server starts is answered`() throws {
+        server.stop()
+        let store = try StockedStore([.init(href: "https://example.test/", text: "hello")])
+        func start(_ port: Int) throws(ServerError) -> MirrorServer {
+            try MirrorServer(store.folder, port: UInt16(port), threadCount: 2, memoryLimit: 1_000_000)
+        }
+        // A client that tries ports which the kernel gives to clients may be connected with itself.
+        var port = 20_011
+        while true {
+            do throws(ServerError) {
+                try start(port).stop()
+                break
+            } catch {
+                guard error.code == EADDRINUSE, port < 30_000 else { throw error }
+                port += 1
+            }
+        }
+        for round in 0..<40 {
+            let outcome = Mutex<String?>(nil)
+            let client = try NamedThread.start("early") { [port] in
+                while true {
+                    guard let client = try? RawClient(port: port) else { continue }
+                    let answer = try? client.get("/", host: "example-test.localhost:\(port)")
+                    return outcome.withLock { $0 = answer?.text ?? "cut off" }
+                }
+            }
+            let mirror = try start(port)
+            client.join()
+            mirror.stop()
+            #expect(outcome.withLock { $0 } == "hello", "round \(round)")
+        }
     }
 
     @Test func `what waits to become whole takes no more memory than all of it may, and gives it back`()

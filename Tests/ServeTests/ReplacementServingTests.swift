@@ -113,7 +113,8 @@ import Web
     @Test func `the first response of a host that is held back is reported once`() throws {
         for target in Self.targets { servers.say(target, 200, Self.html, Self.portal) }
         let notices = Mutex<[String]>([])
-        try serving(.auto, notice: { notice in notices.withLock { $0.append(notice) } }) { get in
+        let keep: @Sendable (String) -> Void = { notice in notices.withLock { $0.append(notice) } }
+        try serving(.auto, notice: keep) { get in
             for target in Self.targets { _ = try get(target) }
         }
         let reported = notices.withLock { $0 }

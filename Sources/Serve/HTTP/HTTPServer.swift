@@ -75,7 +75,7 @@ final class HTTPServer: Sendable {
     ) throws(ServerError) -> [[ListeningSocket]] {
         // Listeners that share a port would also share it with another server of this user, so the first ask
         // alone.
-        let chosen = try ListeningSocket.all(on: address, port: port, isShared: false)[0].port
+        let chosen = try ListeningSocket.all(on: address, port: port, isShared: false, listens: false)[0].port
         var listeners: [[ListeningSocket]] = []
         for _ in 0..<threadCount {
             listeners.append(try ListeningSocket.all(on: address, port: chosen, isShared: true))

@@ -6,8 +6,13 @@ final class ListeningSocket: Sendable {
     let descriptor: Int32
     let port: UInt16
 
-    /// Several may share a port when all of them say so; the kernel then spreads the clients over them.
-    init(_ host: ListenAddress.Host, port: UInt16, isShared: Bool) throws(ServerError) {
+    /// - Parameters:
+    ///   - isShared: several sockets may share a port when all of them say so; the kernel then spreads the clients
+    ///     over them.
+    ///   - listens: false to look only whether the port is free. Clients would be cut off when such a socket is closed.
+    init(
+        _ host: ListenAddress.Host, port: UInt16, isShared: Bool, listens: Bool = true
+    ) throws(ServerError) {
         let family =
             switch host {
             case .ipv4: AF_INET
@@ -24,7 +29,7 @@ final class ListeningSocket: Sendable {
         if isShared { setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, size) }
         // IPv4 has a socket of its own.
         if family == AF_INET6 { setsockopt(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &on, size) }
-        guard let bound = Self.bind(descriptor, host, port), listen(descriptor, 1024) == 0 else {
+        guard let bound = Self.bind(descriptor, host, port), !listens || listen(descriptor, 1024) == 0 else {
             let error = ServerError(listening: port, on: host, errno)
             close(descriptor)
             throw error
@@ -38,13 +43,14 @@ final class ListeningSocket: Sendable {
 
     /// One on each host. Port 0 lets the kernel choose, and the same port is then asked for on the others.
     static func all(
-        on address: ListenAddress, port: UInt16, isShared: Bool
+        on address: ListenAddress, port: UInt16, isShared: Bool, listens: Bool = true
     ) throws(ServerError) -> [ListeningSocket] {
         var sockets: [ListeningSocket] = []
         for host in address.hosts {
             do throws(ServerError) {
                 sockets.append(
-                    try ListeningSocket(host, port: sockets.first?.port ?? port, isShared: isShared))
+                    try ListeningSocket(
+                        host, port: sockets.first?.port ?? port, isShared: isShared, listens: listens))
             } catch {
                 // A machine without IPv6 is served on IPv4 alone. Another server on the port is no such case:
                 // browsers ask the IPv6 address of localhost first.

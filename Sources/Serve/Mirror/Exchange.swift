@@ -384,15 +384,15 @@ final class Exchange {
         let answer = try timing.measure("splice") { () throws(StoreError) in
             try renderer.answer(copy, source: .hit(copy.change), bundle: bundle)
         }
+        // Another page may not get an archive's response.
+        var isForAll = copy.response.isForAllClients(in: layout)
+        if look.reader.yieldsToOrigin(copy.response), try !look.reader.hasImportsOnly() { isForAll = false }
         // An address that only keeps caches from answering is asked for but once.
-        // Another page may not get what an archive has.
-        var isForAll = true
-        if look.reader.yieldsToOrigin(copy.response) { isForAll = try look.reader.hasImportsOnly() }
         let isKept =
-            isForAll && context.verifier.allowsKeeping && key == .get && answer.status != 500 && !copy.isVariant
+            isForAll && context.verifier.allowsKeeping && key == .get && answer.status != 500
+            && !copy.isVariant
             && !renderer.dependsOnUse
             && copy.change.isDisjoint(with: [.busters, .query, .search, .time])
-            && copy.response.isForAllClients(in: layout)
         return (answer, isKept ? copy.response.url : nil)
     }
 
