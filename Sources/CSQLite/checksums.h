@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-// File systems of SQLite's that give each page of a database a checksum. SQLite itself does not notice a flipped bit in a row:
-// a URL would get the response of another one.
+// SQLite file systems (VFS) that give each page of a database a checksum. SQLite itself does not notice a flipped bit in a row,
+// which can lead a URL to the response of another one.
 //
 // The checksum is in the last eight bytes of a page, which SQLite leaves to us if the database says so in its header (byte 20).
 // It is written with the page and compared when the page is read. In WAL mode pages come into the database by checkpoints; those
@@ -16,7 +16,8 @@
 
 /// Opcode of `sqlite3_file_control`: the pages of this database, which is empty, get checksums.
 #define LARDER_FCNTL_ADD_CHECKSUMS 0x6c726472
-/// Opcode of `sqlite3_file_control`: damaged pages are read, to save what can be saved of them, or not. The argument points to an int.
+/// Opcode of `sqlite3_file_control`: damaged pages are read, so that their content can be saved, or are errors. The argument points to
+/// an int.
 #define LARDER_FCNTL_IGNORE_CHECKSUMS 0x6c726473
 
 #define LARDER_CHECKSUM_SIZE 8

@@ -36,7 +36,7 @@ package struct CrawlPlan: Sendable {
     package var refusesWalls = false
     /// Stored responses are kept where the new ones look like those of a captive portal or a broken server.
     package var checksReplacements = true
-    /// Stored responses that were fetched with credentials are kept: this run has not got them.
+    /// Stored responses that were fetched with credentials are kept, since this run does not have the credentials.
     package var keepsPrivate = false
     /// Asked whether a complete visit, all of which is stored, may be published; with what came and was not
     /// as it is required, by URL.

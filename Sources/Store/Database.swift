@@ -294,7 +294,7 @@ final class Connection {
     /// Puts a database together in which there is room. What is made of it meanwhile is as large as what is
     /// left, and lies in this folder; in memory, as all else that passes, it would be a gigabyte of a large one.
     func vacuum(in folder: String) throws(StoreError) {
-        // An old database gets checksums of pages by the way.
+        // VACUUM also gives a database of an earlier version checksums.
         if case .file(let handle) = driver { _ = larder_sqlite_reserve_checksums(handle) }
         let place = folder.replacing("'", with: "''")
         try execute("PRAGMA temp_store_directory = '\(place)'; PRAGMA temp_store = FILE;", doing: "shrink")

@@ -95,7 +95,7 @@ extension StoreReader {
     }
 
     private func checkLinkLists(_ findings: inout StoreFindings) throws(StoreError) {
-        // PostgreSQL looks after its pages itself.
+        // PostgreSQL can have checksums of its own.
         guard !isServed else { return }
         var addresses = Set(findings.damagedLinkTables)
         try eachRow(
@@ -187,7 +187,7 @@ extension StoreWriter {
                 for body in findings.bodiesWithDamagedTable {
                     try run("UPDATE content SET links = x'' WHERE body = ?", .integer(body))
                 }
-                // Without them, whoever needs a body's links scans the body.
+                // A body without lists is scanned when its links are needed.
                 for row in findings.damagedLinkLists {
                     try run(
                         "DELETE FROM link WHERE url = ? AND body = ?", .integer(row.url), .integer(row.body))

@@ -1,20 +1,20 @@
 internal import Web
 
-/// The hosts and domains from which the store has responses that their servers sent, for one version of the store.
+/// The hosts and domains whose servers sent responses that are stored. It holds for one version of the store.
 struct OriginHosts {
     let version: Int64
     /// Registrable domains on which sites start that have such responses.
     let domains: Set<String>
-    /// The hosts that were asked for.
+    /// The answers for single hosts that were looked up.
     var hosts: [String: Bool] = [:]
 
     static let maxHosts = 10_000
 }
 
 extension StoreReader {
-    /// Whether the server of a host sent anything that is stored, or a site that servers sent starts in its
-    /// registrable domain. There, imported responses are not shown as documents: they would have the origin's
-    /// cookies, storage and private responses.
+    /// Whether a server of the host sent a response that is stored, or a site with such responses starts in its
+    /// registrable domain. Imported documents are not shown on such a host: they could use the origin's cookies,
+    /// storage and private responses.
     package func hasResponsesFromOrigin(host: String) throws(StoreError) -> Bool {
         let version = try dataVersion()
         if originHosts?.version != version { originHosts = try knownOrigins(version) }

@@ -136,7 +136,7 @@ package final class StoreReader {
             SELECT links FROM content JOIN body ON body.id = content.body
             WHERE body.id = ? AND body.sha256 = ? AND body.form = ?
             """)
-        // PostgreSQL looks after its pages itself.
+        // PostgreSQL can have checksums of its own.
         let sum = folder.server == nil ? "link.sum" : "NULL"
         findLinkLists = try connection.prepare(
             "SELECT pages, requisites, guesses, \(sum) FROM link WHERE url = ? AND body = ?")

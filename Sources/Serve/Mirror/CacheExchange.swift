@@ -151,7 +151,7 @@ struct CacheExchange {
         // A response that this client may not have is treated as missing.
         if let found = copy, !mayHave(found.response.flags, of: found.url) { copy = nil }
         if let found = shelved, !mayHave(found.allFlags, of: likeliest) { shelved = nil }
-        // What came for one key or login does not stand in for what another gets.
+        // A response to one key or login is never shown to another.
         if let found = copy,
             policy != .preferCache || layout.isShared || found.response.flags.contains(.isPrivate),
             !found.response.suits(fields, look.reader.secrets)

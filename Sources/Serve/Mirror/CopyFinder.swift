@@ -95,9 +95,9 @@ struct CopyFinder {
         return nil
     }
 
-    /// Whether a response may be shown at its URL to whoever asks. An archive does not speak for origins: what it says of
-    /// one that the store has responses from runs neither there, as a document or worker, nor in pages that the origin
-    /// sent. In snapshots of its own site it is shown.
+    /// Whether the requester may be shown the response at its URL. An archive can contain responses of any origin. If the
+    /// store also has responses that this origin sent, the archive's are not shown there as documents or workers, and
+    /// pages that an origin sent get no parts from archives. Snapshots of the archive's own site show all of it.
     private func mayShow(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> Bool {
         guard reader.yieldsToOrigin(response) else { return true }
         guard try mayPublish(response, url) else { return false }

@@ -363,8 +363,8 @@ final class OriginReach: Sendable {
     private let silent = Mutex<[String: HTTPDate]>([:])
     private let zones = Mutex<[String: NetworkZone]>([:])
 
-    /// The most public zone that the origin has answered from. Its name may resolve to a nearer one by now. An origin that
-    /// found no room here counts as public: a page could have filled it, to be forgotten itself.
+    /// The most public zone that the origin has answered from. Its name may resolve to a nearer one by now. When the table
+    /// is full, unknown origins count as public: a page can fill the table so that its own origin is not noted.
     func zone(of origin: String) -> NetworkZone? {
         zones.withLock { $0[origin] ?? ($0.count < Self.maxZones ? nil : .publicNetwork) }
     }

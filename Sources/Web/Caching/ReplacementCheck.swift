@@ -61,7 +61,7 @@ package struct ReplacementCheck: Sendable {
     }
 
     private let purpose: Purpose
-    /// Nothing replaces a private response: whoever asks has not the credentials that it was fetched with.
+    /// Private responses are never replaced, since the requests lack the credentials that those were fetched with.
     private let keepsPrivate: Bool
     private var hosts: [String: Host] = [:]
     /// Bodies and titles that came in place of others.
