@@ -523,7 +523,7 @@ final class JournalDraft {
     }
 }
 
-/// A checksum (FNV-1a) that finds damage by a disk. It does not find changes that somebody made on purpose.
+/// A checksum (FNV-1a) against damage on disks. It gives no protection against deliberate changes.
 struct FNVSum {
     private(set) var value: UInt32 = 0x811C_9DC5
 

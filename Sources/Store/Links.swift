@@ -47,7 +47,7 @@ package struct WalkedResponse: Sendable {
 }
 
 extension StoreReader {
-    /// What the response's body links to; nil where that was never kept or is damaged, and the body has to be scanned.
+    /// The links of the response's body. Nil if they were never stored or are damaged: then the body has to be scanned.
     package func storedLinks(of response: StoredResponse) throws(StoreError) -> StoredLinks? {
         guard let numbers = try linkNumbers(of: response) else { return nil }
         var links = StoredLinks()

@@ -469,7 +469,7 @@ import Web
         if isInRow { _ = try await larder.inspect(repair: true) }
         origin.forgetRequests()
         #expect(try await larder.update()[0].isPublished)
-        // A repair brings what is in a row back from the journal.
+        // The repair has restored the body in the row from the journal.
         #expect(origin.requests(to: "/app.js").count == (isInRow ? 0 : 1))
         #expect(try await larder.inspect().isSound)
     }

@@ -5,12 +5,12 @@ import Web
 
 @testable import Serve
 
-/// What an archive says of an origin runs nowhere where the origin's own responses could be read.
+/// An archive's responses run in no place from which they could read responses that an origin sent.
 @Suite struct ImportedOriginsTests {
     private static let json = "application/json"
 
-    /// A bank of which a page and a private part of another host are stored, and an archive by somebody else, that
-    /// came before or after.
+    /// Two stores with a bank's page, a private response from another host of the bank, and a stranger's archive. In one
+    /// the archive was imported first, in the other last.
     private func stores() throws -> [StockedStore] {
         let bank: [StockedStore.Entry] = [
             .init(href: "http://bank.test/", text: "<script src=http://ads.test/ad.js></script>"),

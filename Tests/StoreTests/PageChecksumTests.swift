@@ -30,7 +30,7 @@ import Testing
         try #require(pwrite(file, bytes, bytes.count, off_t(offset)) == bytes.count)
     }
 
-    /// What readers see of all pages, by address; nil for one that cannot be read.
+    /// The texts that readers get for all addresses; nil for an address that cannot be read.
     private func shown() -> [String?] {
         (0..<200).map { number in try? store.text("http://a.test/\(number)") }
     }

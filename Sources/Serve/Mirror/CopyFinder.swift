@@ -24,7 +24,7 @@ struct CopyFinder {
     let fields: AnswerFields
     /// In seconds since 1970, where what is asked for with the time of day is answered at any.
     var now: Int64?
-    /// Who asks. Nil for a finder that only completes what was found already.
+    /// The requester. Nil for a finder that only completes a response found earlier.
     var context: RequestContext?
 
     /// - Parameters:

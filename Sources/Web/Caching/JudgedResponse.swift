@@ -25,7 +25,7 @@ package struct JudgedResponse: Sendable, Equatable {
     package let isChallenge: Bool
     /// A page whose title asks for a login, with a field for a password. Not known of stored responses.
     package let asksForLogin: Bool
-    /// It was fetched with credentials. Not known of new responses.
+    /// Whether a stored response was fetched with credentials. False for new responses.
     package let isPrivate: Bool
     private let entityTag: String?
     private let lastModified: String?
