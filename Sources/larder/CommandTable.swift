@@ -400,8 +400,8 @@ struct CommandEntry: Sendable {
             options: [.store, .repair, .json, .quiet, .progress],
             notes: [
                 """
-                Compares bodies with their digests, link tables with their checksums, and the database with the journal. Exit
-                status 1 says that something is damaged. --repair takes damaged bodies out of service (the next prefetch
+                Compares bodies with their digests, link tables and pages of the database with their checksums, and the
+                database with the journal. Exit status 1 says that something is damaged. --repair takes damaged bodies out of service (the next prefetch
                 fetches them again), and rebuilds link tables, the journal and, if necessary, the database.
                 """
             ], run: FsckCommand.run),
