@@ -261,15 +261,26 @@ final class Connection {
     }
 
     func prepare(_ sql: String) throws(StoreError) -> Statement {
-        let handle: OpaquePointer
         switch driver {
-        case .file(let file): handle = file
-        case .server(let session): return Statement(sql, of: session, by: self)
+        case .file: Statement(try prepareHandle(sql), of: self)
+        case .server(let session): Statement(sql, of: session, by: self)
         }
+    }
+
+    /// A statement that is prepared when it first runs. A reader has eleven of them, and most readers run two or three.
+    func prepareLater(_ sql: String) -> Statement {
+        switch driver {
+        case .file: Statement(unprepared: sql, of: self)
+        case .server(let session): Statement(sql, of: session, by: self)
+        }
+    }
+
+    fileprivate func prepareHandle(_ sql: String) throws(StoreError) -> OpaquePointer {
+        guard case .file(let file) = driver else { preconditionFailure("PostgreSQL prepares by itself") }
         var statement: OpaquePointer?
-        let code = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        let code = sqlite3_prepare_v3(file, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
         guard code == SQLITE_OK, let statement else { throw error(code, doing: "read") }
-        return Statement(statement, of: self)
+        return statement
     }
 
     /// Full-text search by the words of `SearchTokenizer`, ranked by a scorer that outlives the connection;
@@ -445,8 +456,10 @@ enum SQLValue {
 
 /// A prepared statement, kept for as long as its owner needs it. The connection outlives it.
 final class Statement {
-    /// Of a file; nil where a PostgreSQL runs it.
-    private let file: OpaquePointer?
+    /// SQLite's statement; nil before it is prepared, and where PostgreSQL runs it.
+    private var handle: OpaquePointer?
+    /// What is to be prepared when it first runs.
+    private var unprepared: String?
     private let connection: Connection
     private let server: Served?
 
@@ -459,19 +472,33 @@ final class Statement {
     private lazy var insertion = server.map { $0.sql + " RETURNING id" } ?? ""
 
     init(_ handle: OpaquePointer, of connection: Connection) {
-        file = handle
+        self.handle = handle
+        server = nil
+        self.connection = connection
+    }
+
+    init(unprepared sql: String, of connection: Connection) {
+        unprepared = sql
         server = nil
         self.connection = connection
     }
 
     init(_ sql: String, of session: ServerSession, by connection: Connection) {
-        file = nil
         self.connection = connection
         server = Served(session: session, sql: session.translated(sql))
     }
 
     deinit {
-        if let file { sqlite3_finalize(file) }
+        if let handle { sqlite3_finalize(handle) }
+    }
+
+    /// SQLite's statement, prepared if it was not yet; nil where PostgreSQL runs it.
+    private func prepared() throws(StoreError) -> OpaquePointer? {
+        if let handle { return handle }
+        guard let sql = unprepared else { return nil }
+        handle = try connection.prepareHandle(sql)
+        unprepared = nil
+        return handle
     }
 
     /// Runs the statement to its end.
@@ -480,7 +507,7 @@ final class Statement {
     }
 
     func run(_ values: [SQLValue], doing: String) throws(StoreError) {
-        guard let file else {
+        guard let file = try prepared() else {
             if let server {
                 connection.lastChangedRowCount = try server.session.run(server.sql, values, doing: doing)
             }
@@ -507,7 +534,7 @@ final class Statement {
     }
 
     func first<Result>(_ values: [SQLValue], read: (Row) -> Result?) throws(StoreError) -> Result? {
-        guard let file else {
+        guard let file = try prepared() else {
             return try server?.session.first(server?.sql ?? "", values) { read(Row($0)) }
         }
         defer { sqlite3_reset(file) }
@@ -520,7 +547,7 @@ final class Statement {
 
     /// Runs `body` while the first row stands: what it reads of a file is of the same moment.
     func holdingFirst<Result>(_ body: (Row?) throws(StoreError) -> Result) throws(StoreError) -> Result {
-        guard let file else { return try body(nil) }
+        guard let file = try prepared() else { return try body(nil) }
         defer { sqlite3_reset(file) }
         return try body(try step(file, doing: "read") ? Row(file) : nil)
     }
@@ -531,7 +558,7 @@ final class Statement {
     }
 
     func each(_ values: [SQLValue], read: (Row) -> Void) throws(StoreError) {
-        guard let file else {
+        guard let file = try prepared() else {
             if let server { try server.session.each(server.sql, values) { read(Row($0)) } }
             return
         }

@@ -78,10 +78,10 @@ package final class StoreReader {
         }
         readers = ReadersLock(folder)
         pieces = folder.server == nil ? nil : try ServerBodies(folder, connection, isWriting: false)
-        findVersion = folder.server == nil ? try connection.prepare("PRAGMA data_version") : nil
+        findVersion = folder.server == nil ? connection.prepareLater("PRAGMA data_version") : nil
         // The address is looked up by itself, and first: a PostgreSQL that has no statistics yet would go through
         // all that the visit has.
-        findVisible = try connection.prepare(
+        findVisible = connection.prepareLater(
             """
             SELECT \(StoredResponse.columns), \(StoredResponse.isUnpublished), \(Provenance.precedence) FROM response
             JOIN url ON url.id = response.url
@@ -92,7 +92,7 @@ package final class StoreReader {
                 AND \(Schema.isVisible("response"))
             ORDER BY response.visit DESC
             """)
-        findOfVisit = try connection.prepare(
+        findOfVisit = connection.prepareLater(
             """
             SELECT \(StoredResponse.columns) FROM response
             JOIN url ON url.id = response.url
@@ -101,7 +101,7 @@ package final class StoreReader {
                 AND \(Schema.isOf("?2"))
             ORDER BY response.visit DESC, response.fetched DESC
             """)
-        findShownBy = try connection.prepare(
+        findShownBy = connection.prepareLater(
             """
             SELECT \(StoredResponse.columns) FROM response
             JOIN url ON url.id = response.url
@@ -112,7 +112,7 @@ package final class StoreReader {
                 AND visit.site = (SELECT site FROM visit WHERE id = ?2)
             ORDER BY \(Provenance.isSubordinate("response")) AND response.visit <> ?2, response.visit DESC, response.fetched DESC, response.variant DESC
             """)
-        findElsewhere = try connection.prepare(
+        findElsewhere = connection.prepareLater(
             """
             SELECT \(StoredResponse.columns) FROM response
             JOIN url ON url.id = response.url
@@ -123,30 +123,30 @@ package final class StoreReader {
                 AND site.id <> (SELECT site FROM visit WHERE id = ?2)
             ORDER BY \(StoredResponse.shownFirst)
             """)
-        findManifests = try connection.prepare(
+        findManifests = connection.prepareLater(
             "SELECT start, settings, name FROM site WHERE instr(settings, '\"manifest\"') > 0 ORDER BY name")
         // A number may be given again: what somebody still knows by it may be another body by now.
-        findContent = try connection.prepare(
+        findContent = connection.prepareLater(
             """
             SELECT body.pack, body.start, body.frame, iif(body.pack IS NULL, content.bytes, NULL)
             FROM body JOIN content ON content.body = body.id WHERE body.id = ? AND body.sha256 = ?
             """)
-        findLinks = try connection.prepare(
+        findLinks = connection.prepareLater(
             """
             SELECT links FROM content JOIN body ON body.id = content.body
             WHERE body.id = ? AND body.sha256 = ? AND body.form = ?
             """)
         // PostgreSQL can have checksums of its own.
         let sum = folder.server == nil ? "link.sum" : "NULL"
-        findLinkLists = try connection.prepare(
+        findLinkLists = connection.prepareLater(
             "SELECT pages, requisites, guesses, \(sum) FROM link WHERE url = ? AND body = ?")
-        findToldLinks = try connection.prepare(
+        findToldLinks = connection.prepareLater(
             """
             SELECT pages, requisites, guesses, \(sum),
                 substr(content.links, 1, 2), substr(content.links, length(content.links), 1)
             FROM link LEFT JOIN content ON content.body = link.body WHERE link.url = ? AND link.body = ?
             """)
-        findAddress = try connection.prepare("SELECT href FROM url WHERE id = ?")
+        findAddress = connection.prepareLater("SELECT href FROM url WHERE id = ?")
     }
 
     /// Puts queries in the place of the tables that tell of private responses, so that no statement of this
