@@ -247,6 +247,24 @@ extension StoreFolder {
         try? WholeFile.replace(journalSize, with: "\(byteCount)\n")
     }
 
+    /// An empty file that is there while the database has rows that moved or are gone, and the journal still has them as
+    /// they were. A run that is killed then leaves a database and a journal that differ, and yet nothing is damaged.
+    private var journalBehind: String { journal + "/behind" }
+
+    var isJournalBehind: Bool { access(journalBehind, F_OK) == 0 }
+
+    /// On a disk without room for the file, a run that is killed leaves a journal that counts as damaged, until the next
+    /// collection writes it anew.
+    func markJournal(isBehind: Bool) {
+        guard server == nil else { return }
+        guard isBehind else {
+            unlink(journalBehind)
+            return
+        }
+        let file = open(journalBehind, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        if file >= 0 { close(file) }
+    }
+
     /// Whether most of the journal names what rows were in the past: it is twice as long as it was when it was last
     /// written anew.
     var isJournalLong: Bool {

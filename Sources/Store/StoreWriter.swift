@@ -48,8 +48,10 @@ package final class StoreWriter {
     private(set) var isRehearsing = false
     /// How much the rows take in the transaction that is open; nil when none is.
     private var openRowBytes: Int?
-    /// Rows have gone or moved of which the journal tells.
-    var isJournalBehind = false
+    /// Whether rows are gone or have moved that the journal has as they were. Set before that is committed.
+    var isJournalBehind = false {
+        didSet { if isJournalBehind != oldValue { folder.markJournal(isBehind: isJournalBehind) } }
+    }
     /// Of bodies whose rows have gone, and that are not in the database.
     var orphanDigests: [[UInt8]] = []
     /// Where what servers loaded goes, as is known while the transaction is open.
@@ -113,6 +115,11 @@ package final class StoreWriter {
             try renewJournal()
         }
         try withholdSecrets()
+        if folder.isJournalBehind {
+            // A run was killed before it had written the journal anew. While others write, one of them does so later.
+            isJournalBehind = true
+            try? alone(doing: "put in order") { () throws(StoreError) in try renewJournal() }
+        }
     }
 
     /// Holds the site against other runs and gives the visit to write to: the site's unfinished one, else a

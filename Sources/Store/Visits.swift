@@ -341,6 +341,7 @@ extension StoreWriter {
     /// Drops a visit. What the visits after it show stays: what they took from this one, the next of them has
     /// instead.
     package func drop(visit: Int64, of site: Site) throws(StoreError) {
+        isJournalBehind = true
         try dropRows(ofVisit: visit, of: site)
         try countAgain()
         try renewJournal()

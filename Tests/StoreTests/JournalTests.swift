@@ -45,6 +45,28 @@ import Testing
         }
     }
 
+    @Test
+    func
+        `a drop that is killed before the journal is written anew damages nothing, and the next run writes it`()
+        throws
+    {
+        let store = try StockedFolder()
+        try store.visit([store.response("a"), store.response("b")])
+        try store.visit([store.response("a", "other")], now: 3, ending: .publish(now: 4))
+        let site = try #require(try store.site())
+        let writer = try StoreWriter(store.folder)
+        // What a run has done that is killed in the middle of `drop(visit:of:)`.
+        writer.isJournalBehind = true
+        try writer.dropRows(ofVisit: site.visits[0].id, of: site)
+        #expect(try store.inspect().isSound)
+        #expect(try store.text("b") == "text")
+
+        _ = try StoreWriter(store.folder)
+        #expect(!store.folder.isJournalBehind)
+        #expect(try store.inspect().isSound)
+        #expect(try store.reader().checkJournal().hasLines)
+    }
+
     /// In what was made small, damage costs the lines of one commit.
     @Test func `a journal that is kept small says what came, but for what is damaged`() throws {
         let store = try StockedFolder(compresses: true)
