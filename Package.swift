@@ -67,7 +67,7 @@ let package = Package(
         room("TLS", ["System", "Web", "CTLS"]),
         room("Browser", ["System", "Web"]),
         room("Crawl", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Fetch", "Bundles"]),
-        room("Reports", ["System", "Web", "Digest", "Store"]),
+        room("Reports", ["Web", "Digest", "Store"]),
         room("Search", ["System", "Web", "Markup", "Store", "Reports"]),
         room(
             "Check",
@@ -93,7 +93,9 @@ let package = Package(
         program(
             "Fuzz", ["Web", "Markup", "Bundles", "TLS", "Fetch", "Archives", "Search", "Serve"],
             path: "Tests/Fuzz", exclude: ["Corpus"]),
-        program("Soak", ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak"),
+        program(
+            "Soak", ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak",
+            exclude: ["torture.py"]),
         program("StoreFaults", ["Store"], path: "Tests/StoreFaults"),
         program("StoreBenchmark", ["Web", "Store"], path: "Benchmarks/Store"),
         program(
@@ -107,32 +109,36 @@ let package = Package(
         tests("WebTests", ["Web"]),
         tests("MarkupTests", ["Web", "Markup"]),
         tests("DigestTests", ["Digest"]),
+        tests("CodingsTests", ["System", "Web", "Codings"]),
         tests("StoreTests", ["System", "Web", "Digest", "Store", "StoreFaults"]),
-        tests("FetchTests", ["System", "Web", "Codings", "Fetch"]),
-        tests("TLSTests", ["System", "TLS"]),
+        tests("FetchTests", ["System", "Web", "Fetch"]),
+        tests("TLSTests", ["TLS"]),
         tests("BundlesTests", ["Web", "Digest", "Bundles"]),
-        tests("BrowserRoomTests", ["System", "Web", "Browser"]),
+        tests("BrowserTests", ["System", "Web", "Browser"]),
         tests("CrawlTests", ["System", "Web", "Markup", "Store", "Fetch", "Crawl", "Soak"]),
-        tests("ReportsTests", ["System", "Web", "Store", "Reports"]),
-        tests("SearchTests", ["System", "Web", "Markup", "Store", "Reports", "Search"]),
-        tests("CheckTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Check", "LarderKit"]),
+        tests("ReportsTests", ["Web", "Store", "Reports"]),
+        tests("SearchTests", ["System", "Store", "Reports", "Search"]),
+        tests(
+            "CheckTests",
+            ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "LarderKit"]),
         tests("ArchivesTests", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Archives"]),
         tests(
             "ServeTests",
             [
-                "System", "Web", "Codings", "Markup", "Store", "Fetch", "TLS", "Reports", "Search", "Serve",
-                "LarderKit",
+                "System", "Web", "Codings", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Reports",
+                "Search",
+                "Serve", "LarderKit",
             ]),
         tests(
             "LarderKitTests",
             [
-                "System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "Serve",
+                "System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Reports", "Check", "Serve",
                 "LarderKit",
             ]),
         tests(
             "CLITests",
             ["System", "Web", "Digest", "Store", "Fetch", "Crawl", "Check", "LarderKit", "larder"]),
-        tests("BrowserTests", ["System", "Web", "Markup", "TLS", "Browser", "Serve", "LarderKit"]),
+        tests("InBrowserTests", ["System", "Web", "Markup", "TLS", "Browser", "Serve", "LarderKit"]),
     ],
     swiftLanguageModes: [.v6]
 )

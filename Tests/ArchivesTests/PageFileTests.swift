@@ -6,7 +6,7 @@ import Web
 
 @testable import Archives
 
-/// One page of a site in one file. What a browser makes of it, BrowserTests tell.
+/// One page of a site in one file. `InBrowserTests` say what a browser makes of it.
 @Suite struct PageFileTests {
     private static func document(
         _ page: String, _ files: [HeldSite.Answer] = [], change: (inout ExportPlan) -> Void = { _ in }

@@ -168,7 +168,7 @@ import Web
         let whole = OriginAnswer.file(body, type: "application/octet-stream").validated(entityTag: "\"1\"")
         origin.on("/", .page("<img src=/large.bin>"))
         for (more, held) in [(6_000_000, 6_000_000), (3_000_000, 9_000_000)] {
-            origin.on("/large.bin", whole.dripping(more, every: .seconds(30)))
+            origin.on("/large.bin", whole.dripping(more, every: .seconds(3600)))
             let command = try Command(["prefetch", origin.url("/"), "--store", store], home: home)
             var status = stat()
             func isThere() -> Bool {
@@ -176,8 +176,10 @@ import Web
                     stat(home.file("a store/incoming/" + $0), &status) == 0 && status.st_size >= held
                 }
             }
-            let start = ContinuousClock.now
-            while !isThere(), ContinuousClock.now - start < .seconds(30) { usleep(20_000) }
+            // The command says nothing of what it has written of a file.
+            let end = ContinuousClock.now + .seconds(120)
+            while !isThere(), ContinuousClock.now < end { usleep(5000) }
+            #expect(isThere(), "no file of \(held) bytes came into the store")
             command.signal(SIGKILL)
             #expect(command.wait().status == -SIGKILL)
         }

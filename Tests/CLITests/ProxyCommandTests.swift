@@ -134,7 +134,7 @@ import Testing
     func `a signal is the command's, and nothing is left behind`(name: String) throws {
         let temporary = home.file("tmp")
         try #require(mkdir(temporary, 0o700) == 0)
-        let script = "sleep 60 & trap 'kill $!; echo got \(name); exit 9' \(name); kill -\(name) $PPID; wait"
+        let script = "sleep 600 & trap 'kill $!; echo got \(name); exit 9' \(name); kill -\(name) $PPID; wait"
         let ending = try Command(
             ["record", "--", "bash", "-c", script], home: home,
             environment: store.merging(["TMPDIR": temporary]) { $1 }

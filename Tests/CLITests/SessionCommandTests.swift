@@ -7,10 +7,11 @@ import Web
 @Suite struct SessionCommandTests {
     @Test func `it is told on the screen, to programs and by the exit status`() throws {
         let (home, origin) = (try TemporaryFolder(), try TestOrigin())
-        origin.on("/", .page((1...200).map { "<a href=/members/\($0)>\($0)</a>" }.joined()))
+        // Answers to all of them would take 20 s.
+        origin.on("/", .page((1...2000).map { "<a href=/members/\($0)>\($0)</a>" }.joined()))
         origin.on("/login", .page("<title>Sign in</title><form method=post><input type=password></form>"))
         let asked = Mutex(0)
-        for page in 1...200 {
+        for page in 1...2000 {
             origin.on("/members/\(page)") { request in
                 let count = asked.withLock { asked in
                     asked += 1
@@ -18,7 +19,7 @@ import Web
                 }
                 guard request["Authorization"] != nil else { return .failure(401) }
                 return count <= 10
-                    ? .page("member \(page)") : .redirect(to: "/login").delayed(.milliseconds(10))
+                    ? .page("member \(page)") : .redirect(to: "/login").delayed(.milliseconds(20))
             }
         }
         let words = ["prefetch", origin.url("/"), "--user", "me:secret", "--per-host", "2"]
@@ -26,8 +27,9 @@ import Web
         #expect(told.status == 1, "\(told)")
         #expect(told.errors.contains("the session with \(origin.base) ended on the way"), "\(told)")
         #expect(told.output.contains("\(origin.base) was asked no more: the session ended"), "\(told)")
-        // Until the login has been read and a member's page asked for again, others are.
-        #expect(asked.withLock { $0 } < 100)
+        // Until the login has been read and a member's page asked for again, others are: on a machine that does
+        // nothing else some twenty.
+        #expect(asked.withLock { $0 } < 1000)
         let json = try JSONValue.parse(Command(words + ["--json"], home: home).wait().output.utf8.span)
         #expect(json["lostSessions"]?.array?.first?["origin"]?.string == origin.base)
         #expect(json["lostSessions"]?.array?.first?["login"]?.string == origin.url("/login"))

@@ -21,12 +21,19 @@ struct StoppedRunTests {
 
     @Test func `a disk that fills up: so many addresses are kept, and are not asked for again`() throws {
         for page in 1...80 {
-            // A second for the first ones to be committed in.
             let text = String(repeating: "\(page) is not like the others. ", count: 3000)
-            let answer = OriginAnswer.page(text)
-            origin.on("/\(page)", page <= 5 ? answer : answer.delayed(.milliseconds(60)))
+            origin.on("/\(page)", .page(text))
+            // Until the first ones have been committed.
+            if page > 5 { origin.hold("/\(page)") }
         }
-        let full = try larder("prefetch", origin.url("/"), "--per-host", "2")
+        let run = try Command(
+            ["prefetch", origin.url("/"), "--per-host", "2", "--store", disk.path + "/store"], home: home)
+        let end = ContinuousClock.now + .seconds(120)
+        while try larder("list").output.split(separator: "\n").count < 2 {
+            try #require(!run.hasEnded && ContinuousClock.now < end, "nothing was committed")
+        }
+        for page in 6...80 { origin.release("/\(page)") }
+        let full = run.wait()
         #expect(full.status == 3, "\(full)")
         #expect(full.errors.contains("No space left on device") || full.errors.contains("full"), "\(full)")
         let listed = try larder("list").output.split(separator: "\n").count

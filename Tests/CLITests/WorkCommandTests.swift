@@ -26,8 +26,8 @@ struct WorkCommandTests {
             if request.target == "/style.css" { return .file("p { margin: \(host)px }", type: "text/css") }
             guard let number = Int(request.target.dropFirst(3)), number < Self.pages else { return nil }
             if number == 7 { return nil }
-            // All of them are there before one has done it alone.
-            usleep(100_000)
+            // Each worker has some of them under way.
+            usleep(20_000)
             var text =
                 "<title>\(host) \(number)</title><link rel=stylesheet href=/style.css><p>page \(number) of \(host)"
             for next in [number * 2 + 1, number * 2 + 2] { text += "<a href=/p/\(next)>next</a>" }
@@ -46,7 +46,23 @@ struct WorkCommandTests {
 
     private var start: String { "http://h0.work.example:\(origin.port)/p/0" }
 
-    private func worker(_ number: Int, _ more: String...) throws -> Command {
+    /// Three workers, each of which has joined before the first page is answered, so that none does it alone.
+    private func threeWorkers(_ more: String...) throws -> [Command] {
+        origin.hold("/p/0")
+        let workers = try (0..<3).map { try worker($0, more) }
+        let connection = try StoreFolder(place).connect(.readWrite)
+        let end = ContinuousClock.now + .seconds(120)
+        var joined: Int64 = 0
+        while joined < 3 {
+            try #require(ContinuousClock.now < end, "\(joined) workers have joined")
+            usleep(5000)
+            try? connection.prepare("SELECT count(*) FROM work_worker").each { joined = $0.integer(0) }
+        }
+        origin.release("/p/0")
+        return workers
+    }
+
+    private func worker(_ number: Int, _ more: [String] = []) throws -> Command {
         // The folder of its own makes it another machine's.
         let own = place.replacing("&folder=\(home.file("own"))", with: "&folder=\(home.file("own\(number)"))")
         return try Command(
@@ -71,7 +87,7 @@ struct WorkCommandTests {
         ).wait()
         #expect(single.status == 0, "\(single)")
         origin.forgetRequests()
-        let workers = try (0..<3).map { try worker($0) }
+        let workers = try threeWorkers()
         #expect(origin.waitForRequests(100))
         workers[0].signal(SIGKILL)
         let endings = workers.map { $0.wait() }
@@ -97,7 +113,7 @@ struct WorkCommandTests {
     }
 
     @Test func `a limit of pages holds for all workers together`() throws {
-        let workers = try (0..<3).map { try worker($0, "--max-pages", "40") }
+        let workers = try threeWorkers("--max-pages", "40")
         let endings = workers.map { $0.wait() }
         #expect(endings.allSatisfy { $0.status == 0 }, "\(endings)")
         let pages = Set(
@@ -133,7 +149,7 @@ struct WorkCommandTests {
     }
 
     @Test func `a limit of pages holds where a worker's lease is lost`() throws {
-        let workers = try (0..<3).map { try worker($0, "--max-pages", "40") }
+        let workers = try threeWorkers("--max-pages", "40")
         #expect(origin.waitForRequests(25))
         try loseLeases(StoreFolder(place), atMost: 1)
         let endings = workers.map { $0.wait() }

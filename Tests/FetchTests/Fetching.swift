@@ -37,6 +37,21 @@ struct Fetching {
         return request
     }
 
+    /// Asks with a time limit, and again with one five times as long while it ends what it should not: on a busy machine a
+    /// server that is well may be slower than a short limit.
+    ///
+    /// - Parameter ask: gives the numbers of the requests that the limit ended though their server was well.
+    static func withLimits(from first: Duration, _ ask: (Duration) throws -> [UInt32]) rethrows {
+        var limit = first
+        while case let ended = try ask(limit), !ended.isEmpty {
+            guard limit < .seconds(60) else {
+                Issue.record("a limit of \(limit) ended \(ended)")
+                return
+            }
+            limit *= 5
+        }
+    }
+
     func result(of request: FetchRequest, in loop: FetchLoop? = nil) throws -> FetchResult {
         try #require(try Self.results(of: [request], in: loop ?? FetchLoop(options))[request.number])
     }

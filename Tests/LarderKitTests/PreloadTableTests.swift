@@ -140,12 +140,12 @@ import Web
         return bytes == Array(Self.body(text).utf8) ? text : "?"
     }
 
-    /// What a server says of it, as soon as that is the text, and else when it has had time enough to see
-    /// what is new.
+    /// What a server says of it, as soon as that is the text: it sees a moment later what is new. Else what it says after
+    /// a minute.
     private func served(_ name: String, _ text: String, by service: MirrorService) async throws -> RawResponse
     {
         let address = try #require(service.address(of: origin.url("/js/\(name).js")).flatMap { WebURL($0) })
-        let deadline = ContinuousClock.now + .seconds(5)
+        let deadline = ContinuousClock.now + .seconds(60)
         while true {
             let client = try RawClient(port: Int(service.port))
             let answer = try client.get(address.target, host: "\(address.host):\(service.port)")

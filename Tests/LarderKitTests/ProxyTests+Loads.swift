@@ -1,3 +1,4 @@
+import System
 import TestOrigin
 import Testing
 
@@ -84,16 +85,17 @@ extension ProxyTests {
             try client.send(change)
             #expect(try client.response().text == "done")
             // Held, and not given: it is asked for anew. That one is under way when the next change is made.
+            let isChanged = Monitor(false)
             origin.on("/a") { request in
-                request.method == "GET"
-                    ? .file("old", type: "text/plain").adding("Cache-Control", "max-age=60").delayed(
-                        .milliseconds(300))
-                    : .file("done", type: "text/plain")
+                guard request.method == "GET" else { return .file("done", type: "text/plain") }
+                _ = isChanged.wait(atMost: .seconds(60)) { $0 ? true : nil }
+                return .file("old", type: "text/plain").adding("Cache-Control", "max-age=60")
             }
             try other.send("GET \(origin.url("/a")) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
             #expect(origin.waitForRequests(3))
             try client.send(change)
             #expect(try client.response().text == "done")
+            isChanged.change { $0 = true }
             #expect(try other.response().text == "old")
             origin.on("/a", .file("new", type: "text/plain").adding("Cache-Control", "max-age=60"))
             #expect(try client.get(origin.url("/a"), host: host).text == "new")

@@ -26,7 +26,7 @@ extension ProxyTests {
         let ending = try uploading(
             """
             with asking(b"POST", 1 << 40, False, b"/refused") as client:
-                client.settimeout(20)
+                client.settimeout(120)
                 try:
                     while True: client.sendall(b"x" * 65536)
                 except OSError: pass
@@ -60,14 +60,14 @@ extension ProxyTests {
         let ending = try uploading(
             """
             def get():
-                with socket.create_connection(("127.0.0.1", proxy), 20) as client:
+                with socket.create_connection(("127.0.0.1", proxy), 120) as client:
                     client.sendall(b"GET http://%s/ HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n" % host)
                     while client.recv(65536): pass
             get(), get()
             with asking(b"PUT", 65 << 20, False) as client:
                 client.sendall(b"x" * (65 << 20))
                 answer(client, "")
-            end = time.time() + 10
+            end = time.time() + 60
             while seen.count("GET /") < 2 and time.time() < end: get()
             print(seen)
             """)
@@ -121,12 +121,12 @@ extension ProxyTests {
             host = b"127.0.0.1:%d" % listener.getsockname()[1]
             proxy = int(sys.argv[1])
             def asking(method, size, chunked, path=b"/"):
-                client = socket.create_connection(("127.0.0.1", proxy), 20)
+                client = socket.create_connection(("127.0.0.1", proxy), 120)
                 length = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % size
                 client.sendall(b"%s http://%s%s HTTP/1.1\\r\\nHost: %s\\r\\n%s\\r\\n\\r\\n" % (method, host, path, host, length))
                 return client
             def answer(client, said):
-                client.settimeout(20)
+                client.settimeout(120)
                 stream = client.makefile("rb")
                 status = stream.readline().split()[1].decode()
                 while stream.readline() != b"\\r\\n": pass

@@ -66,7 +66,7 @@ import Testing
     }
 
     private func apply(_ damage: Damage) async throws {
-        var random = SystemRandomNumberGenerator()
+        var random = SeededRandom(state: UInt64(damage.rawValue.utf8.count))
         var bytes = try bytes()
         func overwrite(_ range: Range<Int>, isRandom: Bool = false) {
             for place in range.clamped(to: bytes.indices) {
@@ -215,5 +215,18 @@ import Testing
         #expect(try shown() == before)
         #expect(try await larder.visits(of: origin.url("/")) == visits)
         #expect(try StoreReader(folder).sites().map(\.name) == [origin.url("/")])
+    }
+}
+
+/// SplitMix64: the same damage in every run.
+private struct SeededRandom: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
     }
 }

@@ -3,6 +3,7 @@ import Digest
 import Glibc
 import Store
 import Synchronization
+import System
 import TLS
 import TestOrigin
 import Testing
@@ -357,6 +358,9 @@ import Web
         let store = try store(Self.good)
         var options = Self.options(.auto, requiring: nil)
         options.patience = .seconds(1)
+        // The time for which a server that hangs is left alone does not end.
+        let start = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch())
+        options.clock = { start }
         let waiting = Mutex<[@Sendable (LoadOutcome) -> Void]>([])
         options.load = { request, done in waiting.withLock { $0.append(done) } }
         let server = try MirrorServer(
@@ -366,12 +370,18 @@ import Web
         let host = "example-test.localhost:\(server.port)"
         let clock = ContinuousClock()
         var answer: RawResponse?
+        // The server's patience is counted from when it has the request, which is later than this.
         let time = try clock.measure { answer = try client.get("/", host: host) }
         #expect(answer?.text == "start")
         #expect(answer?["Larder"] == "stale")
-        #expect(time > .milliseconds(990) && time < .seconds(30))
-        // Nobody waits for it again until it answers.
-        #expect(try clock.measure { _ = try client.get("/", host: host) } < .milliseconds(990))
+        #expect(time > .milliseconds(990))
+        // Nobody waits for it again until it answers. Were each client let wait, none of these requests would take
+        // less than the patience; on a machine that is busy, some of them may take more.
+        var isQuick = false
+        for _ in 0..<60 where !isQuick {
+            isQuick = try clock.measure { _ = try client.get("/", host: host) } < .milliseconds(990)
+        }
+        #expect(isQuick)
         // What it answers later is kept.
         let now = HTTPDate(secondsSinceEpoch: 1_900_000_000)
         for done in waiting.withLock({ $0 }) {

@@ -1,4 +1,6 @@
+import Glibc
 import TestOrigin
+import Testing
 
 @testable import Serve
 
@@ -7,7 +9,7 @@ final class HTTPScript {
     let server: HTTPServer
 
     init(
-        _ limits: ServerLimits = .standard, address: ListenAddress = .loopback,
+        _ limits: ServerLimits = .patient, address: ListenAddress = .loopback,
         answer: @escaping (Request) -> Reply
     ) throws {
         server = try HTTPServer(port: 0, threadCount: 1, address: address, limits: limits) { _ in
@@ -15,7 +17,7 @@ final class HTTPScript {
         }
     }
 
-    init(_ limits: ServerLimits = .standard, responder: any Responder) throws {
+    init(_ limits: ServerLimits = .patient, responder: any Responder) throws {
         server = try HTTPServer(port: 0, threadCount: 1, limits: limits) { _ in responder }
     }
 
@@ -24,6 +26,61 @@ final class HTTPScript {
     var port: Int { Int(server.port) }
 
     func client() throws -> RawClient { try RawClient(port: port) }
+
+    /// Sends `piece` every few milliseconds until the server answers or ends the connection, and gives the answer:
+    /// nil where the end of the connection came before it was read.
+    func drip(_ piece: [UInt8], by client: RawClient) throws -> RawResponse? {
+        let end = ContinuousClock.now + .hangGuard
+        while ContinuousClock.now < end {
+            do throws(TestError) {
+                return try client.response(within: .milliseconds(10))
+            } catch  where error.why.hasPrefix("nothing more came") {
+                guard (try? client.send(piece)) != nil else { return nil }
+            } catch {
+                return nil
+            }
+        }
+        throw HangError("the server to refuse a client that sends slowly")
+    }
+}
+
+/// Repeats what a server with short limits cuts off where the machine stops the client for longer than they allow,
+/// until it is not cut off.
+///
+/// - Parameter attempt: gives nil, or throws, where it was cut off.
+func untilNotCutOff<Result>(_ attempt: () throws -> Result?) throws -> Result {
+    let end = ContinuousClock.now + .hangGuard
+    while ContinuousClock.now < end {
+        if let result = try? attempt() { return result }
+        usleep(1000)
+    }
+    throw HangError("a server to answer a client")
+}
+
+/// What a test waited for in vain.
+struct HangError: Error, CustomStringConvertible {
+    let awaited: String
+
+    init(_ awaited: String) { self.awaited = awaited }
+
+    var description: String { "waited in vain for \(awaited)" }
+}
+
+extension Duration {
+    /// How long a test waits for what does not come where the program is wrong.
+    static let hangGuard = Duration.seconds(300)
+}
+
+extension ServerLimits {
+    /// No client is cut off because the machine stops a test for a while.
+    static let patient = Self.standard.patient
+
+    var patient: ServerLimits {
+        var limits = self
+        (limits.headTime, limits.stallTime, limits.lingerTime) = (600_000, 600_000, 600_000)
+        (limits.idleTime, limits.crowdedIdleTime) = (600_000, 600_000)
+        return limits
+    }
 }
 
 private final class ScriptedResponder: Responder {
@@ -34,4 +91,20 @@ private final class ScriptedResponder: Responder {
     }
 
     func respond(to request: Request, orLater _: Later) -> Reply? { answer(request) }
+}
+
+/// Random numbers that are the same in each run.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(_ seed: UInt64) { state = seed }
+
+    /// SplitMix64.
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
+        return value ^ value >> 31
+    }
 }

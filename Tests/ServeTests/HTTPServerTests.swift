@@ -46,17 +46,7 @@ import Web
         func start(_ port: Int) throws(ServerError) -> MirrorServer {
             try MirrorServer(store.folder, port: UInt16(port), threadCount: 2, memoryLimit: 1_000_000)
         }
-        // A client that tries ports which the kernel gives to clients may be connected with itself.
-        var port = 20_011
-        while true {
-            do throws(ServerError) {
-                try start(port).stop()
-                break
-            } catch {
-                guard error.code == EADDRINUSE, port < 30_000 else { throw error }
-                port += 1
-            }
-        }
+        let port = try FreePort.draw()
         for round in 0..<40 {
             let outcome = Mutex<String?>(nil)
             let client = try NamedThread.start("early") { [port] in
@@ -81,13 +71,15 @@ import Web
         (limits.bodyByteCount, limits.uploadsByteCount) = (1000, 2000)
         let script = try HTTPScript(limits) { Reply(answer: .text(200, "\($0.body.count)")) }
         let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n"
+        /// Returns when the server's one thread has read what clients have sent before: it takes them in their order.
+        func waitUntilRead() throws { #expect(try script.client().get("/").text == "0") }
         func begin(_ count: Int) throws -> RawClient {
             let client = try script.client()
             try client.send(head + String(repeating: "a", count: count))
             return client
         }
         var waiting = [try begin(900), try begin(900)]
-        usleep(100_000)
+        try waitUntilRead()
         #expect(try begin(900).response().status == 503)
         for client in waiting {
             try client.send(String(repeating: "a", count: 100))
@@ -95,9 +87,9 @@ import Web
         }
         for _ in 0..<3 {
             waiting = [try begin(900), try begin(900)]
-            usleep(100_000)
+            try waitUntilRead()
             waiting = []
-            usleep(100_000)
+            try waitUntilRead()
         }
         let last = try begin(900)
         try last.send(String(repeating: "a", count: 100))
@@ -117,7 +109,11 @@ import Web
         request: String, status: Int
     ) throws {
         defer { server.stop() }
-        let client = try RawClient(port: port)
+        let script = try HTTPScript { request in
+            guard request.head.method != .other else { return Reply(answer: .text(405, "no")) }
+            return Reply(answer: .text(200, "hello"))
+        }
+        let client = try script.client()
         try client.send(request)
         for _ in 0..<30 { try client.send([UInt8](repeating: UInt8(ascii: "a"), count: 100_000)) }
         #expect(try client.response().status == status)
@@ -149,6 +145,11 @@ import Web
     }
 
     @Test func `it may be stopped again, from several threads`() async throws {
+        self.server.stop()
+        // Nobody else gets this port when the server has let it go.
+        let port = try FreePort.draw()
+        let server = try FilesServer(port: UInt16(port)) { _ in nil }
+        #expect(try RawClient(port: port).get("/").status == 404)
         await withTaskGroup { group in
             for _ in 0..<4 { group.addTask { server.stop() } }
         }
@@ -174,8 +175,9 @@ import Web
             let client = try RawClient(port: Int(server.port))
             try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             let before = clock()
+            // It cannot be answered, however long this waits. A loop that spins takes all of a core meanwhile, or
+            // all that other programs leave of it.
             #expect(throws: TestError.self) { try client.response(within: .seconds(2)) }
-            // A loop that spins takes all of a core.
             #expect(Double(clock() - before) / Double(CLOCKS_PER_SEC) < 0.5)
             #expect(try first.get("/").text == "hello")
             for descriptor in taken { close(descriptor) }

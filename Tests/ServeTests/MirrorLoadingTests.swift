@@ -1,6 +1,7 @@
 import Serve
 import Store
 import Synchronization
+import System
 import TestOrigin
 import Testing
 import Web
@@ -60,6 +61,9 @@ import Web
         options.policy = policy
         options.rules = try rules.map { try CacheRules.Rule($0) }
         if isExposed { options.address = ListenAddress("*") ?? .loopback }
+        // A server that is silent is left alone for a while, and nothing becomes stale meanwhile.
+        let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch())
+        options.clock = { now }
         options.load = { [servers] in servers.load($0, $1) }
         let server = try MirrorServer(
             store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0,

@@ -27,7 +27,7 @@ import Testing
         let (began, mayGoOn) = (began, mayGoOn)
         options.willSearch = { target in
             began.change { $0.append(target) }
-            _ = mayGoOn.wait(atMost: .seconds(20)) { $0 ? true : nil }
+            _ = mayGoOn.wait(atMost: .hangGuard) { $0 ? true : nil }
         }
         // One thread has all clients.
         return try MirrorServer(
@@ -42,7 +42,7 @@ import Testing
     }
 
     private func waitForSearches(_ count: Int) throws {
-        try #require(began.wait(atMost: .seconds(20)) { $0.count >= count ? true : nil } == true)
+        try #require(began.wait(atMost: .hangGuard) { $0.count >= count ? true : nil } == true)
     }
 
     @Test func `while a search takes its time, pages come to others and then it is answered`() throws {
@@ -88,7 +88,7 @@ import Testing
             }
         }
 
-        func answer(_ number: Int) -> String? { given.wait(atMost: .seconds(20)) { $0[number] } }
+        func answer(_ number: Int) -> String? { given.wait(atMost: .hangGuard) { $0[number] } }
         var count: Int { given.change { $0.count } }
     }
 
@@ -96,7 +96,7 @@ import Testing
         let (began, mayGoOn) = (began, mayGoOn)
         return Answers { target in
             began.change { $0.append(target) }
-            _ = mayGoOn.wait(atMost: .seconds(20)) { $0 ? true : nil }
+            _ = mayGoOn.wait(atMost: .hangGuard) { $0 ? true : nil }
         }
     }
 

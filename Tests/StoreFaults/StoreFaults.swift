@@ -1,7 +1,11 @@
 import Glibc
 import Store
+import Synchronization
 
 /// A process for tests to kill. It says on its standard output, a letter each, what it has just done.
+///
+/// A last word `@d2` makes it stop itself (SIGSTOP) right after it has said `d` for the second time, and `@d` after each
+/// `d`: whoever kills it there need not be fast, and whoever sends it SIGCONT decides when it goes on.
 ///
 ///     StoreFaults stock FOLDER SITE VISITS    so many visits of a site, dropping and collecting what is old
 ///     StoreFaults collect FOLDER LIMIT        makes the store as small as that
@@ -13,7 +17,11 @@ import Store
 ///     number was served
 @main enum StoreFaults {
     static func main() {
-        let words = Array(CommandLine.arguments.dropFirst())
+        var words = Array(CommandLine.arguments.dropFirst())
+        if let mark = words.last, mark.hasPrefix("@") {
+            stop = Stop(letter: String(mark.dropFirst().prefix(1)), count: Int(mark.dropFirst(2)))
+            words.removeLast()
+        }
         do throws(StoreError) {
             switch (words.first, words.count) {
             case ("stock", 4):
@@ -21,7 +29,8 @@ import Store
             case ("collect", 3):
                 let writer = try StoreWriter(StoreFolder(words[1]))
                 say("s")
-                _ = try writer.collect(CollectionOptions(limit: Int64(words[2]), allowsIncomplete: true))
+                let options = CollectionOptions(limit: Int64(words[2]), allowsIncomplete: true)
+                _ = try writer.collect(options) { _ in say("r") }
             case ("open", 2):
                 say("s")
                 _ = try StoreWriter(StoreFolder(words[1]))
@@ -40,9 +49,9 @@ import Store
             case ("copy", 3):
                 let (from, to) = (StoreFolder(words[1]), StoreFolder(words[2]))
                 _ = try StoreCopy.run(from: from, to: to) { _ in
-                    say("b")
-                    // Whoever kills it is not as fast.
+                    // A copy commits what it has been at for a while.
                     usleep(100_000)
+                    say("b")
                 }
             case ("note", 3):
                 let book = try NoteBook(StoreFolder(words[1]))
@@ -64,5 +73,18 @@ import Store
 
     static func say(_ letter: String) {
         _ = write(1, letter, 1)
+        guard letter == stop.letter else { return }
+        let said = timesSaid.add(1, ordering: .relaxed).newValue
+        if said == stop.count ?? said { raise(SIGSTOP) }
     }
+
+    /// Where it stops itself: after this letter, each time or the time of that number.
+    private struct Stop {
+        var letter: String?
+        var count: Int?
+    }
+
+    // Set once, before anything is said.
+    nonisolated(unsafe) private static var stop = Stop()
+    private static let timesSaid = Atomic(0)
 }

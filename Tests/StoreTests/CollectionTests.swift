@@ -21,7 +21,9 @@ import Testing
     private func page(_ href: String, byteCount: Int = 40_000, edition: Int = 0, fetched: Int64 = 1) throws
         -> NewResponse
     {
-        var random = TestRandom(seed: UInt64(bitPattern: Int64(href.hashValue &+ edition)))
+        // Not the text's own hash value, which is another in each process.
+        let seed = href.utf8.reduce(UInt64(truncatingIfNeeded: edition)) { $0 &* 31 &+ UInt64($1) }
+        var random = TestRandom(seed: seed)
         let bytes = (0..<byteCount / 8).flatMap { _ in
             withUnsafeBytes(of: random.next()) { Array($0) }
         }
@@ -77,9 +79,13 @@ import Testing
         let reader = try store.reader()
         try reader.steadily { () throws(StoreError) in
             _ = try reader.holdsAnything()
-            let age = Stopwatch()
-            _ = try? store.visit([store.response("http://a.test/", "one")])
-            #expect(age.elapsed < .seconds(5))
+            // Whoever waited for the reader would wait each time, for ten seconds; a busy machine holds up one or two.
+            let isPrompt = (0..<5).contains { _ in
+                let age = Stopwatch()
+                _ = try? store.visit([store.response("http://a.test/", "one")])
+                return age.elapsed < .seconds(5)
+            }
+            #expect(isPrompt)
         }
         #expect(byteCount() > 0)
         #expect(try store.text("http://a.test/") == "one")

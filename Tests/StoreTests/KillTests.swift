@@ -11,33 +11,38 @@ import Testing
 @Suite struct KillTests {
     private static let kills = getenv("LARDER_KILLS").flatMap { Int(String(cString: $0)) } ?? 25
 
+    /// What a run of four visits does at least so often, whatever is in the store already: the letters that it says.
+    private static let steps: [(letter: Character, count: Int)] = [
+        ("b", 4), ("f", 16), ("a", 16), ("p", 4), ("d", 2), ("c", 2),
+    ]
+
     @Test
     func `a writer that is killed at any moment loses nothing that was committed, and the next one goes on`()
         throws
     {
         let store = try StockedFolder()
         let stock = Stock(site: "s")
-        let clock = ContinuousClock()
-        let started = clock.now
         let undisturbed = try Child("stock", store.place, stock.site, "4").wait()
         #expect(undisturbed.status == 0, "\(undisturbed.errors)")
-        let stepTime = min((clock.now - started) / undisturbed.output.utf8.count, .milliseconds(5))
         var random = TestRandom(seed: 1)
-        var killedAfter: [Character: Int] = [:]
         for number in 0..<Self.kills {
-            // The moments lie all over the run, and anywhere in a step.
-            let steps = 1 + number * undisturbed.output.utf8.count / Self.kills
-            let child = try Child("stock", store.place, stock.site, "4")
-            let done = child.read(steps)
-            // Some at once: what follows a short step would always be struck in its place.
-            let delay =
-                number % 3 == 0 ? 0 : Int.random(in: 0...Int(stepTime / .microseconds(1)), using: &random)
+            // Each kind of work in turn, at one of the times when it is done.
+            let step = Self.steps[number % Self.steps.count]
+            let time = Int.random(in: 1...step.count, using: &random)
+            // First right behind it, where the writer waits for its end, then in the middle of what follows.
+            let isBetweenSteps = number / Self.steps.count % 2 == 0
+            let mark = isBetweenSteps ? "@\(step.letter)\(time)" : "@"
+            let child = try Child("stock", store.place, stock.site, "4", mark)
+            let done = child.read(until: step.letter, times: time)
+            let delay = isBetweenSteps ? 0 : Int.random(in: 0...5000, using: &random)
+            // Nothing depends on how far the writer gets meanwhile.
             usleep(UInt32(delay))
             child.signal(SIGKILL)
             let ending = child.wait()
-            #expect(ending.errors.isEmpty)
-            killedAfter[(done + ending.output).last ?? "-", default: 0] += 1
             let note: Comment = "kill \(number), \(delay) µs after \(done)"
+            #expect(ending.errors.isEmpty, note)
+            #expect(done.last == step.letter, note)
+            if isBetweenSteps { #expect(ending.status == -SIGKILL && ending.output.isEmpty, note) }
             try store.expectWhole(stock, note)
             let open = try store.site(stock.site)?.visits.last { $0.finished == nil }
             if number % 5 == 0 {
@@ -48,9 +53,6 @@ import Testing
                 #expect(site.visits.allSatisfy { $0.finished != nil }, note)
             }
         }
-        // It was struck between and in all kinds of work.
-        #expect(killedAfter.count > 2, "\(killedAfter)")
-        if Self.kills >= 100 { #expect(Set(killedAfter.keys).isSuperset(of: "bfapdc"), "\(killedAfter)") }
         let last = try Child("stock", store.place, stock.site, "2").wait()
         #expect(last.status == 0, "\(last.errors)")
         try store.expectWhole(stock, "at the end")
@@ -73,14 +75,13 @@ import Testing
             _ = try StoreCopy.run(from: stocked.folder, to: other.folder) { _ in }
             return other
         }
-        let clock = ContinuousClock()
         let first = try copy()
         let limit = first.folder.byteCount / 2
-        let undisturbed = try Child("collect", first.place, "\(limit)")
-        _ = undisturbed.read(1)
-        let started = clock.now
-        #expect(undisturbed.wait().status == 0)
-        let wholeTime = Int((clock.now - started) / .microseconds(1))
+        let undisturbed = try Child("collect", first.place, "\(limit)").wait()
+        #expect(undisturbed.status == 0, "\(undisturbed.errors)")
+        // It says `s` before it begins, and then `r` now and then.
+        let reports = undisturbed.output.count { $0 == "r" }
+        #expect(undisturbed.output.hasPrefix("s") && reports > 1, "\(undisturbed.output)")
         func held(_ store: StockedFolder) throws -> Int? {
             try store.column("SELECT count(*) FROM response").first.flatMap { Int($0) }
         }
@@ -94,9 +95,16 @@ import Testing
         let kills = (Self.kills + 2) / 3
         for number in 0..<kills {
             let store = try copy()
-            let child = try Child("collect", store.place, "\(limit)")
-            _ = child.read(1)
-            usleep(UInt32(wholeTime * number / kills))
+            // The first is killed before it has begun, and the others all over their work.
+            let time = number * reports / kills
+            let mark = number == 0 ? "@s1" : "@r\(max(1, time))"
+            let child = try Child("collect", store.place, "\(limit)", mark)
+            child.waitUntilStopped()
+            if number % 2 == 1 {
+                // It goes on for a moment: nothing depends on how far it gets.
+                child.signal(SIGCONT)
+                usleep(UInt32(500 * number))
+            }
             child.signal(SIGKILL)
             _ = child.wait()
             #expect(try store.inspect().isSound)
@@ -120,21 +128,27 @@ import Testing
             try EarlierStore.makeVersion1(in: store.folder, morePages: 3000)
             return store
         }
-        let clock = ContinuousClock()
         let first = try makeStore()
-        let undisturbed = try Child("open", first.place)
-        _ = undisturbed.read(1)
+        let undisturbed = try Child("open", first.place, "@s1")
+        undisturbed.waitUntilStopped()
+        let clock = ContinuousClock()
         let started = clock.now
+        undisturbed.signal(SIGCONT)
         #expect(undisturbed.wait().status == 0)
-        let wholeTime = Int((clock.now - started) / .microseconds(1))
+        // Where in its work the others are killed: nothing that is expected depends on it.
+        let wholeTime = min(Int((clock.now - started) / .microseconds(1)), 2_000_000)
         #expect(try first.column("PRAGMA user_version") == ["\(Schema.version)"])
         var versions: [String: Int] = [:]
         let count = max(Self.kills / 3, 4)
         for number in 0..<count {
             let store = try makeStore()
-            let child = try Child("open", store.place)
-            _ = child.read(1)
-            usleep(UInt32(wholeTime * number / count))
+            let child = try Child("open", store.place, "@s1")
+            child.waitUntilStopped()
+            // The first is killed before it has begun.
+            if number > 0 {
+                child.signal(SIGCONT)
+                usleep(UInt32(wholeTime * number / count))
+            }
             child.signal(SIGKILL)
             _ = child.wait()
             let version = try store.column("PRAGMA user_version").first ?? ""

@@ -4,7 +4,7 @@ import System
 import TestOrigin
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct MemoryPressureTests {
+@Suite struct MemoryPressureTests {
     private static let held = 8 * 1024 * 1024
     private let relief = PressureRelief(secondsBetween: 0)
     private let kept = Monitor<[Int]>([])

@@ -200,7 +200,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct MemoryTierThreadsTests {
+@Suite struct MemoryTierThreadsTests {
     private final class Tally: Sendable {
         private let value = Atomic(0)
 

@@ -438,7 +438,11 @@ import Testing
                 }
             }
         }
-        for _ in 0..<rounds {
+        let age = Stopwatch()
+        var round = 0
+        // Until the readers have had their part in it.
+        while round < rounds || read.load(ordering: .relaxed) <= 100 && age.elapsed < .seconds(300) {
+            round += 1
             // The second site comes and goes, and what stays is moved.
             try store.visit(
                 (0..<60).map { try store.response("/1/\($0)", bytes: Self.bytes($0 * 2 + 1, count: 6000)) },

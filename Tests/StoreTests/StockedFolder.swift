@@ -1,3 +1,4 @@
+import Glibc
 import TestOrigin
 import Testing
 import Web
@@ -172,6 +173,22 @@ typealias Child = ChildProcess
 extension ChildProcess {
     init(_ words: String...) throws(TestError) {
         try self.init(Self.built("StoreFaults"), words)
+    }
+
+    /// What it printed up to this letter for the time of that number; less when it ended before.
+    func read(until letter: Character, times: Int = 1) -> String {
+        var (text, seen) = ("", 0)
+        while seen < times, let next = read(1).first {
+            text.append(next)
+            if next == letter { seen += 1 }
+        }
+        return text
+    }
+
+    /// Waits until it has stopped itself, or is gone.
+    func waitUntilStopped() {
+        var info = siginfo_t()
+        while waitid(P_PID, id_t(process), &info, WSTOPPED | WEXITED | WNOWAIT) != 0, errno == EINTR {}
     }
 }
 

@@ -3,7 +3,7 @@ import System
 import Testing
 
 /// Threads, and what goes from one to another.
-@Suite(.timeLimit(.minutes(1))) struct ThreadTests {
+@Suite struct ThreadTests {
     @Test func `a thread is waited for by as many as like`() throws {
         let isOpen = Monitor(false)
         let ended = Atomic(0)

@@ -58,14 +58,17 @@ package struct ChildProcess: Sendable {
                 ends.append(-1)
             }
         }
-        // A test's thread holds signals off, and a program would inherit that.
+        // A program inherits which signals are blocked and which are ignored. A thread of a test blocks some, and
+        // `nohup` ignores SIGHUP.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        var none = sigset_t()
+        var (none, all) = (sigset_t(), sigset_t())
         sigemptyset(&none)
+        sigfillset(&all)
         posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
         let arguments = ([program] + words).map { strdup($0) } + [nil]
         let settings = environment.map { strdup("\($0)=\($1)") } + [nil]
         defer { for text in arguments + settings { free(text) } }
@@ -81,6 +84,13 @@ package struct ChildProcess: Sendable {
 
     package func signal(_ number: Int32) {
         kill(process, number)
+    }
+
+    /// Whether it has ended; `wait` still says how.
+    package var hasEnded: Bool {
+        var information = siginfo_t()
+        return waitid(P_PID, id_t(process), &information, WEXITED | WNOHANG | WNOWAIT) == 0
+            && information.si_signo == SIGCHLD
     }
 
     /// What it printed, up to so many bytes; fewer when it ends before.
@@ -99,10 +109,21 @@ package struct ChildProcess: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// Nil at the end of its output, and where nothing comes for so long that it hangs.
     private func readByte() -> UInt8? {
         var byte: UInt8 = 0
-        return Glibc.read(output, &byte, 1) == 1 ? byte : nil
+        while true {
+            var waiting = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
+            let ready = poll(&waiting, 1, Self.hangMilliseconds)
+            if ready < 0, errno == EINTR { continue }
+            guard ready > 0 else { return nil }
+            let count = Glibc.read(output, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            return count == 1 ? byte : nil
+        }
     }
+
+    private static let hangMilliseconds: Int32 = 600_000
 
     /// Makes its next write to standard output one that nobody reads.
     package func stopReading() {
@@ -147,9 +168,8 @@ package struct ChildProcess: Sendable {
 
     private static func pipe() throws(TestError) -> (end: Int32, start: Int32) {
         var ends: [Int32] = [0, 0]
-        guard Glibc.pipe(&ends) == 0 else { throw TestError("making a pipe") }
-        // Closed on exec, so that what runs beside it does not hold it open.
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        // Closed on exec from the start: a program that another thread starts at this moment would hold it open.
+        guard CloseOnExec.pipe(&ends, O_CLOEXEC) == 0 else { throw TestError("making a pipe") }
         return (ends[0], ends[1])
     }
 }

@@ -28,10 +28,11 @@ final class OriginConnection: Sendable {
                 return
             }
         }
-        // An orderly end also when bytes of the client are unread: closing at once would send a reset.
+        // An orderly end also when bytes of the client are unread: closing at once would send a reset. So this waits
+        // for the client's end, or for the end of the origin.
         socket.shutDown(Int(SHUT_WR))
         var rest: [UInt8] = []
-        while case .bytes = socket.receive(into: &rest, within: .milliseconds(200)) { rest = [] }
+        while case .bytes = socket.receive(into: &rest) { rest = [] }
         socket.shutDown()
     }
 

@@ -30,7 +30,7 @@ package final class RawClient: Sendable {
     /// Sends one request without a body and reads its answer.
     package func get(
         _ target: String, method: String = "GET", host: String = "localhost", fields: [(String, String)] = [],
-        within limit: Duration = .seconds(30)
+        within limit: Duration = .seconds(120)
     ) throws(TestError) -> RawResponse {
         var head = "\(method) \(target) HTTP/1.1\r\nHost: \(host)\r\n"
         for (name, value) in fields { head += "\(name): \(value)\r\n" }
@@ -39,7 +39,7 @@ package final class RawClient: Sendable {
     }
 
     /// Reads one response: head, and body by its length, its chunks or up to the end of the connection.
-    package func response(toHead: Bool = false, within limit: Duration = .seconds(30)) throws(TestError)
+    package func response(toHead: Bool = false, within limit: Duration = .seconds(120)) throws(TestError)
         -> RawResponse
     {
         let deadline = ContinuousClock.now + limit
@@ -79,7 +79,7 @@ package final class RawClient: Sendable {
     }
 
     /// Everything up to the end of the connection.
-    package func readToEnd(within limit: Duration = .seconds(30)) throws(TestError) -> [UInt8] {
+    package func readToEnd(within limit: Duration = .seconds(120)) throws(TestError) -> [UInt8] {
         let deadline = ContinuousClock.now + limit
         var bytes = takePending()
         while try more(&bytes, deadline, "reading to the end") {}
@@ -87,7 +87,7 @@ package final class RawClient: Sendable {
     }
 
     /// At least `count` bytes, unless the connection ends before.
-    package func read(_ count: Int, within limit: Duration = .seconds(30)) throws(TestError) -> [UInt8] {
+    package func read(_ count: Int, within limit: Duration = .seconds(120)) throws(TestError) -> [UInt8] {
         let deadline = ContinuousClock.now + limit
         var bytes = takePending()
         while bytes.count < count, try more(&bytes, deadline, "reading") {}
@@ -109,7 +109,10 @@ package final class RawClient: Sendable {
         case .bytes: return true
         case .end: return false
         case .failed(let code): throw TestError(doing, errno: code)
-        case .late: throw TestError(doing, "nothing more came in time, after \(bytes.count) bytes")
+        case .late:
+            // A head may be waited for again.
+            pending.withLock { $0 = bytes }
+            throw TestError(doing, "nothing more came in time, after \(bytes.count) bytes")
         }
     }
 

@@ -47,6 +47,17 @@ final class Socket: Sendable {
         return (listener, Int(port))
     }
 
+    /// A socket that is bound to a port, and does not listen.
+    ///
+    /// - Parameter port: nil lets the system pick one.
+    static func bound(on loopback: Loopback, port: Int? = nil) throws(TestError) -> (
+        socket: Socket, port: Int
+    ) {
+        let socket = try Socket(loopback)
+        try socket.bind(to: loopback, port: UInt16(port ?? 0))
+        return (socket, Int(try socket.port(on: loopback)))
+    }
+
     /// Several may be bound to a port as long as none of them listens.
     private func bind(to loopback: Loopback, port: UInt16) throws(TestError) {
         set(SOL_SOCKET, SO_REUSEADDR, Int32(1))
@@ -106,9 +117,8 @@ final class Socket: Sendable {
     /// The next connection; nil when the listener was shut down.
     func accepted() -> Socket? {
         while true {
-            let connection = accept(descriptor, nil, nil)
+            let connection = CloseOnExec.accept(descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
             if connection >= 0 {
-                _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
                 let socket = Socket(adopting: connection)
                 socket.set(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
                 return socket
@@ -145,13 +155,17 @@ final class Socket: Sendable {
         -> Received
     {
         if let limit {
-            var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            let parts = max(limit, .zero).components
-            let milliseconds =
-                parts.seconds * 1000 + (parts.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
-            let ready = poll(&waiting, 1, Int32(clamping: milliseconds))
+            let deadline = ContinuousClock.now + limit
+            var ready: Int32 = -1
+            while ready < 0 {
+                var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                let parts = max(deadline - .now, .zero).components
+                let milliseconds =
+                    parts.seconds * 1000 + (parts.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+                ready = poll(&waiting, 1, Int32(clamping: milliseconds))
+                if ready < 0 && errno != EINTR { return .failed(errno) }
+            }
             if ready == 0 { return .late }
-            if ready < 0 && errno != EINTR { return .failed(errno) }
         }
         var code: Int32 = 0
         let received = [UInt8](unsafeUninitializedCapacity: most) { space, count in
@@ -210,29 +224,38 @@ final class Socket: Sendable {
     }
 }
 
-/// A port of this machine that nobody listens on, and that no connection gets as its own meanwhile, as those from 32768 on
-/// do.
+/// Ports of this machine on which nobody listens, for programs that a test starts.
+///
+/// A socket of this process stays bound to each of them until the process ends, so that the kernel gives the port
+/// to nobody else, neither to a server nor to a client. That socket does not listen: connections are refused, and
+/// a program that sets `SO_REUSEADDR`, as servers do, may listen on the port.
 package enum FreePort {
+    private static let reserved = Monitor<[Socket]>([])
+    private static let hasIPv6 = (try? Socket.bound(on: .ipv6)) != nil
+
     package static func draw() throws(TestError) -> Int {
         for _ in 0..<200 {
-            let port = Int.random(in: 20_000..<32_000)
-            if isFree(port) { return port }
+            let (socket, port) = try Socket.bound(on: .ipv4)
+            // A server on `localhost` listens on both addresses.
+            let other = try? Socket.bound(on: .ipv6, port: port)
+            if hasIPv6, other == nil { continue }
+            reserved.withLock { $0 += [socket] + (other.map { [$0.socket] } ?? []) }
+            return port
         }
-        throw TestError("no port is free", errno: EADDRINUSE)
+        throw TestError("reserving a port", errno: EADDRINUSE)
     }
+}
 
-    private static func isFree(_ port: Int) -> Bool {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = UInt16(port).bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        return withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-            }
-        }
-    }
+/// `pipe2` and `accept4`, which Glibc hides behind `_GNU_SOURCE`.
+///
+/// A descriptor that is marked only after it was made is inherited by a program that another thread starts in
+/// between, and that program then keeps the pipe or the connection open.
+enum CloseOnExec {
+    typealias Pipe = @convention(c) (UnsafeMutablePointer<Int32>?, Int32) -> Int32
+    typealias Accept =
+        @convention(c) (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?, Int32) ->
+        Int32
+
+    static let pipe = unsafeBitCast(dlsym(nil, "pipe2"), to: Pipe.self)
+    static let accept = unsafeBitCast(dlsym(nil, "accept4"), to: Accept.self)
 }

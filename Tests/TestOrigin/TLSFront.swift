@@ -55,21 +55,22 @@ package final class TLSFront: Sendable {
                 server { listen 127.0.0.1:\(clear); \(place) }
             }
             """, to: "nginx.conf")
-        // Should the tests die, it follows soon.
+        // Should the tests die, it follows, in half an hour: longer than any test takes on a busy machine.
         let log = folder.file("nginx.log")
         nginx = try ChildProcess(
-            "/usr/bin/timeout", ["-k", "2", "120", "/usr/sbin/nginx", "-c", path],
+            "/usr/bin/timeout", ["-k", "2", "1800", "/usr/sbin/nginx", "-c", path],
             environment: Self.environment,
             output: .file(log), errors: .file(log))
-        var isUp = false
-        for _ in 0..<500 where !isUp {
-            isUp = (try? RawClient(port: expired)) != nil
-            if !isUp { usleep(10_000) }
-        }
-        guard isUp else {
-            nginx.signal(SIGTERM)
-            _ = nginx.wait()
-            throw TestError("waiting for nginx")
+        // nginx does not say when it listens.
+        let end = ContinuousClock.now + .seconds(120)
+        while (try? RawClient(port: expired)) == nil {
+            guard !nginx.hasEnded, ContinuousClock.now < end else {
+                let why = nginx.hasEnded ? "it ended" : "it listens on no port"
+                nginx.signal(SIGTERM)
+                _ = nginx.wait()
+                throw TestError("waiting for nginx", "\(why); its configuration is \(path)")
+            }
+            usleep(10_000)
         }
     }
 

@@ -8,7 +8,7 @@ package struct TestBucket: Sendable {
         try TestBucket()
     }
 
-    /// Whether there is one to be started: `scripts/test` sees to it, or `pip install 'moto[server,s3]'` and the name of
+    /// Whether it can be started: `scripts/test` installs it, or `pip install 'moto[server,s3]'` and the name of
     /// that Python in LARDER_TEST_MOTO.
     package static let isInstalled = python() != nil
 
@@ -19,7 +19,7 @@ package struct TestBucket: Sendable {
 
     private static func python() -> String? {
         let own = ChildProcess.built("").split(separator: "/", omittingEmptySubsequences: false)
-        let build = own.prefix { $0 != ".build" }.joined(separator: "/") + "/.build/moto/bin/python3"
+        let build = own.prefix { $0 != ".build" }.joined(separator: "/") + "/.build/python/bin/python3"
         let named = getenv("LARDER_TEST_MOTO").map { String(cString: $0) }
         return ([named, build].compactMap { $0 }).first { access($0, X_OK) == 0 }
     }

@@ -86,7 +86,7 @@ package final class TestOrigin: Sendable {
 
     /// Waits until `count` requests have come, and says whether they did in time.
     package func waitForRequests(
-        _ count: Int, to target: String? = nil, within limit: Duration = .seconds(60)
+        _ count: Int, to target: String? = nil, within limit: Duration = .seconds(120)
     ) -> Bool {
         server.state.wait(limit) { state in
             guard let target else { return state.requests.count >= count }
@@ -95,7 +95,7 @@ package final class TestOrigin: Sendable {
     }
 
     /// Waits until no connection is open, and says whether it came to that in time.
-    package func waitUntilIdle(within limit: Duration = .seconds(30)) -> Bool {
+    package func waitUntilIdle(within limit: Duration = .seconds(120)) -> Bool {
         server.state.wait(limit) { $0.connections.isEmpty }
     }
 }

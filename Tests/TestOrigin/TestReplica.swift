@@ -22,9 +22,7 @@ package struct TestReplica: Sendable {
         guard let programs = TestPostgreSQL.newestPrograms() else {
             throw TestError("starting a PostgreSQL: it is not installed (apt install postgresql)")
         }
-        let free = try TestOrigin()
-        free.stop()
-        port = free.port
+        port = try FreePort.draw()
         folder = try TemporaryFolder("pg")
         process = try ChildProcess(
             "/bin/sh", ["-c", Self.script, "sh", programs, folder.path, "\(getpid())", "\(port)"],
@@ -64,12 +62,13 @@ package struct TestReplica: Sendable {
             $as "$programs/postgres" -D "$folder/$1" -k "$folder/$2" -c "listen_addresses=$3" -c "port=$port" \\
                 -c ssl=on -c ssl_cert_file=server.pem -c ssl_key_file=server.key -c wal_level=replica \\
                 -c fsync=off -c full_page_writes=off -c shared_buffers=32MB >"$folder/$1.log" 2>&1 &
+            server=$!
         }
         await() {
             tries=0
             until $as "$programs/pg_isready" -q -h "$folder/$1" -p "$port" -U larder; do
                 tries=$((tries + 1))
-                if [ "$tries" -gt 300 ]; then cat "$folder"/*.log; exit 1; fi
+                if [ "$tries" -gt 1200 ] || ! kill -0 "$server"; then cat "$folder"/*.log; exit 1; fi
                 sleep 0.1
             done
         }

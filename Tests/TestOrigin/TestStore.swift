@@ -90,7 +90,7 @@ package struct TestPostgreSQL: Sendable {
         tries=0
         until $as "$programs/pg_isready" -q -h "$folder/socket" -U larder; do
             tries=$((tries + 1))
-            if [ "$tries" -gt 300 ]; then cat "$folder/log"; exit 1; fi
+            if [ "$tries" -gt 1200 ] || ! kill -0 "$server"; then cat "$folder/log"; exit 1; fi
             sleep 0.1
         done
         echo ready

@@ -182,6 +182,21 @@ import Testing
         #expect(bound == -1 && errno == EADDRINUSE)
     }
 
+    @Test func `A port that was drawn refuses clients, and is not drawn again`() throws {
+        let ports = try (0..<20).map { _ in try FreePort.draw() }
+        #expect(Set(ports).count == ports.count)
+        for port in ports { #expect(throws: TestError.self) { try RawClient(port: port) } }
+    }
+
+    /// As under `nohup`.
+    @Test func `A program ignores no signal because the process that starts it does`() async {
+        await #expect(processExitsWith: .success) {
+            signal(SIGHUP, SIG_IGN)
+            let ending = try ChildProcess("/bin/sh", ["-c", "kill -HUP $$; echo ignored"]).wait()
+            try #require(ending.status == -SIGHUP && ending.output.isEmpty)
+        }
+    }
+
     @Test(arguments: [
         ("Range", "bytes=2-4", 206, "234", "bytes 2-4/10"),
         ("Range", "bytes=7-", 206, "789", "bytes 7-9/10"),

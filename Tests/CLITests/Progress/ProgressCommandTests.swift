@@ -89,24 +89,33 @@ import Web
     }
 
     /// A terminal of its own, by script(1), that nobody watches either.
-    private func onTerminal(_ arguments: String, environment: [String: String]) throws -> String {
+    ///
+    /// - Parameter shown: what has to be on the screen before the server answers for `/two`.
+    private func onTerminal(
+        _ arguments: String, environment: [String: String], until shown: String? = nil
+    ) throws -> String {
+        if shown != nil { origin.hold("/two") }
         let shell = "larder=$0; exec script -qec \"stty cols 80 rows 24; '$larder' \(arguments)\" /dev/null"
-        return try Command([], home: home, environment: environment, shell: shell).wait().output
+        let command = try Command([], home: home, environment: environment, shell: shell)
+        let text = shown.map { command.read(until: $0) } ?? ""
+        origin.release("/two")
+        return text + command.wait().output
     }
 
     @Test func `on a terminal there is a block, which is gone in the end`() throws {
-        origin.on("/two", .page("two").dripping(1, every: .milliseconds(200)))
-        let text = try onTerminal("prefetch \(origin.url("/"))", environment: ["TERM": "xterm"])
+        let prefetch = "prefetch \(origin.url("/"))"
+        let text = try onTerminal(prefetch, environment: ["TERM": "xterm"], until: "Prefetching")
         #expect(text.contains("Prefetching \(origin.url("/"))"))
         #expect(text.contains("\u{1b}[1m"))
         // What was drawn last is taken away, and the report stands in its place.
         #expect(text.contains("A\u{1b}[J" + origin.url("/")))
         for environment in [["TERM": "dumb"], [:]] {
             #expect(
-                !(try onTerminal("prefetch \(origin.url("/"))", environment: environment).contains("\u{1b}")))
+                !(try onTerminal(prefetch, environment: environment).contains("\u{1b}")))
         }
         let plain = try onTerminal(
-            "prefetch \(origin.url("/")) --policy reload", environment: ["TERM": "xterm", "NO_COLOR": "1"])
+            "\(prefetch) --policy reload", environment: ["TERM": "xterm", "NO_COLOR": "1"],
+            until: "Prefetching")
         #expect(plain.contains("Prefetching"))
         #expect(!plain.contains("\u{1b}[1m"))
     }

@@ -17,6 +17,26 @@ struct CrawlBench {
         scratch = try TemporaryFolder()
     }
 
+    /// The same origin with an empty store.
+    init(emptied other: CrawlBench) throws {
+        origin = other.origin
+        scratch = try TemporaryFolder()
+    }
+
+    /// Tries with a time, and with one five times as long while the busy machine was slower than that: then what `attempt`
+    /// gives is nil. The last try takes whatever comes of it.
+    static func withTimes<Result>(
+        from first: Duration, _ attempt: (_ time: Duration, _ isLast: Bool) throws -> Result?
+    ) throws -> Result {
+        var time = first
+        while true {
+            let isLast = time >= .seconds(60)
+            if let result = try attempt(time, isLast) { return result }
+            try #require(!isLast)
+            time *= 5
+        }
+    }
+
     var folder: StoreFolder { StoreFolder(scratch.path) }
 
     func crawl(

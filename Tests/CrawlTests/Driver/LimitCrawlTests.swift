@@ -165,21 +165,30 @@ import Web
     }
 
     @Test func `so much time, whatever still runs or waits`() throws {
-        origin.on("/p3") { _ in .page("late").delayed(.seconds(20)) }
-        let clock = ContinuousClock()
-        let start = clock.now
-        let report = try bench.crawl { $0.limits.time = .seconds(1) }
-        #expect(clock.now - start < .seconds(10))
-        #expect(report.limit == .time(.seconds(1)))
-        #expect(report.skips.contains("/p3: the limit of 1 s was reached"))
+        origin.on("/p3") { _ in .page("late").delayed(.seconds(1000)) }
+        let report = try CrawlBench.withTimes(from: .seconds(1)) { time, _ -> CrawlReport? in
+            origin.forgetRequests()
+            let report = try CrawlBench(emptied: bench).crawl { plan in
+                plan.limits.time = time
+                (plan.fetch.stallTimeout, plan.fetch.headerTimeout) = (.seconds(1000), .seconds(1000))
+            }
+            // On a busy machine the time may be over before it is asked for.
+            guard bench.count("/p3") == 1 else { return nil }
+            #expect(report.limit == .time(time) && report.elapsed < .seconds(500))
+            #expect(report.skips.contains("/p3: the limit of \(time.components.seconds) s was reached"))
+            return report
+        }
         #expect(report.isPublished)
         #expect(!report.isInterrupted)
     }
 
     @Test func `so many links away, by the shortest way however late it is found`() throws {
-        // By the first way the pages are too deep; the second way is found last.
+        // By the first way the pages are too deep; the second way is found last, when the fourth page has been read.
         origin.on("/", .page("<a href=/p1>1</a><a href=/slow>s</a>"))
-        origin.on("/slow") { _ in .page("<a href=/p3>3</a>").delayed(.milliseconds(500)) }
+        origin.on("/slow") { [weak origin] _ in
+            _ = origin?.waitForRequests(1, to: "/i4.png")
+            return .page("<a href=/p3>3</a>")
+        }
         let report = try bench.crawl { $0.sitePlan.scope.depth = 4 }
         #expect(try bench.text("/p5") != nil)
         #expect(try bench.text("/p6") == nil)

@@ -88,7 +88,11 @@ import Web
 
     @Test func `somebody else who links there is followed, whoever comes first`() throws {
         origin.on("/", .page("<a href=/open>o</a><a href=/slow>s</a>"))
-        origin.on("/slow") { _ in .page("<a href=/hidden>h</a>").delayed(.milliseconds(300)) }
+        // It comes when the other page has been read.
+        origin.on("/slow") { [weak origin] _ in
+            _ = origin?.waitForRequests(1, to: "/dot.png")
+            return .page("<a href=/hidden>h</a>")
+        }
         let report = try bench.crawl()
         #expect(report.skips == ["/: on another host"])
         #expect(try bench.text("/hidden") == "hidden")
@@ -124,8 +128,12 @@ import Web
 
     @Test func `what another page shows in a frame is kept, whatever it says`() throws {
         origin.on("/", .page("<a href=/frame>f</a><a href=/slow>s</a>"))
-        origin.on("/frame", .page("<meta name=robots content=noindex>frame"))
-        origin.on("/slow") { _ in .page("<iframe src=/frame></iframe>").delayed(.milliseconds(300)) }
+        origin.on("/frame", .page("<meta name=robots content=noindex><a href=/ugc>u</a>frame"))
+        // It comes when the page that it shows has been read.
+        origin.on("/slow") { [weak origin] _ in
+            _ = origin?.waitForRequests(1, to: "/ugc")
+            return .page("<iframe src=/frame></iframe>")
+        }
         let report = try bench.crawl { $0.sitePlan.noindex = .obey }
         #expect(report.skips == [])
         #expect(try bench.text("/frame")?.hasSuffix("frame") == true)

@@ -1,3 +1,4 @@
+import Fetch
 import Store
 import Synchronization
 import System
@@ -91,9 +92,18 @@ import Web
             browser.asks(page, ["\(page)data.json", silent.url("/ad.js")])
             bench.origin.on("\(page)data.json", .file("{}", type: "application/json"))
         }
-        let report = try crawl {
-            $0.patience = .milliseconds(400)
-            $0.allowedZone = .thisMachine
+        // The site itself may be slower than a short patience on a busy machine.
+        let report = try CrawlBench.withTimes(from: .milliseconds(400)) { patience, isLast in
+            browser.forget()
+            let empty = try CrawlBench(emptied: bench)
+            let report = try crawl {
+                $0.folder = empty.folder
+                $0.fetch.spoolFolder = empty.folder.incoming
+                $0.patience = patience
+                $0.allowedZone = .thisMachine
+            }
+            let isTooSlow = report.missing.contains { $0.url.hasPrefix(bench.origin.base + "/") }
+            return isTooSlow && !isLast ? nil : report
         }
         #expect(browser.shown.sorted() == ["/", "/three/", "/two/"])
         #expect(report.rendering.patterns.map(\.foundRequisites) == [1, 1, 1])
@@ -406,6 +416,11 @@ private final class ScriptedBrowser: PageRenderer {
         state.withLock { state in
             state.requests[page, default: []] += targets.map { ($0, method, fields, Array(body.utf8)) }
         }
+    }
+
+    /// Forgets what it was shown and what it was answered, and keeps its scripts.
+    func forget() {
+        state.withLock { ($0.shown, $0.answers, $0.isClosed) = ([], [], false) }
     }
 
     func leads(_ page: String, to targets: [String]) { state.withLock { $0.leads[page] = targets } }

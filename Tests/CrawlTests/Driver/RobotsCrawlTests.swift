@@ -102,10 +102,8 @@ import Web
     @Test func `a start of which nothing else is wanted does not wait for it`() throws {
         origin.on("/", .page("nothing further"))
         origin.on("/robots.txt", .failure(500))
-        let clock = ContinuousClock()
-        let start = clock.now
         #expect(try bench.politeCrawl().isPublished)
-        #expect(clock.now - start < .seconds(20))
+        // Whoever waited for it would have asked for it again.
         #expect(bench.count("/robots.txt") == 1)
     }
 
@@ -119,12 +117,14 @@ import Web
     }
 
     @Test func `nobody waits for the distance with what is held already`() throws {
-        #expect(try bench.politeCrawl().pages == 3)
-        origin.on("/robots.txt", .file("User-agent: *\nCrawl-delay: 30\n", type: "text/plain"))
-        let clock = ContinuousClock()
-        let start = clock.now
-        #expect(try bench.politeCrawl { $0.policy = .preferCache }.pages == 3)
-        #expect(clock.now - start < .seconds(20))
+        origin.on("/", .page((1...9).map { "<a href=/p\($0)>\($0)</a>" }.joined()))
+        for page in 1...9 { origin.on("/p\(page)", .page("page \(page)")) }
+        #expect(try bench.politeCrawl().pages == 10)
+        origin.on("/robots.txt", .file("User-agent: *\nCrawl-delay: 60\n", type: "text/plain"))
+        // It would be eight minutes at least.
+        let report = try bench.politeCrawl { $0.policy = .preferCache }
+        #expect(report.pages == 10)
+        #expect(report.elapsed < .seconds(240))
     }
 }
 

@@ -163,12 +163,13 @@ final class CacheProxy: Sendable {
 
     /// A proxy answers what comes before it is kept.
     private func waitUntilKept(_ url: String, _ time: Int64, _ door: Door) throws {
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .hangGuard
         while ContinuousClock.now < deadline {
             let held = try StoreReader(door.folder).response(for: url)
             if held?.fetched == Self.start + time { return }
             usleep(5_000)
         }
+        throw HangError("\(url) to be stored")
     }
 
     private func check(_ got: RawResponse, _ step: CacheCase.Step, _ number: Int, _ comment: Comment) {

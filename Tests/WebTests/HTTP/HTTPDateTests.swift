@@ -48,7 +48,7 @@ struct HTTPDateTests {
 
     /// What nearly all senders write is read in another way than all else.
     @Test func `what is nearly the usual form is read as every other form is`() {
-        var generator = SystemRandomNumberGenerator()
+        var generator = TestRandom(seed: 1)
         let usual = Array("Sun, 06 Nov 1994 08:49:37 GMT".utf8)
         let likely = Array("0123456789 ,:-GMTSunMonNovJanFeb".utf8)
         for _ in 0..<50_000 {

@@ -55,7 +55,7 @@ final class ChromiumConnection {
     /// Sends a command and waits for its result.
     @discardableResult
     func call(
-        _ method: String, session: String? = nil, within limit: Duration = .seconds(30),
+        _ method: String, session: String? = nil, within limit: Duration = .seconds(120),
         _ parameters: (inout JSONWriter) -> Void = { _ in }
     ) throws(ChromiumError) -> JSONValue {
         let number = try post(method, session: session, parameters)

@@ -52,10 +52,8 @@ struct PywbTests {
         #expect(before[0].text.contains("told: caf\u{E9}"))
         #expect(try await larder.prefetch([pages[0]]).isPublished)
         // Of its own: what asks a proxy for the proxy's own address asks for its pages.
-        let free = try TestOrigin()
-        let port = free.port
+        let port = try FreePort.draw()
         origin.stop()
-        free.stop()
         _ = try await larder.export(pages[0], to: home.file("site.wacz"))
 
         try manage("init site", in: home.path)
@@ -70,8 +68,12 @@ struct PywbTests {
             server.signal(SIGKILL)
             _ = server.wait()
         }
-        let deadline = ContinuousClock.now + .seconds(60)
-        while (try? RawClient(port: port)) == nil, ContinuousClock.now < deadline { usleep(20_000) }
+        // It does not say when it listens.
+        let deadline = ContinuousClock.now + .seconds(120)
+        while (try? RawClient(port: port)) == nil {
+            try #require(!server.hasEnded && ContinuousClock.now < deadline, "wayback does not listen")
+            usleep(20_000)
+        }
         let replay = try Chromium(proxy: (UInt16(port), ""))
         for (page, before) in zip(pages, before) {
             let after = try Look(page, in: replay)

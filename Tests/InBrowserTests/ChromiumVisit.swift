@@ -63,7 +63,7 @@ final class ChromiumVisit {
     func show(in viewport: Chromium.Viewport, prefersDark: Bool) throws(ChromiumError) {
         try set(viewport, prefersDark: prefersDark)
         // It comes with the next picture, of which no script is told where none may run.
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .seconds(120)
         while try evaluate("innerWidth")?.int != viewport.width {
             guard ContinuousClock.now < deadline else {
                 throw ChromiumError("making the window \(viewport.width) wide", "it stays as it was")
@@ -103,7 +103,7 @@ final class ChromiumVisit {
 
     /// Goes to another address in the same tab; the record of requests goes on.
     func navigate(
-        to url: String, within limit: Duration = .seconds(30), quiet: Duration? = ChromiumVisit.quiet
+        to url: String, within limit: Duration = .seconds(120), quiet: Duration? = ChromiumVisit.quiet
     ) throws(ChromiumError) {
         let answer = try connection.call("Page.navigate", session: session) { $0.member("url", url) }
         // A refused connection, say, stands in the record as a failed request; an address that is none does
@@ -119,7 +119,7 @@ final class ChromiumVisit {
     /// false when it did not come to that.
     @discardableResult
     func settle(
-        within limit: Duration = .seconds(30), quiet: Duration? = ChromiumVisit.quiet
+        within limit: Duration = .seconds(120), quiet: Duration? = ChromiumVisit.quiet
     ) throws(ChromiumError) -> Bool {
         let deadline = ContinuousClock.now + limit
         // What a click starts comes a moment after it.
@@ -152,7 +152,7 @@ final class ChromiumVisit {
     ///
     /// - Parameter asUser: as if a person had just clicked, which is what opens windows.
     func evaluate(
-        _ expression: String, within limit: Duration = .seconds(30), asUser: Bool = false
+        _ expression: String, within limit: Duration = .seconds(120), asUser: Bool = false
     ) throws(ChromiumError) -> JSONValue? {
         let answer = try connection.call("Runtime.evaluate", session: session, within: limit) {
             $0.member("expression", expression)

@@ -229,6 +229,9 @@ struct RenderCommandTests {
         child.signal(signal)
         #expect(child.wait().status == 130)
         #expect(home.names(in: "tmp").isEmpty)
+        // They have been killed by then, and end when the machine lets them.
+        let end = ContinuousClock.now + .seconds(120)
+        while !processes(naming: home.path).isEmpty, ContinuousClock.now < end { usleep(5000) }
         #expect(processes(naming: home.path).isEmpty)
     }
 

@@ -81,8 +81,15 @@ struct MisbehavingTests {
                 #expect(kind.script.hasPrefix("location") || kind.notice != nil, "\(kind.script): \(why)")
             }
             if let notice = kind.notice {
-                let isTold = outcome.notices.contains { $0.kind == notice } || outcome.ending == .hung
-                #expect(isTold, "\(kind.script): \(outcome.ending), \(outcome.notices)")
+                func isTold(of outcome: PageOutcome) -> Bool {
+                    outcome.notices.contains { $0.kind == notice } || outcome.ending == .hung
+                }
+                guard !isTold(of: outcome) else { continue }
+                // On a busy machine the limit may come before the page has done anything.
+                var visit = PageVisit(url: origin.url("/page/\(number % Self.kinds.count)"))
+                (visit.limit, visit.stall) = (.seconds(120), .seconds(60))
+                let second = browser.look(at: visit)
+                #expect(isTold(of: second), "\(kind.script): \(second.ending), \(second.notices)")
             }
         }
         let fine = try TestOrigin()

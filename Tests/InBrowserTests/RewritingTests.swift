@@ -20,7 +20,7 @@ struct RewritingTests {
 
         /// Opens the page at `/` of the mirror.
         func visit(
-            _ page: String, within limit: Duration = .seconds(20), options: ServeOptions = ServeOptions(),
+            _ page: String, within limit: Duration = .seconds(120), options: ServeOptions = ServeOptions(),
             _ use: (ChromiumVisit) throws -> Void
         ) async throws {
             origin.on("/", .page(page))

@@ -91,7 +91,7 @@ final class Chromium {
     ///   - hasOwnContext: false opens it in the browser's first one, where Chromium does what it does not in
     ///     a private window.
     func open(
-        _ url: String, within limit: Duration = .seconds(30), quiet: Duration? = ChromiumVisit.quiet,
+        _ url: String, within limit: Duration = .seconds(120), quiet: Duration? = ChromiumVisit.quiet,
         hasOwnContext: Bool = true
     ) throws(ChromiumError) -> ChromiumVisit {
         let context = hasOwnContext ? try newContext() : nil
@@ -154,7 +154,7 @@ final class ChromiumLease {
         let taken = Self.idle.withLock { idle in
             idle.firstIndex { isShared && $0.arguments == arguments }.map { idle.remove(at: $0) }
         }
-        if let taken, (try? taken.connection.call("Browser.getVersion", within: .seconds(5))) != nil {
+        if let taken, (try? taken.connection.call("Browser.getVersion", within: .seconds(60))) != nil {
             connection = taken.connection
             return
         }

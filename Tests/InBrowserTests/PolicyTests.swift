@@ -31,7 +31,7 @@ struct PolicyTests {
         defer { service.stop() }
         let address = try #require(service.address(of: origin.url("/")))
         for isThere in [true, false] {
-            let visit = try Chromium().open(address, within: .seconds(15))
+            let visit = try Chromium().open(address)
             #expect(visit.failures.isEmpty, "\(visit.failures)")
             #expect(visit.escapes.isEmpty)
             let color = "getComputedStyle(document.querySelector('h1')).color"

@@ -66,7 +66,7 @@ struct FolderScriptTests {
 
     /// Waits until a page says so. One that is being left for another answers nothing meanwhile.
     private func expect(_ visit: ChromiumVisit, _ expression: String, is word: String) {
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .seconds(120)
         var last = "nothing"
         repeat {
             do throws(ChromiumError) {
@@ -147,9 +147,7 @@ struct FolderScriptTests {
         let folder = try TemporaryFolder()
         let (larder, start) = try await Self.prefetch(into: folder)
         _ = try await larder.export(start, to: folder.file("out.zim"))
-        let free = try TestOrigin()
-        let port = free.port
-        free.stop()
+        let port = try FreePort.draw()
         let server = try ChildProcess(
             try #require(Tool.find("kiwix-serve")),
             ["-i", "127.0.0.1", "-p", "\(port)", folder.file("out.zim")],
@@ -158,8 +156,12 @@ struct FolderScriptTests {
             server.signal(SIGKILL)
             _ = server.wait()
         }
-        let deadline = ContinuousClock.now + .seconds(30)
-        while (try? RawClient(port: port)) == nil, ContinuousClock.now < deadline { usleep(20_000) }
+        // It does not say when it listens.
+        let deadline = ContinuousClock.now + .seconds(120)
+        while (try? RawClient(port: port)) == nil {
+            try #require(!server.hasEnded && ContinuousClock.now < deadline, "kiwix-serve does not listen")
+            usleep(20_000)
+        }
         // Earlier ones have their books at the root.
         let browser = try Chromium()
         for path in ["/out/index.html", "/content/out/index.html"] {

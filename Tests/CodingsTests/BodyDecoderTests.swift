@@ -1,0 +1,108 @@
+import Codings
+import TestOrigin
+import Testing
+import Web
+
+@Suite struct BodyDecoderTests {
+    /// Decodes bytes that come in pieces of this size.
+    private static func decode(
+        _ bytes: [UInt8], _ coding: String, pieces: Int
+    ) throws -> (text: [UInt8], isWhole: Bool) {
+        let decoder = try #require(try BodyDecoder(["Content-Encoding": coding]))
+        var text: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: pieces) {
+            try bytes[start..<min(bytes.count, start + pieces)].withUnsafeBytes { piece in
+                try decoder.take(piece) { (content) throws(CodingFault) in
+                    text += content
+                } fault: {
+                    $0
+                }
+            }
+        }
+        return (text, decoder.flaw == nil)
+    }
+
+    @Test(arguments: CodedText.allCases, [1, 2, 3, 7, 100, 1000])
+    func `a body is decoded, whatever the size of the pieces it comes in`(sample: CodedText, pieces: Int)
+        throws
+    {
+        let (text, isWhole) = try Self.decode(sample.bytes, sample.coding, pieces: pieces)
+        #expect(text.count == CodedText.byteCount)
+        #expect(text.starts(with: CodedText.beginning.utf8))
+        #expect(isWhole)
+    }
+
+    @Test(arguments: CodedText.allCases)
+    func `a body that ends too early is not whole, wherever it ends`(sample: CodedText) throws {
+        for count in 1..<sample.bytes.count {
+            #expect(
+                !(try Self.decode(Array(sample.bytes[..<count]), sample.coding, pieces: 50).isWhole),
+                "\(count)")
+        }
+    }
+
+    @Test func `an empty body is whole`() throws {
+        #expect(try Self.decode([], "gzip", pieces: 1).isWhole)
+    }
+
+    @Test(arguments: CodedText.allCases)
+    func `bytes after the end of the coding are ignored`(sample: CodedText) throws {
+        let (text, isWhole) = try Self.decode(
+            sample.bytes + Array("\n<!-- 1 -->".utf8), sample.coding, pieces: 64)
+        #expect(text.count == CodedText.byteCount)
+        #expect(isWhole)
+    }
+
+    @Test(arguments: [CodedText.gzip, .zstd], [1, 33, 4096])
+    func `a second member is decoded too, and has to be whole`(sample: CodedText, pieces: Int) throws {
+        let (text, isWhole) = try Self.decode(sample.bytes + sample.bytes, sample.coding, pieces: pieces)
+        #expect(text.count == 2 * CodedText.byteCount)
+        #expect(isWhole)
+        let cut = Array((sample.bytes + sample.bytes).dropLast(20))
+        #expect(!(try Self.decode(cut, sample.coding, pieces: pieces).isWhole))
+    }
+
+    @Test(arguments: ["identity, x-gzip", "GZIP", "utf-8, gzip"])
+    func `a coding is recognised by each of its names`(coding: String) throws {
+        #expect(try Self.decode(CodedText.gzip.bytes, coding, pieces: 100).text.count == CodedText.byteCount)
+    }
+
+    @Test func `nested codings are decoded, the last one first`() throws {
+        // A text of gzip's members in stored blocks of zstd: one raw block.
+        let inner = CodedText.gzip.bytes
+        let header = 1 | inner.count << 3
+        let outer: [UInt8] =
+            [0x28, 0xB5, 0x2F, 0xFD, 0x00, 7 << 3]
+            + [UInt8(header & 0xFF), UInt8(header >> 8 & 0xFF), UInt8(header >> 16)] + inner
+        #expect(try Self.decode(outer, "gzip, zstd", pieces: 9).text.count == CodedText.byteCount)
+        #expect(!(try Self.decode(outer.dropLast(9), "gzip, zstd", pieces: 9).isWhole))
+    }
+
+    @Test(arguments: ["compress", "gzip, dcb", "gzip, gzip, gzip, gzip, gzip"])
+    func `a coding that cannot be decoded here is an error`(coding: String) throws {
+        #expect(throws: CodingFault.self) { try BodyDecoder(["Content-Encoding": coding]) }
+    }
+
+    @Test func `a body without a coding needs no decoder`() throws {
+        #expect(try BodyDecoder([:]) == nil)
+        #expect(try BodyDecoder(["Content-Encoding": "identity"]) == nil)
+    }
+
+    @Test(arguments: CodedText.allCases)
+    func `damaged bytes are an error or give other bytes, and never end the program`(sample: CodedText) throws
+    {
+        for place in sample.bytes.indices {
+            var damaged = sample.bytes
+            damaged[place] ^= 0xFF
+            let decoded = try? Self.decode(damaged, sample.coding, pieces: 100)
+            #expect((decoded?.text.count ?? 0) < 1 << 20)
+        }
+    }
+
+    @Test(arguments: [(1 << 20, 1, false), (200 << 20, 1 << 20, false), (201 << 20, 1 << 20, true)])
+    func `a body of over a mebibyte may be 200 times as long as what was received`(
+        byteCount: Int, received: Int, isExceeded: Bool
+    ) {
+        #expect(ExpansionLimit().isExceeded(byteCount: byteCount, codedByteCount: received) == isExceeded)
+    }
+}

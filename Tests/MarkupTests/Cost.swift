@@ -1,0 +1,28 @@
+import Glibc
+
+/// What work costs the thread that does it: its own time on a processor, whatever else the machine is doing.
+enum Cost {
+    /// Whether four times the size costs about four times as much: where the cost grows with the square of the size it is
+    /// sixteen times as much.
+    ///
+    /// What others do to the caches can spoil a measurement, so that one that looks bad is repeated.
+    static func isLinear(upTo size: Int, _ work: (Int) -> Void) -> Bool {
+        (0..<5).contains { _ in
+            let part = time { work(size / 4) }
+            let whole = time { work(size) }
+            return whole < max(part * 10, .milliseconds(5))
+        }
+    }
+
+    private static func time(_ work: () -> Void) -> Duration {
+        let start = now()
+        work()
+        return now() - start
+    }
+
+    private static func now() -> Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+}
