@@ -87,7 +87,7 @@ enum ServerMigration {
                         doing: "bring up to date")
                 }
             } catch {
-                guard error.reason == .busy, attempt < Limits.attempts * 4 else { throw error }
+                guard error.reason == .busy, attempt < Limits.attempts else { throw error }
                 usleep(250_000)
             }
         }

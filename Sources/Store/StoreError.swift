@@ -184,8 +184,9 @@ package enum Limits {
     static let readerCacheKiB = 8 * 1024
     /// The same where a site is gone through to and fro: with less, each page of lists of links is read twice.
     static let walkCacheKiB = 32 * 1024
-    /// How often what is in the way of another session is tried.
-    static let attempts = 8
+    /// How often a transaction is tried that fails because of another session. PostgreSQL ends one of those that wait for
+    /// each other, and the others go on: among several writers it may be the same one many times.
+    static let attempts = 32
     /// Rewrites the journal above twice its size after the last rewrite plus this number of bytes.
     static let journalSlack: Int64 = 256 * 1024
     static let openTime = Duration.milliseconds(250)

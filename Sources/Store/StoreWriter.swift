@@ -538,7 +538,7 @@ package final class StoreWriter {
             } catch {
                 guard attempt < Limits.attempts, recovers(from: error) else { throw error }
                 // Two that were in each other's way are not to meet again.
-                usleep(UInt32.random(in: 1000...50_000) * UInt32(attempt))
+                usleep(UInt32.random(in: 1000...50_000) * UInt32(min(attempt, 20)))
             }
         }
     }
