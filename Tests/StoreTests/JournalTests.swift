@@ -54,10 +54,12 @@ import Testing
         try store.visit([store.response("a"), store.response("b")])
         try store.visit([store.response("a", "other")], now: 3, ending: .publish(now: 4))
         let site = try #require(try store.site())
-        let writer = try StoreWriter(store.folder)
-        // What a run has done that is killed in the middle of `drop(visit:of:)`.
-        writer.isJournalBehind = true
-        try writer.dropRows(ofVisit: site.visits[0].id, of: site)
+        do {
+            // What a run has done that is killed in the middle of `drop(visit:of:)`.
+            let writer = try StoreWriter(store.folder)
+            writer.isJournalBehind = true
+            try writer.dropRows(ofVisit: site.visits[0].id, of: site)
+        }
         #expect(try store.inspect().isSound)
         #expect(try store.text("b") == "text")
 
