@@ -458,7 +458,7 @@ enum SQLValue {
 final class Statement {
     /// SQLite's statement; nil before it is prepared, and where PostgreSQL runs it.
     private var handle: OpaquePointer?
-    /// What is to be prepared when it first runs.
+    /// The SQL of a statement that has not run yet.
     private var unprepared: String?
     private let connection: Connection
     private let server: Served?

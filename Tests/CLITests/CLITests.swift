@@ -176,7 +176,7 @@ import Web
                     stat(home.file("a store/incoming/" + $0), &status) == 0 && status.st_size >= held
                 }
             }
-            // The command says nothing of what it has written of a file.
+            // The command does not report how much of a file it has written.
             let end = ContinuousClock.now + .seconds(120)
             while !isThere(), ContinuousClock.now < end { usleep(5000) }
             #expect(isThere(), "no file of \(held) bytes came into the store")

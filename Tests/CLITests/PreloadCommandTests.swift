@@ -61,7 +61,7 @@ import Testing
             // All over the run: after each of the requests, and in what follows the last.
             let requests = 1 + number % (Self.bundleCount + 1)
             #expect(origin.waitForRequests(requests))
-            // What it does by then varies from kill to kill, and the expectation holds at each moment of it.
+            // Each kill comes at another moment. The expectation below holds at every moment.
             usleep(UInt32(number * 7919 % 23) * 1000)
             run.signal(SIGKILL)
             _ = run.wait()

@@ -4,7 +4,7 @@ import System
 import TestOrigin
 import Testing
 
-/// Python, with its own use of zlib and liblzma, decodes what is encoded here, and the reverse.
+/// Python decodes the output of our encoders, and our decoders read the output of Python.
 @Suite(.enabled(if: Python.isInstalled, "python3 is not installed")) struct EncoderTests {
     enum Sample: CaseIterable {
         case empty, oneByte, text, noise
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    /// What a decoder makes of bytes that come in pieces.
+    /// Decodes bytes that come in pieces.
     private func decoded(_ bytes: [UInt8], by decoder: any CodingDecoder) throws -> [UInt8] {
         var output: [UInt8] = []
         var room = [UInt8](repeating: 0, count: 10_000)

@@ -37,8 +37,8 @@ struct Fetching {
         return request
     }
 
-    /// Asks with a time limit, and again with one five times as long while it ends what it should not: on a busy machine a
-    /// server that is well may be slower than a short limit.
+    /// Sends requests with a time limit. On a busy machine a healthy server may be slower than a short limit: then the
+    /// requests are repeated with a limit that is five times as long.
     ///
     /// - Parameter ask: gives the numbers of the requests that the limit ended though their server was well.
     static func withLimits(from first: Duration, _ ask: (Duration) throws -> [UInt32]) rethrows {

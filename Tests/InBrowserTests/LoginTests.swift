@@ -30,7 +30,7 @@ struct LoginTests {
                     "Set-Cookie", "kept=long; Max-Age=600"))
     }
 
-    /// Somebody who looks at the page for a while: for longer where a busy machine has not shown it by then.
+    /// Signs in as a user who waits for the page. If a busy machine has not shown it in time, the login is repeated with a longer limit.
     private func signIn(for limits: [Int] = [4, 30, 120]) async throws -> LoginReport {
         var options = LoginOptions()
         options.browser = Chromium.executable

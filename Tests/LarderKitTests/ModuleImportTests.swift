@@ -7,7 +7,7 @@ import Testing
     /// A target of Package.swift.
     struct Target: CustomTestStringConvertible {
         let name: String
-        /// Where its sources are, below the folder of the package.
+        /// The folder of its sources, relative to the package.
         let folder: String
         let mayImport: Set<String>
 

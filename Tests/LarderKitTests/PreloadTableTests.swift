@@ -140,8 +140,8 @@ import Web
         return bytes == Array(Self.body(text).utf8) ? text : "?"
     }
 
-    /// What a server says of it, as soon as that is the text: it sees a moment later what is new. Else what it says after
-    /// a minute.
+    /// The response of a server as soon as it has this text, or its response after a minute. A server notices a new version
+    /// with a delay.
     private func served(_ name: String, _ text: String, by service: MirrorService) async throws -> RawResponse
     {
         let address = try #require(service.address(of: origin.url("/js/\(name).js")).flatMap { WebURL($0) })

@@ -65,7 +65,7 @@ extension ProxyTests {
         }
     }
 
-    /// Of all relays' threads in this process, in nanoseconds.
+    /// The CPU time of the threads of all relays in this process, in nanoseconds.
     private static func relayTime() -> Int {
         guard let tasks = opendir("/proc/self/task") else { return 0 }
         defer { closedir(tasks) }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What work costs the thread that does it: its own time on a processor, whatever else the machine is doing.
+/// Measures the CPU time of a thread, which does not depend on what else the machine is doing.
 enum Cost {
     /// Whether four times the size costs about four times as much: where the cost grows with the square of the size it is
     /// sixteen times as much.

@@ -375,7 +375,7 @@ import Web
         #expect(answer?.text == "start")
         #expect(answer?["Larder"] == "stale")
         #expect(time > .milliseconds(990))
-        // Nobody waits for it again until it answers. Were each client let wait, none of these requests would take
+        // No client waits for this server again until it has answered. If each client waited, none of these requests would take
         // less than the patience; on a machine that is busy, some of them may take more.
         var isQuick = false
         for _ in 0..<60 where !isQuick {

@@ -57,7 +57,7 @@ func untilNotCutOff<Result>(_ attempt: () throws -> Result?) throws -> Result {
     throw HangError("a server to answer a client")
 }
 
-/// What a test waited for in vain.
+/// A test waited for something that did not come.
 struct HangError: Error, CustomStringConvertible {
     let awaited: String
 

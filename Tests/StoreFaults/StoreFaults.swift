@@ -5,7 +5,7 @@ import Synchronization
 /// A process for tests to kill. It says on its standard output, a letter each, what it has just done.
 ///
 /// A last word `@d2` makes it stop itself (SIGSTOP) right after it has said `d` for the second time, and `@d` after each
-/// `d`: whoever kills it there need not be fast, and whoever sends it SIGCONT decides when it goes on.
+/// `d`. A test can kill it there without being fast, and SIGCONT lets it go on.
 ///
 ///     StoreFaults stock FOLDER SITE VISITS    so many visits of a site, dropping and collecting what is old
 ///     StoreFaults collect FOLDER LIMIT        makes the store as small as that
@@ -78,7 +78,7 @@ import Synchronization
         if said == stop.count ?? said { raise(SIGSTOP) }
     }
 
-    /// Where it stops itself: after this letter, each time or the time of that number.
+    /// It stops itself after it has said this letter: each time, or the time of that number.
     private struct Stop {
         var letter: String?
         var count: Int?

@@ -90,7 +90,7 @@ import Web
 
     /// A terminal of its own, by script(1), that nobody watches either.
     ///
-    /// - Parameter shown: what has to be on the screen before the server answers for `/two`.
+    /// - Parameter shown: The server answers for `/two` once this text is on the screen.
     private func onTerminal(
         _ arguments: String, environment: [String: String], until shown: String? = nil
     ) throws -> String {

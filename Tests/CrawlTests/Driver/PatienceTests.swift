@@ -79,7 +79,7 @@ import Web
             // All else is done long before it comes.
             silent.on("/ad.js", .file("1", type: "text/javascript").delayed(patience * 4))
             let report = try crawl(CrawlBench(emptied: bench), patience)
-            // Where the patience ended before the logo had come, nobody there had answered before.
+            // The machine was too slow if the patience ended before the server of the logo had answered at all.
             let isTooSlow = report.missing.contains { !$0.url.hasSuffix("/ad.js") }
             return isTooSlow && !isLast ? nil : report
         }

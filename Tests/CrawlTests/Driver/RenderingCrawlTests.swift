@@ -418,7 +418,7 @@ private final class ScriptedBrowser: PageRenderer {
         }
     }
 
-    /// Forgets what it was shown and what it was answered, and keeps its scripts.
+    /// Forgets the pages and answers that it was given. Its scripts stay.
     func forget() {
         state.withLock { ($0.shown, $0.answers, $0.isClosed) = ([], [], false) }
     }

@@ -103,7 +103,7 @@ import Web
         origin.on("/", .page("nothing further"))
         origin.on("/robots.txt", .failure(500))
         #expect(try bench.politeCrawl().isPublished)
-        // Whoever waited for it would have asked for it again.
+        // A crawl that had waited for robots.txt would have requested it again.
         #expect(bench.count("/robots.txt") == 1)
     }
 

@@ -15,8 +15,8 @@ import Web
 
     init() throws { bench = try CrawlBench() }
 
-    /// What comes of it where the site answers with a login after this time: with an empty store each time, and with a
-    /// longer time where the busy machine had asked for all before it could read so many logins.
+    /// Crawls a site that answers with its login after a time. If a busy machine has requested everything before the first
+    /// logins are read, the crawl is repeated with an empty store and a longer time.
     private func withAnswers(
         asks most: Int, _ look: (SessionLossTests, Duration) throws -> CrawlReport
     ) throws -> (tests: SessionLossTests, report: CrawlReport) {
