@@ -202,6 +202,76 @@ import Web
         }
     }
 
+    /// The redirect tells a page's seal, with which everything of its origin can be requested.
+    @Test(
+        arguments: [
+            ([:], 302), (["Sec-Fetch-Site": "none"], 302), (["Sec-Fetch-Site": "same-origin"], 302),
+            (["Referer": "http://HERE/"], 302), (["Sec-Fetch-Site": "cross-site"], 403),
+            (["Referer": "https://evil.test/"], 403), (["Origin": "https://evil.test"], 403),
+            (["Origin": "https://evil.test", "Accept": "text/html"], 403),
+            (["Accept": "image/avif,*/*"], 504),
+        ] as [(HTTPFields, Int)])
+    func `where origins share a name, a page that hides itself is not led to a copy`(
+        evidence: HTTPFields, status: Int
+    ) throws {
+        try exposed { client, here, folder in
+            var fields = [("User-Agent", "Mozilla/5.0 X")]
+            if evidence.isEmpty { fields = [("User-Agent", "curl/8")] }
+            fields += evidence.list.map { ($0.name, $0.value.replacing("HERE", with: here)) }
+            let answer = try client.get("/https://cdn.test/only", host: here, fields: fields)
+            #expect(answer.status == status)
+            #expect((answer["Location"] == "http://\(here)\(folder)https/cdn.test/only") == (status == 302))
+            #expect(!answer.text.contains("/-/web/"))
+        }
+    }
+
+    @Test func `where origins share a name, a person follows a link from a pasted address to the copy`()
+        throws
+    {
+        try exposed { client, here, folder in
+            let fields = [("User-Agent", "Mozilla/5.0 X"), ("Accept", "text/html,*/*")]
+            let answer = try client.get("/https://cdn.test/only", host: here, fields: fields)
+            #expect(answer.status == 200)
+            #expect(answer["Access-Control-Allow-Origin"] == nil)
+            #expect(answer["Cache-Control"] == "no-store")
+            #expect(answer.text.contains("<a href=\"http://\(here)\(folder)https/cdn.test/only\">"))
+        }
+    }
+
+    /// To plain http a browser does not say whether a script or a window requests a document.
+    @Test func `a script of the root that learns another page's seal gets nothing private by it`() throws {
+        try store.publish([
+            .init(href: "https://cdn.test/mine", text: "<!doctype html>mine", flags: .isPrivate)
+        ])
+        try serving {
+            $0.address = ListenAddress("*") ?? .loopback
+            $0.showsPrivate = true
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            let here = "192.168.7.7:\(port)"
+            let page = try client.get("/", host: here)
+            let start = try #require(page.text.firstRange(of: "http://\(here)/-/web/")).upperBound
+            let folder = "/-/web/\(page.text[start...].prefix { $0 != "/" })/"
+            let asDocument = [("Accept", "text/html"), ("Referer", "http://\(here)/")]
+            let redirect = try client.get("\(folder)https/cdn.test/mine", host: here, fields: asDocument)
+            #expect(redirect.status == 307)
+            let learnt = try #require(redirect["Location"]?.split(separator: here).last.map(String.init))
+            let browser = [("User-Agent", "Mozilla/5.0 X")]
+            for fields in [
+                [], browser, [("Referer", "http://\(here)/")], [("Origin", "http://\(here)")],
+                [("Origin", "null")], [("Sec-Fetch-Site", "same-origin")], asDocument,
+                browser + [("Accept", "text/html")],
+            ] {
+                let answer = try client.get(learnt, host: here, fields: fields)
+                #expect(answer.status == 403 && !answer.text.contains("mine"), "\(fields)")
+            }
+            // A document beside the root has an opaque origin, and its browser says so.
+            let own = try client.get(
+                learnt, host: here,
+                fields: browser + [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Dest", "image")])
+            #expect(own.status == 200)
+        }
+    }
+
     @Test func `fields that name addresses lead to the larder`() throws {
         try serving {
             $0.root = nil

@@ -153,6 +153,17 @@ import Web
                 #expect((context.kind == .foreignPage) == isForeign, "\(name): \(value)")
             }
         }
+        // Documents beside the root have no origin and send no referrer: one of the root's scripts has the seal.
+        for (name, value) in [
+            ("Origin", "http://192.0.2.1:8080"), ("Referer", "http://192.0.2.1:8080\(folder)https/b.test/x"),
+            ("Sec-Fetch-Site", "same-origin"),
+        ] {
+            let seen = layout.seen(from: "192.0.2.1:8080", at: folder + "https/b.test/x")
+            var fields: HTTPFields = [:]
+            fields.set(name, value)
+            let context = RequestContext(fields, authority: "192.0.2.1:8080", layout: seen)
+            #expect(context.origins == ["https://a.test", "http://a.test"], "\(name): \(value)")
+        }
         // The seal is for one origin only.
         #expect(origins(at: folder.replacing("b.test", with: "a.test")) == [])
         #expect(origins(at: folder.replacing("https.", with: "http.")) == [])

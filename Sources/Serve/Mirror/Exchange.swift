@@ -495,13 +495,28 @@ final class Exchange {
         return nil
     }
 
-    /// An original URL that was pasted behind the address of a site at the root.
+    /// Leads to the copy of an original URL that was pasted behind the address of a site at the root.
+    ///
+    /// Where the root shares its name with other origins, the redirect tells their seals. A page from elsewhere
+    /// that hides itself must not be led there: a person gets a link to follow, and nobody else anything.
     var pasted: Answer? {
         guard layout.root != nil,
             let url = WebURL(String(decoding: request.target.dropFirst(), as: UTF8.self)),
             let address = layout.address(of: url)
         else { return nil }
-        return .redirect(to: address, fields: layout.commonFields)
+        guard layout.sharesOrigin, requestContext.kind == .foreignPage || RequestContext.isSilent(fields)
+        else {
+            return .redirect(to: address, fields: layout.commonFields, sharing: Sharing(missing: url))
+        }
+        guard fields.isNavigation else { return nil }
+        let page = HTMLPage(
+            title: "Open the copy",
+            body: """
+                <h1>Open the copy</h1>
+                <p><a href="\(HTMLPage.escape(address))">\(HTMLPage.escape(url.href))</a></p>
+                """)
+        return .html(
+            200, page.text, fields: [("Cache-Control", "no-store")] + layout.commonFields)
     }
 
     // MARK: - Replies

@@ -441,7 +441,9 @@ final class LoadedKeeper {
         case .loadAgain: return nil
         case .gatewayTimeout:
             let why = if case .failure(let why) = outcome { why } else { "its server did not answer" }
-            let text = "\(job.request.url.href) could not be loaded: \(why)\n"
+            // The reason may name addresses of the network that the server is in.
+            let reason = job.layout.isExposed ? "" : ": \(why)"
+            let text = "\(job.request.url.href) could not be loaded\(reason)\n"
             let status = job.layout.isTransparent ? 502 : 504
             let fields = [("Larder", AnswerSource.miss.text)] + job.layout.fields(of: job.request.url)
             return LoadedReply(

@@ -415,6 +415,9 @@ struct PageSeals: Sendable {
         case page([String])
         /// The address has no seal, or not one of this server.
         case unknown
+
+        /// Those of the page; empty where no seal names one.
+        var origins: [String] { if case .page(let origins) = self { origins } else { [] } }
     }
 
     private let secret: [UInt8]

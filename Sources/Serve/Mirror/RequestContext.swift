@@ -30,16 +30,23 @@ struct RequestContext: Equatable, Sendable {
         let origin = fields["Origin"]
         var hasOpaqueOrigin = false
         let kind: Requester.Kind
-        if case .page(let origins) = layout.sealedPage {
+        let sealed = layout.sealedPage.origins
+        if !sealed.isEmpty {
             // A foreign page may have learnt the address, but its browser says where it is.
-            var isForeign = [fields["Origin"], fields["Referer"]].contains { evidence in
+            var isForeign = [origin, fields["Referer"]].contains { evidence in
                 evidence.map { $0 != "null" && !layout.isOwnOrigin($0, authority) } ?? false
             }
-            // The root's own pages have the origin that they request; only documents beside it have none.
-            if origins == layout.root?.origins {
-                isForeign =
-                    isForeign || origin == "null"
-                    || ["cross-site", "same-site"].contains(fields["Sec-Fetch-Site"])
+            var origins = sealed
+            if let root = layout.root?.origins {
+                if origins == root {
+                    // The root's own pages have the origin that they request; only documents beside it have none.
+                    isForeign =
+                        isForeign || origin == "null"
+                        || ["cross-site", "same-site"].contains(fields["Sec-Fetch-Site"])
+                } else if Self.isOfRoot(fields, authority, layout) {
+                    // One of the root's scripts may have learnt the seal of another page.
+                    origins = root
+                }
             }
             kind = isForeign ? .foreignPage : use.makesDocument ? .unknownPage : .page(origins)
         } else {
@@ -49,15 +56,38 @@ struct RequestContext: Equatable, Sendable {
         self.init(
             requester: Requester(
                 kind,
-                mayHavePrivate: !layout.withholdsPrivate && !Self.isUnproven(fields, layout)),
+                mayHavePrivate: !layout.withholdsPrivate && !Self.isUnproven(fields, layout)
+                    && !Self.isSealUnproven(fields, layout)),
             hasOpaqueOrigin: hasOpaqueOrigin, use: use)
     }
 
     /// Whether a browser on another machine says nothing of the page that needs the response. To plain http
     /// browsers send `Referer` alone, which a foreign page can leave out. The mirror's own pages send it.
     private static func isUnproven(_ fields: HTTPFields, _ layout: OriginLayout) -> Bool {
-        layout.isExposed && fields["User-Agent"]?.hasPrefix("Mozilla/") ?? false && !fields.isNavigation
+        layout.isExposed && isSilent(fields) && !fields.isNavigation
+    }
+
+    /// Whether a browser asks, and tells nothing of the page that has it ask.
+    static func isSilent(_ fields: HTTPFields) -> Bool {
+        fields["User-Agent"]?.hasPrefix("Mozilla/") ?? false
             && !["Sec-Fetch-Site", "Origin", "Referer"].contains { fields.contains($0) }
+    }
+
+    /// Whether nothing but the seal says that a page beside the root sent the request. To plain http a browser
+    /// does not say what a request is for, so that a script of the root can request a document, be redirected
+    /// to the document's own seal, and read it there.
+    private static func isSealUnproven(_ fields: HTTPFields, _ layout: OriginLayout) -> Bool {
+        let origins = layout.sealedPage.origins
+        return !origins.isEmpty && origins != layout.root?.origins && !fields.contains("Sec-Fetch-Site")
+    }
+
+    /// Whether a browser says that a page of the root sent the request. Documents beside the root have an
+    /// opaque origin, and neither they nor their style sheets send a referrer.
+    private static func isOfRoot(_ fields: HTTPFields, _ authority: String, _ layout: OriginLayout) -> Bool {
+        fields["Sec-Fetch-Site"] == "same-origin"
+            || ["Origin", "Referer"].contains { name in
+                fields[name].map { layout.isOwnOrigin($0, authority) } ?? false
+            }
     }
 
     private static func kind(
