@@ -209,7 +209,7 @@ import Web
             (["Referer": "http://HERE/"], 302), (["Sec-Fetch-Site": "cross-site"], 403),
             (["Referer": "https://evil.test/"], 403), (["Origin": "https://evil.test"], 403),
             (["Origin": "https://evil.test", "Accept": "text/html"], 403),
-            (["Accept": "image/avif,*/*"], 504),
+            (["Accept": "image/avif,*/*"], 403),
         ] as [(HTTPFields, Int)])
     func `where origins share a name, a page that hides itself is not led to a copy`(
         evidence: HTTPFields, status: Int
@@ -225,11 +225,12 @@ import Web
         }
     }
 
-    @Test func `where origins share a name, a person follows a link from a pasted address to the copy`()
-        throws
-    {
+    @Test(arguments: [[], [("Referer", "https://evil.test/")]])
+    func `where origins share a name, a person follows a link from a pasted address to the copy`(
+        evidence: [(String, String)]
+    ) throws {
         try exposed { client, here, folder in
-            let fields = [("User-Agent", "Mozilla/5.0 X"), ("Accept", "text/html,*/*")]
+            let fields = [("User-Agent", "Mozilla/5.0 X"), ("Accept", "text/html,*/*")] + evidence
             let answer = try client.get("/https://cdn.test/only", host: here, fields: fields)
             #expect(answer.status == 200)
             #expect(answer["Access-Control-Allow-Origin"] == nil)
@@ -252,7 +253,8 @@ import Web
             let start = try #require(page.text.firstRange(of: "http://\(here)/-/web/")).upperBound
             let folder = "/-/web/\(page.text[start...].prefix { $0 != "/" })/"
             let asDocument = [("Accept", "text/html"), ("Referer", "http://\(here)/")]
-            let redirect = try client.get("\(folder)https/cdn.test/mine", host: here, fields: asDocument)
+            let address = "\(folder)https/cdn.test/mine"
+            let redirect = try client.get(address, host: here, fields: asDocument)
             #expect(redirect.status == 307)
             let learnt = try #require(redirect["Location"]?.split(separator: here).last.map(String.init))
             let browser = [("User-Agent", "Mozilla/5.0 X")]
@@ -263,6 +265,13 @@ import Web
             ] {
                 let answer = try client.get(learnt, host: here, fields: fields)
                 #expect(answer.status == 403 && !answer.text.contains("mine"), "\(fields)")
+            }
+            // To the browser, the root's page has the origin of what it embeds.
+            for fields in [
+                browser + [("Referer", "http://\(here)/")],
+                [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Dest", "image")],
+            ] {
+                #expect(try client.get(address, host: here, fields: fields).status == 403, "\(fields)")
             }
             // A document beside the root has an opaque origin, and its browser says so.
             let own = try client.get(

@@ -464,12 +464,14 @@ import Web
                     ("Referer", "http://xHERE/"),
                     ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Dest", "image"),
                 ])
-            _ = try get(
+            // In a window of its own, where the other page does not see it, a person gets the user's response.
+            let window = try get(
                 "/held",
                 [
                     ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Dest", "document"),
                     ("Sec-Fetch-User", "?1"),
                 ])
+            #expect(window.text == "mine")
         }
         #expect(!servers.requests.isEmpty && servers.requests.allSatisfy(\.isAnonymous))
         let reader = try StoreReader(store.folder)

@@ -208,6 +208,12 @@ struct CacheExchange {
     // MARK: - What is done
 
     private func action(_ held: Held, _ now: HTTPDate) -> CacheAction {
+        // Without the user's credentials a server would answer as it answers anybody.
+        if let copy = held.copy, copy.response.flags.contains(.isPrivate), !isNear(held.url),
+            CacheRequest.Method(request.method).isAnsweredByStored, exchange.refusal(of: copy.sharing) == nil
+        {
+            return .serve(.stale)
+        }
         let reachability = loading.reach.reachability(of: held.url.origin, now: now)
         var action = policy.action(for: held.request, entry: held.entry, reachability: reachability, now: now)
         if held.required != nil, held.copy != nil {
@@ -322,12 +328,15 @@ struct CacheExchange {
             keepsConditions: isThrough && additional.isEmpty,
             layout: layout, secrets: loading.secrets, shim: exchange.context.shim,
             verifier: exchange.context.verifier, nearestZone: nearestZone,
-            // If private responses are not given to the client, the user's credentials are not sent either.
-            isNear: layout.isTransparent
-                || requestContext.requester.mayHavePrivate
-                    && requestContext.isSameSite(as: held.url, layout.names),
+            isNear: isNear(held.url),
             required: held.required,
             asksWholeServer: layout.isTransparent && request.asksWholeServer)
+    }
+
+    /// Whether the user's credentials may go along. They do not if private responses are not given to the client.
+    private func isNear(_ url: WebURL) -> Bool {
+        layout.isTransparent
+            || requestContext.requester.mayHavePrivate && requestContext.isSameSite(as: url, layout.names)
     }
 
     private func load(_ held: Held, _ asked: LoadJob, _ now: HTTPDate, _ later: Later) throws(StoreError) {

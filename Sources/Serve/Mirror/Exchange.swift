@@ -498,7 +498,7 @@ final class Exchange {
     /// Leads to the copy of an original URL that was pasted behind the address of a site at the root.
     ///
     /// Where the root shares its name with other origins, the redirect tells their seals. A page from elsewhere
-    /// that hides itself must not be led there: a person gets a link to follow, and nobody else anything.
+    /// must not be led there: a person gets a link to follow, and nobody else anything.
     var pasted: Answer? {
         guard layout.root != nil,
             let url = WebURL(String(decoding: request.target.dropFirst(), as: UTF8.self)),
@@ -508,7 +508,9 @@ final class Exchange {
         else {
             return .redirect(to: address, fields: layout.commonFields, sharing: Sharing(missing: url))
         }
-        guard fields.isNavigation else { return nil }
+        guard fields.isNavigation, request.origin == nil else {
+            return plain(403, "A part of a page is not led to the copy of \(url.href).")
+        }
         let page = HTMLPage(
             title: "Open the copy",
             body: """
@@ -516,7 +518,7 @@ final class Exchange {
                 <p><a href="\(HTMLPage.escape(address))">\(HTMLPage.escape(url.href))</a></p>
                 """)
         return .html(
-            200, page.text, fields: [("Cache-Control", "no-store")] + layout.commonFields)
+            200, page.text, fields: [("Cache-Control", "no-store")] + layout.commonFields, sharing: .common)
     }
 
     // MARK: - Replies
@@ -568,7 +570,7 @@ final class Exchange {
 
     static let withheld = Answer.text(
         403,
-        "This was fetched with credentials, and is not shown to other machines; to show it: larder help serve\n",
+        "This was fetched with credentials, and this client may not have it; see: larder help serve\n",
         fields: [("Cache-Control", "no-store")])
 
     /// The same for what is held and what is not, so that nobody learns which it is. To a page from elsewhere

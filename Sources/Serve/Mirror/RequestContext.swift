@@ -73,12 +73,11 @@ struct RequestContext: Equatable, Sendable {
             && !["Sec-Fetch-Site", "Origin", "Referer"].contains { fields.contains($0) }
     }
 
-    /// Whether nothing but the seal says that a page beside the root sent the request. To plain http a browser
-    /// does not say what a request is for, so that a script of the root can request a document, be redirected
-    /// to the document's own seal, and read it there.
+    /// Whether nothing but a seal says which page asks for what is beside the root. To plain http a browser does
+    /// not say what a request is for: a script of the root reads what the root's page may embed, and can request
+    /// a document, be redirected to the document's own seal, and go on with that.
     private static func isSealUnproven(_ fields: HTTPFields, _ layout: OriginLayout) -> Bool {
-        let origins = layout.sealedPage.origins
-        return !origins.isEmpty && origins != layout.root?.origins && !fields.contains("Sec-Fetch-Site")
+        !layout.sealedPage.origins.isEmpty && !fields.contains("Sec-Fetch-Site")
     }
 
     /// Whether a browser says that a page of the root sent the request. Documents beside the root have an

@@ -190,7 +190,9 @@ struct Sharing: Equatable, Sendable {
         if origins.contains(url.origin) {
             return .given(origin.map { Self.lines($0, credentials: true) } ?? [])
         }
-        guard context.use.isRead else {
+        // To a browser the root's page has the same origin as what it embeds, so that its scripts can read that.
+        let isReadable = context.use.isRead || isPrivate && origins == layout.root?.origins
+        guard isReadable else {
             return isEmbeddable(by: context, url, layout) ? .given([]) : .refused
         }
         let isAllowed =
