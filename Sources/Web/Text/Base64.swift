@@ -8,91 +8,118 @@ package enum Base64 {
     }
 
     /// The same behind other text.
+    ///
+    /// It reads and writes by plain pointers and in machine words, since large journals and archives go through
+    /// here, also in builds that are not optimised.
     package static func encode(_ bytes: Span<UInt8>, to text: inout [UInt8]) {
-        let start = text.count
-        // What is not written over pads it.
-        text.append(contentsOf: repeatElement(0x3D, count: (bytes.count + 2) / 3 * 4))
-        let whole = bytes.count / 3 * 3
-        digits.withUnsafeBufferPointer { digits in
-            text.withUnsafeMutableBufferPointer { text in
-                var end = start
-                func add(_ group: UInt32, _ count: UInt32) {
-                    for index in 0..<count {
-                        text[end] = digits[Int(group >> (18 - 6 * index) & 63)]
-                        end += 1
-                    }
-                }
-                for at in stride(from: 0, to: whole, by: 3) {
-                    add(UInt32(bytes[at]) << 16 | UInt32(bytes[at + 1]) << 8 | UInt32(bytes[at + 2]), 4)
-                }
-                if bytes.count == whole + 1 { add(UInt32(bytes[whole]) << 16, 2) }
-                if bytes.count == whole + 2 {
-                    add(UInt32(bytes[whole]) << 16 | UInt32(bytes[whole + 1]) << 8, 3)
+        text += [UInt8](unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4) { (target, end) in
+            bytes.withUnsafeBufferPointer { bytes in
+                guard let source = bytes.baseAddress, let target = target.baseAddress else { return }
+                end = digits.withUnsafeBufferPointer { digits in
+                    digits.baseAddress.map { encode(source, bytes.count, to: target, $0) } ?? 0
                 }
             }
         }
+    }
+
+    /// Returns the number of characters.
+    private static func encode(
+        _ source: UnsafePointer<UInt8>, _ count: Int, to target: UnsafeMutablePointer<UInt8>,
+        _ digits: UnsafePointer<UInt8>
+    ) -> Int {
+        var from = 0
+        var to = 0
+        while from < count {
+            // What is missing of the last group is zero here, and padding in the text.
+            let second = from + 1 < count ? Int(source[from + 1]) : 0
+            let third = from + 2 < count ? Int(source[from + 2]) : 0
+            let group = Int(source[from]) << 16 | second << 8 | third
+            target[to] = digits[group >> 18]
+            target[to + 1] = digits[group >> 12 & 63]
+            target[to + 2] = from + 1 < count ? digits[group >> 6 & 63] : 0x3D
+            target[to + 3] = from + 2 < count ? digits[group & 63] : 0x3D
+            from += 3
+            to += 4
+        }
+        return to
     }
 
     package static func encode(_ bytes: [UInt8]) -> String { encode(bytes.span) }
 
     /// What canonical base64 stands for: padded, no spaces, unused bits zero. Nil for anything else.
     package static func decode(_ text: String) -> [UInt8]? {
-        let utf8 = text.utf8
-        guard utf8.count.isMultiple(of: 4), let decoded = decodeForgiving(utf8, skippingSpace: false) else {
+        guard text.utf8.count.isMultiple(of: 4), let decoded = decodeForgiving(text, skippingSpace: false)
+        else {
             return nil
         }
         return encode(decoded) == text ? decoded : nil
     }
 
-    /// What the Infra standard's forgiving decode makes of the text: ASCII whitespace is skipped, padding may
-    /// be missing, unused bits are dropped. Nil when it fails even so.
-    package static func decodeForgiving(_ text: String) -> [UInt8]? {
-        decodeForgiving(text.utf8, skippingSpace: true)
+    /// What the Infra standard's forgiving decode makes of the text: padding may be missing, unused bits are
+    /// dropped, and ASCII whitespace is skipped, unless the text may have none. Nil when it fails even so.
+    package static func decodeForgiving(_ text: String, skippingSpace: Bool = true) -> [UInt8]? {
+        var text = text
+        return text.withUTF8 { decode($0, skippingSpace: skippingSpace) }
     }
 
     static func decodeForgiving(_ text: some Collection<UInt8>, skippingSpace: Bool) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count / 4 * 3 + 2)
-        var group: UInt32 = 0
+        Array(text).withUnsafeBufferPointer { decode($0, skippingSpace: skippingSpace) }
+    }
+
+    private static func decode(_ text: UnsafeBufferPointer<UInt8>, skippingSpace: Bool) -> [UInt8]? {
+        guard let source = text.baseAddress else { return [] }
         var digitCount = 0
         var paddingCount = 0
-        for byte in text {
-            if skippingSpace, HTTPGrammar.isAnySpace(byte) || byte == 0x0C { continue }
-            if byte == 0x3D {
-                paddingCount += 1
-                continue
+        let bytes = [UInt8](unsafeUninitializedCapacity: text.count / 4 * 3 + 3) { (target, end) in
+            guard let target = target.baseAddress else { return }
+            var group = 0
+            var at = 0
+            while at < text.count {
+                let byte = source[at]
+                at += 1
+                if skippingSpace, HTTPGrammar.isAnySpace(byte) || byte == 0x0C { continue }
+                if byte == 0x3D {
+                    paddingCount += 1
+                    continue
+                }
+                let value = value(byte)
+                guard paddingCount == 0, value >= 0 else {
+                    digitCount = -1
+                    return
+                }
+                group = (group << 6 | value) & 0xFF_FFFF
+                digitCount += 1
+                if digitCount & 3 == 0 {
+                    target[end] = UInt8(truncatingIfNeeded: group >> 16)
+                    target[end + 1] = UInt8(truncatingIfNeeded: group >> 8)
+                    target[end + 2] = UInt8(truncatingIfNeeded: group)
+                    end += 3
+                }
             }
-            guard paddingCount == 0, let value = value(byte) else { return nil }
-            group = group << 6 | UInt32(value)
-            digitCount += 1
-            if digitCount.isMultiple(of: 4) {
-                bytes.append(UInt8(truncatingIfNeeded: group >> 16))
-                bytes.append(UInt8(truncatingIfNeeded: group >> 8))
-                bytes.append(UInt8(truncatingIfNeeded: group))
+            let rest = digitCount & 3
+            if rest > 1 {
+                // Bits that make no whole byte are dropped.
+                target[end] = UInt8(truncatingIfNeeded: rest == 2 ? group >> 4 : group >> 10)
+                if rest == 3 { target[end + 1] = UInt8(truncatingIfNeeded: group >> 2) }
+                end += rest - 1
             }
         }
-        let rest = digitCount % 4
+        guard digitCount >= 0 else { return nil }
+        let rest = digitCount & 3
         guard rest != 1, paddingCount == 0 || (rest != 0 && rest + paddingCount == 4) else { return nil }
-        if rest == 2 { bytes.append(UInt8(truncatingIfNeeded: group >> 4)) }
-        if rest == 3 {
-            bytes.append(UInt8(truncatingIfNeeded: group >> 10))
-            bytes.append(UInt8(truncatingIfNeeded: group >> 2))
-        }
         return bytes
     }
 
     private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
+    /// The six bits that a digit stands for; -1 for anything else.
     @inline(__always)
-    private static func value(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x41...0x5A: byte - 0x41
-        case 0x61...0x7A: byte - 0x61 + 26
-        case 0x30...0x39: byte - 0x30 + 52
-        case 0x2B: 62
-        case 0x2F: 63
-        default: nil
-        }
+    private static func value(_ byte: UInt8) -> Int {
+        let byte = Int(byte)
+        if byte >= 0x61 { return byte <= 0x7A ? byte - 0x61 + 26 : -1 }
+        if byte >= 0x41 { return byte <= 0x5A ? byte - 0x41 : -1 }
+        if byte >= 0x30 { return byte <= 0x39 ? byte - 0x30 + 52 : -1 }
+        return byte == 0x2B ? 62 : byte == 0x2F ? 63 : -1
     }
 }
 

@@ -16,23 +16,24 @@ import Testing
         return progress?.remaining
     }
 
-    @Test(arguments: [
-        // Too early to say.
-        (Array(stride(from: 100, through: 60, by: -10)), nil),
-        // Ten go in half a second, and forty are left.
-        (Array(stride(from: 100, through: 40, by: -10)), Duration.seconds(2)),
-        // More is found than is fetched.
-        (Array(stride(from: 100, through: 200, by: 10)), nil),
-        ([Int](repeating: 50, count: 20), nil),
-        // It grew, and shrinks since.
-        (
-            Array(stride(from: 10, through: 100, by: 10)) + Array(stride(from: 90, through: 30, by: -10)),
-            .milliseconds(1500)
-        ),
-        // Nothing is left, or a page is that will take forever.
-        (Array(stride(from: 100, through: 0, by: -10)), nil),
-        ([1_000_000_000] + [Int](repeating: 999_999_999, count: 10), nil),
-    ])
+    private static let shrinking = Array(stride(from: 100, through: 0, by: -10))
+    private static let growing = Array(stride(from: 10, through: 100, by: 10))
+
+    @Test(
+        arguments: [
+            // Too early to say.
+            (Array(shrinking.prefix(5)), nil),
+            // Ten go in half a second, and forty are left.
+            (Array(shrinking.prefix(7)), .seconds(2)),
+            // More is found than is fetched.
+            (Array(stride(from: 100, through: 200, by: 10)), nil),
+            (Array(repeating: 50, count: 20), nil),
+            // It grew, and shrinks since.
+            (growing + shrinking[1...7], .milliseconds(1500)),
+            // Nothing is left, or a page is that will take forever.
+            (shrinking, nil),
+            ([1_000_000_000] + Array(repeating: 999_999_999, count: 10), nil),
+        ] as [([Int], Duration?)])
     func `what is left is told only while it becomes less`(left: [Int], expected: Duration?) {
         #expect(remaining(left) == expected)
     }

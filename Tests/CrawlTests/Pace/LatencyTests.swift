@@ -3,26 +3,28 @@ import Testing
 @testable import Crawl
 
 @Suite struct LatencyTests {
-    private func judged(_ milliseconds: [Int]) -> Latency.Judgement {
-        var latency = Latency()
-        for number in milliseconds { latency.add(.milliseconds(number)) }
-        return latency.judgement
-    }
+    /// So many answers, each of which took so many milliseconds.
+    typealias Answers = (count: Int, milliseconds: Int)
 
-    @Test(arguments: [
-        ([], Latency.Judgement.low),
-        ([100], .low),
-        ([100, 100, 100, 5000], .low),
-        (Array(repeating: 1, count: 32) + Array(repeating: 45, count: 99), .low),
-        (Array(repeating: 100, count: 32) + Array(repeating: 140, count: 99), .low),
-        (Array(repeating: 100, count: 32) + Array(repeating: 180, count: 99), .raised),
-        (Array(repeating: 100, count: 32) + Array(repeating: 250, count: 99), .high),
-        (Array(repeating: 100, count: 32) + Array(repeating: 30_000, count: 2), .low),
-        (Array(repeating: 100, count: 32) + Array(repeating: 30_000, count: 16), .high),
-    ])
+    @Test(
+        arguments: [
+            ([], .low),
+            ([(1, 100)], .low),
+            ([(3, 100), (1, 5000)], .low),
+            ([(32, 1), (99, 45)], .low),
+            ([(32, 100), (99, 140)], .low),
+            ([(32, 100), (99, 180)], .raised),
+            ([(32, 100), (99, 250)], .high),
+            ([(32, 100), (2, 30_000)], .low),
+            ([(32, 100), (16, 30_000)], .high),
+        ] as [([Answers], Latency.Judgement)])
     func `it is high when most answers take twice as long as they could`(
-        milliseconds: [Int], judgement: Latency.Judgement
+        answers: [Answers], judgement: Latency.Judgement
     ) {
-        #expect(judged(milliseconds) == judgement)
+        var latency = Latency()
+        for (count, milliseconds) in answers {
+            for _ in 0..<count { latency.add(.milliseconds(milliseconds)) }
+        }
+        #expect(latency.judgement == judgement)
     }
 }
