@@ -234,6 +234,36 @@ import Web
         #expect(given == told)
     }
 
+    /// To a browser the root's page has the origin of what it embeds, so that its scripts can read that.
+    @Test(
+        arguments: [
+            ([:], false), (["Access-Control-Allow-Origin": "*"], true),
+            (
+                [
+                    "Access-Control-Allow-Origin": "https://a.test",
+                    "Access-Control-Allow-Credentials": "true",
+                ], true
+            ),
+        ] as [(HTTPFields, Bool)])
+    func `where all origins share one name, the root's page embeds only what it may read of the user's`(
+        fields: HTTPFields, isGiven: Bool
+    ) throws {
+        let root = try #require(WebURL("https://a.test/").flatMap(RootOrigin.init))
+        let layout = OriginLayout(port: 8080, root: root, isExposed: true, showsPrivate: true)
+        let url = try #require(WebURL("https://b.test/picture"))
+        let folder = layout.seen(from: "192.0.2.1:8080").folder
+        let asked = layout.seen(from: "192.0.2.1:8080", at: folder + "https/b.test/picture")
+        let context = RequestContext(
+            ["Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "image", "Sec-Fetch-Mode": "no-cors"],
+            authority: "192.0.2.1:8080", layout: asked)
+        func gives(_ sharing: Sharing) -> Bool {
+            if case .given = sharing.verdict(for: context, origin: nil, in: asked) { true } else { false }
+        }
+        let personal = Sharing(loaded: fields, url, withCredentials: false, isPersonal: true)
+        #expect(gives(personal) == isGiven)
+        #expect(gives(Sharing(loaded: fields, url, withCredentials: false)))
+    }
+
     @Test
     func
         `a sandboxed page beside the root reads what is of its own origin, and of the root what that lets it`()

@@ -31,6 +31,8 @@ struct Sharing: Equatable, Sendable {
     private(set) var readers = Readers.none
     /// It was fetched with credentials.
     private(set) var isPrivate = false
+    /// It answers the credentials of the requester who gets it.
+    private var isPersonal = false
     /// Its `Cross-Origin-Resource-Policy`.
     private var embedding: String?
     private var isData = false
@@ -73,6 +75,7 @@ struct Sharing: Equatable, Sendable {
         subject = .response(url)
         (embedding, isData) = Self.embedding(fields)
         isPrivate = withCredentials
+        self.isPersonal = isPersonal
         readers = Self.readers(fields, isPrivate: withCredentials, isOpen: false, isUnknown: false)
         isForOne = withCredentials || isPersonal || Self.forbidsStoring(fields)
     }
@@ -191,7 +194,8 @@ struct Sharing: Equatable, Sendable {
             return .given(origin.map { Self.lines($0, credentials: true) } ?? [])
         }
         // To a browser the root's page has the same origin as what it embeds, so that its scripts can read that.
-        let isReadable = context.use.isRead || isPrivate && origins == layout.root?.origins
+        let isReadable =
+            context.use.isRead || (isPrivate || isPersonal) && origins == layout.root?.origins
         guard isReadable else {
             return isEmbeddable(by: context, url, layout) ? .given([]) : .refused
         }
