@@ -48,6 +48,8 @@ final class Chromium {
             // Names other than loopback do not resolve, and no proxy of the environment is asked.
             "--host-resolver-rules=\(names.map { "MAP \($0) 127.0.0.1 , " } ?? "")MAP * ~NOTFOUND"
                 + " , EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1, EXCLUDE [::1]",
+            // Sites share processes, which take long to start. What a page may do does not depend on that.
+            "--disable-site-isolation-trials", "--renderer-process-limit=2",
             // Whatever a fresh browser would do of itself.
             "--no-first-run", "--no-default-browser-check", "--disable-background-networking",
             "--disable-component-update",

@@ -145,6 +145,6 @@ struct ChromiumTests {
         #expect(origin.waitForRequests(1, to: "/held"))
         // What the browser said of the request comes before this answer.
         _ = try visit.evaluate("0")
-        #expect(visit.failures.map(\.outcome) == [.pending])
+        #expect(visit.requests(ofType: "Image").map(\.outcome) == [.pending])
     }
 }

@@ -24,6 +24,10 @@ final class ChromiumVisit {
     private var places: [String: Int] = [:]
     /// Statuses of requests whose bodies are still on their way.
     private var answered: [Int: Int] = [:]
+    /// The document that made each request, by the number of its load.
+    private var loaders: [Int: String] = [:]
+    /// Requests without an answer of pages that the tab has left. Of some of them no end is ever told.
+    private var abandoned: Set<Int> = []
     private var loaded: Set<String> = []
     private var awaitedLoad: String?
     private var lastActivity = ContinuousClock.now
@@ -127,12 +131,16 @@ final class ChromiumVisit {
         while ContinuousClock.now < deadline {
             if let setUpError { throw setUpError }
             let hasLoaded = awaitedLoad.map { loaded.contains($0) } ?? true
-            let isBusy = !hasLoaded || quiet != nil && requests.contains { $0.outcome == .pending }
+            let isBusy = !hasLoaded || quiet != nil && isWaiting
             let wait = isBusy ? deadline - .now : lastActivity + (quiet ?? .zero) - .now
             if wait <= .zero { return true }
             try connection.receive(within: wait)
         }
         return false
+    }
+
+    private var isWaiting: Bool {
+        requests.enumerated().contains { $1.outcome == .pending && !abandoned.contains($0) }
     }
 
     // MARK: - What it asked for
@@ -225,11 +233,12 @@ final class ChromiumVisit {
                 setUpError = error
             }
         case "Page.frameNavigated":
+            guard let frame = parameters?["frame"], frame["parentId"] == nil,
+                let loader = frame["loaderId"]?.string
+            else { return }
+            abandoned.formUnion(loaders.filter { $0.value != loader }.keys)
             // A page may lead on before it has loaded, and then never does.
-            guard let frame = parameters?["frame"], frame["parentId"] == nil, awaitedLoad != nil else {
-                return
-            }
-            awaitedLoad = frame["loaderId"]?.string
+            if awaitedLoad != nil { awaitedLoad = loader }
         case "Page.lifecycleEvent":
             guard parameters?["name"]?.string == "load", let loader = parameters?["loaderId"]?.string else {
                 return
@@ -267,6 +276,10 @@ final class ChromiumVisit {
                 return
             }
             places[key] = requests.count
+            // Requests of workers belong to no document.
+            if let loader = parameters?["loaderId"]?.string, !loader.isEmpty {
+                loaders[requests.count] = loader
+            }
             requests.append(
                 ChromiumRequest(
                     url: url, method: request["method"]?.string ?? "",

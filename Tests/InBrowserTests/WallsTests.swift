@@ -14,9 +14,16 @@ struct WallsTests {
             ?? Attempt.Setting.allCases
     }
 
-    @Test(arguments: settings)
-    func `an attempt ends in a mirror as it does on the web`(setting: Attempt.Setting) async throws {
-        let trial = try await Trial(setting)
+    /// Most of the time an attempt waits for what must not happen. Each share of them has its own origins, mirror and
+    /// browser, so that the shares can wait at the same time.
+    private static let shareCount = 4
+
+    @Test(arguments: settings, 0..<shareCount)
+    func `an attempt ends in a mirror as it does on the web`(setting: Attempt.Setting, share: Int)
+        async throws
+    {
+        let attempts = Attempt.all.enumerated().filter { $0.offset % Self.shareCount == share }.map(\.element)
+        let trial = try await Trial(setting, attempts)
         let rows = try trial.rows()
         let failed = rows.count { !$0.isAsExpected }
         if Self.named != nil { print(Self.table(rows, setting)) }
@@ -163,7 +170,7 @@ struct WallsTests {
     }
 }
 
-/// All attempts, one after the other, in one setting.
+/// Attempts, one after the other, in one setting.
 private final class Trial {
     struct Row {
         let attempt: Attempt
@@ -175,6 +182,7 @@ private final class Trial {
     }
 
     private let setting: Attempt.Setting
+    private let attempts: [Attempt]
     private let range: WebRange
     private let folder: TemporaryFolder
     private let larder: Larder
@@ -184,8 +192,9 @@ private final class Trial {
     /// later.
     private var owed: [String] = []
 
-    init(_ setting: Attempt.Setting) async throws {
+    init(_ setting: Attempt.Setting, _ attempts: [Attempt]) async throws {
         self.setting = setting
+        self.attempts = attempts.filter { setting != .web || !$0.manner.contains(.mirrorOnly) }
         range = try WebRange()
         folder = try TemporaryFolder()
         larder = Larder(at: folder.file("larder"))
@@ -199,7 +208,6 @@ private final class Trial {
     /// In the order of the table. Those for which one root is needed are tried together, first in one tab,
     /// and then those that need a tab of their own.
     func rows() throws -> [Row] {
-        let attempts = Attempt.all.filter { setting != .web || !$0.manner.contains(.mirrorOnly) }
         var rows: [(number: Int, row: Row)] = []
         for group in Dictionary(grouping: attempts.enumerated(), by: { root(for: $0.element) }).values {
             var tab: (visit: ChromiumVisit, page: String?)?
