@@ -461,7 +461,7 @@ extension Option {
     static let showPrivate = Option(
         name: "--show-private", value: nil,
         help:
-            "with --listen, show other machines what was fetched with credentials, and load with yours for them",
+            "with --listen, show other machines what was fetched with credentials, and load with yours for them; what is not of the site at the root only with --tls",
         standard: nil)
     static let readOnly = Option(
         name: "--read-only", value: nil, help: "let nobody change anything by way of the portal",
