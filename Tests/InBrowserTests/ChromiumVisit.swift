@@ -26,7 +26,7 @@ final class ChromiumVisit {
     private var answered: [Int: Int] = [:]
     /// The document that made each request, by the number of its load.
     private var loaders: [Int: String] = [:]
-    /// Requests without an answer of pages that the tab has left. Of some of them no end is ever told.
+    /// Pending requests of pages that the tab has left. Chromium does not report the end of all of them.
     private var abandoned: Set<Int> = []
     private var loaded: Set<String> = []
     private var awaitedLoad: String?

@@ -202,7 +202,7 @@ import Web
         }
     }
 
-    /// The redirect tells a page's seal, with which everything of its origin can be requested.
+    /// The redirect contains a seal, by which a foreign page could request other origins.
     @Test(
         arguments: [
             ([:], 302), (["Sec-Fetch-Site": "none"], 302), (["Sec-Fetch-Site": "same-origin"], 302),
@@ -266,7 +266,7 @@ import Web
                 let answer = try client.get(learnt, host: here, fields: fields)
                 #expect(answer.status == 403 && !answer.text.contains("mine"), "\(fields)")
             }
-            // To the browser, the root's page has the origin of what it embeds.
+            // For a browser, the root's page and what it embeds have one origin: scripts of the page can read it.
             for fields in [
                 browser + [("Referer", "http://\(here)/")],
                 [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Dest", "image")],

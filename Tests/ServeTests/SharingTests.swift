@@ -234,7 +234,7 @@ import Web
         #expect(given == told)
     }
 
-    /// To a browser the root's page has the origin of what it embeds, so that its scripts can read that.
+    /// For a browser, the root's page and what it embeds have one origin: scripts of the page can read it.
     @Test(
         arguments: [
             ([:], false), (["Access-Control-Allow-Origin": "*"], true),

@@ -78,7 +78,7 @@ import Synchronization
         if said == stop.count ?? said { raise(SIGSTOP) }
     }
 
-    /// It stops itself after it has said this letter: each time, or the time of that number.
+    /// The letter after which the process stops itself: after every one, or only after the `count`th.
     private struct Stop {
         var letter: String?
         var count: Int?

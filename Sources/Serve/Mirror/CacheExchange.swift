@@ -208,7 +208,7 @@ struct CacheExchange {
     // MARK: - What is done
 
     private func action(_ held: Held, _ now: HTTPDate) -> CacheAction {
-        // Without the user's credentials a server would answer as it answers anybody.
+        // The server would be asked without the user's credentials and answer as to a stranger.
         if let copy = held.copy, copy.response.flags.contains(.isPrivate), !isNear(held.url),
             CacheRequest.Method(request.method).isAnsweredByStored, exchange.refusal(of: copy.sharing) == nil
         {
@@ -333,7 +333,8 @@ struct CacheExchange {
             asksWholeServer: layout.isTransparent && request.asksWholeServer)
     }
 
-    /// Whether the user's credentials may go along. They do not if private responses are not given to the client.
+    /// Whether the request to the server may contain the user's credentials. It may not if the client gets no
+    /// private responses.
     private func isNear(_ url: WebURL) -> Bool {
         layout.isTransparent
             || requestContext.requester.mayHavePrivate && requestContext.isSameSite(as: url, layout.names)

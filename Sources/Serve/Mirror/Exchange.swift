@@ -495,10 +495,11 @@ final class Exchange {
         return nil
     }
 
-    /// Leads to the copy of an original URL that was pasted behind the address of a site at the root.
+    /// Redirects to the copy of an original URL that a person pasted behind the address of a site at the root.
     ///
-    /// Where the root shares its name with other origins, the redirect tells their seals. A page from elsewhere
-    /// must not be led there: a person gets a link to follow, and nobody else anything.
+    /// If other origins share the root's name, the redirect contains a seal, which foreign pages must not learn.
+    /// If a foreign page may have sent the request, a window gets a page with a link, and other requests are
+    /// refused.
     var pasted: Answer? {
         guard layout.root != nil,
             let url = WebURL(String(decoding: request.target.dropFirst(), as: UTF8.self)),
@@ -509,7 +510,8 @@ final class Exchange {
             return .redirect(to: address, fields: layout.commonFields, sharing: Sharing(missing: url))
         }
         guard fields.isNavigation, request.origin == nil else {
-            return plain(403, "A part of a page is not led to the copy of \(url.href).")
+            return plain(
+                403, "A page may not load the copy of \(url.href) by this address. Open it in a window.")
         }
         let page = HTMLPage(
             title: "Open the copy",

@@ -416,7 +416,7 @@ struct PageSeals: Sendable {
         /// The address has no seal, or not one of this server.
         case unknown
 
-        /// Those of the page; empty where no seal names one.
+        /// The origins of the page; empty if the address has no valid seal.
         var origins: [String] { if case .page(let origins) = self { origins } else { [] } }
     }
 

@@ -30,25 +30,8 @@ struct RequestContext: Equatable, Sendable {
         let origin = fields["Origin"]
         var hasOpaqueOrigin = false
         let kind: Requester.Kind
-        let sealed = layout.sealedPage.origins
-        if !sealed.isEmpty {
-            // A foreign page may have learnt the address, but its browser says where it is.
-            var isForeign = [origin, fields["Referer"]].contains { evidence in
-                evidence.map { $0 != "null" && !layout.isOwnOrigin($0, authority) } ?? false
-            }
-            var origins = sealed
-            if let root = layout.root?.origins {
-                if origins == root {
-                    // The root's own pages have the origin that they request; only documents beside it have none.
-                    isForeign =
-                        isForeign || origin == "null"
-                        || ["cross-site", "same-site"].contains(fields["Sec-Fetch-Site"])
-                } else if Self.isOfRoot(fields, authority, layout) {
-                    // One of the root's scripts may have learnt the seal of another page.
-                    origins = root
-                }
-            }
-            kind = isForeign ? .foreignPage : use.makesDocument ? .unknownPage : .page(origins)
+        if !layout.sealedPage.origins.isEmpty {
+            kind = Self.kindBesideRoot(fields, use, authority, layout)
         } else {
             hasOpaqueOrigin = origin == "null"
             kind = Self.kind(fields, origin: hasOpaqueOrigin ? nil : origin, authority, layout)
@@ -56,37 +39,46 @@ struct RequestContext: Equatable, Sendable {
         self.init(
             requester: Requester(
                 kind,
-                mayHavePrivate: !layout.withholdsPrivate && !Self.isUnproven(fields, layout)
-                    && !Self.isSealUnproven(fields, layout)),
+                mayHavePrivate: !layout.withholdsPrivate && Self.isProven(fields, layout)),
             hasOpaqueOrigin: hasOpaqueOrigin, use: use)
     }
 
-    /// Whether a browser on another machine says nothing of the page that needs the response. To plain http
-    /// browsers send `Referer` alone, which a foreign page can leave out. The mirror's own pages send it.
-    private static func isUnproven(_ fields: HTTPFields, _ layout: OriginLayout) -> Bool {
-        layout.isExposed && isSilent(fields) && !fields.isNavigation
+    /// Whether the request shows well enough who sent it to get private responses on a server that other machines
+    /// reach.
+    ///
+    /// Over plain http, browsers send neither the page's site nor the purpose of a request. They send `Referer`,
+    /// which a foreign page can suppress. A script of the root can request a document as a window would, learn the
+    /// document's seal from the redirect, and request everything of that origin by it.
+    private static func isProven(_ fields: HTTPFields, _ layout: OriginLayout) -> Bool {
+        guard layout.sealedPage.origins.isEmpty else { return fields.contains("Sec-Fetch-Site") }
+        return !layout.isExposed || !isSilent(fields) || fields.isNavigation
     }
 
-    /// Whether a browser asks, and tells nothing of the page that has it ask.
+    /// Whether a browser sent the request without naming the page that caused it.
     static func isSilent(_ fields: HTTPFields) -> Bool {
         fields["User-Agent"]?.hasPrefix("Mozilla/") ?? false
             && !["Sec-Fetch-Site", "Origin", "Referer"].contains { fields.contains($0) }
     }
 
-    /// Whether nothing but a seal says which page asks for what is beside the root. To plain http a browser does
-    /// not say what a request is for: a script of the root reads what the root's page may embed, and can request
-    /// a document, be redirected to the document's own seal, and go on with that.
-    private static func isSealUnproven(_ fields: HTTPFields, _ layout: OriginLayout) -> Bool {
-        !layout.sealedPage.origins.isEmpty && !fields.contains("Sec-Fetch-Site")
-    }
-
-    /// Whether a browser says that a page of the root sent the request. Documents beside the root have an
-    /// opaque origin, and neither they nor their style sheets send a referrer.
-    private static func isOfRoot(_ fields: HTTPFields, _ authority: String, _ layout: OriginLayout) -> Bool {
-        fields["Sec-Fetch-Site"] == "same-origin"
-            || ["Origin", "Referer"].contains { name in
-                fields[name].map { layout.isOwnOrigin($0, authority) } ?? false
-            }
+    /// The sender of a request for an address with a seal.
+    private static func kindBesideRoot(
+        _ fields: HTTPFields, _ use: FetchUse, _ authority: String, _ layout: OriginLayout
+    ) -> Requester.Kind {
+        let named = [fields["Origin"], fields["Referer"]].compactMap(\.self).filter { $0 != "null" }
+        // A foreign page may have learnt the address, but its browser names that page.
+        guard named.allSatisfy({ layout.isOwnOrigin($0, authority) }) else { return .foreignPage }
+        let site = fields["Sec-Fetch-Site"]
+        let isOfRoot = layout.sealedPage.origins == layout.root?.origins
+        // The root's pages have the origin that they request; documents beside the root have an opaque one.
+        if isOfRoot, fields["Origin"] == "null" || site == "cross-site" || site == "same-site" {
+            return .foreignPage
+        }
+        if use.makesDocument { return .unknownPage }
+        // Documents beside the root send no referrer. A script of the root may have learnt another page's seal.
+        if !isOfRoot, site == "same-origin" || !named.isEmpty {
+            return layout.root.map { .page($0.origins) } ?? .foreignPage
+        }
+        return .page(layout.sealedPage.origins)
     }
 
     private static func kind(

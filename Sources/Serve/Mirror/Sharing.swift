@@ -31,7 +31,7 @@ struct Sharing: Equatable, Sendable {
     private(set) var readers = Readers.none
     /// It was fetched with credentials.
     private(set) var isPrivate = false
-    /// It answers the credentials of the requester who gets it.
+    /// The server has just sent it for this requester, to a request with credentials.
     private var isPersonal = false
     /// Its `Cross-Origin-Resource-Policy`.
     private var embedding: String?
@@ -193,7 +193,7 @@ struct Sharing: Equatable, Sendable {
         if origins.contains(url.origin) {
             return .given(origin.map { Self.lines($0, credentials: true) } ?? [])
         }
-        // To a browser the root's page has the same origin as what it embeds, so that its scripts can read that.
+        // For a browser, the root's page and what it embeds have one origin: scripts of the page can read it.
         let isReadable =
             context.use.isRead || (isPrivate || isPersonal) && origins == layout.root?.origins
         guard isReadable else {

@@ -30,7 +30,7 @@ package enum Base64 {
         var from = 0
         var to = 0
         while from < count {
-            // What is missing of the last group is zero here, and padding in the text.
+            // The last group may lack bytes: they count as zero here and become padding in the text.
             let second = from + 1 < count ? Int(source[from + 1]) : 0
             let third = from + 2 < count ? Int(source[from + 2]) : 0
             let group = Int(source[from]) << 16 | second << 8 | third
@@ -55,8 +55,8 @@ package enum Base64 {
         return encode(decoded) == text ? decoded : nil
     }
 
-    /// What the Infra standard's forgiving decode makes of the text: padding may be missing, unused bits are
-    /// dropped, and ASCII whitespace is skipped, unless the text may have none. Nil when it fails even so.
+    /// Decodes as the Infra standard's forgiving decode does: padding may be missing and unused bits are dropped.
+    /// Returns nil for any other fault. ASCII whitespace is a fault only without `skippingSpace`.
     package static func decodeForgiving(_ text: String, skippingSpace: Bool = true) -> [UInt8]? {
         var text = text
         return text.withUTF8 { decode($0, skippingSpace: skippingSpace) }

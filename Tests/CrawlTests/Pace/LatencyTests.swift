@@ -3,7 +3,7 @@ import Testing
 @testable import Crawl
 
 @Suite struct LatencyTests {
-    /// So many answers, each of which took so many milliseconds.
+    /// A number of answers in a row that took the same time.
     typealias Answers = (count: Int, milliseconds: Int)
 
     @Test(
