@@ -8,35 +8,41 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
 ]
 
-/// What each target may import, and what comes with that.
-var behind: [String: [String]] = [:]
+/// For tests, and programs that only tests and benchmarks run: not optimised where `scripts/build-tests` builds the modules
+/// optimised. Optimising the tests would take longer than they run.
+let testSettings =
+    settings + (Context.environment["LARDER_OPTIMISED_MODULES"] == nil ? [] : [.unsafeFlags(["-Onone"])])
 
-/// A module is built anew when one changes that stands here, and not when one does that those import: it would go on with
-/// values laid out as they were. So all of them stand here; a test sees to it that each is imported by whom it is meant for.
-@MainActor func all(_ names: [String], behind name: String) -> [Target.Dependency] {
+/// The transitive dependencies of each target so far.
+var dependencies: [String: [String]] = [:]
+
+/// Lists the direct and the transitive dependencies of a target. SwiftPM rebuilds a module only if one of the modules listed here
+/// changes; without the transitive ones it would keep outdated layouts of their values. `ModuleImportTests` makes sure that a module
+/// imports only the direct ones.
+@MainActor func all(_ names: [String], of target: String) -> [Target.Dependency] {
     var all: [String] = []
-    for name in names.flatMap({ [$0] + (behind[$0] ?? []) }) where !all.contains(name) { all.append(name) }
-    behind[name] = all
+    for name in names.flatMap({ [$0] + (dependencies[$0] ?? []) }) where !all.contains(name) { all.append(name) }
+    dependencies[target] = all
     return all.map { .init(stringLiteral: $0) }
 }
 
-@MainActor func room(_ name: String, _ dependencies: [String]) -> Target {
-    .target(name: name, dependencies: all(dependencies, behind: name), swiftSettings: settings)
+@MainActor func module(_ name: String, _ imports: [String]) -> Target {
+    .target(name: name, dependencies: all(imports, of: name), swiftSettings: settings)
 }
 
-@MainActor func tests(_ name: String, _ dependencies: [String]) -> Target {
+@MainActor func tests(_ name: String, _ imports: [String]) -> Target {
     .testTarget(
-        name: name, dependencies: all(dependencies + ["TestOrigin"], behind: name), swiftSettings: settings)
+        name: name, dependencies: all(imports + ["TestOrigin"], of: name), swiftSettings: testSettings)
 }
 
 @MainActor func program(
-    _ name: String, _ dependencies: [String], path: String? = nil, exclude: [String] = [],
+    _ name: String, _ imports: [String], path: String? = nil, exclude: [String] = [],
     resources: [Resource] = []
 ) -> Target {
     .executableTarget(
-        name: name, dependencies: all(dependencies, behind: name), path: path, exclude: exclude,
+        name: name, dependencies: all(imports, of: name), path: path, exclude: exclude,
         resources: resources,
-        swiftSettings: settings)
+        swiftSettings: name == "larder" ? settings : testSettings)
 }
 
 let package = Package(
@@ -56,27 +62,27 @@ let package = Package(
         .systemLibrary(name: "CPQ"),
         .systemLibrary(name: "CCodings"),
 
-        room("System", []),
-        room("Web", ["CICU"]),
-        room("Markup", ["Web", "CXML2"]),
-        room("Digest", ["COpenSSL"]),
-        room("Codings", ["Web", "CCodings"]),
-        room("Store", ["System", "Web", "Digest", "Codings", "CSQLite", "CPQ", "CLinux"]),
-        room("Fetch", ["System", "Web", "Codings", "CCurl", "CLinux"]),
-        room("Bundles", ["Web", "Markup", "Digest"]),
-        room("TLS", ["System", "Web", "CTLS"]),
-        room("Browser", ["System", "Web"]),
-        room("Crawl", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Fetch", "Bundles"]),
-        room("Reports", ["Web", "Digest", "Store"]),
-        room("Search", ["System", "Web", "Markup", "Store", "Reports"]),
-        room(
+        module("System", []),
+        module("Web", ["CICU"]),
+        module("Markup", ["Web", "CXML2"]),
+        module("Digest", ["COpenSSL"]),
+        module("Codings", ["Web", "CCodings"]),
+        module("Store", ["System", "Web", "Digest", "Codings", "CSQLite", "CPQ", "CLinux"]),
+        module("Fetch", ["System", "Web", "Codings", "CCurl", "CLinux"]),
+        module("Bundles", ["Web", "Markup", "Digest"]),
+        module("TLS", ["System", "Web", "CTLS"]),
+        module("Browser", ["System", "Web"]),
+        module("Crawl", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Fetch", "Bundles"]),
+        module("Reports", ["Web", "Digest", "Store"]),
+        module("Search", ["System", "Web", "Markup", "Store", "Reports"]),
+        module(
             "Check",
             ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports", "Search"]),
-        room("Archives", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Bundles"]),
-        room(
+        module("Archives", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Bundles"]),
+        module(
             "Serve",
             ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "Reports", "Search", "CLinux"]),
-        room(
+        module(
             "LarderKit",
             [
                 "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Browser", "Crawl",
@@ -88,8 +94,8 @@ let package = Package(
             resources: [.embedInCode("Demo/Site"), .embedInCode("Demo/demo.json")]),
 
         .target(
-            name: "TestOrigin", dependencies: all(["Web"], behind: "TestOrigin"), path: "Tests/TestOrigin",
-            swiftSettings: settings),
+            name: "TestOrigin", dependencies: all(["Web"], of: "TestOrigin"), path: "Tests/TestOrigin",
+            swiftSettings: testSettings),
         program(
             "Fuzz", ["Web", "Markup", "Bundles", "TLS", "Fetch", "Archives", "Search", "Serve"],
             path: "Tests/Fuzz", exclude: ["Corpus"]),
