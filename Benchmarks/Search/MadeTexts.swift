@@ -11,7 +11,7 @@ struct MadeTexts {
 
     private static let siteCount = 20
     private static let batchSize = 256
-    private static let visitTime: Int64 = 1_700_000_000
+    private static let snapshotTime: Int64 = 1_700_000_000
 
     init(of source: StoreFolder) throws(StoreError) {
         guard let index = try SearchIndex.ifAny(source) else {
@@ -39,7 +39,7 @@ struct MadeTexts {
         let share = count / Self.siteCount + 1
         for site in 0..<Self.siteCount {
             let name = "https://site\(site).example/"
-            let visit = try writer.begin(site: name, start: [name], now: Self.visitTime)
+            let snapshot = try writer.begin(site: name, start: [name], now: Self.snapshotTime)
             let numbers = site * share..<min(count, (site + 1) * share)
             for first in stride(from: numbers.lowerBound, to: numbers.upperBound, by: Self.batchSize) {
                 let batch = first..<min(first + Self.batchSize, numbers.upperBound)
@@ -53,7 +53,7 @@ struct MadeTexts {
                     var response = NewResponse(
                         href: text.href, referrer: nil, status: 200, role: 0,
                         fields: "Content-Type: text/html\r\n",
-                        fetched: Self.visitTime, body: .new(body))
+                        fetched: Self.snapshotTime, body: .new(body))
                     response.type = "text/html"
                     responses.append(response)
                     places.append(
@@ -61,7 +61,7 @@ struct MadeTexts {
                             sha256: Self.digest(of: bytes), form: "html;utf-8", addresses: [text.href],
                             sites: [name]))
                 }
-                try writer.add(responses, to: visit)
+                try writer.add(responses, to: snapshot)
                 try writer.commit()
                 try index.changing { () throws(StoreError) in
                     for (text, place) in zip(texts, places) {
@@ -69,7 +69,7 @@ struct MadeTexts {
                     }
                 }
             }
-            try writer.end(visit, .publish(now: Self.visitTime + 1))
+            try writer.end(snapshot, .publish(now: Self.snapshotTime + 1))
         }
         try index.settle()
     }

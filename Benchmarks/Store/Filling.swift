@@ -25,7 +25,7 @@ struct Filling {
 
     private func fill(_ count: Int) throws(StoreError) {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: Self.href(0), start: [Self.href(0)], now: 1_700_000_000)
+        let snapshot = try writer.begin(site: Self.href(0), start: [Self.href(0)], now: 1_700_000_000)
         for first in stride(from: 0, to: count, by: Self.batchSize) {
             var responses: [NewResponse] = []
             var links: [NewLinks] = []
@@ -33,9 +33,9 @@ struct Filling {
                 responses.append(try response(number))
                 links.append(self.links(number, of: count))
             }
-            try writer.add(responses, links: links, to: visit)
+            try writer.add(responses, links: links, to: snapshot)
         }
-        try writer.end(visit, .publish(now: 1_700_000_100))
+        try writer.end(snapshot, .publish(now: 1_700_000_100))
     }
 
     private func response(_ number: Int) throws(StoreError) -> NewResponse {
@@ -70,7 +70,7 @@ struct Filling {
         }
         var links = NewLinks(from: target(number))
         links.pages = ([number + 1] + (0..<4).map { number * 4 + $0 }).filter { $0 < count }.map(target)
-        links.requisites = [target(4), target(8)]
+        links.assets = [target(4), target(8)]
         return links
     }
 }

@@ -18,15 +18,15 @@ struct FrontierGrowth {
         let writer = try StoreWriter(folder)
         frontier = try ServerFrontier(folder)
         try frontier.prepare()
-        let visit = try writer.begin(site: "growth", start: ["growth"], now: 1)
+        let snapshot = try writer.begin(site: "growth", start: ["growth"], now: 1)
         _ = try frontier.share(
-            visit, named: "growth", maxPages: nil, maxBytes: nil, milliseconds: nil, starts: [])
-        try writer.end(visit, .keepOpen)
+            snapshot, named: "growth", maxPages: nil, maxBytes: nil, milliseconds: nil, starts: [])
+        try writer.end(snapshot, .keepOpen)
     }
 
     func run(count: Int) throws(StoreError) {
-        guard let visit = try frontier.shared().first?.visit else { return }
-        let sender = try frontier.join(visit, named: "sender")
+        guard let snapshot = try frontier.shared().first?.snapshot else { return }
+        let sender = try frontier.join(snapshot, named: "sender")
         var next = 0
         for step in 1...Self.steps {
             let began = Meter.cpuSeconds()
@@ -35,7 +35,7 @@ struct FrontierGrowth {
             while next < count / Self.steps * step {
                 let batch = batch(from: next)
                 inserts.append(
-                    try time { () throws(StoreError) in _ = try frontier.send(batch, by: sender, of: visit) })
+                    try time { () throws(StoreError) in _ = try frontier.send(batch, by: sender, of: snapshot) })
                 next += Self.batchSize
             }
             let cpu = (Meter.cpuSeconds() - began) / Double(inserts.count)
@@ -43,15 +43,15 @@ struct FrontierGrowth {
                 // What is known already, from all ages.
                 let batch = batch(from: next / 11 * place / Self.batchSize * Self.batchSize)
                 again.append(
-                    try time { () throws(StoreError) in _ = try frontier.send(batch, by: sender, of: visit) })
+                    try time { () throws(StoreError) in _ = try frontier.send(batch, by: sender, of: snapshot) })
             }
             for _ in 0..<Self.leases {
-                let worker = try frontier.join(visit, named: "worker")
+                let worker = try frontier.join(snapshot, named: "worker")
                 leases.append(
-                    try time { () throws(StoreError) in _ = try frontier.lease(8, for: worker, of: visit) })
+                    try time { () throws(StoreError) in _ = try frontier.lease(8, for: worker, of: snapshot) })
                 takes.append(
                     try time { () throws(StoreError) in
-                        taken += try frontier.take(atMost: Self.batchSize, for: worker, of: visit).count
+                        taken += try frontier.take(atMost: Self.batchSize, for: worker, of: snapshot).count
                     })
             }
             Meter.print(

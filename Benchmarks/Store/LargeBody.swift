@@ -12,7 +12,7 @@ struct LargeBody {
     /// The file is moved into the store, so that it should be on the same disk.
     func put(file: String) throws(StoreError) {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: Self.href, start: [Self.href], now: 1)
+        let snapshot = try writer.begin(site: Self.href, start: [Self.href], now: 1)
         var byteCount = 0
         let seconds = try Meter.time { () throws(StoreError) in
             let body = try NewBody(.file(path: file), form: "opaque", links: [], in: folder)
@@ -21,8 +21,8 @@ struct LargeBody {
                 [
                     NewResponse(
                         href: Self.href, referrer: nil, status: 200, role: 1, fields: "", fetched: 1, body: .new(body))
-                ], to: visit)
-            try writer.end(visit, .publish(now: 2))
+                ], to: snapshot)
+            try writer.end(snapshot, .publish(now: 2))
         }
         Meter.print("put", [("bytes", Double(byteCount)), ("seconds", seconds)])
     }

@@ -3,7 +3,7 @@ internal import Store
 
 /// Measures what `Benchmarks/store` asks for. Prints one JSON object a measurement.
 ///
-///     StoreBenchmark fill FOLDER COUNT       so many URLs, as one visit of one site
+///     StoreBenchmark fill FOLDER COUNT       so many URLs, as one snapshot of one site
 ///     StoreBenchmark read FOLDER ROUNDS      opening, looking up and counting
 ///     StoreBenchmark collect FOLDER SHARE    down to so many hundredths of what it takes
 ///     StoreBenchmark put FOLDER FILE         a large body into a store

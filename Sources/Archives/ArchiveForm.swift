@@ -2,9 +2,9 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// The forms of archives.
+/// A format for exports.
 public enum ArchiveForm: String, Sendable, CaseIterable {
-    /// WARC 1.1, compressed by members, or plain where its name ends with `.warc`.
+    /// WARC 1.1, with each record compressed by gzip, or uncompressed if the file name ends in `.warc`.
     case warc
     /// WACZ 1.1.1: WARC with an index and a list of pages.
     case wacz
@@ -12,22 +12,22 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     case har
     /// A folder that a browser opens without a server.
     case folder
-    /// The same in a zip file.
+    /// A folder that a browser opens without a server, in a zip file.
     case zip
-    /// The same in a tar that zstd packs.
+    /// A folder that a browser opens without a server, in a tar file compressed by zstd.
     case tar
-    /// One page with everything that it needs, in one file that a browser opens without a server.
+    /// One page with everything that it needs, in one HTML file that a browser opens without a server.
     case html
-    /// The same as a message of parts (RFC 2557), as browsers save pages.
+    /// One page with everything that it needs, as MHTML (RFC 2557), the format in which browsers save pages.
     case mhtml
     /// ZIM, for Kiwix.
     case zim
-    /// One page on paper, as a browser prints it.
+    /// One page as a browser prints it.
     case pdf
-    /// A picture of one page, as a browser shows it.
+    /// A screenshot of one page.
     case png
 
-    /// What the name of a file or folder says; nil when it says nothing.
+    /// The format of a file or folder by its name; nil if the name does not tell.
     package init?(path: String) {
         let name = path.lowercased()
         if name.hasSuffix(".warc.gz") || name.hasSuffix(".warc") {
@@ -57,10 +57,10 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
         }
     }
 
-    /// Those that hold responses, and can be taken in again.
+    /// The formats that contain responses and can be imported again.
     package static let ofResponses: [ArchiveForm] = [.warc, .wacz, .har]
 
-    /// Whether it has one page and no more.
+    /// Whether it contains exactly one page.
     package var isOfPage: Bool {
         switch self {
         case .html, .mhtml, .pdf, .png: true
@@ -71,10 +71,10 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     /// Whether a browser makes it.
     package var isShown: Bool { self == .pdf || self == .png }
 
-    /// Whether the program of others that writes it is there; a browser is looked for when it is needed.
+    /// Whether the external program that writes it is installed. A browser is only looked for when it is needed.
     package var isWritable: Bool { self != .zim || Tool.find("zimwriterfs") != nil }
 
-    /// What names of files of the form end with.
+    /// The extension of files of this format.
     package var suffix: String {
         switch self {
         case .warc: ".warc.gz"
@@ -92,23 +92,23 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     }
 }
 
-/// Which reader a file wants: its first bytes tell, and its name where they do not.
+/// Chooses the reader for a file: by its first bytes, else by its name.
 package enum ArchiveFiles {
-    /// A reader that keeps no body.
+    /// A reader that does not store bodies.
     package static func looking(
         at path: String, _ limits: ArchiveLimits = ArchiveLimits()
     ) throws(ArchiveError) -> any ArchiveReader {
         try reader(of: path, .measured, limits)
     }
 
-    /// Writes a file whole, or not at all.
+    /// Writes a file completely, or not at all.
     package static func write(_ bytes: [UInt8], to path: String) throws(ArchiveError) -> ArchiveFile {
         let output = try ArchiveOutput(path)
         try output.write(bytes)
         return try output.finish()
     }
 
-    /// - Parameter base: where a folder stood, if it does not say so itself.
+    /// - Parameter base: the URL that a folder was copied from, if its files do not name it.
     static func reader(
         of path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits(),
         base: WebURL? = nil,
@@ -117,9 +117,9 @@ package enum ArchiveFiles {
         if Folder.isThere(path) {
             return try FolderReader(DiskFolder(path, limits), base: base, keeping, limits)
         }
-        // What comes by a pipe cannot be looked at twice; what is not there says so itself.
+        // A pipe cannot be read twice. A missing file is reported when it is opened.
         guard path != "-", access(path, F_OK) != 0 || WholeFile.isThere(path) else {
-            throw ArchiveError(.input, "\(path) is no file: archives are read from files, not from pipes")
+            throw ArchiveError(.input, "\(path) is not a regular file: archives cannot be read from pipes")
         }
         let beginning = try ArchiveError.wrapping { () throws(SystemError) in
             try WholeFile.beginning(of: path, 4096)
@@ -145,8 +145,8 @@ package enum ArchiveFiles {
         return WARCReader(input, keeping, limits)
     }
 
-    /// By its first entry, the end of an empty one or the mark of a split one; else by its name, as what stands
-    /// first in the last part of a split one, or in one that unpacks itself, may be anything.
+    /// Whether a file is a zip file: by the marks of a first entry, an empty or a split one; else by its name, since
+    /// the last part of a split file and a self-extracting file may begin with anything.
     private static func isZip(_ beginning: [UInt8], _ path: String) -> Bool {
         let starts = ["PK\u{3}\u{4}", "PK\u{5}\u{6}", "PK\u{7}\u{8}"]
         if starts.contains(where: { beginning.starts(with: Array($0.utf8)) }) { return true }
@@ -154,7 +154,7 @@ package enum ArchiveFiles {
         return !beginning.isEmpty && (name.hasSuffix(".zip") || name.hasSuffix(".wacz"))
     }
 
-    /// Whether it begins as mail does, and has parts.
+    /// Whether a file begins like an e-mail with parts.
     private static func isMessage(_ beginning: [UInt8]) -> Bool {
         let text = String(decoding: beginning, as: UTF8.self).lowercased()
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), !text.hasPrefix("warc/") else {

@@ -42,7 +42,7 @@ final class ArchiveInput {
             try File(path, O_RDONLY, doing: "read")
         }
         guard let byteCount = opened.byteCount else {
-            throw ArchiveError(.input, "\(path) cannot be read; name a file")
+            throw ArchiveError(.input, "\(path) cannot be read; name a regular file")
         }
         self.name = name ?? path
         file = consume opened
@@ -63,7 +63,7 @@ final class ArchiveInput {
         if decoder == nil, form == .zstd || form == .xz {
             let (tool, library) = form == .xz ? ("xz", "liblzma5") : ("zstd", "libzstd1")
             throw ArchiveError(
-                .input, "\(path) is packed by \(tool), which cannot be undone; install \(library)")
+                .input, "\(path) is compressed with \(tool), which cannot be read; install \(library)")
         }
     }
 
@@ -138,7 +138,7 @@ final class ArchiveInput {
         if isBetweenMembers, form != .deflate { try skipPadding() }
         guard damage == nil else { return false }
         guard rawAt < rawEnd else {
-            if !isBetweenMembers, !decoder.isComplete { damage = "it ends in the middle" }
+            if !isBetweenMembers, !decoder.isComplete { damage = "it is truncated" }
             return false
         }
         if isBetweenMembers {
@@ -148,7 +148,8 @@ final class ArchiveInput {
         guard let (taken, count) = decoder.run(UnsafeRawBufferPointer(rebasing: raw[rawAt..<rawEnd]), made)
         else {
             damage =
-                form == .zstd ? "it is no zstd, or needs a dictionary that is not in it" : "it is damaged"
+                form == .zstd
+                ? "it is not zstd, or needs a dictionary that it does not contain" : "it is damaged"
             return false
         }
         rawAt += taken
@@ -174,7 +175,7 @@ final class ArchiveInput {
             try refill()
             if rawEnd == 0 { return }
         }
-        if form == .gzip, raw[rawAt] != 0x1F { damage = "there is something that is not compressed" }
+        if form == .gzip, raw[rawAt] != 0x1F { damage = "there is uncompressed data between its members" }
     }
 
     private func refill() throws(ArchiveError) {

@@ -57,22 +57,24 @@ final class ArchiveOutput {
         } catch {
             throw ArchiveError(
                 SystemError(
-                    error.code, doing: "write", path, advice: "name a file in a folder that can be written to"
+                    error.code, doing: "write", path, advice: "name a file in a writable folder"
                 ))
         }
     }
 
     /// What a link leads to is what is written. Nothing takes the place of a device, a pipe or a folder.
     static func place(of named: String) throws(ArchiveError) -> String {
-        guard named != "-" else { throw ArchiveError(.input, "an archive is written to a file: name one") }
+        guard named != "-" else {
+            throw ArchiveError(.input, "an archive cannot be written to standard output: name a file")
+        }
         let path = Folder.resolved(named)
         var status = stat()
         guard lstat(path, &status) == 0 else { return path }
         switch status.st_mode & S_IFMT {
         case S_IFREG: return path
         case S_IFDIR: throw ArchiveError(.input, "\(named) is a folder: name a file, or DIR/ for files in it")
-        case S_IFLNK: throw ArchiveError(.input, "\(named) is a link that leads nowhere: name another file")
-        default: throw ArchiveError(.input, "\(named) is no file that can be written over: name another")
+        case S_IFLNK: throw ArchiveError(.input, "\(named) is a broken link: name another file")
+        default: throw ArchiveError(.input, "\(named) is not a regular file: name another file")
         }
     }
 

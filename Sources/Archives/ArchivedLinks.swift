@@ -5,7 +5,7 @@ internal import Web
 /// What a body leads to, as a crawl would keep it beside the body.
 struct ArchivedLinks {
     private var pages: Set<String> = []
-    private var requisites: Set<String> = []
+    private var assets: Set<String> = []
     private var guesses: Set<String> = []
     private var references: [(reference: [UInt8], occurrence: LinkOccurrence)] = []
 
@@ -33,7 +33,7 @@ struct ArchivedLinks {
         }
         var links = NewLinks(from: .init(href: url.href))
         links.pages = pages.map { .init(href: $0) }
-        links.requisites = requisites.map { .init(href: $0) }
+        links.assets = assets.map { .init(href: $0) }
         links.guesses = guesses.map { .init(href: $0) }
         return links
     }
@@ -45,7 +45,7 @@ struct ArchivedLinks {
         } else if kind.role == .page, kind != .frame {
             pages.insert(target.key.href)
         } else {
-            requisites.insert(target.key.href)
+            assets.insert(target.key.href)
         }
     }
 }

@@ -70,7 +70,7 @@ final class ArchivedMessage {
         let before = max(0, head.count - 3)
         head.append(contentsOf: piece)
         guard let end = Self.endOfHead(head, from: before) else {
-            if head.count > limits.head { flaw = "its head is over \(limits.head) bytes" }
+            if head.count > limits.head { flaw = "its headers are over \(limits.head) bytes" }
             return flaw == nil
         }
         let rest = Array(head[end...])
@@ -104,12 +104,12 @@ final class ArchivedMessage {
     private var doubts: [String] {
         var doubts: [String] = []
         if let unknownCoding {
-            doubts.append("nobody knows the coding \(unknownCoding) here: its body is kept as it stands")
+            doubts.append("its content coding \(unknownCoding) is not supported: its body is stored encoded")
         }
         // Whoever has undone a coding has left the length that the body had in it.
         let isUndone = if case .decoding = codings { false } else { fields.isCoded && unknownCoding == nil }
         if let told = fields.contentLength, told > stoodByteCount, !isChunked, !isUndone || keepsCodings {
-            doubts.append("its head says \(told) bytes, and it has \(stoodByteCount)")
+            doubts.append("its headers declare \(told) bytes, but it has \(stoodByteCount)")
         }
         return doubts
     }

@@ -70,7 +70,7 @@ package struct ArchivedBody: Sendable {
 /// What a larder knows of a response beside what its server said. Archives carry it in a field of their own,
 /// which others pass over.
 package struct ArchiveNotes: Sendable, Equatable {
-    /// 0 for a page, 1 for a requisite.
+    /// 0 for a page, 1 for an asset.
     package var role: UInt8 = 1
     package var request = RequestKey.get
     package var variant = ""
@@ -129,21 +129,21 @@ package struct ArchivedOriginal: Sendable {
 /// What is wrong with a part of an archive. The parts beside it are read all the same.
 package struct ArchiveFault: Sendable, Equatable {
     package enum Gravity: String, Sendable {
-        /// It was not taken.
+        /// Not imported.
         case refused
-        /// It was taken, though something speaks against it.
+        /// Imported, although it looks wrong.
         case doubtful
-        /// It is none of the site's: servers do not show it.
+        /// Not imported, because it does not belong to the site.
         case leftOut
     }
 
     package var gravity = Gravity.refused
-    /// Nil where it is not known.
+    /// Nil if it is not known.
     package var url: String?
-    /// Where it stands: the archive's name, and a byte or an entry in it.
+    /// Where it is: the name of the archive, and a byte or an entry in it.
     package var place: String
     package var reason: String
-    /// The site that it would have to be taken as.
+    /// The site that it belongs to.
     package var site: String?
 
     package init(_ reason: String, url: String? = nil, at place: String, _ gravity: Gravity = .refused) {
@@ -209,10 +209,10 @@ package struct ArchiveFile: Sendable, Equatable {
     }
 }
 
-/// What stopped the reading or writing of an archive.
+/// The error that stopped reading or writing an archive.
 package struct ArchiveError: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Kind: Sendable, Equatable {
-        /// Whoever asked can mend it.
+        /// The input is wrong.
         case input
         case machine
         case interrupted
@@ -232,7 +232,7 @@ package struct ArchiveError: Error, Sendable, Equatable, CustomStringConvertible
         let isOfInput = [ENOENT, EACCES, EISDIR, ENOTDIR, EEXIST].contains(error.code)
         let isFull = [ENOSPC, EDQUOT, EFBIG].contains(error.code)
         let advice =
-            isFull ? "make room, or name a place on another disk" : error.advice ?? "name another one"
+            isFull ? "free some space, or name a place on another disk" : error.advice ?? "name another one"
         self.init(isOfInput ? .input : .machine, "\(error.problem); \(advice)")
     }
 
@@ -298,12 +298,12 @@ package struct ArchiveLimits: Sendable {
         return !isBeyond && Int64(byteCount) - usual > Int64(allowance)
     }
 
-    /// What is said of it then.
-    var excess: String { "\(Self.excess) \(factor) times as large, and \(allowance) bytes more" }
+    /// The message for content beyond the limit.
+    var excess: String { "\(Self.excess) \(factor) times its size plus \(allowance) bytes" }
 
-    private static let excess = "it becomes over"
+    private static let excess = "it expands to more than"
 
-    /// Whether something was refused for that, so that somebody who knows better can allow more.
+    /// Whether the reason of a fault is this limit, which the user can raise.
     package static func isExcess(_ reason: String) -> Bool { reason.contains(excess) }
 }
 

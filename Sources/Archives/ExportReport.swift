@@ -1,67 +1,72 @@
+public import Store
 package import Web
 
-/// What an export wrote, and what it left out.
+/// The result of an export.
 public struct ExportReport: Sendable, Equatable {
     public let site: String
-    /// As of which visit; nil for what is served, with what servers loaded on top of it.
-    public let visit: Int64?
+    /// The exported snapshot; nil for the live snapshot with its overlay.
+    public let snapshot: SnapshotName?
+    /// The format of the archive.
     public let form: ArchiveForm
+    /// The files that were written.
     public internal(set) var files: [File] = []
-    /// Of a WARC in parts: further ones of an earlier export under the same name, which went.
+    /// For a split WARC: files of an earlier, longer export under the same name, which were removed.
     public internal(set) var removed: [String] = []
+    /// The number of exported responses.
     public internal(set) var responses = 0
-    /// Of them, pages.
+    /// The number of pages among them.
     public internal(set) var pages = 0
-    /// Of the bodies.
+    /// The total size of the bodies.
     public internal(set) var byteCount: Int64 = 0
-    /// Responses that were fetched with credentials, and not asked for.
+    /// The number of responses that were left out because they were fetched with credentials.
     public internal(set) var leftOutPrivate = 0
-    /// Fields that set cookies, of responses that are in it: they are one visitor's, and not asked for.
+    /// The number of header fields that were left out because they set cookies, which belong to one visitor.
     public internal(set) var leftOutCookies = 0
-    /// What no pattern asked for, or one kept out.
+    /// The number of responses that the patterns leave out.
     public internal(set) var leftOutByPattern = 0
-    /// What the form has no place for, such as answers to POST in a folder.
+    /// The number of responses that the format cannot contain, such as responses to POST in a folder.
     public internal(set) var leftOutByForm = 0
-    /// Addresses whose bodies are gone or damaged.
+    /// URLs whose bodies are gone or damaged.
     public internal(set) var damaged: [String] = []
-    /// Of one page: what it needs and is not held, by its address. A folder lists that itself.
+    /// For one page: the URLs that it needs and that are not stored. A folder contains a list of its own.
     public internal(set) var missing: [Miss] = []
-    /// Of files: pages and scripts that load modules, workers or data, which browsers keep from files: a server
-    /// in front of them shows all of it.
+    /// For files: URLs of pages and scripts that load modules, workers or data, which browsers do not load from
+    /// files. They work if a server serves the files.
     public internal(set) var wantServer: [String] = []
-    /// Of one page: what it needs, and has no room in one file.
+    /// For one page: assets that are too large for one file.
     public internal(set) var tooLarge: [Large] = []
-    /// Of a picture: it ends at the height that one can have, and the page goes on, most likely.
+    /// For a screenshot: whether it ends at the maximum height, so that the page most likely continues.
     public internal(set) var isCut = false
-    /// What was written was read back, and is what was held; nil where nobody asked for that.
+    /// Whether the file was read back and is correct; nil if that was not requested.
     public internal(set) var isVerified: Bool?
-    /// SHA-256 of the public key with which it is signed; nil where nobody asked for that.
+    /// The SHA-256 of the public key of the signature; nil if the file is not signed.
     public internal(set) var signer: String?
 
+    /// A file that was written.
     public struct File: Sendable, Equatable {
         public let path: String
         public let byteCount: Int64
     }
 
-    /// An address that is not held.
+    /// A URL that is not stored.
     public struct Miss: Sendable, Equatable {
         public let url: String
         public let neededBy: String
     }
 
-    /// A body that was left out for its size.
+    /// An asset that was left out because of its size.
     public struct Large: Sendable, Equatable {
         public let url: String
         public let byteCount: Int64
     }
 
-    package init(site: String, visit: Int64?, form: ArchiveForm) {
+    package init(site: String, snapshot: SnapshotName?, form: ArchiveForm) {
         self.site = site
-        self.visit = visit
+        self.snapshot = snapshot
         self.form = form
     }
 
-    /// Of a page that a browser showed.
+    /// Sets the results of a screenshot or PDF.
     package mutating func tell(
         _ file: ArchiveFile, missing: [String: String], isVerified: Bool?, isCut: Bool
     ) {
@@ -75,17 +80,18 @@ public struct ExportReport: Sendable, Equatable {
         urls.sorted { $0.key < $1.key }.map { Miss(url: $0.key, neededBy: $0.value) }
     }
 
-    /// Everything that was asked for is in the archive.
+    /// Whether the archive contains everything that it should, undamaged.
     public var isComplete: Bool { damaged.isEmpty && tooLarge.isEmpty && isVerified != false }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
 extension ExportReport: JSONObject {
     package var members: JSONMembers {
         [
-            "site": site, "visit": visit, "format": form.rawValue,
+            "site": site, "snapshot": snapshot?.number,
+            "overlay": IfAny(snapshot?.isOverlay == true ? true : nil), "format": form.rawValue,
             "files": files.map { ["path": $0.path, "bytes": $0.byteCount] as JSONMembers },
             "removed": removed,
             "responses": responses, "pages": pages, "bytes": byteCount, "leftOutPrivate": leftOutPrivate,
@@ -105,52 +111,57 @@ extension ExportReport.Large: JSONObject {
     package var members: JSONMembers { ["url": url, "bytes": byteCount] }
 }
 
-/// What an import took in, and what it did not.
+/// The result of an import.
 public struct ImportReport: Sendable, Equatable {
     public let site: String
-    public let visit: Int64
-    /// From here on readers see the visit.
+    public let snapshot: Int64
+    /// Whether the snapshot is live.
     public internal(set) var isPublished = false
-    /// What the visit has of them: of answers that replace each other, the newest.
+    /// The number of imported responses. Of several responses with the same URL, only the newest counts.
     public internal(set) var responses = 0
-    /// Of them, pages.
+    /// The number of pages among them.
     public internal(set) var pages = 0
-    /// Of them, such as have the body of another one.
+    /// The number of responses among them that share the body of another one (WARC `revisit`).
     public internal(set) var revisits = 0
-    /// Of the bodies.
+    /// The total size of the bodies.
     public internal(set) var byteCount: Int64 = 0
-    /// Answers that are not there, as another one at the same address was newer, whichever came first.
+    /// The number of responses that were not imported because another one with the same URL was newer.
     public internal(set) var superseded = 0
-    /// What answers no request, such as what archives say of themselves.
+    /// The number of records that are not responses, such as metadata of the archive.
     public internal(set) var other = 0
-    /// What answers are not kept for: failures of servers, parts, and such, by status.
+    /// The numbers of responses that are never stored, by status: server errors, partial responses, and similar ones.
     public internal(set) var unkept: [Int: Int] = [:]
+    /// The first 1,000 records that were rejected.
     public internal(set) var refused: [Fault] = []
-    /// More than are listed.
+    /// The number of rejected records.
     public internal(set) var refusedCount = 0
+    /// The first 1,000 faults that do not prevent an import.
     public internal(set) var doubtful: [Fault] = []
+    /// The number of such faults.
     public internal(set) var doubtfulCount = 0
-    /// What is none of the site's, such as `.DS_Store`.
+    /// The first 1,000 files that do not belong to a site, such as `.DS_Store`.
     public internal(set) var leftOut: [Fault] = []
+    /// The number of such files.
     public internal(set) var leftOutCount = 0
-    /// SHA-256 of the public keys by which archives are signed, where that holds.
+    /// The SHA-256 of the public keys of valid signatures of the archives.
     public internal(set) var signers: [String] = []
 
+    /// A record or file that was not imported, or is doubtful.
     public struct Fault: Sendable, Equatable {
-        /// Nil where it is not known.
+        /// The URL; nil if it is not known.
         public let url: String?
-        /// The archive, and where in it.
+        /// The archive, and the position in it.
         public let place: String
         public let reason: String
-        /// The site that it would have to be taken as.
+        /// The name of the site into which it could be imported.
         public internal(set) var site: String?
     }
 
     static let mostFaults = 1000
 
-    init(site: String, visit: Int64) {
+    init(site: String, snapshot: Int64) {
         self.site = site
-        self.visit = visit
+        self.snapshot = snapshot
     }
 
     mutating func add(_ fault: ArchiveFault) {
@@ -168,13 +179,13 @@ public struct ImportReport: Sendable, Equatable {
         }
     }
 
-    /// Something was refused for becoming many times as large.
+    /// Whether something was rejected because it is too large in relation to its compressed size.
     public var hasGrownTooMuch: Bool { refused.contains { ArchiveLimits.isExcess($0.reason) } }
 
-    /// Everything that the archives have of the site was taken.
+    /// Whether nothing was rejected, and the snapshot is live.
     public var isComplete: Bool { refusedCount == 0 && isPublished }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
@@ -185,7 +196,7 @@ extension ImportReport.Fault: JSONObject {
 extension ImportReport: JSONObject {
     package var members: JSONMembers {
         [
-            "site": site, "visit": visit, "published": isPublished, "responses": responses, "pages": pages,
+            "site": site, "snapshot": snapshot, "live": isPublished, "responses": responses, "pages": pages,
             "revisits": revisits, "bytes": byteCount, "superseded": superseded, "other": other,
             "unkept": unkept.sorted { $0.key < $1.key }.map {
                 ["status": $0.key, "count": $0.value] as JSONMembers

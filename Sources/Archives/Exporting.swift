@@ -7,8 +7,8 @@ package import Web
 /// What of a site goes into an archive, and which.
 package struct ExportPlan: Sendable {
     package var site: Site
-    /// As of which it is; nil for what readers see.
-    package var visit: Int64?
+    /// `Snapshot.id` of the snapshot; nil for the live snapshot with its overlay.
+    package var snapshot: Int64?
     package var path: String
     package var form: ArchiveForm
     /// Which addresses are wanted.
@@ -66,7 +66,8 @@ package final class Export {
         self.plan = plan
         self.reader = reader
         self.interruption = interruption
-        report = ExportReport(site: plan.site.name, visit: plan.visit, form: plan.form)
+        report = ExportReport(
+            site: plan.site.name, snapshot: plan.site.name(ofSnapshot: plan.snapshot), form: plan.form)
     }
 
     /// Blocks. When it throws, nothing stands under the names of the files.
@@ -82,10 +83,10 @@ package final class Export {
         let writer = try writer()
         var failure: ArchiveError?
         try ArchiveError.storing { () throws(StoreError) in
-            try reader.eachShown(ofSite: plan.site.id, asOf: plan.visit) { row in
+            try reader.eachShown(ofSite: plan.site.id, asOf: plan.snapshot) { row in
                 do throws(ArchiveError) {
                     guard !interruption.isRequested else {
-                        throw ArchiveError(.interrupted, "interrupted; the same command does it again")
+                        throw ArchiveError(.interrupted, "interrupted; run the same command again")
                     }
                     try write(row, to: writer)
                 } catch {
@@ -114,7 +115,7 @@ package final class Export {
         let copies = ShownCopies(all, reader)
         var failure: ArchiveError?
         try ArchiveError.storing { () throws(StoreError) in
-            try reader.eachShown(ofSite: plan.site.id, asOf: plan.visit) { row in
+            try reader.eachShown(ofSite: plan.site.id, asOf: plan.snapshot) { row in
                 guard let url = WebURL(row.response.href), url.isHTTP, plan.isWanted(url) else { return true }
                 do throws(ArchiveError) { try copies.addNeeds(of: url, to: &along) } catch { failure = error }
                 return failure == nil && !interruption.isRequested
@@ -133,19 +134,19 @@ package final class Export {
     private var nothing: ArchiveError {
         let reason =
             report.leftOutPrivate > 0
-            ? "all of it was fetched with credentials; have it exported all the same"
+            ? "all of it was fetched with credentials; export it anyway"
             : report.leftOutByPattern > 0
-                ? "the patterns leave nothing of it; name others" : "it holds nothing; prefetch it"
+                ? "the patterns exclude all of it; name others" : "nothing of it is stored; prefetch it"
         return ArchiveError(
             .input, "cannot export \(plan.site.name): \(reason)",
             remedy: report.leftOutPrivate > 0 ? .privateToo : nil)
     }
 
     private func writer() throws(ArchiveError) -> any ArchiveWriter {
-        let began = plan.site.visits.last { $0.id == plan.visit ?? plan.site.published }?.started
+        let snapshot = plan.site.snapshots.last { $0.id == plan.snapshot ?? plan.site.published }
         let info = ArchiveInfo(
-            software: Product.userAgent, site: plan.site.name, visit: plan.visit ?? plan.site.published,
-            date: began ?? 0)
+            software: Product.userAgent, site: plan.site.name, snapshot: snapshot?.number,
+            date: snapshot?.started ?? 0)
         switch plan.form {
         case .warc: return try WARCWriter(plan.path, info, split: plan.split)
         case .wacz:
@@ -168,7 +169,7 @@ package final class Export {
     private func files(_ tree: any FileTree, isClosed: Bool = false) throws(ArchiveError) -> FolderWriter {
         let (plan, needed, along) = (plan, needed, along)
         return try FolderWriter(
-            tree, reader, plan.site, asOf: plan.visit, start: plan.page, isClosed: isClosed
+            tree, reader, plan.site, asOf: plan.snapshot, start: plan.page, isClosed: isClosed
         ) {
             row in
             // A ZIM has no place for what is empty.

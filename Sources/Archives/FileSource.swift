@@ -65,7 +65,7 @@ enum FileName {
         return String(decoding: escaped, as: UTF8.self)
     }
 
-    /// The name of a file in what is packed: nil where it leads out of the folder, or is none.
+    /// The name of a file in what is packed: nil where it points outside the folder, or is none.
     static func inside(_ bytes: [UInt8]) -> String? {
         segments(bytes, mayAscend: false).map { text(Array($0.joined(separator: [UInt8(ascii: "/")]))) }
     }
@@ -112,8 +112,8 @@ struct PackedLinks {
 
     /// Gives the reason where it is not to be followed.
     mutating func add(_ link: Link) -> String? {
-        guard let path = FileName.inside(link.name) else { return "its name leads out of the folder" }
-        guard link.target != nil else { return "it is a link out of the folder" }
+        guard let path = FileName.inside(link.name) else { return "its name points outside the folder" }
+        guard link.target != nil else { return "it is a link to outside the folder" }
         guard links.count < FileName.mostFiles else { return "there are over \(FileName.mostFiles) links" }
         links.append((path, link))
         return nil
@@ -149,7 +149,7 @@ struct PackedLinks {
             } else {
                 let isFolder = target.map { folders.contains($0[...]) } ?? false
                 faults.append(
-                    (link.shown, isFolder ? "it is a link to a folder" : "it is a link that leads nowhere"))
+                    (link.shown, isFolder ? "it is a link to a folder" : "it is a broken link"))
             }
         }
         return (found, faults)
@@ -224,7 +224,7 @@ final class DiskFolder: FileSource {
         while let (folder, depth) = waiting.popLast() {
             let place = String(decoding: whole(folder), as: UTF8.self)
             guard let names = Folder.names(in: place) else {
-                tell("it cannot be read: have it made readable", folder)
+                tell("it cannot be read: change its permissions", folder)
                 continue
             }
             var folders: [[UInt8]] = []
@@ -233,11 +233,11 @@ final class DiskFolder: FileSource {
                 if Self.kind(at: whole(below)) == S_IFDIR { folders.append(below) } else { add(below) }
                 guard files.count < FileName.mostFiles else {
                     throw ArchiveError(
-                        .input, "\(self.name) has over \(FileName.mostFiles) files; take a part of it in")
+                        .input, "\(self.name) has over \(FileName.mostFiles) files; import a part of it")
                 }
             }
             guard folders.isEmpty || depth < FileName.deepest else {
-                tell("it has over \(FileName.deepest) folders in each other", folder)
+                tell("it has over \(FileName.deepest) nested folders", folder)
                 continue
             }
             for below in folders.reversed() { waiting.append((below, depth + 1)) }
@@ -249,15 +249,15 @@ final class DiskFolder: FileSource {
         guard var found = Self.status(path) else { return tell("it cannot be read", below) }
         if found.st_mode & S_IFMT == S_IFLNK {
             guard let real = try? Self.resolved(path) else {
-                return tell("it is a link that leads nowhere", below)
+                return tell("it is a broken link", below)
             }
             guard real.starts(with: root + [UInt8(ascii: "/")]), let target = Self.status(real) else {
-                return tell("it is a link out of the folder", below)
+                return tell("it is a link to outside the folder", below)
             }
             found = target
             guard found.st_mode & S_IFMT != S_IFDIR else { return tell("it is a link to a folder", below) }
         }
-        guard found.st_mode & S_IFMT == S_IFREG else { return tell("it is no ordinary file", below) }
+        guard found.st_mode & S_IFMT == S_IFREG else { return tell("it is not a regular file", below) }
         let byteCount = Int64(found.st_size)
         guard byteCount <= Int64(limits.body) else { return tell("it is over \(limits.body) bytes", below) }
         // A file of which most stands nowhere is soon made.
@@ -286,7 +286,7 @@ final class DiskFolder: FileSource {
         defer { close(descriptor) }
         var found = stat()
         guard fstat(descriptor, &found) == 0, found.st_mode & S_IFMT == S_IFREG else {
-            return "it is no file any more"
+            return "it is no longer a file"
         }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 16)
         defer { buffer.deallocate() }
@@ -295,7 +295,7 @@ final class DiskFolder: FileSource {
             let count = Glibc.read(descriptor, buffer.baseAddress, Int(min(Int64(buffer.count), left)))
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { return SystemError(errno, doing: "read", file.path).problem }
-            guard count > 0 else { return "it became shorter while it was read" }
+            guard count > 0 else { return "it was truncated while it was read" }
             left -= Int64(count)
             guard try take(UnsafeRawBufferPointer(rebasing: buffer[..<count])) else { return nil }
         }
@@ -319,12 +319,13 @@ final class ZipFolder: FileSource {
         (self.zip, self.limits, name) = (zip, limits, zip.path)
         faults = zip.faults
         guard !zip.isOverlapping else {
-            throw ArchiveError(.input, "\(zip.path) cannot be taken in: its entries stand in each other")
+            throw ArchiveError(.input, "\(zip.path) cannot be imported: its entries overlap")
         }
         var links = PackedLinks()
         for (number, entry) in zip.entries.enumerated() where !entry.name.hasSuffix("/") {
             guard let path = FileName.inside(Array(entry.name.utf8)) else {
-                faults.append(ArchiveFault("its name leads out of the folder", at: "\(name), \(entry.name)"))
+                faults.append(
+                    ArchiveFault("its name points outside the folder", at: "\(name), \(entry.name)"))
                 continue
             }
             // Those without a place are told already.
@@ -352,7 +353,7 @@ final class ZipFolder: FileSource {
         let entry = zip.entries[file.number]
         guard let input = try zip.input(entry, as: entry.isDeflated ? .deflate : .plain),
             let content = entry.content
-        else { return "it is not in the file" }
+        else { return "its content is not in the file" }
         packed += Int64(content.count)
         var (sum, count, isWanted) = (Checksum(), 0, true)
         _ = try input.take(.max) { (piece) throws(ArchiveError) in
@@ -368,6 +369,6 @@ final class ZipFolder: FileSource {
         if limits.isExceeded(made, outOf: packed) { return limits.excess }
         if let damage = input.damage { return damage }
         return Int64(count) == entry.byteCount && sum.value == entry.checksum
-            ? nil : "its bytes are not those of its checksum"
+            ? nil : "its bytes do not match its checksum"
     }
 }

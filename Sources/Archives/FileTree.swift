@@ -35,10 +35,10 @@ final class FolderTree: FileTree {
         var status = stat()
         if lstat(whole, &status) == 0 {
             guard let names = Folder.names(in: whole) else {
-                throw ArchiveError(.input, "\(whole) is there already, and no folder; name another one")
+                throw ArchiveError(.input, "\(whole) already exists and is not a folder; name another one")
             }
             guard names.isEmpty else {
-                throw ArchiveError(.input, "\(whole) is there already, and not empty; name another folder")
+                throw ArchiveError(.input, "\(whole) already exists and is not empty; name another folder")
             }
             if status.st_mode & S_IFMT == S_IFLNK { whole = Folder.resolved(whole) }
         }
@@ -48,7 +48,7 @@ final class FolderTree: FileTree {
             folder = try ScratchFolder(beside: whole, mode: 0o755)
         } catch {
             let told = SystemError(
-                error.code, doing: "write", whole, advice: "name a place in a folder that can be written to")
+                error.code, doing: "write", whole, advice: "name a place in a writable folder")
             throw ArchiveError(.machine, ArchiveError(told).description)
         }
     }
@@ -175,7 +175,7 @@ final class TarTree: FileTree {
 
     init(_ path: String, date: Int64) throws(ArchiveError) {
         guard let encoder = ZstdEncoder(level: Self.level) else {
-            throw ArchiveError(.machine, "zstd cannot be used; install it: libzstd.so.1 is not found")
+            throw ArchiveError(.machine, "libzstd.so.1 (zstd) is not installed; install it")
         }
         output = try ArchiveOutput(path)
         folder = try ArchiveError.wrapping { () throws(SystemError) in

@@ -103,9 +103,12 @@ struct FolderMap {
     }
 
     private static func withoutAddress(_ name: String, isPage: Bool) -> ArchiveError {
-        let what = isPage ? "it is no WARC, and as a page it does not say" : "nothing in it says"
+        let what =
+            isPage
+            ? "it is not a WARC, and as a page it does not say what its URL is"
+            : "nothing in it says what its URL is"
         return ArchiveError(
-            .input, "\(name) cannot be taken in: \(what) of which address it is; name that address",
+            .input, "\(name) cannot be imported: \(what); name that URL",
             remedy: .folderAddress)
     }
 
@@ -117,7 +120,7 @@ struct FolderMap {
         if let name = entry.name { byName[name] = byName[name] ?? entries.count }
         guard byHref[entry.url.href] == nil else {
             let place = entry.name ?? "a list"
-            faults.append(ArchiveFault("another file has this address", url: entry.url.href, at: place))
+            faults.append(ArchiveFault("another file has this URL", url: entry.url.href, at: place))
             return
         }
         byHref[entry.url.href] = entries.count
@@ -198,7 +201,7 @@ struct FolderMap {
             guard map.entries.count < FileName.mostFiles else { return false }
             guard let line = FolderList.line(line), let url = WebURL(line.url), url.isHTTP else {
                 map.faults.append(
-                    ArchiveFault("a line of it is none of larder's", at: source.place(of: list)))
+                    ArchiveFault("a line of it is not in Larder's format", at: source.place(of: list)))
                 return map.faults.count < ImportReport.mostFaults
             }
             var entry = Entry(
@@ -223,7 +226,7 @@ struct FolderMap {
         // Where the list does not have it, it leads to where the site starts.
         taken.insert("index.html")
         for (file, name) in named where !taken.contains(name) && !Self.isOfLarder(name) {
-            refuse("larder's list does not have it", file, source)
+            refuse("Larder's list does not contain it", file, source)
         }
         ownCount = named.count { Self.isOfLarder($0.name) }
         isLarders = true
@@ -366,7 +369,7 @@ struct FolderMap {
     private mutating func tellGuess(_ host: String, _ scheme: String, _ source: any FileSource) {
         faults.append(
             ArchiveFault(
-                "nothing says whether \(host) was asked over http or https: \(scheme) is taken",
+                "nothing says whether \(host) was fetched over http or https: \(scheme) is assumed",
                 at: source.name,
                 .doubtful)
         )
@@ -398,7 +401,7 @@ struct FolderMap {
             let parts = name.split(separator: "/", maxSplits: 2).map(String.init)
             let folder = [parts.prefix(2).joined(separator: "/"), parts[0]].first { origins[$0] != nil }
             guard let folder else {
-                refuse("it stands in no folder of a host", file, source)
+                refuse("it is not in the folder of a host", file, source)
                 continue
             }
             below[folder, default: []].append((file, name))
@@ -484,7 +487,7 @@ struct FolderMap {
                 saysOwn = true
             }
             guard let url else {
-                faults.append(ArchiveFault("its name is no part of an address", at: file.path))
+                faults.append(ArchiveFault("its name cannot be part of a URL", at: file.path))
                 continue
             }
             let body = kept.flatMap { pristine[$0] } ?? file

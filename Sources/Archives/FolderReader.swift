@@ -42,7 +42,7 @@ final class FolderReader: ArchiveReader {
     ) throws(ArchiveError) {
         (self.source, self.keeping, self.limits) = (source, keeping, limits)
         guard !source.files.isEmpty || !source.faults.isEmpty else {
-            throw ArchiveError(.input, "\(source.name) has no files in it; name what has")
+            throw ArchiveError(.input, "\(source.name) contains no files; name another folder or file")
         }
         map = try FolderMap(source, base: base, isPage: isPage, limits)
         faults = map.faults[...]
@@ -138,7 +138,7 @@ final class FolderReader: ArchiveReader {
             fetched: max(0, HTTPDate(secondsSinceEpoch: entry.fetched).secondsSinceEpoch))
         guard left >= 0 else {
             return .fault(
-                ArchiveFault("its file has too many addresses", url: url.href, at: place(of: entry)))
+                ArchiveFault("its file has too many URLs", url: url.href, at: place(of: entry)))
         }
         let spool = BodySpool(keeping)
         var beginning: [UInt8] = []
@@ -202,7 +202,8 @@ final class FolderReader: ArchiveReader {
                 guard !limits.isExceeded(count, outOf: Int64(content.count)) else { return false }
                 return try take(piece)
             }
-            return input.damage ?? (Int64(count) == packed.byteCount ? nil : "the cache has not all of it")
+            return input.damage
+                ?? (Int64(count) == packed.byteCount ? nil : "the cache contains only a part of it")
         }
     }
 

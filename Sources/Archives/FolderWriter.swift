@@ -10,7 +10,7 @@ internal import Web
 final class FolderWriter: ArchiveWriter {
     private let reader: StoreReader
     private let site: Site
-    private let visit: Int64?
+    private let snapshot: Int64?
     private let tree: any FileTree
     private let start: WebURL
     private let scanner = LinkScanner()
@@ -55,14 +55,15 @@ final class FolderWriter: ArchiveWriter {
 
     /// Goes over all addresses once, to give each a name of its own.
     init(
-        _ tree: any FileTree, _ reader: StoreReader, _ site: Site, asOf visit: Int64?, start: WebURL? = nil,
+        _ tree: any FileTree, _ reader: StoreReader, _ site: Site, asOf snapshot: Int64?,
+        start: WebURL? = nil,
         isClosed: Bool = false, isExported: @escaping (ShownRow) -> Bool
     ) throws(ArchiveError) {
         guard let start = start ?? WebURL(site.start.first ?? site.name), start.isHTTP else {
             throw ArchiveError(
-                .input, "\(site.name) has no address to begin at: export it as WARC, WACZ or HAR")
+                .input, "\(site.name) has no start URL: export it as WARC, WACZ or HAR")
         }
-        (self.tree, self.reader, self.site, self.visit, self.start) = (tree, reader, site, visit, start)
+        (self.tree, self.reader, self.site, self.snapshot, self.start) = (tree, reader, site, snapshot, start)
         (self.isExported, self.isClosed) = (isExported, isClosed)
         temporary = try ArchiveError.wrapping { () throws(SystemError) in
             try ScratchFolder(named: "larder-export")
@@ -70,7 +71,7 @@ final class FolderWriter: ArchiveWriter {
         list = BodySpool(.inFiles(folder: temporary.path))
         var names = FolderNames(start: start)
         try ArchiveError.storing { () throws(StoreError) in
-            try reader.eachShown(ofSite: site.id, asOf: visit) { row in
+            try reader.eachShown(ofSite: site.id, asOf: snapshot) { row in
                 let isLeading = row.response.isRedirect && row.response.role == 0
                 if Self.isFile(row.response) || isLeading, isExported(row),
                     let url = WebURL(row.response.href)
@@ -177,18 +178,18 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
-    /// What the visit shows there, if it is this site's.
+    /// What the snapshot shows there, if it is this site's.
     private func held(_ href: String) throws(ArchiveError) -> StoredResponse? {
-        let isNow = visit == nil && site.published != nil
+        let isNow = snapshot == nil && site.published != nil
         let found = try ArchiveError.storing { () throws(StoreError) in
             if isNow { return try reader.response(for: href) }
-            let visit = visit ?? site.overlay ?? site.visits.last?.id ?? 0
-            return try reader.asOf(visit) { () throws(StoreError) in try reader.response(for: href) }
+            let snapshot = snapshot ?? site.overlay ?? site.snapshots.last?.id ?? 0
+            return try reader.asOf(snapshot) { () throws(StoreError) in try reader.response(for: href) }
         }
         guard let found else { return nil }
         // Other sites may hold it too, and what this one shows come from there.
         let isOurs =
-            site.visits.contains { $0.id == found.visit }
+            site.snapshots.contains { $0.id == found.snapshot }
             || isNow && WebURL(href).map { names.has($0, found.type) } ?? false
         guard isOurs else { return nil }
         return isExported(ShownRow(response: found, referrer: nil)) ? found : nil
@@ -249,7 +250,7 @@ final class FolderWriter: ArchiveWriter {
             else { return nil }
             return try reader.storedLinks(of: page)
         }
-        guard let asked = links?.requisites, !asked.isEmpty, let bytes = try bytes(of: body) else {
+        guard let asked = links?.assets, !asked.isEmpty, let bytes = try bytes(of: body) else {
             return false
         }
         let source = table.source(of: bytes.span) ?? bytes
@@ -295,7 +296,7 @@ final class FolderWriter: ArchiveWriter {
     ) throws(ArchiveError) -> Bool {
         var (has, failure) = (false, ArchiveError?.none)
         try ArchiveError.storing { () throws(StoreError) in
-            try reader.eachShown(ofSite: site.id, asOf: visit) { row in
+            try reader.eachShown(ofSite: site.id, asOf: snapshot) { row in
                 guard Self.isFile(row.response), let body = row.response.body,
                     body.byteCount <= BodyReading.byteLimit, let format = BodyFormat(form: body.form),
                     formats.contains(format), isExported(row), let url = WebURL(row.response.href)
@@ -524,7 +525,7 @@ final class FolderWriter: ArchiveWriter {
             // Without a dot in front it would be a bare specifier, which leads nowhere.
             return occurrence.kind == .module && !path.hasPrefix(".") ? "./" + path : path
         case .missing:
-            let isNeeded = occurrence.role == .requisite || occurrence.kind == .frame
+            let isNeeded = occurrence.role == .asset || occurrence.kind == .frame
             if isNeeded, missing.count < Self.mostMissing, try !isEmpty(target) {
                 missing[target.key.href] = missing[target.key.href] ?? url.href
             }

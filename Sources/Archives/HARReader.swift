@@ -28,7 +28,7 @@ final class HARReader: ArchiveReader {
                 guard cutter.isWhole else {
                     return .fault(
                         ArchiveFault(
-                            input.damage ?? (cutter.hasBegun ? "it breaks off" : "it is no HAR"),
+                            input.damage ?? (cutter.hasBegun ? "it is truncated" : "it is not a HAR"),
                             at: input.place))
                 }
                 return nil
@@ -45,7 +45,7 @@ final class HARReader: ArchiveReader {
                 return .fault(ArchiveFault("it is over \(Self.largestEntry) bytes", at: place))
             case .nonsense?:
                 isOver = true
-                return .fault(ArchiveFault("it is no HAR", at: input.place))
+                return .fault(ArchiveFault("it is not a HAR", at: input.place))
             }
         }
         return nil
@@ -55,13 +55,13 @@ final class HARReader: ArchiveReader {
 
     private func item(_ bytes: [UInt8]) throws(ArchiveError) -> ArchivedItem {
         guard let json = try? JSONValue.parse(bytes.span) else {
-            return .fault(ArchiveFault("it is no JSON", at: place))
+            return .fault(ArchiveFault("it is not JSON", at: place))
         }
         guard let url = json["request"]?["url"]?.string, let answer = json["response"],
             let status = answer["status"]?.int
         else { return .fault(ArchiveFault("it has no request or no response", at: place)) }
         guard (100...999).contains(status) else {
-            return .fault(ArchiveFault("it was not answered", url: url, at: place))
+            return .fault(ArchiveFault("it has no response", url: url, at: place))
         }
         let notes = json["_larder"].flatMap { ArchiveNotes($0) }
         var fields = Self.fields(answer["headers"])
@@ -71,7 +71,7 @@ final class HARReader: ArchiveReader {
             let bytes: [UInt8]
             if content?["encoding"]?.string?.lowercased() == "base64" {
                 guard let decoded = Base64.decodeForgiving(text) else {
-                    return .fault(ArchiveFault("its body is no base64", url: url, at: place))
+                    return .fault(ArchiveFault("its body is not base64", url: url, at: place))
                 }
                 bytes = decoded
             } else {
@@ -82,11 +82,11 @@ final class HARReader: ArchiveReader {
             body = try kept(bytes)
             if let stated = content?["_sha256"]?.string, stated != body?.sha256.hex {
                 body?.discard()
-                return .fault(ArchiveFault("its body is not that of its digest", url: url, at: place))
+                return .fault(ArchiveFault("its body does not match its digest", url: url, at: place))
             }
         } else if (content?["size"]?.int ?? 0) > 0, (200..<300).contains(status) {
             return .fault(
-                ArchiveFault("its body is not in it: have it saved with content", url: url, at: place))
+                ArchiveFault("it does not contain its body: save the HAR with content", url: url, at: place))
         } else if (200..<300).contains(status) {
             body = try kept([])
         }
@@ -97,7 +97,7 @@ final class HARReader: ArchiveReader {
         }
         let date = json["startedDateTime"]?.string.flatMap { HTTPDate(iso8601: $0) }
         guard let date else {
-            return .fault(ArchiveFault("it does not say when it was", url: url, at: place))
+            return .fault(ArchiveFault("it has no date", url: url, at: place))
         }
         var response = ArchivedResponse(
             url: url, status: status, fields: fields, body: body, fetched: date.secondsSinceEpoch)

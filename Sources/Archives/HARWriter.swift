@@ -19,7 +19,7 @@ final class HARWriter: ArchiveWriter {
         }
         pages = BodySpool(.inFiles(folder: folder.path))
         let creator: JSONMembers = ["name": "larder", "version": Product.version]
-        let comment = "\(info.site)\(info.visit.map { ", visit \($0)" } ?? "")"
+        let comment = "\(info.site)\(info.snapshot.map { ", snapshot \($0)" } ?? "")"
         try put(
             #"{"log":{"version":"1.2","creator":\#(creator.text(.compact)),"comment":"#
                 + JSONText.quoted(comment) + #","entries":["#)

@@ -28,7 +28,7 @@ package struct ImportPlan: Sendable {
     }
 }
 
-/// Takes archives into the store, as a visit of a site: read one response after the other, scanned for links
+/// Takes archives into the store, as a snapshot of a site: read one response after the other, scanned for links
 /// as a crawl does, and published when all of it is there. All responses are marked as imported. It belongs to one
 /// thread.
 package final class Import {
@@ -38,7 +38,7 @@ package final class Import {
     /// Scans bodies while others are read; what comes of them is written in the order in which they came.
     private let pool: PartPool<LinkScanner, Scanned>
     private var report: ImportReport
-    private let visit: OpenVisit
+    private let snapshot: OpenSnapshot
     private let writes: WriteQueue
     /// What was read to find out which site it is.
     private var first: [ArchivedItem]
@@ -83,7 +83,7 @@ package final class Import {
     private static let mostRevisits = 4096
     private static let mostFirst = 64
 
-    /// Opens the archives and the store, and begins a visit. Fails with `.input` where the archives begin at a
+    /// Opens the archives and the store, and begins a snapshot. Fails with `.input` where the archives begin at a
     /// stored site that the user did not name, unless that site consists of earlier imports of the same files.
     package init(_ plan: ImportPlan, _ interruption: Interruption, now: Int64) throws(ArchiveError) {
         self.plan = plan
@@ -130,7 +130,7 @@ package final class Import {
         guard var name else {
             throw ArchiveError(
                 .input,
-                "nothing in \(plan.paths.joined(separator: ", ")) answers a request: \(Self.reason(first))")
+                "\(plan.paths.joined(separator: ", ")) contains no response: \(Self.reason(first))")
         }
         var refusal: ArchiveError?
         do throws(StoreError) {
@@ -141,7 +141,7 @@ package final class Import {
                 guard try Self.consists(site, ofImportsOf: archives, reader) else {
                     refusal = ArchiveError(
                         .input,
-                        "\(plan.paths.joined(separator: ", ")) begins at \(name), where the site \(site.name) is stored; name a new site to keep it apart, or import it as a snapshot of that site",
+                        "\(plan.paths.joined(separator: ", ")) starts at \(name), which belongs to the stored site \(site.name); name a new site to keep it apart, or import it as a snapshot of that site",
                         remedy: .siteName(site.name)
                     )
                     throw StoreError(.request, doing: "import into", path: site.name, detail: "not named")
@@ -155,12 +155,12 @@ package final class Import {
             others = Self.others(of: sites, besides: name, at: mayHave)
             own = Set(mayHave.compactMap { WebURL($0)?.host })
             isOfNamedSite = held != nil && plan.site != nil
-            visit = try writer.begin(site: name, start: begin, now: now, importing: archives)
-            writes = try WriteQueue(writer, visit: visit)
+            snapshot = try writer.begin(site: name, start: begin, now: now, importing: archives)
+            writes = try WriteQueue(writer, snapshot: snapshot)
         } catch {
             throw refusal ?? ArchiveError(error)
         }
-        report = ImportReport(site: name, visit: visit.id)
+        report = ImportReport(site: name, snapshot: snapshot.number)
         report.signers = signers
     }
 
@@ -185,12 +185,14 @@ package final class Import {
             ?? sites.first { site in host != nil && site.start.contains { WebURL($0)?.host == host } }
     }
 
-    /// Whether an origin has sent nothing of the site, and a visit of it was imported from the same files.
+    /// Whether an origin has sent nothing of the site, and a snapshot of it was imported from the same files.
     private static func consists(
         _ site: Site, ofImportsOf archives: [String], _ reader: StoreReader
     ) throws(StoreError) -> Bool {
         guard try !reader.hasAnythingFromOrigin(site: site.id) else { return false }
-        for visit in site.visits where try reader.archives(ofVisit: visit.id) == archives { return true }
+        for snapshot in site.snapshots where try reader.archives(ofSnapshot: snapshot.id) == archives {
+            return true
+        }
         return false
     }
 
@@ -217,7 +219,7 @@ package final class Import {
             while let reader = readers.first {
                 guard !interruption.isRequested else {
                     throw ArchiveError(
-                        .interrupted, "interrupted; nothing of it is kept: the same command does it again")
+                        .interrupted, "interrupted; nothing was imported: run the same command again")
                 }
                 if let item = try reader.next() {
                     try take(item)
@@ -235,7 +237,7 @@ package final class Import {
         readers = []
         let isGood = failure == nil && report.responses > 0
         do throws(ArchiveError) {
-            let ending: VisitEnding = isGood ? .publish(now: now) : .forget
+            let ending: SnapshotEnding = isGood ? .publish(now: now) : .forget
             try ArchiveError.storing { () throws(StoreError) in try writes.finish(ending) }
         } catch {
             failure = failure ?? error
@@ -261,7 +263,7 @@ package final class Import {
     private func take(_ response: ArchivedResponse) throws(ArchiveError) {
         guard let url = WebURL(response.url)?.key else {
             response.body?.discard()
-            return report.add(ArchiveFault("its address is none", url: response.url, at: "a record"))
+            return report.add(ArchiveFault("its URL is not valid", url: response.url, at: "a record"))
         }
         guard url.isHTTP else {
             response.body?.discard()
@@ -296,11 +298,11 @@ package final class Import {
 
     private func fault(in response: ArchivedResponse, _ url: WebURL) throws(ArchiveError) -> ArchiveFault? {
         if !response.request.isOfRequest {
-            return ArchiveFault("it answers no request", url: url.href, at: "a record")
+            return ArchiveFault("it is not the response to a request", url: url.href, at: "a record")
         }
         guard let site = try owner(of: url) else { return nil }
         var fault = ArchiveFault(
-            "the larder has \(site) there, for which this archive does not speak", url: url.href,
+            "it belongs to the stored site \(site), which this archive is not imported for", url: url.href,
             at: "the archive",
             .leftOut)
         fault.site = site
@@ -333,7 +335,7 @@ package final class Import {
         guard let room = DiskRoom.bytes(in: plan.folder.incoming), room < plan.leastRoom else { return }
         throw ArchiveError(
             .machine,
-            "the disk of \(plan.folder.path) has \(room) bytes left, and \(plan.leastRoom) are for others; make room, then import again: nothing of it is kept"
+            "the disk of \(plan.folder.path) has \(room) bytes left, and \(plan.leastRoom) must stay free; free some space, then import again: nothing was imported"
         )
     }
 
@@ -568,7 +570,9 @@ package final class Import {
             let body = try ArchiveError.storing { () throws(StoreError) -> StoredBody? in
                 for href in [digested, named, url.href] {
                     guard let href else { continue }
-                    if let body = try reader.response(for: href, ofVisit: visit.id)?.body { return body }
+                    if let body = try reader.response(for: href, ofSnapshot: snapshot.id)?.body {
+                        return body
+                    }
                 }
                 return nil
             }

@@ -54,7 +54,7 @@ final class MHTMLReader: ArchiveReader {
                 body.discard()
                 return .fault(
                     ArchiveFault(
-                        "it has no address over http or https", url: fields["Content-Location"],
+                        "it has no http or https URL", url: fields["Content-Location"],
                         at: parts.place))
             }
             var kept = HTTPFields()
@@ -176,17 +176,17 @@ private final class MessageParts {
         switch state {
         case .over: return nil
         case .before:
-            guard !boundary.isEmpty else { return end("it is no MHTML: it has no parts") }
-            guard try body(nil) else { return end("it breaks off: it has no part") }
+            guard !boundary.isEmpty else { return end("it is not MHTML: it has no parts") }
+            guard try body(nil) else { return end("it is truncated: it has no part") }
             guard state == .inside else { return nil }
         case .inside: break
         }
         number += 1
-        guard let fields = try fields() else { return end("it has no head that could be read") }
+        guard let fields = try fields() else { return end("it has no readable headers") }
         let decoder = PartDecoder(fields["Content-Transfer-Encoding"], BodySpool(keeping), limits.body)
-        guard try body(decoder) else { return end("it breaks off", url: fields["Content-Location"]) }
+        guard try body(decoder) else { return end("it is truncated", url: fields["Content-Location"]) }
         if fields.contentType?.type == "multipart" {
-            return .fault(ArchiveFault("it has parts of its own", url: fields["Content-Location"], at: place))
+            return .fault(ArchiveFault("it has nested parts", url: fields["Content-Location"], at: place))
         }
         switch try decoder.finish() {
         case .success(let body): return .part(fields, body)
@@ -313,7 +313,7 @@ private final class PartDecoder {
         digits.removeFirst(count)
         // Behind its padding nothing more comes.
         guard !isPadded, let bytes = Base64.decodeForgiving(text) else {
-            failure = failure ?? Failure(text: "it is no base64")
+            failure = failure ?? Failure(text: "it is not base64")
             return
         }
         isPadded = text.hasSuffix("=")

@@ -16,7 +16,8 @@ final class PageExport {
     init(_ plan: ExportPlan, _ reader: StoreReader, _ interruption: Interruption) {
         (self.plan, self.interruption) = (plan, interruption)
         copies = ShownCopies(plan, reader)
-        report = ExportReport(site: plan.site.name, visit: plan.visit, form: plan.form)
+        report = ExportReport(
+            site: plan.site.name, snapshot: plan.site.name(ofSnapshot: plan.snapshot), form: plan.form)
     }
 
     /// Blocks. When it throws, nothing stands under the name of the file.
@@ -46,7 +47,7 @@ final class PageExport {
     private func writeParts(_ page: ShownCopies.Copy) throws(ArchiveError) {
         guard page.format == .html || page.format == .xhtml else {
             throw ArchiveError(
-                .input, "\(page.url.href) is no HTML but \(page.response.type ?? "of no type"); name a page")
+                .input, "\(page.url.href) is not HTML but \(page.response.type ?? "of no type"); name a page")
         }
         var (addresses, needs) = try copies.needs(of: page.url, atMost: Self.mostParts)
         var parts: [(url: WebURL, copy: ShownCopies.Copy)] = []
@@ -110,7 +111,7 @@ final class PageExport {
 
     private func check() throws(ArchiveError) {
         guard !interruption.isRequested else {
-            throw ArchiveError(.interrupted, "interrupted; the same command does it again")
+            throw ArchiveError(.interrupted, "interrupted; run the same command again")
         }
     }
 
@@ -129,15 +130,15 @@ final class PageExport {
     /// The one that is wanted, else the one that the site begins with.
     private func page() throws(ArchiveError) -> ShownCopies.Copy {
         guard let url = plan.page ?? WebURL(plan.site.start.first ?? plan.site.name), url.isHTTP else {
-            throw ArchiveError(.input, "\(plan.site.name) has no page to begin at: name the URL of one")
+            throw ArchiveError(.input, "\(plan.site.name) has no start page: name the URL of a page")
         }
         if let copy = try copies.copy(at: url) { return copy }
         let isPrivate = !copies.leftOutPrivate.isEmpty
         let reason =
             isPrivate
-            ? "it was fetched with credentials; have it exported all the same"
+            ? "it was fetched with credentials; export it anyway"
             : copies.leftOutByPattern.isEmpty
-                ? "the larder does not hold it; prefetch it" : "the patterns leave it out; name others"
+                ? "it is not stored; prefetch it" : "the patterns exclude it; name others"
         throw ArchiveError(
             .input, "cannot export \(url.href): \(reason)", remedy: isPrivate ? .privateToo : nil)
     }

@@ -39,7 +39,7 @@ extension ShownCopies {
                 addresses.append(url)
             }
             guard let copy = try copy(at: addresses[next - 1]) else { continue }
-            for target in try requisites(of: copy)
+            for target in try assets(of: copy)
             where !known.contains(target.key.href) && addresses.count < limit {
                 known.insert(target.key.href)
                 if try self.copy(at: target) == nil { needs.miss(target, neededBy: copy.url) }
@@ -55,7 +55,7 @@ extension ShownCopies {
         while let url = waiting.popLast() {
             for step in try way(to: url).dropFirst() { known.insert(step.href) }
             guard let copy = try copy(at: url) else { continue }
-            for target in try requisites(of: copy) where known.insert(target.key.href).inserted {
+            for target in try assets(of: copy) where known.insert(target.key.href).inserted {
                 waiting.append(target.key)
             }
         }

@@ -156,7 +156,7 @@ extension FolderMap {
         }
         guard !entries.isEmpty else { return false }
         for (file, name) in named where byName[name] == nil {
-            refuse("no page says of which address it is", file, source)
+            refuse("no page says what its URL is", file, source)
         }
         return true
     }
@@ -172,7 +172,7 @@ extension FolderMap {
         guard !isTold, Self.folders(of: page.name).contains(where: { beside[$0[...]] != nil }),
             let named = SavedPage(naming: try source.beginning(of: page.file, SavedPage.namingWindow))
         else { return nil }
-        let reason = "nothing says from where it was saved: the address is that which it calls its own"
+        let reason = "nothing says where it was saved from: the URL that it names as its own is used"
         faults.append(ArchiveFault(reason, url: named.url, at: source.place(of: page.file), .doubtful))
         return named
     }

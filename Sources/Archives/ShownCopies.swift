@@ -3,7 +3,7 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// What a visit of a site shows at an address, for whoever puts pages together of what they need. It belongs
+/// What a snapshot of a site shows at an address, for whoever puts pages together of what they need. It belongs
 /// to one thread.
 final class ShownCopies {
     /// A body, and the address that has it in the end.
@@ -19,7 +19,7 @@ final class ShownCopies {
 
     private let reader: StoreReader
     /// Nil for what readers see now.
-    private let visit: Int64?
+    private let snapshot: Int64?
     private let plan: ExportPlan
     private let scanner = LinkScanner()
     /// Addresses whose bodies are not what came.
@@ -33,7 +33,7 @@ final class ShownCopies {
     init(_ plan: ExportPlan, _ reader: StoreReader) {
         let site = plan.site
         self.reader = reader
-        visit = plan.visit ?? (site.published == nil ? site.overlay ?? site.visits.last?.id : nil)
+        snapshot = plan.snapshot ?? (site.published == nil ? site.overlay ?? site.snapshots.last?.id : nil)
         self.plan = plan
     }
 
@@ -62,8 +62,8 @@ final class ShownCopies {
 
     private func held(_ url: WebURL) throws(ArchiveError) -> StoredResponse? {
         let found = try ArchiveError.storing { () throws(StoreError) in
-            guard let visit else { return try reader.response(for: url.href) }
-            return try reader.asOf(visit) { () throws(StoreError) in try reader.response(for: url.href) }
+            guard let snapshot else { return try reader.response(for: url.href) }
+            return try reader.asOf(snapshot) { () throws(StoreError) in try reader.response(for: url.href) }
         }
         guard let found else { return nil }
         guard plan.mayContain(url, isPrivate: found.flags.contains(.isPrivate)) else {
@@ -107,11 +107,11 @@ final class ShownCopies {
 
     /// What a body needs, by the links that the store keeps: with what it asked for when a browser showed it.
     /// Where it keeps none the body is looked into.
-    func requisites(of copy: Copy) throws(ArchiveError) -> [WebURL] {
+    func assets(of copy: Copy) throws(ArchiveError) -> [WebURL] {
         let links = try ArchiveError.storing { () throws(StoreError) in
             try reader.storedLinks(of: copy.response)
         }
-        if let links { return (links.requisites + links.guesses).compactMap { WebURL($0) } }
+        if let links { return (links.assets + links.guesses).compactMap { WebURL($0) } }
         guard let table = try table(of: copy), !table.occurrences.isEmpty, let bytes = try bytes(of: copy)
         else {
             return []
@@ -119,7 +119,7 @@ final class ShownCopies {
         let source = table.source(of: bytes.span) ?? bytes
         let base = table.base.flatMap { WebURL($0, base: copy.url) } ?? copy.url
         return table.occurrences.compactMap { occurrence in
-            guard occurrence.role == .requisite || occurrence.kind == .frame else { return nil }
+            guard occurrence.role == .asset || occurrence.kind == .frame else { return nil }
             let reference = table.reference(occurrence, in: source.span)
             let url = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding)
             return url.flatMap { $0.isHTTP ? $0 : nil }

@@ -51,7 +51,7 @@ final class SinglePage {
     func document(_ page: ShownCopies.Copy) throws(ArchiveError) -> [UInt8] {
         guard page.format == .html || page.format == .xhtml else {
             throw ArchiveError(
-                .input, "\(page.url.href) is no HTML but \(page.response.type ?? "of no type"); name a page")
+                .input, "\(page.url.href) is not HTML but \(page.response.type ?? "of no type"); name a page")
         }
         guard let text = try patched(page, isFrame: false) else {
             throw ArchiveError(.machine, "\(page.url.href) is damaged, or over 64 MB; prefetch it again")
@@ -100,12 +100,12 @@ final class SinglePage {
     /// What is too much even so is no page.
     private func check() throws(ArchiveError) {
         guard !interruption.isRequested else {
-            throw ArchiveError(.interrupted, "interrupted; the same command does it again")
+            throw ArchiveError(.interrupted, "interrupted; run the same command again")
         }
         guard spent <= limits.whole + limits.body * 2 else {
             throw ArchiveError(
                 .input,
-                "the page takes more than \(limits.whole >> 20) MB in one file; export it as a folder: DIR/")
+                "the page needs more than \(limits.whole >> 20) MB in one file; export it as a folder: DIR/")
         }
     }
 
@@ -148,7 +148,7 @@ final class SinglePage {
         }
         if occurrence.flags.contains(.isFragment), body.table.base == nil { return nil }
         let fragment = target.fragment.map { "#" + $0 } ?? ""
-        if body.isDocument, occurrence.role != .requisite, target.key == body.copy.url.key,
+        if body.isDocument, occurrence.role != .asset, target.key == body.copy.url.key,
             occurrence.kind != .form
         {
             return fragment.isEmpty ? "#" : fragment
@@ -325,7 +325,7 @@ final class SinglePage {
     /// what they asked for when a browser showed the page. Nil where nothing of that is held.
     private func answers(in body: Body) throws(ArchiveError) -> String? {
         guard keepsScripts else { return nil }
-        for target in try copies.requisites(of: body.copy) where asked.count < Self.mostAsked {
+        for target in try copies.assets(of: body.copy) where asked.count < Self.mostAsked {
             asked.insert(target.key.href)
         }
         let named = asked
@@ -357,7 +357,7 @@ final class SinglePage {
             try check()
             guard let url = WebURL(href), let script = try copies.copy(at: url), script.format == .javaScript
             else { continue }
-            for target in try copies.requisites(of: script)
+            for target in try copies.assets(of: script)
             where asked.count < Self.mostAsked && asked.insert(target.key.href).inserted {
                 rest.append(target.key.href)
             }

@@ -46,7 +46,7 @@ final class TarFile: FileSource {
             guard !limits.isExceeded(Int(output.byteCount), outOf: input.rawOffset) else {
                 throw ArchiveError(
                     .input,
-                    "\(input.name) is not taken in: \(limits.excess); allow more if you know it for good")
+                    "\(input.name) cannot be imported: \(limits.excess); allow more if you trust it")
             }
             try output.write(input.available)
             input.skip(input.available.count)
@@ -85,14 +85,14 @@ final class TarFile: FileSource {
         while at + Int64(Head.byteCount) <= end {
             let block = try bytes(at, Int64(Head.byteCount))
             if block.allSatisfy({ $0 == 0 }) { return }
-            guard let head = Head(block) else { return tell("there is no head of an entry", "byte \(at)") }
+            guard let head = Head(block) else { return tell("there is no header of an entry", "byte \(at)") }
             at += Int64(Head.byteCount)
             let shown = FileName.text(notes.name ?? head.name)
             let byteCount = head.isNote ? head.byteCount : notes.byteCount ?? head.byteCount
-            guard byteCount >= 0, byteCount <= end - at else { return tell("it breaks off", shown) }
+            guard byteCount >= 0, byteCount <= end - at else { return tell("it is truncated", shown) }
             if head.isNote {
                 guard byteCount <= Self.longestNote else {
-                    return tell("a note is over \(Self.longestNote) bytes", shown)
+                    return tell("an extended header is over \(Self.longestNote) bytes", shown)
                 }
                 read(try bytes(at, byteCount), of: head.kind, &notes)
             } else {
@@ -103,7 +103,7 @@ final class TarFile: FileSource {
                         isLast = try bytes(at, Int64(Head.byteCount))[504] == 0
                         at += Int64(Head.byteCount)
                     }
-                    guard byteCount <= end - at else { return tell("it breaks off", shown) }
+                    guard byteCount <= end - at else { return tell("it is truncated", shown) }
                 }
                 add(head, notes, shown, at..<at + byteCount)
                 notes = Notes()
@@ -112,10 +112,10 @@ final class TarFile: FileSource {
             at += padded
             guard files.count < FileName.mostFiles else {
                 throw ArchiveError(
-                    .input, "\(name) has over \(FileName.mostFiles) files; take a part of it in")
+                    .input, "\(name) has over \(FileName.mostFiles) files; import a part of it")
             }
         }
-        if at > end || at < end { tell("it breaks off", "byte \(min(at, end))") }
+        if at > end || at < end { tell("it is truncated", "byte \(min(at, end))") }
     }
 
     private func add(_ head: Head, _ notes: Notes, _ shown: String, _ content: Range<Int64>) {
@@ -124,13 +124,13 @@ final class TarFile: FileSource {
         case UInt8(ascii: "5"): return
         case UInt8(ascii: "1"), UInt8(ascii: "2"): return add(head, notes, linkShown: shown)
         case UInt8(ascii: "S"): return tell("it is a sparse file", shown)
-        default: return tell("it is no ordinary file", shown)
+        default: return tell("it is not a regular file", shown)
         }
         guard !notes.isSparse else { return tell("it is a sparse file", shown) }
         // A name that ends with a slash is a folder's, in tars of old.
         guard (notes.name ?? head.name).last != UInt8(ascii: "/") else { return }
         guard let path = FileName.inside(notes.name ?? head.name) else {
-            return tell("its name leads out of the folder", shown)
+            return tell("its name points outside the folder", shown)
         }
         guard content.count <= limits.body else { return tell("it is over \(limits.body) bytes", shown) }
         files.append(
@@ -195,7 +195,7 @@ final class TarFile: FileSource {
             isWanted = try take(piece)
             return isWanted
         }
-        return !isWanted || Int64(taken) == file.byteCount ? nil : "it became shorter while it was read"
+        return !isWanted || Int64(taken) == file.byteCount ? nil : "it was truncated while it was read"
     }
 
     // MARK: - Heads

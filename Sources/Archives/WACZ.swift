@@ -107,7 +107,7 @@ final class WACZWriter: ArchiveWriter {
         guard let key else { return nil }
         guard let signature = key.sign(Array(hash.utf8)) else {
             throw ArchiveError(
-                .machine, "the archive cannot be signed: OpenSSL does not sign with the store's key")
+                .machine, "the archive cannot be signed: OpenSSL cannot sign with the store's key")
         }
         return [
             "hash": hash, "signature": Base64.encode(signature), "publicKey": Base64.encode(key.publicKey),
@@ -216,7 +216,7 @@ final class WACZReader: ArchiveReader {
         (self.zip, self.keeping, self.limits) = (zip, keeping, limits)
         growth = ArchiveGrowth(limits)
         guard !zip.isOverlapping else {
-            throw ArchiveError(.input, "\(zip.path) cannot be taken in: its entries stand in each other")
+            throw ArchiveError(.input, "\(zip.path) cannot be imported: its entries overlap")
         }
         entries = zip.entries.filter(Self.isArchive)
         faults = zip.faults
@@ -242,19 +242,19 @@ final class WACZReader: ArchiveReader {
         else { return }
         let hash = "sha256:\(DigestStream.digest(.sha256, of: package.span).hex)"
         if let told = json["hash"]?.string, told.hasPrefix("sha256:"), told.lowercased() != hash {
-            faults.append(ArchiveFault("datapackage.json is not that of its digest", at: zip.path, .doubtful))
+            faults.append(ArchiveFault("datapackage.json does not match its digest", at: zip.path, .doubtful))
         }
         guard let signed = json["signedData"] else { return }
         guard let key = signed["publicKey"]?.string.flatMap({ Base64.decodeForgiving($0) }),
             let signature = signed["signature"]?.string.flatMap({ Base64.decodeForgiving($0) })
         else {
             return faults.append(
-                ArchiveFault("its signature is of a form that is not verified here", at: zip.path, .doubtful))
+                ArchiveFault("its signature has a format that cannot be verified", at: zip.path, .doubtful))
         }
         guard signed["hash"]?.string?.lowercased() == hash,
             SigningKey.verify(signature, of: Array(hash.utf8), by: key)
         else {
-            return faults.append(ArchiveFault("its signature does not hold", at: zip.path, .doubtful))
+            return faults.append(ArchiveFault("its signature is not valid", at: zip.path, .doubtful))
         }
         signer = DigestStream.digest(.sha256, of: key.span).hex
     }
@@ -286,7 +286,7 @@ final class WACZReader: ArchiveReader {
         signer = nil
         let names = left.sorted().joined(separator: ", ")
         faults.append(
-            ArchiveFault("its signature does not stand for the bytes of \(names)", at: zip.path, .doubtful))
+            ArchiveFault("its signature does not cover the bytes of \(names)", at: zip.path, .doubtful))
     }
 
     private func readPackage() throws(ArchiveError) {
@@ -295,7 +295,7 @@ final class WACZReader: ArchiveReader {
             let json = try? JSONValue.parse(bytes.span)
         else {
             faults.append(
-                ArchiveFault("it has no datapackage.json that can be read", at: zip.path, .doubtful))
+                ArchiveFault("it has no readable datapackage.json", at: zip.path, .doubtful))
             return
         }
         start = json["mainPageURL"]?.string ?? json["mainPageUrl"]?.string
@@ -304,11 +304,12 @@ final class WACZReader: ArchiveReader {
         for resource in json["resources"]?.array ?? [] {
             guard let path = resource["path"]?.string else { continue }
             guard let found = zip.entries.first(where: { $0.name == path }) else {
-                faults.append(ArchiveFault("\(path) is not in it, which it lists", at: zip.path))
+                faults.append(ArchiveFault("it lists \(path), which it does not contain", at: zip.path))
                 continue
             }
             if let byteCount = resource["bytes"]?.int, Int64(byteCount) != found.byteCount {
-                faults.append(ArchiveFault("\(path) has another size than it lists", at: zip.path, .doubtful))
+                faults.append(
+                    ArchiveFault("\(path) does not have the size that it lists", at: zip.path, .doubtful))
             }
         }
     }
@@ -335,7 +336,7 @@ package enum ArchiveKey {
         let path = "\(folder.path)/\(name)"
         if access(path, F_OK) != 0 {
             guard let made = SigningKey() else {
-                throw ArchiveError(.machine, "a key to sign with cannot be made: OpenSSL has no curve P-384")
+                throw ArchiveError(.machine, "cannot create a signing key: OpenSSL has no curve P-384")
             }
             try ArchiveError.wrapping { () throws(SystemError) in
                 let draft = try WholeFile.temporary(in: folder.path, named: "signing", made.stored)
@@ -350,7 +351,7 @@ package enum ArchiveKey {
             try WholeFile.read(path, atMost: 64 << 10)
         }
         guard let key = SigningKey(stored: bytes) else {
-            throw ArchiveError(.input, "\(path) is no key to sign with; remove it and have a new one made")
+            throw ArchiveError(.input, "\(path) is not a signing key; remove it to have a new one created")
         }
         return key
     }

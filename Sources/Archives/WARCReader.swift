@@ -81,12 +81,12 @@ final class WARCReader: ArchiveReader {
                 lose(damage, at: place)
                 return true
             case .tooLong:
-                lose("there is no record", at: place)
+                lose("there is no record here", at: place)
                 return true
             case .line(let line) where line.isEmpty:
                 emptyLines += 1
                 if emptyLines > Self.mostEmptyLines {
-                    lose("there is no record", at: place)
+                    lose("there is no record here", at: place)
                     return true
                 }
             case .line(let line):
@@ -97,7 +97,7 @@ final class WARCReader: ArchiveReader {
                     (isArc, hasFound) = (true, true)
                     try read(head, at: place)
                 } else {
-                    lose(hasFound ? "there is no record" : Self.isNone, at: place)
+                    lose(hasFound ? "there is no record here" : Self.isNone, at: place)
                 }
                 return true
             }
@@ -105,7 +105,7 @@ final class WARCReader: ArchiveReader {
     }
 
     /// Of a file that does not begin as one.
-    static let isNone = "it is no WARC"
+    static let isNone = "it is not a WARC"
 
     private func lose(_ reason: String, url: String? = nil, at place: String) {
         release()
@@ -126,13 +126,13 @@ final class WARCReader: ArchiveReader {
         lines: while true {
             switch try input.line(limit: limits.head) {
             case .end:
-                return lose("it ends in a record's head", at: place)
+                return lose("it ends in the headers of a record", at: place)
             case .tooLong:
-                return lose("a record's head is over \(limits.head) bytes", at: place)
+                return lose("the headers of a record are over \(limits.head) bytes", at: place)
             case .line(let line):
                 if line.isEmpty { break lines }
                 guard block.count + line.count < limits.head else {
-                    return lose("a record's head is over \(limits.head) bytes", at: place)
+                    return lose("the headers of a record are over \(limits.head) bytes", at: place)
                 }
                 block += line
                 block.append(0x0A)
@@ -141,7 +141,7 @@ final class WARCReader: ArchiveReader {
         let head = HTTPFields(block: block.span)
         let url = head[WARC.target].map(Self.target)
         guard let byteCount = head.contentLength, byteCount >= 0 else {
-            return lose("a record does not say how long it is", url: url, at: place)
+            return lose("a record does not declare its length", url: url, at: place)
         }
         switch head[WARC.type]?.lowercased() {
         case "response": try readMessage(head, url, byteCount, at: place, isRevisit: false)
@@ -154,7 +154,7 @@ final class WARCReader: ArchiveReader {
         }
     }
 
-    /// Hands over a record's block; false where it breaks off, or becomes larger than is believed, which is told.
+    /// Hands over a record's block; false where it is truncated, or becomes larger than is believed, which is told.
     ///
     /// - Parameter give: gives how much became of the piece.
     private func take(
@@ -171,7 +171,7 @@ final class WARCReader: ArchiveReader {
         guard !isSteep else {
             growth.refuse(since: mark)
             lose(
-                growth.isOver ? "\(limits.excess); nothing behind it is read" : limits.excess, url: url,
+                growth.isOver ? "\(limits.excess); nothing after it is read" : limits.excess, url: url,
                 at: place)
             return false
         }
@@ -217,11 +217,11 @@ final class WARCReader: ArchiveReader {
         guard isThere else { return nil }
         let blockDigest = block.take()?.finish()
         if let declared, blockDigest != declared {
-            refuse("its bytes are not those of its digest", url: url, at: place)
+            refuse("its bytes do not match its digest", url: url, at: place)
             return nil
         }
         guard let whole = try message.finish() else {
-            refuse(message.flaw ?? "it is no HTTP", url: url, at: place)
+            refuse(message.flaw ?? "it is not HTTP", url: url, at: place)
             return nil
         }
         guard isWhole, let payload = head[WARC.payloadDigest].flatMap(ArchiveDigest.digest),
@@ -231,11 +231,12 @@ final class WARCReader: ArchiveReader {
         }
         guard declared != nil else {
             whole.body.discard()
-            refuse("its body is not that of its digest", url: url, at: place)
+            refuse("its body does not match its digest", url: url, at: place)
             return nil
         }
         refuse(
-            "its body is digested in a way of its own; the record's digest holds", url: url, at: place,
+            "its body does not match its payload digest, but the record matches its block digest", url: url,
+            at: place,
             .doubtful)
         return whole
     }
@@ -259,7 +260,7 @@ final class WARCReader: ArchiveReader {
         guard let whole else { return }
         guard let url, let date = head[WARC.date].flatMap({ HTTPDate(iso8601: $0) }) else {
             whole.body.discard()
-            return refuse("it does not say of which address and time it is", url: url, at: place)
+            return refuse("it has no URL or no date", url: url, at: place)
         }
         guard let status = Self.status(whole.start) else {
             whole.body.discard()
@@ -270,7 +271,7 @@ final class WARCReader: ArchiveReader {
             return ready.append(.other)
         }
         let isCut = head.contains(WARC.truncated)
-        if isCut { refuse("whoever wrote it cut it short", url: url, at: place, .doubtful) }
+        if isCut { refuse("it was truncated by its writer", url: url, at: place, .doubtful) }
         var response = ArchivedResponse(
             url: url, status: status, fields: OriginalField.read(whole.fields),
             body: whole.body, fetched: date.secondsSinceEpoch)

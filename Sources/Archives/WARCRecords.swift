@@ -7,14 +7,14 @@ package struct ArchiveInfo: Sendable {
     package var software: String
     /// The name of the site.
     package var site: String
-    package var visit: Int64?
-    /// When the visit began: the same visit gives the same file, byte for byte.
+    package var snapshot: Int64?
+    /// When the snapshot began: the same snapshot gives the same file, byte for byte.
     package var date: Int64
 
-    package init(software: String, site: String, visit: Int64?, date: Int64) {
+    package init(software: String, site: String, snapshot: Int64?, date: Int64) {
         self.software = software
         self.site = site
-        self.visit = visit
+        self.snapshot = snapshot
         self.date = date
     }
 }
@@ -36,7 +36,7 @@ struct WARCRecords: Sendable {
     init(_ info: ArchiveInfo, filename: String) {
         self.info = info
         self.filename = filename
-        infoID = Self.identifier(["warcinfo", info.site, "\(info.visit ?? 0)", "\(info.date)", filename])
+        infoID = Self.identifier(["warcinfo", info.site, "\(info.snapshot ?? 0)", "\(info.date)", filename])
     }
 
     /// The head of a record, and its block.
@@ -46,11 +46,11 @@ struct WARCRecords: Sendable {
         fields.append("format", "WARC File Format 1.1")
         fields.append("conformsTo", WARC.standard)
         fields.append("isPartOf", info.site)
-        if let visit = info.visit { fields.append("larder-visit", "\(visit)") }
+        if let snapshot = info.snapshot { fields.append("larder-snapshot", "\(snapshot)") }
         fields.append(
             "description",
-            "Bodies stand without the content codings in which they came; what their servers said of that stands in "
-                + "fields X-Archive-Orig-*. Request records have what is known of the requests.")
+            "Bodies are stored without their content codings; the original headers about these are in "
+                + "X-Archive-Orig-* fields. Request records contain what is known of the requests.")
         let block = Array(fields.block.utf8)
         var head = self.head("warcinfo", infoID, HTTPDate(secondsSinceEpoch: info.date).iso8601)
         head.append(WARC.filename, filename)

@@ -52,7 +52,7 @@ final class WARCStream {
     ) throws(ArchiveError) {
         records = WARCRecords(info, filename: filename)
         guard let compressor = RecordCompressor(packing) else {
-            throw ArchiveError(.machine, "zlib cannot be used; install it: libz.so.1 is not found")
+            throw ArchiveError(.machine, "libz.so.1 (zlib) is not installed; install it")
         }
         pool = try PartPool(threads: Machine.coreCount, named: "larder-pack") { RecordCompressor(packing) }
         self.compressor = compressor
@@ -244,7 +244,7 @@ package final class WARCWriter: ArchiveWriter {
                 throw ArchiveError(
                     SystemError(
                         errno, doing: "remove", part,
-                        advice: "remove it yourself: it belongs to an earlier export, of more parts"))
+                        advice: "remove it yourself: it belongs to an earlier export with more parts"))
             }
             removed.insert(part, at: 0)
         }

@@ -47,16 +47,16 @@ final class ZIMReader: ArchiveReader {
         do throws(ArchiveError) {
             let list = try Self.run(program, ["list", "--details", "--", path], in: folder, interruption)
             guard list.status == 0, let listed = ZIMListing(list.output) else {
-                let why = list.status == 0 ? "it has names that lead out of a folder" : list.lastWords
-                throw ArchiveError(.input, "\(path) is no ZIM that can be read: \(why); name another one")
+                let why = list.status == 0 ? "it has names that point outside a folder" : list.lastWords
+                throw ArchiveError(.input, "\(path) is not a readable ZIM: \(why); name another one")
             }
             guard !limits.isExceeded(listed.byteCount, outOf: Int64(status.st_size)),
                 Self.hasRoom(listed.byteCount, folder)
             else {
                 throw ArchiveError(
                     .input,
-                    "\(path) would take \(listed.byteCount) bytes, more than there is room for; "
-                        + "set TMPDIR to a folder with more, or name another one")
+                    "\(path) would need \(listed.byteCount) bytes, more than there is space for; "
+                        + "set TMPDIR to a folder with more space, or name another one")
             }
             let dump = try Self.run(
                 program, ["dump", "--dir=\(folder)/site", "--", path], in: folder, interruption)
@@ -93,7 +93,7 @@ final class ZIMReader: ArchiveReader {
             try Tool.run(program, words, in: folder, outputLimit: listLimit) { interruption.isRequested }
         }
         guard let ending else {
-            throw ArchiveError(.interrupted, "interrupted; the same command does it again")
+            throw ArchiveError(.interrupted, "interrupted; run the same command again")
         }
         return ending
     }
@@ -136,7 +136,7 @@ final class ZIMReader: ArchiveReader {
         }
         let place = "\(name), \(entry.path)"
         guard let url = address(entry.path) else {
-            return .fault(ArchiveFault("it has no address", at: place))
+            return .fault(ArchiveFault("it has no URL", at: place))
         }
         guard entry.byteCount <= limits.body else {
             return .fault(ArchiveFault("it is over \(limits.body) bytes", url: url.href, at: place))
@@ -144,7 +144,7 @@ final class ZIMReader: ArchiveReader {
         let file = "\(folder)/site/\(entry.path)"
         guard WholeFile.isThere(file) else {
             if entry.type.isEmpty { return .other }
-            return .fault(ArchiveFault("zimdump did not give it", url: url.href, at: place))
+            return .fault(ArchiveFault("zimdump did not extract it", url: url.href, at: place))
         }
         let spool = BodySpool(keeping)
         var failure: ArchiveError?

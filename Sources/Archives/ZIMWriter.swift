@@ -30,7 +30,7 @@ final class ZIMWriter: ArchiveWriter {
             throw ArchiveError(
                 SystemError(
                     error.code, doing: "write", path,
-                    advice: "name a file in a folder that can be written to"))
+                    advice: "name a file in a writable folder"))
         }
         self.files = try files(FolderTree("\(folder.path)/site", for: path))
     }
@@ -43,7 +43,7 @@ final class ZIMWriter: ArchiveWriter {
         guard let program = Tool.find(name) else {
             throw ArchiveError(
                 .input,
-                "\(name) is not installed, without which no ZIM is \(verb == "read" ? "read" : "written"); "
+                "\(name) is not installed, which is needed to \(verb == "read" ? "read" : "write") ZIM files; "
                     + "install zim-tools (apt install zim-tools), or export as WACZ")
         }
         return program
@@ -75,7 +75,7 @@ final class ZIMWriter: ArchiveWriter {
         guard ending.status == 0, WholeFile.isThere(made) else {
             throw ArchiveError(
                 .machine,
-                "zimwriterfs does not make a ZIM of \(about.source): \(ending.lastWords); export it as a folder: DIR/"
+                "zimwriterfs cannot create a ZIM of \(about.source): \(ending.lastWords); export it as a folder: DIR/"
             )
         }
         try ArchiveError.wrapping { () throws(SystemError) in
@@ -106,7 +106,7 @@ final class ZIMWriter: ArchiveWriter {
             try Tool.run(program, words, in: stage) { interruption.isRequested }
         }
         guard let ending else {
-            throw ArchiveError(.interrupted, "interrupted; the same command does it again")
+            throw ArchiveError(.interrupted, "interrupted; run the same command again")
         }
         return ending
     }
@@ -143,7 +143,7 @@ package struct ZIMMetadata {
         language = said
         guard let page else { return }
         if said == nil, let bytes = try copies.bytes(of: page) { language = Self.language(of: bytes) }
-        for url in try copies.requisites(of: page) {
+        for url in try copies.assets(of: page) {
             guard let copy = try copies.copy(at: url), copy.body.byteCount <= Self.largestPicture,
                 copy.type?.essence == "image/png", let bytes = try copies.bytes(of: copy),
                 Self.isPicture(bytes)

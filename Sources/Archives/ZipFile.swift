@@ -45,14 +45,14 @@ struct ZipFile {
             throw ArchiveError(
                 .input,
                 isOne
-                    ? "\(path) is no whole zip file: its directory is not to be found; fetch it again, or unpack what is there with `7z x` and import the folder"
-                    : "\(path) is no zip file; give it the suffix of what it is")
+                    ? "\(path) is not a complete zip file: its directory is missing; fetch it again, or unpack what is there with `7z x` and import the folder"
+                    : "\(path) is not a zip file; give it the suffix of its format")
         }
         guard directory.isAlone else { throw Self.split(path) }
         let all = try bytes(directory.start, Int(directory.byteCount))
         guard all.count == Int(directory.byteCount) else {
             throw ArchiveError(
-                .input, "\(path) is no whole zip file: its directory breaks off; fetch it again")
+                .input, "\(path) is not a complete zip file: its directory is truncated; fetch it again")
         }
         var at = 0
         while at + 46 <= all.count, entries.count < Self.mostEntries {
@@ -68,7 +68,7 @@ struct ZipFile {
             record.readLarge(at + 46 + nameCount, extraCount, &unpacked, &packed, &start)
             at = next
             guard start >= 0, packed >= 0, unpacked >= 0, start < size else {
-                tell("its place is not in the file", name)
+                tell("its position is outside the file", name)
                 continue
             }
             let (method, isEncrypted) = (record.u16(10), record.u16(8) & 1 != 0)
@@ -82,13 +82,13 @@ struct ZipFile {
                     if from <= size, packed <= size - from { content = from..<from + packed }
                     extra = from - Int64(local.u16(28))..<from
                 }
-                if content == nil { tell("its place is not in the file", name) }
+                if content == nil { tell("its position is outside the file", name) }
             } else if isEncrypted {
                 tell("it is encrypted: unpack the file with its password, and import the folder", name)
             } else {
                 let way = Self.methods[method] ?? "method \(method)"
                 tell(
-                    "\(way) compresses it, which is not read here: unpack the file with `7z x`, and import the folder",
+                    "it is compressed with \(way), which is not supported: unpack the file with `7z x`, and import the folder",
                     name)
             }
             entries.append(
@@ -98,7 +98,8 @@ struct ZipFile {
                     isLink: record.u16(4) >> 8 == 3 && record.u32(38) >> 28 == 0xA, extra: extra))
         }
         if entries.count != directory.count {
-            faults.append(ArchiveFault("its directory has other entries than it says", at: path))
+            faults.append(
+                ArchiveFault("its directory has a different number of entries than declared", at: path))
         }
     }
 

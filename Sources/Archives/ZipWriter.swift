@@ -50,7 +50,7 @@ final class ZipWriter {
         precondition(open == nil, "an entry of a zip file is open")
         if isDeflated, deflater == nil {
             guard let made = Deflater(.bare, level: Self.level) else {
-                throw ArchiveError(.machine, "zlib cannot be used; install it: libz.so.1 is not found")
+                throw ArchiveError(.machine, "libz.so.1 (zlib) is not installed; install it")
             }
             deflater = made
         }

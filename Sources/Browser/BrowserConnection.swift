@@ -45,7 +45,7 @@ final class BrowserConnection {
             sentCount = 0
         }
         guard unsent.count - sentCount < Self.unsentLimit else {
-            throw BrowserError(doing: "sending commands to the browser", why: "it takes none")
+            throw BrowserError(doing: "sending commands to the browser", why: "it accepts no more")
         }
     }
 
@@ -69,7 +69,7 @@ final class BrowserConnection {
         received.removeFirst(start)
         searched = received.count
         guard received.count <= Message.limit else {
-            throw BrowserError(doing: "reading what the browser says", why: "a message without end")
+            throw BrowserError(doing: "reading messages from the browser", why: "an endless message")
         }
     }
 

@@ -56,7 +56,7 @@ package struct Bundle: Sendable, Equatable {
         return DigestAlgorithm.allCases.last { algorithms.contains($0) }
     }
 
-    /// Why the digests do not prove enough; nil where they do.
+    /// The reason why the digests do not prove enough; nil if they do.
     package var weakness: String? {
         guard requiresStrongDigest, let proof, !proof.isStrong else { return nil }
         return "not verified: only \(proof.label)"
@@ -76,7 +76,7 @@ package struct Bundle: Sendable, Equatable {
 }
 
 extension Bundle {
-    /// What a measurement proves: every strong claim must hold, and one of them must be a digest.
+    /// Compares a measurement with the claims: every strong claim must hold, and one of them must be a digest.
     package func finding(on measurement: Measurement) -> Finding {
         var failures: [Claim.Failure] = []
         var remarks: [String] = []
@@ -85,14 +85,14 @@ extension Bundle {
         for claim in claims {
             switch (claim.outcome(on: measurement), claim.strength) {
             case (.holds, .strong): isProven = isProven || claim.isProof
-            case (.holds, .weak): remarks.append("\(claim.source) agrees, which proves nothing")
+            case (.holds, .weak): remarks.append("\(claim.source) matches, which proves nothing")
             case (.fails(let failure), .strong): failures.append(failure)
             case (.fails(let failure), .weak):
                 remarks.append(
-                    "\(claim.source) does not agree, which fails nothing: "
+                    "\(claim.source) does not match, which is not an error: "
                         + "expected \(failure.expected), found \(failure.found)")
             case (.open(let reason), .strong):
-                // What was sent may be gone while what it decodes to is there and can be proven.
+                // The encoded bytes may no longer be available, while the decoded body can still be verified.
                 if claim.subject == .encoded { remarks.append(reason) } else { gaps.append(reason) }
             case (.open(let reason), .weak): remarks.append(reason)
             }
@@ -111,14 +111,14 @@ extension Bundle {
 
     private var nothingSaid: String {
         byteCount == nil
-            ? "the manifest gives no digest" : "the manifest gives no digest, only a size, which is right"
+            ? "the manifest gives no digest" : "the manifest gives no digest, only a size, which matches"
     }
 }
 
-/// A verdict, and what else was noticed that changes nothing about it.
+/// A verdict, with remarks that do not change it.
 package struct Finding: Sendable, Equatable {
     package var verdict: Verdict
-    /// Weak evidence, and what could not be looked at; a sentence each.
+    /// Weak evidence, and claims that could not be checked; one sentence each.
     package var remarks: [String]
 
     package init(_ verdict: Verdict, remarks: [String] = []) {
@@ -129,16 +129,16 @@ package struct Finding: Sendable, Equatable {
 
 // MARK: - Verdict
 
-/// What a check found of one bundle.
+/// The result of checking one bundle.
 package enum Verdict: Sendable, Equatable {
     case verified
-    /// Something that was said of it does not hold.
+    /// A digest or size does not match.
     case mismatch(Mismatch)
-    /// It could not be had; the text says why.
+    /// The body could not be obtained: the reason.
     case missing(String)
-    /// It was had, and nothing can be said of it; the text says why.
+    /// Nothing proves that the body is right or wrong: the reason.
     case unverifiable(String)
-    /// It is of another release than what it belongs to.
+    /// The body belongs to another release.
     case skew(Skew)
 
     package var name: String {
@@ -163,15 +163,15 @@ package enum Verdict: Sendable, Equatable {
 
 // MARK: - Mismatch
 
-/// How a body differs from what was expected of it.
+/// The differences between a body and what is expected of it.
 package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
-    /// Those that did not hold; the others did, or could not be looked at. Never empty.
+    /// The claims that failed. The others hold or could not be checked. Never empty.
     package let failures: [Claim.Failure]
-    /// Of the decoded body; nil when nobody said how long it should be.
+    /// The expected size of the decoded body; nil if it is not known.
     package private(set) var expectedByteCount: Int?
-    /// Nil when nobody counted.
+    /// The actual size; nil if it was not counted.
     package let foundByteCount: Int?
-    /// Where the body first differs from the right one, for whoever has both.
+    /// The first difference from the expected body, if both are available.
     package private(set) var difference: Difference?
 
     init(failures: [Claim.Failure], expectedByteCount: Int?, foundByteCount: Int?) {
@@ -180,13 +180,13 @@ package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
         self.foundByteCount = foundByteCount
     }
 
-    /// - Parameter byteCount: the right body's, of which nobody may have said how long it is.
+    /// - Parameter byteCount: The size of the expected body, which the manifest may not contain.
     package mutating func add(_ difference: Difference, from byteCount: Int?) {
         self.difference = difference
         expectedByteCount = expectedByteCount ?? byteCount
     }
 
-    /// The sizes are among what does not agree.
+    /// Whether the sizes differ.
     package var isOfSizes: Bool { failures.contains { $0.source == Claim.sizeSource } }
 
     package var description: String {

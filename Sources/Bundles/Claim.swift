@@ -82,28 +82,28 @@ extension Claim {
     enum Outcome: Equatable {
         case holds
         case fails(Failure)
-        /// What it speaks of is not known; the text says why.
+        /// The claim cannot be checked: the reason.
         case open(String)
     }
 
-    /// One that did not hold, and what was found instead.
+    /// A claim that failed, with the value that was found instead.
     package struct Failure: Sendable, Equatable {
-        /// Who expected it, as people know it; see `Claim.source`.
+        /// The origin of the claim, as reports show it; see `Claim.source`.
         package let source: String
         package let subject: Subject
         /// As reports show it: `MD5 …`, `7 bytes`, `any of SHA-256 …, SHA-256 …`.
         package let expected: String
         package let found: String
-        /// What may have happened, where it shows.
+        /// A possible cause, if one is known.
         package let hint: String?
 
-        /// The answer itself says so, and no manifest.
+        /// Whether the claim comes from a response header and not from a manifest.
         package var isOfAnswer: Bool { Claim.fieldNames.contains(source) }
     }
 
     func outcome(on measurement: Measurement) -> Outcome {
         guard let body = subject == .decoded ? measurement.decoded : measurement.encoded else {
-            return .open("\(source) speaks of the bytes as they were sent, which are not at hand")
+            return .open("\(source) covers the bytes as they were sent, which are not available")
         }
         switch content {
         case .byteCount(let count):
@@ -116,7 +116,7 @@ extension Claim {
             }
         case .integrity(let integrity):
             guard let algorithm = integrity.algorithm else {
-                return .open("\(source) has no digest that is known")
+                return .open("\(source) has no known digest")
             }
             return compare(algorithm, integrity.expected, body, measurement) {
                 integrity.digests.contains($0)
@@ -130,14 +130,14 @@ extension Claim {
         _ agrees: (Digest) -> Bool
     ) -> Outcome {
         guard let found = body.digest(algorithm) else {
-            return .open("its \(algorithm.label) was not measured")
+            return .open("its \(algorithm.label) was not computed")
         }
         guard !agrees(found) else { return .holds }
-        // Proxies that compress on the way tend to leave the digest of what they were given.
+        // Proxies that compress responses often leave the digest of the uncompressed body.
         let isOfTheOther = subject == .encoded && measurement.decoded.digest(algorithm).map(agrees) == true
         return failure(
             expected, found.description,
-            hint: isOfTheOther ? "it is that of the decoded body: something on the way compressed it" : nil)
+            hint: isOfTheOther ? "it matches the decoded body, which was compressed on the way" : nil)
     }
 
     private func failure(_ expected: String, _ found: String, hint: String? = nil) -> Outcome {

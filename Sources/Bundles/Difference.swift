@@ -1,13 +1,13 @@
-/// Where two bodies first differ.
+/// The first difference between two bodies.
 package struct Difference: Sendable, Equatable, CustomStringConvertible {
-    /// How many bytes are the same.
+    /// The number of equal bytes before it.
     package let offset: Int
-    /// Both count from 1, a column is one Unicode scalar; nil for bodies that are no text.
+    /// Counted from 1, in Unicode scalars; nil if the bodies are not text.
     package let line: Int?
     package let column: Int?
-    /// Nil where the expected body has ended.
+    /// Nil if the expected body ends here.
     package let expected: UInt8?
-    /// Nil where the body that was found has ended.
+    /// Nil if the found body ends here.
     package let found: UInt8?
 
     package var description: String {
@@ -16,7 +16,7 @@ package struct Difference: Sendable, Equatable, CustomStringConvertible {
                 "byte \(offset)"
             }
         switch (expected, found) {
-        case (nil, _): return "it goes on behind the end of the right one, at \(place)"
+        case (nil, _): return "it continues after the end of the expected one, at \(place)"
         case (_, nil): return "it ends early, at \(place)"
         case (.some, .some): return "it first differs at \(place)"
         }

@@ -54,7 +54,7 @@ package struct Integrity: Sendable, Hashable {
     /// What reports show of it.
     var expected: String {
         switch digests.count {
-        case 0: "a digest, of which \"\(text)\" is none"
+        case 0: "a digest, which \"\(text)\" is not"
         case 1: digests[0].description
         default: "any of " + digests.map(\.description).joined(separator: ", ")
         }

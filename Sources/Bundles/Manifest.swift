@@ -103,7 +103,7 @@ struct BundleList {
     private(set) var bundles: [Bundle] = []
     private var places: [String: Int] = [:]
 
-    /// Why a bundle could not be added.
+    /// The reason why a bundle could not be added.
     enum Refusal {
         case listed
         case conflict(String)
@@ -146,7 +146,7 @@ struct BundleList {
     }
 
     private static func problem(of reference: String) -> String? {
-        if reference.isEmpty { return "expected a URL, found an empty text" }
+        if reference.isEmpty { return "expected a URL, found an empty string" }
         let count = reference.utf8.count
         guard count > ManifestLimits.referenceByteCount else { return nil }
         return "expected a URL of at most \(ManifestLimits.referenceByteCount) bytes, found \(count)"
@@ -170,14 +170,14 @@ extension Claim {
     }
 }
 
-/// Why a manifest was refused, and where.
+/// The reason why a manifest cannot be read, with the position.
 package struct ManifestError: Error, Sendable, Equatable, CustomStringConvertible {
     package var file: String
     package var position: TextPosition
-    /// The way to the value that is wrong, `bundles[3].md5`; nil when it is the text as a whole.
+    /// The path of the wrong value, such as `bundles[3].md5`; nil if the whole text is wrong.
     package var key: String?
     package var detail: String
-    /// The form that it may have, and that is not believed unless it is said.
+    /// The format that it probably has, but that is only used if the user names it.
     package var likelyFormat: ManifestFormat?
 
     package var description: String { "\(file):\(position): \(key.map { "\($0): " } ?? "")\(detail)" }

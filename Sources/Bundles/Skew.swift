@@ -1,39 +1,37 @@
 package import Digest
 package import Web
 
-/// How something that is whole in itself does not belong to the release that it stands with.
+/// A mix of releases: a complete body that belongs to another release than its page or manifest.
 ///
-/// There are three kinds, and each is something that was seen, not a guess from dates:
-/// - *name*: a page asks for a hashed name, the manifest has that name under other hashes only, and the page
-///   asks for none of those: the page is of one release, the manifest (and the chunks) of another; see
-///   `ReleaseNames`;
-/// - *release*: what stands under a URL is not what the manifest says, and is what another release's manifest
-///   says; see `KnownReleases`;
-/// - *generation*: one URL was answered twice within one check and changed in between, as it does while
-///   servers are brought up to date one by one.
+/// There are three kinds, all based on observations and not on dates:
+/// - *name*: a page requests a hashed name that the manifest lists only with other hashes, none of which the page
+///   requests: the page belongs to one release, the manifest to another; see `ReleaseNames`;
+/// - *release*: the body of a URL does not match the manifest, but matches the manifest of another release; see
+///   `KnownReleases`;
+/// - *generation*: two responses for one URL within one check differ, as while servers are updated one by one.
 package enum Skew: Sendable, Equatable, CustomStringConvertible {
-    /// `known` are the manifest's names of that family, in order.
+    /// `known` are the names in the manifest that differ only in their hash, in order.
     case name(asked: String, page: String, known: [String])
-    /// `release` is how the other release is called, `expected` how the one is that was to be there.
+    /// `found` is the name of the other release, `expected` that of the expected one.
     case release(expected: String, found: String)
-    /// `by` names what differs: `MD5`, `status`.
+    /// `by` names the difference: `MD5` or `status`.
     case generation(by: String, first: String, second: String)
 
     package var description: String {
         switch self {
         case .name(let asked, let page, let known):
-            "\(page) asks for \(asked), and the manifest has \(known.joined(separator: ", ")): "
-                + "they are of different releases"
-        case .release(let expected, let found): "it is what \(found) has there, not \(expected)"
+            "\(page) requests \(asked), but the manifest has \(known.joined(separator: ", ")): "
+                + "they belong to different releases"
+        case .release(let expected, let found): "it is the bundle of \(found), not \(expected)"
         case .generation(let by, let first, let second):
-            "it changed between two answers: \(by) was \(first), then \(second)"
+            "it changed between two responses: \(by) was \(first), then \(second)"
         }
     }
 }
 
 // MARK: - KnownReleases
 
-/// What other releases say of the same bundles: the manifest before, that of another server, that of a visit.
+/// The digests of other releases, from the previous manifest, that of another server or that of a snapshot.
 package struct KnownReleases: Sendable {
     private var names: [String] = []
     /// Which release has which digest under which reference.

@@ -46,7 +46,7 @@ extension SourceText {
             if PageIntegrities.isRecognised(bytes) { return try page() }
             throw refuse(
                 at: 0,
-                "expected a manifest: JSON, a list of checksums, or a service worker with a precache list, or a page with "
+                "expected a manifest: JSON, a list of checksums, a service worker with a precache list, or a page with "
                     + "integrity attributes; \(Self.advice)")
         }
         let root = try json()
@@ -57,7 +57,7 @@ extension SourceText {
             }
             guard root.isNearlyOurs else {
                 throw root.refuse(
-                    "expected \"bundles\", \"start\" or another form of manifest; \(Self.advice)")
+                    "expected \"bundles\", \"start\" or another manifest format; \(Self.advice)")
             }
             return try root.manifest(.larder)
         }
@@ -68,15 +68,15 @@ extension SourceText {
         guard !PageIntegrities.isUnlikely(file) else {
             var error = refuse(
                 at: 0,
-                "expected a manifest, found a page: is it what answers for what is not there? If it is meant, "
-                    + "say which form it has")
+                "expected a manifest, found an HTML page, such as an error page; if the page is meant, "
+                    + "name its format")
             error.likelyFormat = .html
             throw error
         }
         return try PageIntegrities.read(self)
     }
 
-    static let advice = "the forms are \(ManifestFormat.names.joined(separator: ", "))"
+    static let advice = "the formats are \(ManifestFormat.names.joined(separator: ", "))"
 
     private var looksLikeJSON: Bool {
         let hasMark = bytes.starts(with: [0xEF, 0xBB, 0xBF])

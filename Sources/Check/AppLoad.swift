@@ -8,55 +8,59 @@ package import Store
 package import System
 public import Web
 
-/// How to load an URL.
+/// Options for loading a URL.
 public struct LoadOptions: Sendable {
+    /// The options of the network.
     public var network = NetworkOptions()
-    /// What the app wants otherwise than servers say, before what its sites' rules say; see `larder help
+    /// Cache rules that override response headers. They precede the rules of the URL's sites; see `larder help
     /// rules`.
     public var rules: [String] = []
-    /// Asked before a response is stored.
+    /// Called before a response is stored; can change it, or prevent that it is stored.
     public var willStore: WillStore?
 
+    /// Creates options without rules.
     public init() {}
 }
 
-/// What an URL answered, and where that came from.
+/// A response, and how it was obtained.
 public struct LoadReport: Sendable, Equatable {
+    /// How a response was obtained.
     public enum Source: String, Sendable, CaseIterable {
-        /// It is held, and nobody was asked.
+        /// It was stored. No request was made.
         case held
-        /// It is held, its time is up, and its server was not asked, does not answer, or is being asked
-        /// behind.
+        /// It was stored and is stale. Its server was not asked, did not answer, or is being asked in the background.
         case stale
-        /// It is held, and its server says that it still holds.
+        /// It was stored, and its server confirmed it.
         case confirmed
         /// Its server sent it.
         case loaded
     }
 
-    /// With the URL where redirects led.
+    /// The response, with the URL at the end of its redirects.
     public let response: WebResponse
+    /// How the response was obtained.
     public let source: Source
-    /// Why what was loaded is not held from now on; nil where it is.
+    /// Why a loaded response was not stored; nil if it was.
     public package(set) var notStored: String?
 
+    /// The body of the response.
     public var body: [UInt8] { response.body }
 }
 
-/// Answers one URL for an app, out of what is held or from its server. Blocks; it belongs to one thread.
+/// Loads one URL for an app, from the store or from its server. Blocks; belongs to one thread.
 package final class AppLoad {
     private let folder: StoreFolder
     private let policy: CachePolicy?
     private let options: LoadOptions
     private let ownRules: CacheRules
     private let interruption: Interruption
-    /// Nil where nothing is held yet.
+    /// The reader of the store; nil if there is no store yet.
     private let reader: StoreReader?
-    /// What manifests require.
+    /// The digests that manifests require.
     private let required: Requirements
     private var loop: FetchLoop?
     private var replacements = ReplacementCheck(.serving)
-    /// What came on the way: it is kept once it has led to an answer.
+    /// The received responses, including redirects. They are stored at the end, if the load succeeds.
     private var came: [Arrival] = []
 
     /// The zone that every request may connect to, whatever response names its URL.
@@ -65,7 +69,7 @@ package final class AppLoad {
     private static let mostRedirects = 20
     private static let profile = CacheProfile.private
 
-    /// - Parameter policy: nil for what rules say, else `protocol`.
+    /// - Parameter policy: nil uses the policy of a rule, or `protocol` if there is none.
     package init(
         _ folder: StoreFolder, _ policy: CachePolicy?, _ options: LoadOptions, _ interruption: Interruption
     ) throws(LarderError) {
@@ -86,8 +90,8 @@ package final class AppLoad {
     }
 
     /// - Parameters:
-    ///   - bundle: what it has to be, whatever a manifest says.
-    ///   - principal: who asks for it.
+    ///   - bundle: the digests that the body must have, in place of those of a manifest.
+    ///   - principal: the user who loads the URL.
     package func answer(
         _ start: WebURL, requiring bundle: Bundle? = nil, by principal: Principal
     ) throws(LarderError) -> LoadReport {
@@ -101,7 +105,7 @@ package final class AppLoad {
     ) throws(LarderError) -> LoadReport {
         var (url, bundle, nearestZone) = (start, bundle, nearestZone)
         for _ in 0...Self.mostRedirects {
-            // What is required of an address is required of what it leads to.
+            // A digest that is required of a URL is required of the target of its redirects.
             bundle = bundle ?? required[url]
             let step = try step(url, bundle, nearestZone)
             guard let redirect = Redirect(step.status, step.fields, from: url) else {
@@ -113,14 +117,14 @@ package final class AppLoad {
             }
             (url, nearestZone) = (target, max(allowedZone, step.zone))
         }
-        throw LarderError(.machine, "\(start.href): redirects without an end")
+        throw LarderError(.machine, "\(start.href): too many redirects")
     }
 
-    /// Keeps what the app brings itself, unless a manifest requires another.
+    /// Stores a response that the app provides, unless a manifest requires another digest.
     package func store(_ response: WebResponse, at url: WebURL) throws(LarderError) {
         if let mismatch = required[url]?.mismatch(of: response.body) {
             throw LarderError(
-                .input, "\(url.href) is not what a manifest requires: \(mismatch); bring that one")
+                .input, "\(url.href) does not match the manifest: \(mismatch); provide the required body")
         }
         let now = Self.now
         var arrival = Arrival(url: url, response: response, requested: now, responded: now)
@@ -132,13 +136,13 @@ package final class AppLoad {
 
     // MARK: - Deciding
 
-    /// A head and a body on the way to whoever asked.
+    /// A head and a body for the caller.
     private struct Step {
         var status: Int
         var fields: HTTPFields
         var body: [UInt8]
         var source: LoadReport.Source
-        /// How far it may lead.
+        /// The nearest network zone to which its redirects may lead.
         var zone: NetworkZone
 
         init(_ answer: Answer) {
@@ -165,7 +169,7 @@ package final class AppLoad {
         let policy = policy ?? rules.policy(for: url) ?? .protocol
         if let bundle {
             if let held = try held(url, as: bundle, rules) { return held }
-            guard policy != .offline else { throw Self.isNotHeld(url, " as it has to be") }
+            guard policy != .offline else { throw Self.isNotHeld(url, " with the required content") }
             return try askForBundle(url, nearestZone, bundle)
         }
         let held = try held(url, policy, rules)
@@ -188,11 +192,11 @@ package final class AppLoad {
     private static func isNotHeld(_ url: WebURL, _ how: String = "") -> LarderError {
         LarderError(
             .machine,
-            "\(url.href) is not held\(how), and the policy offline asks no server: prefetch it, or choose another"
+            "\(url.href) is not stored\(how), and the policy offline makes no requests: prefetch it, or choose another policy"
         )
     }
 
-    /// The app's own first, then those of the sites that start on the host.
+    /// The rules for a URL: the app's own, then those of the sites that start on its host.
     private func rules(for url: WebURL) throws(LarderError) -> CacheRules {
         var rules = ownRules
         rules.inspection = .refusingStandIns
@@ -203,7 +207,7 @@ package final class AppLoad {
         return rules
     }
 
-    /// What comes of it is for whoever asks next.
+    /// Refreshes a response in the background, for the next request.
     private func refresh(_ url: WebURL, _ nearestZone: NetworkZone) {
         let (folder, options, allowedZone) = (folder, options, allowedZone)
         _ = try? NamedThread.start("larder-refresh") {
@@ -213,14 +217,14 @@ package final class AppLoad {
         }
     }
 
-    // MARK: - What is held
+    // MARK: - Stored responses
 
     private struct Held {
         let response: StoredResponse
         let bytes: [UInt8]
     }
 
-    /// As the bundle has to be, its bytes hashed once more; nil where that is not held.
+    /// The stored body with the required digest, which is computed again; nil if there is none.
     private func held(_ url: WebURL, as bundle: Bundle, _ rules: CacheRules) throws(LarderError) -> Step? {
         guard let reader else { return nil }
         return try storing { () throws(StoreError) in
@@ -234,12 +238,12 @@ package final class AppLoad {
         }
     }
 
-    /// What is shown, with its bytes as they came. What is damaged is marked, and not held.
+    /// The live response with its body. A damaged body is marked, and counts as missing.
     private func held(_ url: WebURL, _ policy: CachePolicy, _ rules: CacheRules) throws(LarderError) -> Held?
     {
         guard let reader else { return nil }
         return try storing { () throws(StoreError) in
-            // Only those who take what is held, however old, are content with what stands in for it.
+            // Only policies that use stored responses of any age accept one of a similar URL.
             let takesOthers = policy == .offline || policy == .preferCache
             let found =
                 takesOthers
@@ -254,7 +258,7 @@ package final class AppLoad {
         }
     }
 
-    // MARK: - Asking
+    // MARK: - Requests
 
     fileprivate struct Answer {
         let head: CacheAnswer
@@ -264,12 +268,12 @@ package final class AppLoad {
         let ending: JudgedResponse.Ending
     }
 
-    /// Nothing takes the place of what is held but what verifies, and what leads to it.
+    /// Loads a bundle. Only a body that verifies, and the redirects to it, replace stored responses.
     private func askForBundle(
         _ url: WebURL, _ nearestZone: NetworkZone, _ bundle: Bundle
     ) throws(LarderError) -> Step {
         let answer = try exchange(url, nearestZone, [:]).get(asking: url)
-        let stays = "what is held stays as it is"
+        let stays = "the stored copy is unchanged"
         var arrival = Arrival(url, answer, answer.head.fields.storable(in: Self.profile))
         if Redirect(answer.head.status, answer.head.fields, from: url) == nil {
             guard (200..<300).contains(answer.head.status) else {
@@ -278,7 +282,7 @@ package final class AppLoad {
             }
             if let mismatch = bundle.mismatch(of: answer.body) {
                 throw LarderError(
-                    .machine, "\(url.href): what came is not what it has to be: \(mismatch); \(stays)")
+                    .machine, "\(url.href): the response is not the required bundle: \(mismatch); \(stays)")
             }
             arrival.bundle = bundle
         }
@@ -311,7 +315,7 @@ package final class AppLoad {
         case .received, .gatewayTimeout: break
         }
         let answer = try outcome.get(asking: url)
-        // A server that does not understand the conditions is asked without them.
+        // A server that rejects the conditions is asked again without them.
         if answer.head.status == 412, isConditional {
             return try ask(url, nearestZone, [:], policy, rules, nil, nil)
         }
@@ -319,16 +323,16 @@ package final class AppLoad {
         if case .store(let entry, .allowed) = conclusion.change {
             arrival.response = WebResponse(url.href, entry.status, entry.fields, answer.body)
             arrival.refusal = refusal(of: answer, url, rules)
-            if arrival.refusal == nil { arrival.refusal = try heldBack(answer, url, over: held) }
+            if arrival.refusal == nil { arrival.refusal = try rejected(answer, url, over: held) }
         } else {
-            arrival.refusal = "its server, or a rule, says that it is not to be stored"
+            arrival.refusal = "its server or a rule forbids storing it"
         }
         arrival.held = held?.response
         came.append(arrival)
         return Step(answer)
     }
 
-    /// Why a response is not kept, though its server would have it.
+    /// Why rules or the inspection forbid storing a response that its server allows to be stored; nil if they do not.
     private func refusal(of answer: Answer, _ url: WebURL, _ rules: CacheRules) -> String? {
         let subject = ResponseInspection.Subject(
             url: url, status: answer.head.status, fields: answer.head.fields,
@@ -341,7 +345,7 @@ package final class AppLoad {
     }
 
     /// Why the response does not replace the stored one, though its server and the rules would have it stored.
-    private func heldBack(
+    private func rejected(
         _ answer: Answer, _ url: WebURL, over held: Held?
     ) throws(LarderError) -> String? {
         guard let held, let stored = held.response.judged else { return nil }
@@ -357,7 +361,7 @@ package final class AppLoad {
             ? BodyComparison(stored: held.bytes.span, new: answer.body.span) : nil
         let verdict = replacements.judge(
             url, stored: stored, new: new, comparison: comparison, now: Self.now.secondsSinceEpoch)
-        return verdict.heldBack.map { "\($0.text); the stored copy is kept" }
+        return verdict.rejected.map { "\($0.text); the stored copy is kept" }
     }
 
     private func exchange(
@@ -384,7 +388,7 @@ package final class AppLoad {
         }
     }
 
-    /// Made for the first URL, whose origin alone is shown credentials.
+    /// The loop for requests, created for the first URL: only its origin receives credentials.
     private func openLoop(_ options: FetchOptions) throws(FetchFailure) -> FetchLoop {
         if let loop { return loop }
         let opened = try FetchLoop(options)
@@ -392,9 +396,9 @@ package final class AppLoad {
         return opened
     }
 
-    // MARK: - Keeping
+    // MARK: - Storing
 
-    /// Something that is to be stored.
+    /// A response to store.
     fileprivate struct Arrival {
         let url: WebURL
         var response: WebResponse
@@ -402,16 +406,17 @@ package final class AppLoad {
         let responded: HTTPDate
         var sentFields = HTTPFields()
         var flags: ResponseFlags = []
-        /// What is shown now.
+        /// The live response that it replaces.
         var held: StoredResponse?
-        /// That has the body already.
+        /// Whether the live response has the same body.
         var isConfirmed = false
         var bundle: Bundle?
-        /// Why it is not stored.
+        /// Why it is not stored; nil if it is.
         var refusal: String?
     }
 
-    /// Why the last of it is not held from now on; nil where it is, and where nothing came.
+    /// Stores the received responses. The reason why the last one was not stored; nil if it was, or none was
+    /// received.
     private func keepWhatCame() -> String? {
         guard !came.isEmpty else { return nil }
         do throws(StoreError) {
@@ -428,26 +433,26 @@ package final class AppLoad {
         }
     }
 
-    /// Has the app look at it, and holds what comes of that against what is required. Gives why it is not to
-    /// be stored.
+    /// Calls `willStore`, and compares the result with required digests. The reason why the response is not stored,
+    /// if any.
     private func edit(_ arrival: inout Arrival) -> String? {
         if let willStore = options.willStore, !arrival.isConfirmed {
             guard let edited = willStore(arrival.response) else { return Failure.unwanted.description }
             let wasEdited = edited.body != arrival.response.body
             arrival.response = edited
             if wasEdited, let mismatch = arrival.bundle?.mismatch(of: edited.body) {
-                return Failure.altered("\(mismatch), as willStore edited it").description
+                return Failure.altered("\(mismatch), after willStore edited it").description
             }
         }
         guard !arrival.isConfirmed, (200..<300).contains(arrival.response.status) else { return nil }
         return required[arrival.url]?.mismatch(of: arrival.response.body).map {
-            "a manifest requires another: \($0)"
+            "it does not match the manifest: \($0)"
         }
     }
 
     private func keep(_ arrival: Arrival, _ writer: StoreWriter) throws(StoreError) {
         var fields = arrival.response.storedFields(now: arrival.responded)
-        // One client's.
+        // Cookies belong to one client.
         fields.remove("Set-Cookie")
         let body: NewResponse.Body
         if arrival.isConfirmed {
@@ -485,7 +490,7 @@ extension AppLoad.Answer {
         responded: HTTPDate
     ) {
         var fields = response.fields
-        // It described the coding that is undone.
+        // The length was that of the coded body.
         if fields.contains("Content-Encoding") { fields.remove("Content-Length") }
         fields.remove("Content-Encoding")
         head = CacheAnswer(
@@ -524,7 +529,7 @@ extension Result<AppLoad.Answer, FetchFailure> {
 }
 
 extension NewBody {
-    /// With its links, so that it can be shown and checked as what a prefetch brings in.
+    /// Creates a body with its links, so that it is served and checked like the body of a prefetch.
     fileprivate init(
         scanning bytes: [UInt8], _ fields: HTTPFields, _ url: WebURL, in folder: StoreFolder
     ) throws(StoreError) {
@@ -538,12 +543,12 @@ extension NewBody {
             in: folder)
     }
 
-    /// Larger bodies are kept, and not looked into.
+    /// The maximum size of a body that is scanned for links.
     private static let largestScan = 64 * 1024 * 1024
 }
 
 extension Bundle {
-    /// How a body differs; nil for one that is what it has to be.
+    /// The difference of a body from the required digest; nil if it matches.
     fileprivate func mismatch(of body: [UInt8]) -> Mismatch? {
         if case .mismatch(let mismatch) = BundleMeter.verdict(on: self, bytes: body) { mismatch } else { nil }
     }

@@ -33,7 +33,7 @@ extension CheckReport {
 
     private func result(of item: Item, _ finding: Finding, at place: String) -> JSONMembers {
         var message = "\(finding.url): \(finding.sentence)"
-        if !item.chain.isEmpty { message += "\nby way of " + item.chain.joined(separator: " > ") }
+        if !item.chain.isEmpty { message += "\nvia " + item.chain.joined(separator: " > ") }
         let fingerprint = "\(finding.verdict.rawValue) \(item.name) \(place)"
         return [
             "ruleId": finding.verdict.rawValue, "ruleIndex": Self.rules.firstIndex(of: finding.verdict) ?? 0,
@@ -73,13 +73,13 @@ extension CheckReport {
 extension CheckReport.Verdict {
     fileprivate var meaning: String {
         switch self {
-        case .verified: "It is what it should be"
-        case .gone: "The site itself says that there is no such thing"
-        case .leftOut: "A limit, robots.txt or what was taken for a trap kept it out"
-        case .unverifiable: "Nothing can be said of it"
-        case .skew: "It is of another release than what it belongs to"
-        case .missing: "It could not be had"
-        case .mismatch: "It is not what it should be"
+        case .verified: "It is as expected"
+        case .gone: "The site itself answers that it does not exist"
+        case .leftOut: "It was skipped because of a limit, robots.txt or a suspected trap"
+        case .unverifiable: "It can be neither confirmed nor refuted"
+        case .skew: "It belongs to another release than expected"
+        case .missing: "It is missing"
+        case .mismatch: "It does not match what is expected"
         }
     }
 
@@ -143,7 +143,7 @@ struct JUnitReport {
     private func lines(of item: CheckReport.Item, _ finding: CheckReport.Finding) -> [String] {
         [finding.url, finding.sentence]
             + (item.line.map { ["\(report.name):\($0)"] } ?? [])
-            + (item.chain.isEmpty ? [] : ["by way of " + item.chain.joined(separator: " > ")])
+            + (item.chain.isEmpty ? [] : ["via " + item.chain.joined(separator: " > ")])
     }
 
     private static func counts(_ tests: Int, _ failures: Int) -> String {
@@ -247,7 +247,7 @@ struct GitHubReport {
         properties.append("title=\(Self.property("larder check: \(finding.verdict.rawValue)"))")
         var message = "\(finding.url): \(finding.sentence)"
         if report.places.count > 1 { message += " (\(place))" }
-        if !item.chain.isEmpty { message += "\nby way of " + item.chain.joined(separator: " > ") }
+        if !item.chain.isEmpty { message += "\nvia " + item.chain.joined(separator: " > ") }
         return "::\(level(of: finding, of: item)) \(properties.joined(separator: ","))::\(Self.data(message))"
     }
 

@@ -11,7 +11,7 @@ extension CheckReport {
     /// clean.
     init(ofMissing manifest: String, _ error: LarderError, failsOn: Set<Verdict>) {
         let finding = Finding(
-            url: manifest, verdict: .missing, detail: "\(error); none of its bundles was looked at")
+            url: manifest, verdict: .missing, detail: "\(error); none of its bundles was checked")
         self.init(
             subject: .manifest(manifest), places: ["live"],
             items: [Item(name: manifest, line: nil, isRequired: true, chain: [], findings: [finding])],
@@ -184,7 +184,7 @@ package struct BundleCheck {
 
     /// What does not match may be of another release that is known.
     private func explain(_ found: inout [[Examination?]]) {
-        let expected = source.manifest.version.map { "version \($0)" } ?? "what the manifest says"
+        let expected = source.manifest.version.map { "version \($0)" } ?? "that of the manifest"
         for place in found.indices {
             for number in targets.indices {
                 guard let examination = found[place][number], let measured = examination.measured else {
@@ -204,7 +204,7 @@ package struct BundleCheck {
                 findings: zip(columns, found).map { column, examinations in
                     CheckReport.Finding(
                         url: column.name(of: target.urls[column.base]),
-                        examinations[number] ?? .missing("nothing was answered"),
+                        examinations[number] ?? .missing("no response"),
                         of: target.bundle)
                 })
         }
@@ -312,7 +312,7 @@ struct PageSkews {
     private func skews(of page: WebURL, _ body: [UInt8], _ column: CheckColumn) -> [Skew] {
         var references: [(occurrence: LinkOccurrence, text: [UInt8])] = []
         let table = LinkScanner().scan(body.span, as: .html, charset: nil) { occurrence, reference in
-            guard occurrence.role == .requisite else { return }
+            guard occurrence.role == .asset else { return }
             references.append((occurrence, reference.withUnsafeBufferPointer { Array($0) }))
         }
         let base = table.base.flatMap { WebURL($0, base: page) } ?? page

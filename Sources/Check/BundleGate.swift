@@ -7,7 +7,7 @@ internal import Synchronization
 package import System
 package import Web
 
-/// Stands between a visit and its readers: it may be published when the bundles that a manifest requires
+/// Stands between a snapshot and its readers: it may be published when the bundles that a manifest requires
 /// verify in it.
 package struct BundleGate: Sendable {
     private let manifest: ManifestSource
@@ -31,12 +31,12 @@ package struct BundleGate: Sendable {
         for text in manifest.manifest.start {
             guard let url = WebURL(text, base: manifest.bases[0].url) else {
                 throw LarderError(
-                    .input, "\(manifest.name): \"\(text)\" is relative: say to what", remedy: .base)
+                    .input, "\(manifest.name): \"\(text)\" is relative: name its base", remedy: .base)
             }
             guard url.isHTTP else {
                 throw LarderError(
                     .input,
-                    "\(manifest.name): \(url.href) is neither http nor https: write it so in the manifest, or name its base",
+                    "\(manifest.name): \(url.href) is neither http nor https: correct it in the manifest, or name its base",
                     remedy: .base
                 )
             }
@@ -52,7 +52,7 @@ package struct BundleGate: Sendable {
         guard let first = targets.first?.urls[0], let origin = WebURL(first.origin + "/") else {
             throw LarderError(
                 .input,
-                "\(manifest.name) lists no bundles, and does not say where the site starts: give it \"start\": [\"https://...\"]"
+                "\(manifest.name) lists no bundles and no start URLs: add \"start\": [\"https://...\"]"
             )
         }
         return origin
@@ -106,7 +106,7 @@ package struct BundleGate: Sendable {
     var zone: NetworkZone { manifest.zone }
     var givenOrigins: Set<String> { Set(manifest.bases.filter(\.isGiven).compactMap { $0.root?.origin }) }
 
-    /// What a visit of the site keeps of the manifest: itself, and what was fetched on the way to it.
+    /// What a snapshot of the site keeps of the manifest: itself, and what was fetched on the way to it.
     package func documents(ofSite name: String) -> [CrawlPlan.Document] {
         let kept = KeptManifest(manifest)
         return [CrawlPlan.Document(href: name, request: .manifest, fields: kept.fields, bytes: kept.bytes)]
@@ -144,18 +144,19 @@ package struct BundleGate: Sendable {
     /// What is to be fetched beside the pages: no page may link to it.
     package var bundles: [WebURL] { targets.map { $0.urls[0] } }
 
-    /// What the larder would show of the bundles if the visit were published, all of whose responses are
+    /// What the larder would show of the bundles if the snapshot were published, all of whose responses are
     /// stored by now. It may be published when the report is clean. Blocks.
     ///
     /// - Parameter refused: what came and did not match, by URL.
     package func report(
-        onVisit visit: Int64, refused: [String: String] = [:], _ interruption: Interruption = Interruption()
+        onSnapshot snapshot: Int64, refused: [String: String] = [:],
+        _ interruption: Interruption = Interruption()
     ) throws(StoreError) -> CheckReport {
         let folder = folder
         let targets = targets
         let found = try WorkTeam.share(targets.count, named: "larder-gate", interruption) {
             (next, give) throws(StoreError) in
-            var bundles = HeldBundles(try StoreReader(folder), visit: visit, provesBytes: false)
+            var bundles = HeldBundles(try StoreReader(folder), snapshot: snapshot, provesBytes: false)
             while let number = next() {
                 let url = targets[number].urls[0]
                 let examination = try bundles.examination(of: targets[number].bundle, at: url)
@@ -163,7 +164,8 @@ package struct BundleGate: Sendable {
                     url: url.href, examination, of: targets[number].bundle)
                 if finding.verdict != .verified, let refusal = refused[url.key.href] {
                     finding = CheckReport.Finding(
-                        url: url.href, verdict: .mismatch, detail: "the server sent another one: \(refusal)",
+                        url: url.href, verdict: .mismatch,
+                        detail: "the server sent a different one: \(refusal)",
                         remarks: finding.remarks)
                 }
                 give(number, finding)
@@ -174,21 +176,21 @@ package struct BundleGate: Sendable {
                 name: target.bundle.reference, line: target.line, isRequired: target.bundle.isRequired,
                 chain: [],
                 findings: [
-                    finding ?? CheckReport.Finding(url: target.urls[0].href, .missing("it was not looked at"))
+                    finding ?? CheckReport.Finding(url: target.urls[0].href, .missing("it was not checked"))
                 ])
         }
         let report = CheckReport(
-            subject: .manifest(manifest.name), places: ["visit \(visit)"], items: items, failsOn: failsOn)
+            subject: .manifest(manifest.name), places: ["new snapshot"], items: items, failsOn: failsOn)
         // What did not pass is not what is shown, of which the manifest before tells.
         if report.isClean {
             try VerdictNotes.keep(
-                zip(targets, items).map { ($0.urls[0], $1.findings[0]) }, visit: visit, in: folder)
+                zip(targets, items).map { ($0.urls[0], $1.findings[0]) }, snapshot: snapshot, in: folder)
         }
         return report
     }
 }
 
-/// A manifest as a visit keeps it.
+/// A manifest as a snapshot keeps it.
 package struct KeptManifest: Sendable, Equatable {
     /// Where it was, after whatever led to it.
     var place: String
@@ -199,7 +201,7 @@ package struct KeptManifest: Sendable, Equatable {
     var zone: NetworkZone
     var bytes: [UInt8]
 
-    /// What the user said of it, then: by the next run it may be something else, which this one's visit is not held
+    /// What the user said of it, then: by the next run it may be something else, which this one's snapshot is not held
     /// against.
     struct Reading: Sendable, Equatable {
         var base: String?
@@ -247,7 +249,7 @@ package struct KeptManifest: Sendable, Equatable {
 }
 
 extension KeptManifest {
-    /// The manifest that is in force for what a site shows: the one that its published visit was held
+    /// The manifest that is in force for what a site shows: the one that its published snapshot was held
     /// against. Nil for none.
     package static func inForce(of site: String, _ reader: StoreReader) throws(StoreError) -> KeptManifest? {
         try reader.response(for: site, request: .manifest).flatMap { (row) throws(StoreError) in
@@ -263,7 +265,7 @@ private struct ManifestInForce {
     let plan: ManifestPlan
     let row: StoredResponse
 
-    /// The younger visit is the one that readers see: it comes first.
+    /// The younger snapshot is the one that readers see: it comes first.
     static func all(_ reader: StoreReader) throws(StoreError) -> [ManifestInForce] {
         var all: [ManifestInForce] = []
         for site in try reader.settingsWithManifest() {
@@ -272,7 +274,7 @@ private struct ManifestInForce {
             else { continue }
             all.append(ManifestInForce(site: site.name, settings: site.settings, plan: plan, row: row))
         }
-        return all.sorted { $0.row.visit > $1.row.visit }
+        return all.sorted { $0.row.snapshot > $1.row.snapshot }
     }
 }
 
@@ -393,7 +395,7 @@ package final class RequirementsInForce: Sendable {
         guard !manifests.isEmpty else { return Requirements() }
         let sites = try reader.siteSettings()
         let key =
-            manifests.flatMap { [$0.site, $0.settings, "\($0.row.visit) \($0.row.body?.id ?? 0)"] }
+            manifests.flatMap { [$0.site, $0.settings, "\($0.row.snapshot) \($0.row.body?.id ?? 0)"] }
             + sites.flatMap(\.start)
         if let requirements = known.withLock({ $0.key == key ? $0.requirements : nil }) {
             return requirements
@@ -424,7 +426,7 @@ extension ManifestPlan {
             return requirements
         } catch {
             throw StoreError(
-                .unusable, doing: "read the kept manifest", path: kept.place, detail: error.description,
+                .unusable, doing: "read the stored manifest", path: kept.place, detail: error.description,
                 advice: "prefetch it again, or remove its site")
         }
     }
@@ -434,14 +436,15 @@ extension ManifestPlan {
 enum VerdictNotes {
     /// - Parameters:
     ///   - findings: one for each bundle, by the address that was looked at.
-    ///   - visit: which was looked at; nil for what is shown.
+    ///   - snapshot: which was looked at; nil for what is shown.
     static func keep(
-        _ findings: [(url: WebURL, finding: CheckReport.Finding)], visit: Int64? = nil, in folder: StoreFolder
+        _ findings: [(url: WebURL, finding: CheckReport.Finding)], snapshot: Int64? = nil,
+        in folder: StoreFolder
     ) throws(StoreError) {
         let reader = try StoreReader(folder)
         var verdicts: [BundleVerdict] = []
         for (url, finding) in findings {
-            let body = try reader.answer(at: url, visit: visit)?.1
+            let body = try reader.answer(at: url, snapshot: snapshot)?.1
             verdicts.append(
                 BundleVerdict(
                     href: url.withoutFragment.href, sha256: body?.sha256 ?? [],

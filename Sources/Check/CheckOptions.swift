@@ -5,96 +5,100 @@ public import Reports
 internal import Store
 internal import Web
 
-/// Where to look for the bundles of a manifest.
+/// Options for checking the bundles of a manifest.
 public struct CheckOptions: Sendable {
+    /// A place at which bundles are checked.
     public enum Place: Sendable, Hashable {
-        /// Fetch each from its origin.
+        /// The live server. Each bundle is fetched.
         case live
-        /// What the larder holds, its bytes read. Opens no socket.
+        /// The store. Stored bodies are read; no request is made.
         case held
-        /// The files of a folder, as a server would show them. Opens no socket.
+        /// The files of a folder, as a server would serve them. No request is made.
         case folder(String)
     }
 
-    /// What may mean something else, or agree by chance: it is told, and neither fails a check nor proves
-    /// anything.
+    /// Weak evidence: a hash that may have another meaning, or match by chance. It is reported, and neither fails a
+    /// check nor verifies a bundle.
     public enum Evidence: Sendable, Hashable {
-        /// ETags that are MD5s, as S3 gives them to what was stored in one piece.
+        /// ETags that look like an MD5. S3 uses the MD5 for objects that were uploaded in one piece.
         case entityTags
-        /// Hashed file names, where their hashes are beginnings of such a digest.
+        /// Hashes in file names that are prefixes of such a digest.
         case names(Algorithm)
 
+        /// A digest algorithm.
         public enum Algorithm: String, Sendable, CaseIterable {
             case md5, sha1, sha256, sha384, sha512
         }
     }
 
-    /// All of them in one run, side by side. Each of the bases is looked at live, and as it is held. Where
-    /// there is none it is live; for a list of checksums, the folder in which the list is.
+    /// The places to check, which the report shows side by side. Each base is checked live and in the store. If
+    /// empty, the live server; for a checksum list, the folder that contains the list.
     public var places: [Place] = []
-    /// What the manifest's relative URLs are relative to: production, staging. A manifest that was fetched
-    /// brings its own, and so does one that names where its site starts. URLs on the manifest's own origin
-    /// follow; those elsewhere stay.
+    /// The URLs that relative URLs of the manifest are resolved against, such as production and staging. They are not
+    /// needed for a manifest that was fetched, or that names its start URL. URLs on the manifest's own origin move to
+    /// the base; URLs on other origins stay.
     public var bases: [String] = []
-    /// Manifests of other releases: a body that is as one of them says is of that release.
+    /// Manifests of other releases. A body that matches one of them belongs to that release.
     public var releases: [String] = []
-    /// Of what is held the digests that were computed before are believed, where its bytes are there.
+    /// Trusts digests that were computed before, if the stored bytes exist.
     public var isQuick = false
-    /// What is looked at beside digests.
+    /// Weak evidence to report beside digests.
     public var evidence: [Evidence] = []
-    /// The form of the manifest, one of `formats`; nil for what its shape tells.
+    /// The format of the manifest, one of `formats`; nil detects it.
     public var format: String?
-    /// What makes a check fail, where the bundle is required.
+    /// The verdicts on required bundles that make a check fail.
     public var failsOn = CheckReport.usualFailures
 
-    /// Only SHA-256 or better verifies a bundle. One that has only MD5 or SHA-1, or no digest, is unverifiable,
-    /// and fails the check where it is required: attackers can make another file with the same MD5 or SHA-1.
+    /// Only SHA-256 or stronger digests verify a bundle. One that has only MD5 or SHA-1, or no digest, is
+    /// unverifiable, and fails the check if it is required: attackers can make another file with the same MD5 or
+    /// SHA-1.
     public var requiresStrongDigests = false
 
-    /// How to ask for the manifest; nil for the usual way.
+    /// The network options for loading the manifest; nil for the defaults.
     package var network: NetworkOptions?
-    /// Told how many bundles were looked at, now and then, on threads of the check's.
+    /// Receives the number of checked bundles now and then, on threads of the check.
     public var progress: (@Sendable (WorkProgress) -> Void)?
 
-    /// The forms of manifest that are read.
+    /// The names of the manifest formats that can be read.
     public static var formats: [String] { ManifestFormat.names }
 
+    /// Creates options for the usual place.
     public init() {}
 }
 
 extension ManifestPlan {
-    /// - Parameter network: how to ask for it.
+    /// - Parameter network: the network options for loading the manifest.
     package func checkOptions(_ network: NetworkOptions? = nil) -> CheckOptions {
         var options = CheckOptions()
         options.network = network
         options.bases = base.map { [$0] } ?? []
         options.format = format
-        // What is fetched is on servers, wherever the list of it is.
+        // Fetched bundles are on servers, even if the manifest is a local list.
         options.places = [.live]
         return options
     }
 }
 
-/// A bundle with where it is looked for.
+/// A bundle with the URLs at which it is checked.
 struct CheckTarget: Sendable {
     let bundle: Bundle
     let line: Int?
-    /// One for each base.
+    /// The URLs, one for each base.
     let urls: [WebURL]
 
-    /// With what its own name says of it, where that was asked for.
+    /// Adds the evidence of the bundle's own name, if the options ask for it.
     func adding(_ evidence: Evidence) -> CheckTarget {
         CheckTarget(bundle: bundle.adding(evidence), line: line, urls: urls)
     }
 
-    /// The same, verified by SHA-256 or better alone.
+    /// The bundle, verified only by SHA-256 or stronger digests.
     var requiringStrongDigest: CheckTarget {
         CheckTarget(bundle: bundle.requiringStrongDigest, line: line, urls: urls)
     }
 
-    /// What there is to check of a manifest.
+    /// The bundles of a manifest.
     ///
-    /// - Throws: `LarderError` of kind `.input` that names what is no URL, or is relative to nothing.
+    /// - Throws: `LarderError` of kind `.input` if a name is not a URL, or is relative and there is no base.
     static func all(of source: ManifestSource) throws(LarderError) -> [CheckTarget] {
         let bundles = source.manifest.bundles
         let lines = ManifestLines(source.bytes).lines(of: bundles.map(\.reference))
@@ -117,17 +121,16 @@ struct CheckTarget: Sendable {
                 throw LarderError(.input, "\(source.name): \"\(name)\" is not a URL")
             }
             throw LarderError(
-                .input, "\(source.name): \"\(name)\" is relative: say to what", remedy: .base)
+                .input, "\(source.name): \"\(name)\" is relative: name its base", remedy: .base)
         }
         guard url.isHTTP else {
             throw LarderError(
                 .input,
-                "\(source.name): \(url.href) is neither http nor https: write it so in the manifest, or name its base",
+                "\(source.name): \(url.href) is neither http nor https: correct it in the manifest, or name its base",
                 remedy: .base
             )
         }
-        // What is on the manifest's own origin is the site's, and moves with it; what is elsewhere stays
-        // there.
+        // URLs on the manifest's own origin belong to the site and move with it. Others stay.
         if base.isGiven, url.origin == source.home?.origin, let moved = WebURL(url.target, base: base.root) {
             url = moved
         }
@@ -135,13 +138,13 @@ struct CheckTarget: Sendable {
     }
 }
 
-/// A place to look at, with one of the bases: a column of the report.
+/// A column of the report: a place with one of the bases.
 struct CheckColumn: Sendable {
     let name: String
-    /// The place of the base among those of the targets.
+    /// The index of the base among the URLs of a target.
     let base: Int
     let root: WebURL?
-    /// Nil for what is fetched.
+    /// The local place; nil for the live server.
     let local: LocalPlace?
 
     static func all(
@@ -161,7 +164,7 @@ struct CheckColumn: Sendable {
                         name: name, base: number, root: base.root, local: .held(folder, provesBytes: !isQuick)
                     )
                 case .folder(let path):
-                    // The same files, whatever the base.
+                    // A folder has the same files for every base.
                     guard number == 0 else { continue }
                     let files = try SiteFolder(path)
                     column = CheckColumn(name: path, base: number, root: base.root, local: .folder(files))
@@ -172,7 +175,7 @@ struct CheckColumn: Sendable {
         return columns
     }
 
-    /// How reports call what is looked for.
+    /// The name of a URL in reports: the path of a file in a folder, else the URL.
     func name(of url: WebURL) -> String {
         guard case .folder(let folder) = local else { return url.href }
         return folder.path + "/" + folder.relativePath(of: url, base: root)

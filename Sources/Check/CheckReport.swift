@@ -2,36 +2,41 @@ internal import Bundles
 internal import Digest
 internal import Web
 
-/// What a check found, item by item, in an order that stays.
+/// The result of a check. The items are in a stable order.
 public struct CheckReport: Sendable, Equatable {
+    /// The subject of a check.
     public enum Subject: Sendable, Equatable {
-        /// The bundles of a manifest, named as it was asked for.
+        /// The bundles of a manifest, by the name that the caller gave.
         case manifest(String)
-        /// Everything that the pages of a site need offline.
+        /// Everything that the pages of a site need offline, by the name of the site.
         case site(String)
     }
 
+    /// The manifest or site that was checked.
     public let subject: Subject
-    /// Where was looked: the name of each place, in the order of every item's findings.
+    /// The names of the places, in the order of every item's findings.
     public let places: [String]
+    /// The bundles of the manifest, or the URLs of the site.
     public let items: [Item]
-    /// What makes the check fail, where the item is required.
+    /// The verdicts on required items that make the check fail.
     public let failsOn: Set<Verdict>
-    /// What the manifest says that cannot be checked.
+    /// Notes about content that cannot be checked.
     public var notes: [String] = []
 
+    /// A bundle of a manifest, or a URL of a site.
     public struct Item: Sendable, Equatable {
-        /// As the manifest writes it; of a site the URL.
+        /// The name in the manifest; for a site, the URL.
         public let name: String
-        /// Where the manifest has it, counted from 1; nil where that is not known.
+        /// The line in the manifest, counted from 1; nil if it is not known.
         public let line: Int?
+        /// Whether the item can make the check fail.
         public let isRequired: Bool
-        /// From the start to the page that needs it; empty where everything is fine, and for bundles.
+        /// The URLs from the start page to the page that needs the item; empty for bundles and for verified items.
         public let chain: [String]
-        /// One for each place.
+        /// The findings, one for each place.
         public let findings: [Finding]
 
-        /// What was seen at the one place where a site is looked for.
+        /// Creates an item of a site, which is checked at one place.
         package init(url: String, chain: [String] = [], _ verdict: Verdict, _ detail: String?) {
             (name, line, isRequired, self.chain) = (url, nil, true, chain)
             findings = [Finding(url: url, verdict: verdict, detail: detail)]
@@ -44,71 +49,76 @@ public struct CheckReport: Sendable, Equatable {
             (self.chain, self.findings) = (chain, findings)
         }
 
-        /// The worst of the findings, the first of several.
+        /// The worst of the findings; the first one of several.
         public var finding: Finding {
             findings.dropFirst().reduce(findings[0]) { $1.verdict.severity > $0.verdict.severity ? $1 : $0 }
         }
 
+        /// The URL of the worst finding.
         public var url: String { finding.url }
+        /// The worst verdict.
         public var verdict: Verdict { finding.verdict }
+        /// The detail of the worst finding.
         public var detail: String? { finding.detail }
     }
 
-    /// What was found of an item at one place.
+    /// The result for an item at one place.
     public struct Finding: Sendable, Equatable {
         public let url: String
         public let verdict: Verdict
-        /// What differs, or why nothing can be said; of a verified one how it was found, where that is worth
-        /// a word.
+        /// The difference, or the reason of the verdict. For a verified item, how it was found, if that is unusual.
         public let detail: String?
-        /// What else was noticed, and changes nothing about the verdict.
+        /// Observations that do not affect the verdict.
         public var remarks: [String] = []
-        /// By which digest a bundle is verified: `md5`, `sha1`, `sha256`, `sha384` or `sha512`, the strongest of
-        /// several. Nil for what is not verified, or has no digest of a manifest.
+        /// The strongest digest that verified a bundle: `md5`, `sha1`, `sha256`, `sha384` or `sha512`. Nil if it is
+        /// not verified, or the manifest has no digest of it.
         public package(set) var algorithm: String?
     }
 
-    /// What makes a check fail where nobody says otherwise.
+    /// The verdicts that make a check fail by default.
     public static let usualFailures: Set<Verdict> = [.mismatch, .missing, .skew]
 
-    /// From the best to the worst.
+    /// A verdict, from the best to the worst.
     public enum Verdict: String, Sendable, Equatable, CaseIterable {
+        /// The body has the expected digest.
         case verified
-        /// The site itself says that there is no such thing.
+        /// The site answers that the URL does not exist.
         case gone
-        /// The user's own settings kept it out of the visit: a limit, robots.txt, what was taken for a trap.
+        /// The settings of the site kept it out of the snapshot: a limit, robots.txt or a suspected trap.
         case leftOut = "left-out"
-        /// It was had, and nothing can be said of it.
+        /// The body exists, but nothing proves that it is right or wrong.
         case unverifiable
-        /// It is of another release than what it belongs to.
+        /// The body belongs to another release.
         case skew
-        /// It could not be had.
+        /// The body could not be obtained.
         case missing
-        /// It is not what it should be.
+        /// The body does not match what is expected.
         case mismatch
 
         var severity: Int { Self.allCases.firstIndex(of: self) ?? 0 }
     }
 
-    /// With what else was found.
+    /// The report with further items and notes.
     package func adding(_ further: [Item], _ notes: [String]) -> CheckReport {
         var report = CheckReport(subject: subject, places: places, items: items + further, failsOn: failsOn)
         report.notes = self.notes + notes
         return report
     }
 
-    /// Nothing that was asked to fail does.
+    /// Whether no finding makes the check fail.
     public var isClean: Bool {
         items.allSatisfy { item in item.findings.allSatisfy { !fails($0, of: item) } }
     }
 
+    /// Whether a finding makes the check fail.
     public func fails(_ finding: Finding, of item: Item) -> Bool {
         item.isRequired && failsOn.contains(finding.verdict)
     }
 
+    /// The number of items with a verdict.
     public func count(_ verdict: Verdict) -> Int { items.count { $0.verdict == verdict } }
 
-    /// What was checked, by its name.
+    /// The name of the manifest or site.
     public var name: String {
         switch subject {
         case .manifest(let name), .site(let name): name
@@ -116,10 +126,10 @@ public struct CheckReport: Sendable, Equatable {
     }
 }
 
-/// Which weak evidence was asked for. It is told, and neither fails nor proves anything.
+/// The weak evidence to report.
 struct Evidence: Sendable, Equatable {
     var hasEntityTags = false
-    /// What hashed file names are prefixes of.
+    /// The digests of which hashed file names contain prefixes.
     var names: Set<DigestAlgorithm> = []
 
     init(_ options: [CheckOptions.Evidence]) {
@@ -145,7 +155,7 @@ extension DigestAlgorithm {
 }
 
 extension Bundle {
-    /// With what its own name says of it, where that was asked for.
+    /// Adds the evidence of the bundle's own name, if it is asked for.
     func adding(_ evidence: Evidence) -> Bundle {
         guard !evidence.names.isEmpty, let name = HashedName(reference) else { return self }
         var bundle = self
@@ -155,7 +165,7 @@ extension Bundle {
         return bundle
     }
 
-    /// With what its response says of it.
+    /// Adds the evidence of the response's header fields.
     func adding(_ fields: HTTPFields, _ evidence: Evidence) -> Bundle {
         var bundle = self
         bundle.claims += Claim.list(from: fields)
@@ -166,19 +176,19 @@ extension Bundle {
     }
 }
 
-/// Where a manifest has what it lists, whatever its format: for reports that point into it.
+/// Finds the lines of a manifest's entries, whatever its format, for reports that point into it.
 struct ManifestLines {
     private let source: [UInt8]
 
-    /// A manifest that writes its names in another way is not searched through for each of them.
+    /// Ends the search after this many misses: the manifest probably writes its names in another way.
     private static let mostMisses = 16
 
     init(_ source: [UInt8]) {
         self.source = source
     }
 
-    /// The line of each, counted from 1; nil where it does not stand there as such. In a manifest's own order
-    /// this takes time linear in it.
+    /// The line of each reference, counted from 1; nil if the text does not contain it. If the references are in the
+    /// order of the manifest, this takes linear time.
     func lines(of references: [String]) -> [Int?] {
         var lines: [Int?] = []
         lines.reserveCapacity(references.count)
@@ -207,7 +217,7 @@ struct ManifestLines {
         return lines
     }
 
-    /// Between what is no part of a name.
+    /// The offset of a reference that has no name characters on either side.
     private func offset(of reference: String, from start: Int) -> Int? {
         let wanted = Array(reference.utf8)
         guard let first = wanted.first else { return nil }

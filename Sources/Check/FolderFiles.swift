@@ -13,7 +13,7 @@ struct FolderFiles {
         guard let names = Folder.names(in: root) else {
             throw LarderError(
                 .input,
-                "cannot open the folder \(root): \(SystemError.lastText); name the one that the build wrote"
+                "cannot open the folder \(root): \(SystemError.lastText); name the build's output folder"
             )
         }
         var folders: [String] = []
@@ -41,14 +41,14 @@ struct FolderFiles {
             }
             var status = stat()
             guard lstat(folder + "/" + name, &status) == 0 else {
-                skip(prefix + name, "cannot look at it: \(SystemError.lastText)")
+                skip(prefix + name, "cannot access it: \(SystemError.lastText)")
                 continue
             }
             switch status.st_mode & S_IFMT {
             case S_IFREG: paths.append(prefix + name)
             case S_IFDIR: folders.append(prefix + name + "/")
-            case S_IFLNK: skip(prefix + name, "it is a link")
-            default: skip(prefix + name, "it is no file")
+            case S_IFLNK: skip(prefix + name, "it is a symbolic link")
+            default: skip(prefix + name, "it is not a file")
             }
         }
     }

@@ -9,25 +9,25 @@ package import Web
 struct HeldBundles {
     private let reader: StoreReader
     private var md5s: KnownMD5s
-    /// The visit that is looked at, published or not; nil for what the larder shows.
-    private let visit: Int64?
+    /// The snapshot that is looked at, published or not; nil for what the larder shows.
+    private let snapshot: Int64?
     private let evidence: Evidence
     private let provesBytes: Bool
     private var damaged: [[UInt8]] = []
 
     init(
-        _ reader: StoreReader, visit: Int64? = nil, _ evidence: Evidence = Evidence([]), provesBytes: Bool
+        _ reader: StoreReader, snapshot: Int64? = nil, _ evidence: Evidence = Evidence([]), provesBytes: Bool
     ) {
         self.reader = reader
-        self.visit = visit
+        self.snapshot = snapshot
         self.evidence = evidence
         self.provesBytes = provesBytes
         md5s = KnownMD5s(reader)
     }
 
     mutating func examination(of bundle: Bundle, at url: WebURL) throws(StoreError) -> Examination {
-        guard let (response, body) = try reader.answer(at: url, visit: visit) else {
-            return .missing("the larder does not hold it")
+        guard let (response, body) = try reader.answer(at: url, snapshot: snapshot) else {
+            return .missing("it is not stored")
         }
         // What is gone or cut short is not there, whatever is known of it.
         guard let content = try reader.content(of: body) else { return Self.isGone }
@@ -87,13 +87,13 @@ struct HeldBundles {
 }
 
 extension StoreReader {
-    /// The answer with a body that a URL leads to, by way of stored redirects; of a visit, as it is shown
+    /// The answer with a body that a URL leads to, by way of stored redirects; of a snapshot, as it is shown
     /// once that is published.
-    func answer(at url: WebURL, visit: Int64? = nil) throws(StoreError) -> (StoredResponse, StoredBody)? {
+    func answer(at url: WebURL, snapshot: Int64? = nil) throws(StoreError) -> (StoredResponse, StoredBody)? {
         var url = url
         for _ in 0...20 {
             let found =
-                if let visit { try response(for: url.href, shownBy: visit) } else {
+                if let snapshot { try response(for: url.href, shownBy: snapshot) } else {
                     try response(for: url.href)
                 }
             guard let response = found else { return nil }
@@ -154,7 +154,7 @@ struct Examination: Sendable {
         guard case .mismatch(var mismatch) = finding.verdict else { return }
         mismatch.add(difference, from: byteCount)
         finding.verdict = .mismatch(mismatch)
-        finding.remarks.append("compared with what is in \(place)")
+        finding.remarks.append("compared with the copy in \(place)")
     }
 
     /// Nobody has said yet where it differs.
@@ -189,7 +189,7 @@ extension Verdict {
             switch mismatch.expectedByteCount {
             case nil: "it has \(found) bytes"
             case found: "both have \(found) bytes"
-            case let expected?: "it has \(found) bytes, and the right one \(expected)"
+            case let expected?: "it has \(found) bytes, the expected one \(expected)"
             }
         return "\(mismatch.description); \(sizes)"
     }

@@ -5,39 +5,43 @@ public import Store
 package import System
 package import Web
 
-/// What stopped a call. The message names what was being done, to what, why it failed and what to try next.
+/// The error of a call. Its message says what failed, why, and what to do.
 public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The kind of an error.
     public enum Kind: Sendable, Equatable {
-        /// What was asked for is wrong: an URL, a manifest.
+        /// The input is wrong, such as a URL or a manifest.
         case input
-        /// The machine or the network would not.
+        /// The machine, the network or a server failed.
         case machine
-        /// The task was cancelled before there was anything to report.
+        /// The task was cancelled before it had a result.
         case interrupted
     }
 
+    /// The kind of the error.
     public let kind: Kind
+    /// The message. It can be printed: control characters are escaped.
     public let description: String
+    /// The option that avoids the error, if there is one.
     public let remedy: Remedy?
-    /// No server gave what was asked for: this machine is as it should be.
+    /// Whether a server or the network caused the error, and not this machine.
     package var isOfServer = false
-    /// The PostgreSQL that keeps the larder does not answer.
+    /// The error, if the PostgreSQL server of the store is unreachable.
     package private(set) var away: StoreError?
 
     package init(_ kind: Kind, _ description: String, remedy: Remedy? = nil) {
         self.kind = kind
         self.remedy = remedy
-        // Manifests, names of files and answers of servers have their words in it.
+        // It may contain text of manifests, file names and responses.
         self.description = description.visible
     }
 
-    package static let interrupted = LarderError(.interrupted, "interrupted; the same command does it again")
+    package static let interrupted = LarderError(.interrupted, "interrupted; run the same command again")
 
     package init(_ error: SystemError) {
         self.init(.machine, error.description)
     }
 
-    /// What was asked for is not there, which is the asker's to mend; all else is the machine's.
+    /// An error of the store. `.request` is an error of the input, everything else one of the machine.
     package init(_ error: StoreError) {
         self.init(error.reason == .request ? .input : .machine, error.description, remedy: error.remedy)
         if error.reason == .unreachable { away = error }
@@ -47,7 +51,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         self.init(.machine, "\(error); \(error.advice)")
     }
 
-    /// - Parameter kept: how many addresses the visit that it ended has, where that is known.
+    /// - Parameter kept: The number of URLs in the snapshot that the error ended, if known.
     package init(_ error: CrawlError, kept: Int? = nil) {
         switch error {
         case .pattern(let mistake):
@@ -63,9 +67,10 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
     private static func told(_ kept: Int?) -> String {
         switch kept {
         case nil: ""
-        case 0?: "; nothing of this visit is kept"
-        case 1?: "; the 1 address that this visit has is kept, and not asked for again"
-        case let count?: "; the \(count) addresses that this visit has are kept, and not asked for again"
+        case 0?: "; nothing of this snapshot is stored"
+        case 1?: "; the 1 URL that this snapshot has is stored and will not be requested again"
+        case let count?:
+            "; the \(count) URLs that this snapshot has are stored and will not be requested again"
         }
     }
 
@@ -81,41 +86,41 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         self.init(.input, error.description)
     }
 
-    /// Of a single body that was asked for.
+    /// The failure to fetch a single URL.
     package init(_ failure: FetchFailure, fetching url: WebURL) {
-        // Large bodies are what a machine most often fails at.
+        // Most failures of the machine are about space for large bodies.
         let advice =
-            failure.kind == .machine ? "; set TMPDIR to a folder that can be written, with space for it" : ""
+            failure.kind == .machine ? "; set TMPDIR to a writable folder with enough space" : ""
         self.init(.machine, "\(url.href): \(failure)\(advice)")
         isOfServer = failure.kind != .machine && failure.kind != .noRoom
     }
 }
 
 extension FetchFailure {
-    /// What to try next.
+    /// What to do about the failure.
     var advice: String {
         switch kind {
-        case .unknownHost: "check the name of the host, and the network"
-        case .unreachable: "check that the server runs, and the network"
+        case .unknownHost: "check the host name and the network"
+        case .unreachable: "check that the server is running, and the network"
         case .timeout: "try again later, or allow more time"
-        case .insecure: "trust its authority, or have certificates not looked at"
+        case .insecure: "trust its certificate authority, or disable the check of certificates"
         case .broken: "run the same command again"
-        case .nonsense: "check the port and the scheme of the address"
-        case .tooLarge: "allow larger bodies, or do without it"
-        case .endless: "exclude it, and run the same again"
-        case .noRoom: "make room on the disk, or leave large files out"
-        case .refused: "name another address, or allow this one"
-        case .mismatch: "run the same command again: it is fetched anew"
-        case .interrupted: "the same command does it again"
-        case .machine: "mend that, then run the same command again"
+        case .nonsense: "check the scheme and the port of the URL"
+        case .tooLarge: "allow larger bodies, or leave it out"
+        case .endless: "exclude it, then run the same command again"
+        case .noRoom: "free some space on the disk, or exclude large files"
+        case .refused: "name another URL, or allow this one"
+        case .mismatch: "run the same command again to download it from the start"
+        case .interrupted: "run the same command again"
+        case .machine: "fix that, then run the same command again"
         }
     }
 }
 
 extension NetworkOptions {
-    /// What the loop that fetches is told.
+    /// The options of the fetch loop.
     ///
-    /// - Throws: `LarderError` of kind `.input` that names what cannot be used.
+    /// - Throws: `LarderError` of kind `.input` that names the invalid option.
     package func options(for start: [WebURL], spoolFolder: String) throws(LarderError) -> FetchOptions {
         do throws(NetworkMistake) {
             return try fetchOptions(for: start, spoolFolder: spoolFolder)
@@ -126,27 +131,27 @@ extension NetworkOptions {
 }
 
 extension WebURL {
-    /// An address as a person writes it; see `typed`.
+    /// A URL as a person writes it; see `typed`.
     ///
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL.
+    /// - Throws: `LarderError` of kind `.input` if the text is not an http or https URL.
     package static func start(_ text: String, mayBeWord: Bool = false) throws(LarderError) -> WebURL {
         do throws(URLMistake) { return try typed(text, mayBeWord: mayBeWord) } catch {
             throw LarderError(error)
         }
     }
 
-    /// All of them, and the first, which names the site.
+    /// All start URLs, and the first of them, which names the site.
     package static func starts(_ texts: [String]) throws(LarderError) -> (first: WebURL, all: [WebURL]) {
         var all: [WebURL] = []
         for text in texts { all.append(try start(text)) }
         guard let first = all.first else {
-            throw LarderError(.input, "there is no URL: name one, such as https://example.com/")
+            throw LarderError(.input, "no URL is given: name one, such as https://example.com/")
         }
         return (first, all)
     }
 }
 
-/// What the store says goes on as what stopped the call.
+/// Runs `body` and turns its `StoreError` into a `LarderError`.
 package func storing<Value>(_ body: () throws(StoreError) -> Value) throws(LarderError) -> Value {
     do throws(StoreError) { return try body() } catch { throw LarderError(error) }
 }

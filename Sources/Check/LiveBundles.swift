@@ -179,7 +179,7 @@ final class LiveBodies: BodyReceiver {
         if let run, run.isOver {
             let counted = Measurement(uncoded: Measurement.Body(byteCount: run.byteCount, digests: []))
             var finding = run.bundle.finding(on: counted)
-            finding.remarks = ["it goes on, and the rest was not waited for"]
+            finding.remarks = ["it continues, and the rest was not downloaded"]
             return LiveLook(status: status, examination: Examination(finding))
         }
         switch outcome {
@@ -188,7 +188,7 @@ final class LiveBodies: BodyReceiver {
             return LiveLook(status: status, examination: .missing(failure.description))
         case .success:
             guard var run else {
-                return LiveLook(status: status, examination: .missing("nothing was answered"))
+                return LiveLook(status: status, examination: .missing("no response"))
             }
             let measured = run.meter.measurement()
             var look = LiveLook(

@@ -41,7 +41,7 @@ enum LocalPlace: Sendable {
                     let found =
                         switch folder.answer(for: path) {
                         case .file(let file): Examination(of: .file(path: file), as: targets[number].bundle)
-                        case .nothing: Examination.missing("there is no such file")
+                        case .nothing: Examination.missing("the file does not exist")
                         case .refused(let reason): Examination.missing(reason)
                         }
                     give(number, found)
@@ -82,11 +82,11 @@ struct SiteFolder: Sendable {
         guard let root = Self.real(path) else {
             throw LarderError(
                 .input,
-                "cannot open the folder \(path): \(SystemError.lastText); name the one that the build wrote"
+                "cannot open the folder \(path): \(SystemError.lastText); name the build's output folder"
             )
         }
         guard Self.kind(of: root) == S_IFDIR else {
-            throw LarderError(.input, "\(path) is not a folder: name the one that the build wrote")
+            throw LarderError(.input, "\(path) is not a folder: name the build's output folder")
         }
         self.path = path
         self.root = root
@@ -114,23 +114,23 @@ struct SiteFolder: Sendable {
 
     func answer(for relative: String) -> Answer {
         let parts = relative.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        guard !relative.utf8.contains(0) else { return .refused("its name has a NUL") }
+        guard !relative.utf8.contains(0) else { return .refused("its name contains a NUL") }
         guard !parts.contains(where: { $0.elementsEqual("..".utf8) }) else {
-            return .refused("it leads out of \(path)")
+            return .refused("it is outside \(path)")
         }
         guard let real = Self.real(root + "/" + relative) else {
             let code = errno
             if code == ENOENT || code == ENOTDIR { return .nothing }
-            return .refused("cannot look at it: \(SystemError.text(of: code))")
+            return .refused("cannot access it: \(SystemError.text(of: code))")
         }
         guard real.utf8.starts(with: (root == "/" ? root : root + "/").utf8) else {
-            return .refused("a link leads out of \(path)")
+            return .refused("a symbolic link points outside \(path)")
         }
         switch Self.kind(of: real) {
         case S_IFREG: return .file(real)
         case S_IFDIR where !relative.utf8.reversed().starts(with: Self.index.utf8.reversed()):
             return answer(for: relative + "/" + Self.index)
-        default: return .refused("it is no file")
+        default: return .refused("it is not a file")
         }
     }
 

@@ -73,7 +73,7 @@ package struct ManifestSource: Sendable {
         try self.init(manifest, bytes, place, declaredBase: base, answers, zone, options)
     }
 
-    /// One that is kept with a visit.
+    /// One that is kept with a snapshot.
     ///
     /// - Throws: `LarderError` of kind `.input` when it cannot be read any more.
     package init(_ kept: KeptManifest, options: CheckOptions) throws(LarderError) {
@@ -190,10 +190,10 @@ struct ManifestLoader {
     ) throws(LarderError) {
         if let name = options.format {
             guard let known = ManifestFormat(rawValue: name) else {
-                let close = ManifestFormat.suggestion(for: name).map { "; did you mean \($0)?" } ?? ""
+                let close = ManifestFormat.suggestion(for: name).map { " (did you mean \($0)?)" } ?? ""
                 throw LarderError(
                     .input,
-                    "there is no format \"\(name)\"\(close); the forms are \(ManifestFormat.names.joined(separator: ", "))"
+                    "unknown format \"\(name)\"\(close); the formats are \(ManifestFormat.names.joined(separator: ", "))"
                 )
             }
             format = known
@@ -235,7 +235,7 @@ struct ManifestLoader {
         } catch {
             throw LarderError(
                 .input,
-                "cannot read the manifest \(path): \(error.reason); name a file or a URL that is there")
+                "cannot read the manifest \(path): \(error.reason); name an existing file or URL")
         }
     }
 
@@ -271,7 +271,7 @@ struct ManifestLoader {
         case .bytes(let bytes): return bytes
         case .file(let path): return try read(path)
         case nil:
-            throw LarderError(.input, "the larder does not hold the manifest \(url.href): prefetch it first")
+            throw LarderError(.input, "the manifest \(url.href) is not stored: prefetch it first")
         }
     }
 }

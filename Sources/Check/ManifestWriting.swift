@@ -5,15 +5,18 @@ package import Store
 package import System
 internal import Web
 
-/// A manifest that was written, and of what.
+/// A manifest that was generated, with its size.
 public struct ManifestReport: Sendable, Equatable {
-    /// JSON of our own form, with a line feed at its end.
+    /// The manifest, as JSON in Larder's own format, with a line feed at its end.
     public let text: String
+    /// The number of bundles.
     public let bundles: Int
+    /// The total size of the bundles.
     public let byteCount: Int64
-    /// What was found and could not be listed, with the reason.
+    /// Files or URLs that could not be included.
     public let skipped: [Skipped]
 
+    /// A file or URL that could not be included.
     public struct Skipped: Sendable, Equatable {
         public let name: String
         public let reason: String
@@ -26,14 +29,13 @@ public struct ManifestReport: Sendable, Equatable {
 }
 
 extension ManifestReport {
-    /// Of the files of a folder, which are hashed on all cores. Blocks.
+    /// Creates a manifest of the files of a folder, which are hashed on all cores. Blocks.
     ///
-    /// - Throws: `LarderError` of kind `.input` for a folder that cannot be read or has no files,
-    ///   `.interrupted`.
+    /// - Throws: `LarderError` of kind `.input` if the folder cannot be read or has no files, `.interrupted`.
     package init(ofFolder path: String, _ interruption: Interruption) throws(LarderError) {
         let files = try FolderFiles(path)
         guard !files.paths.isEmpty || !files.skipped.isEmpty else {
-            throw LarderError(.input, "\(path) has no files: name the folder that the build wrote")
+            throw LarderError(.input, "\(path) has no files: name the build's output folder")
         }
         let found = WorkTeam.share(files.paths.count, named: "larder-files", interruption) { next, give in
             while let number = next() {
@@ -59,18 +61,18 @@ extension ManifestReport {
         self.init(manifest, skipped: skipped)
     }
 
-    /// Of what is held of a site. Blocks.
+    /// Creates a manifest of the stored responses of a site. Blocks.
     package init(ofHeld site: Site, _ types: TypeFilter?, _ reader: StoreReader) throws(StoreError) {
         self = try HeldSite(site, types).manifest(reader, reader.folder)
     }
 
-    /// With what else was found and could not be listed.
+    /// The report with further skipped files or URLs.
     package func adding(skipped others: [Skipped]) -> ManifestReport {
         ManifestReport(text: text, bundles: bundles, byteCount: byteCount, skipped: skipped + others)
     }
 }
 
-/// What a held site consists of, as a manifest lists it.
+/// Lists the stored responses of a site as a manifest.
 struct HeldSite {
     private let site: Site
     private let types: TypeFilter?
@@ -80,7 +82,7 @@ struct HeldSite {
         self.types = types
     }
 
-    /// Its MD5s are computed where nobody did before, and kept.
+    /// The manifest. Missing MD5s are computed and stored.
     func manifest(_ reader: StoreReader, _ folder: StoreFolder) throws(StoreError) -> ManifestReport {
         let base = WebURL(site.name)
         var hrefs: [String] = []
@@ -112,10 +114,10 @@ struct HeldSite {
         return ManifestReport(manifest, skipped: skipped)
     }
 
-    /// What is on the site's own origin moves with it: staging has the same paths.
+    /// The path of a URL on the site's own origin, so that the manifest also applies to staging; else the URL.
     private static func reference(to href: String, _ base: WebURL?) -> String {
         guard let url = WebURL(href), url.origin == base?.origin else { return href }
-        // A path that begins with two slashes would name a host.
+        // A path that begins with two slashes would be read as a host name.
         return url.target.hasPrefix("//") ? href : url.target
     }
 }

@@ -5,15 +5,14 @@ package import Store
 package import System
 internal import Web
 
-/// Proves that a site can be had offline: walks everything that its pages need, and compares what is held
-/// with its digest.
+/// Proves that a site is complete offline: follows the links to everything that its pages need, and compares stored
+/// bodies with their digests.
 package enum OfflineCheck {
-    /// What the walk and the digests say of a site. What is damaged is marked: the next who fetches loads it
-    /// again. Blocks.
+    /// Checks a site. Damaged bodies are marked, so that the next prefetch loads them again. Blocks.
     ///
     /// - Parameters:
-    ///   - name: of the site, its address or its host.
-    ///   - hidesPrivate: Responses that were fetched with credentials do not exist for the report.
+    ///   - name: the site's name, URL or host.
+    ///   - hidesPrivate: leaves out responses that were fetched with credentials, as if they were not stored.
     package static func report(
         onSite name: String, _ options: OfflineCheckOptions, in folder: StoreFolder,
         hidesPrivate: Bool = false, _ interruption: Interruption
@@ -39,7 +38,7 @@ package enum OfflineCheck {
             let sockets = SitePlan(text: site.settings).sockets
             if sockets > 0 {
                 found.notes.append(
-                    "pages opened \(sockets) web \(sockets == 1 ? "socket" : "sockets") when they were shown: what comes over these is not held"
+                    "pages opened \(sockets) web \(sockets == 1 ? "socket" : "sockets") when they were rendered: data sent over these is not stored"
                 )
             }
             report = found
@@ -50,8 +49,8 @@ package enum OfflineCheck {
         return report
     }
 
-    /// What `report` would find missing, but for the digests of bodies; nil where that is more than `limit`
-    /// addresses, and where the site's plan cannot be read.
+    /// The URLs that `report` would find missing, without comparing digests. Nil if the site has more than `limit`
+    /// URLs, or its settings cannot be read.
     package static func needs(of site: Site, limit: Int, _ reader: StoreReader) throws(StoreError)
         -> SiteNeeds?
     {
@@ -73,12 +72,12 @@ package enum OfflineCheck {
         return needs
     }
 
-    /// Nowhere for a site that is its bundles.
+    /// The start URLs; none if the site consists only of its bundles.
     private static func start(of site: Site) -> [String] {
         SitePlan(text: site.settings).manifest?.isAlone == true ? [] : site.start
     }
 
-    /// Those of the manifest that is in force.
+    /// The bundles of the manifest in force.
     private static func bundles(
         of site: Site, _ reader: StoreReader
     ) throws(StoreError) -> [(href: String, isRequired: Bool)] {
@@ -90,7 +89,7 @@ package enum OfflineCheck {
             return try CheckTarget.all(of: source).map { ($0.urls[0].key.href, $0.bundle.isRequired) }
         } catch {
             throw StoreError(
-                .request, doing: "read the kept manifest", path: kept.place, detail: error.description,
+                .request, doing: "read the stored manifest", path: kept.place, detail: error.description,
                 advice: "prefetch it again, or remove its site")
         }
     }
@@ -110,28 +109,30 @@ extension OfflineWalk {
     }
 }
 
-/// How thoroughly to prove that a site can be had offline.
+/// Options for an offline check.
 public struct OfflineCheckOptions: Sendable {
-    /// Sizes only: bytes that changed in place are not found.
+    /// Compares only sizes, so that changed bytes are not found.
     public var isQuick = false
-    /// What makes the check fail.
+    /// The verdicts that make the check fail.
     public var failsOn = CheckReport.usualFailures
-    /// Pages are opened in a browser too; nil opens none.
+    /// Also opens pages in a browser; nil opens none.
     public var showing: Showing?
-    /// Told how many bodies were compared, now and then, on threads of the check's.
+    /// Receives the number of compared bodies now and then, on threads of the check.
     public var progress: (@Sendable (WorkProgress) -> Void)?
 
+    /// Creates options for a full check without a browser.
     public init() {}
 
-    /// How pages are opened in a browser that reaches nothing but the larder.
+    /// Options for opening pages in a browser that reaches only the store.
     public struct Showing: Sendable {
-        /// The Chromium or Chrome; nil for the first that is found.
+        /// The path of a Chromium or Chrome; nil for the first one that is found.
         public var browser: String?
-        /// How many, some of each kind; nil for all.
+        /// The number of pages to open, chosen from all URL patterns; nil for all.
         public var pages: Int? = 60
-        /// How many at once; nil for what the machine's cores and memory allow.
+        /// The number of pages to open at once; nil for what the cores and the memory of the machine allow.
         public var tabs: Int?
 
+        /// Creates options for 60 pages.
         public init() {}
     }
 }

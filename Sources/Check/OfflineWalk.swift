@@ -34,7 +34,7 @@ struct OfflineWalk {
     private(set) var bodies: [StoredBody] = []
     /// The bodies of imported responses, by number. Their bytes are always compared with the digest.
     private(set) var importedBodies: Set<Int64> = []
-    private var ownVisits: Set<Int64> = []
+    private var ownSnapshots: Set<Int64> = []
     private var placeOfBody: [Int64: Int] = [:]
 
     /// The walk ends when it came to more addresses.
@@ -62,15 +62,15 @@ struct OfflineWalk {
         _ site: Site, start: [String], bundles: [(href: String, isRequired: Bool)],
         _ interruption: Interruption
     ) throws(StoreError) {
-        ownVisits = Set(site.visits.map(\.id))
+        ownSnapshots = Set(site.snapshots.map(\.id))
         for start in start { discover(start, from: -1, depth: 0, isStart: true) }
         for bundle in bundles {
-            discover(bundle.href, from: -1, depth: 0, isRequisite: true, isGuess: !bundle.isRequired)
+            discover(bundle.href, from: -1, depth: 0, isAsset: true, isGuess: !bundle.isRequired)
         }
         try goOn(interruption)
         guard let published = site.published, !isCut else { return }
         // Pages that a sitemap named, and no other page. More of them than the limit cut the walk.
-        let others = try reader.pages(ofVisit: published, atMost: limit == .max ? .max : limit + 1)
+        let others = try reader.pages(ofSnapshot: published, atMost: limit == .max ? .max : limit + 1)
         for other in others.sorted() where nodeOfHref[other] == nil { discover(other, from: -1, depth: 0) }
         try goOn(interruption)
     }
@@ -90,17 +90,17 @@ struct OfflineWalk {
 
     @discardableResult
     private mutating func discover(
-        _ href: String, from parent: Int, depth: Int, isRequisite: Bool = false, isGuess: Bool = false,
+        _ href: String, from parent: Int, depth: Int, isAsset: Bool = false, isGuess: Bool = false,
         isStart: Bool = false
     ) -> Int {
         if let known = nodeOfHref[href] {
-            discoverAgain(known, from: parent, depth: depth, isRequisite: isRequisite, isGuess: isGuess)
+            discoverAgain(known, from: parent, depth: depth, isAsset: isAsset, isGuess: isGuess)
             return known
         }
         nodes.append(
             OfflineNode(
-                href: href, parent: parent, depth: depth, isRequisite: isRequisite, isGuess: isGuess,
-                isStart: isStart, isOfManifest: isOfManifest(from: parent, isRequisite: isRequisite)))
+                href: href, parent: parent, depth: depth, isAsset: isAsset, isGuess: isGuess,
+                isStart: isStart, isOfManifest: isOfManifest(from: parent, isAsset: isAsset)))
         let number = nodes.count - 1
         nodeOfHref[href] = number
         enqueue(number)
@@ -110,14 +110,14 @@ struct OfflineWalk {
     /// What was left out may be wanted after all: a page needs it, it is no guess, or it is nearer than it
     /// was.
     private mutating func discoverAgain(
-        _ number: Int, from parent: Int, depth: Int, isRequisite: Bool, isGuess: Bool
+        _ number: Int, from parent: Int, depth: Int, isAsset: Bool, isGuess: Bool
     ) {
         let node = nodes[number]
-        let isFound = node.isOfManifest && !isOfManifest(from: parent, isRequisite: isRequisite)
-        let isNews = isRequisite && !node.isRequisite || !isGuess && node.isGuess || depth < node.depth
+        let isFound = node.isOfManifest && !isOfManifest(from: parent, isAsset: isAsset)
+        let isNews = isAsset && !node.isAsset || !isGuess && node.isGuess || depth < node.depth
         guard isNews || isFound else { return }
         if isFound { nodes[number].isOfManifest = false }
-        nodes[number].isRequisite = node.isRequisite || isRequisite
+        nodes[number].isAsset = node.isAsset || isAsset
         nodes[number].isGuess = node.isGuess && isGuess
         nodes[number].depth = min(node.depth, depth)
         switch node.state {
@@ -125,7 +125,7 @@ struct OfflineWalk {
             nodes[number].state = .waiting
             enqueue(number)
         case .redirects(let target):
-            discoverAgain(target, from: parent, depth: depth, isRequisite: isRequisite, isGuess: isGuess)
+            discoverAgain(target, from: parent, depth: depth, isAsset: isAsset, isGuess: isGuess)
         case .held where isFound:
             // So is what it leads to.
             nodes[number].state = .waiting
@@ -136,12 +136,12 @@ struct OfflineWalk {
 
     /// Whether what the node leads to is there for those alone who install the app: its manifest says where it
     /// starts, and no page leads there.
-    private func isOfManifest(from parent: Int, isRequisite: Bool) -> Bool {
-        parent >= 0 && (nodes[parent].isOfManifest || nodes[parent].isManifest && !isRequisite)
+    private func isOfManifest(from parent: Int, isAsset: Bool) -> Bool {
+        parent >= 0 && (nodes[parent].isOfManifest || nodes[parent].isManifest && !isAsset)
     }
 
     private mutating func enqueue(_ number: Int) {
-        if nodes[number].isRequisite { needed.append(number) } else { pages.append(number) }
+        if nodes[number].isAsset { needed.append(number) } else { pages.append(number) }
     }
 
     private mutating func visit(_ number: Int) throws(StoreError) {
@@ -156,10 +156,10 @@ struct OfflineWalk {
             return
         }
         // An archive says what another site has, and not what this one needs.
-        guard !response.isImported || ownVisits.contains(response.visit) else {
+        guard !response.isImported || ownSnapshots.contains(response.snapshot) else {
             nodes[number].state =
                 node.isGuess
-                ? .ignored : .missing("only an archive has it that was imported for another site")
+                ? .ignored : .missing("it is only in an archive that was imported for another site")
             return
         }
         if response.status == 404 || response.status == 410 {
@@ -177,9 +177,11 @@ struct OfflineWalk {
     /// some.
     private mutating func absence(of url: WebURL, _ node: OfflineNode) throws(StoreError) -> OfflineNode.State
     {
-        if node.isOfManifest { return .leftOut("nothing but a web app's manifest leads there") }
-        if !node.isRequisite, !node.isStart {
-            if let rule = try robotsRule(against: url) { return .leftOut("robots.txt says \(rule)") }
+        if node.isOfManifest { return .leftOut("only the manifest of a web app links to it") }
+        if !node.isAsset, !node.isStart {
+            if let rule = try robotsRule(against: url) {
+                return .leftOut("disallowed by robots.txt: \(rule)")
+            }
             if let reason = leftOut?.reason(for: url) { return .leftOut(reason) }
             if let rule = rules.storageBan(for: url, nil) {
                 return .leftOut(SkipReason.unstored(rule.text).name)
@@ -187,15 +189,16 @@ struct OfflineWalk {
             if node.parent >= 0, nodes[node.parent].isOfSession, SessionEnd.isAt(url) {
                 return .leftOut(SkipReason.sessionEnd.name)
             }
-            if try isNofollowed(url) { return .leftOut("what links to it says nofollow") }
+            if try isNofollowed(url) { return .leftOut("its link is marked as nofollow") }
         }
-        let doubt = manners.noindex == .obey && !node.isRequisite ? ", perhaps since it says noindex" : ""
-        return .missing("the larder does not hold it" + doubt)
+        let doubt =
+            manners.noindex == .obey && !node.isAsset ? ", perhaps because it is marked as noindex" : ""
+        return .missing("it is not stored" + doubt)
     }
 
     private func verdict(on url: WebURL, _ node: OfflineNode) -> ScopeVerdict {
         if node.isStart { return scope.verdict(on: url, as: .start) }
-        return scope.verdict(on: url, as: node.isRequisite ? .requisite : .page(depth: node.depth))
+        return scope.verdict(on: url, as: node.isAsset ? .asset : .page(depth: node.depth))
     }
 
     private mutating func visit(
@@ -203,7 +206,7 @@ struct OfflineWalk {
     ) throws(StoreError) {
         nodes[number].isOfSession = response.flags.contains(.isPrivate)
         guard !response.flags.contains(.isPart) else {
-            nodes[number].state = .missing("only a part of it is held")
+            nodes[number].state = .missing("only a part of it is stored")
             return
         }
         let place = placeOfBody[body.id] ?? bodies.count
@@ -223,9 +226,9 @@ struct OfflineWalk {
         // It may be called JSON, of which nothing else leads to pages.
         nodes[number].isManifest = ["webManifest;", "json;"].contains(where: body.form.hasPrefix)
         let depth = nodes[number].depth
-        for link in links.requisites { try discover(link, from: number, depth: depth, isRequisite: true) }
+        for link in links.assets { try discover(link, from: number, depth: depth, isAsset: true) }
         for link in links.guesses {
-            try discover(link, from: number, depth: depth, isRequisite: true, isGuess: true)
+            try discover(link, from: number, depth: depth, isAsset: true, isGuess: true)
         }
         // Those were not followed from here.
         guard manners.nofollow == .ignore || !response.flags.contains(.saysNofollow) else { return }
@@ -233,12 +236,12 @@ struct OfflineWalk {
     }
 
     private mutating func discover(
-        _ link: Int64, from parent: Int, depth: Int, isRequisite: Bool = false, isGuess: Bool = false
+        _ link: Int64, from parent: Int, depth: Int, isAsset: Bool = false, isGuess: Bool = false
     ) throws(StoreError) {
         let place = Int(link)
         if place < nodeOfNumber.count, nodeOfNumber[place] >= 0 {
             return discoverAgain(
-                Int(nodeOfNumber[place]), from: parent, depth: depth, isRequisite: isRequisite,
+                Int(nodeOfNumber[place]), from: parent, depth: depth, isAsset: isAsset,
                 isGuess: isGuess)
         }
         guard let href = try reader.address(of: link) else { return }
@@ -247,21 +250,21 @@ struct OfflineWalk {
         }
         nodeOfNumber[place] = Int32(
             truncatingIfNeeded: discover(
-                href, from: parent, depth: depth, isRequisite: isRequisite, isGuess: isGuess))
+                href, from: parent, depth: depth, isAsset: isAsset, isGuess: isGuess))
     }
 
     private mutating func follow(_ number: Int, _ response: StoredResponse, from url: WebURL) {
         let location = HTTPFields(block: response.fields.utf8.span)["Location"]
         guard let target = location.flatMap({ WebURL($0, base: url)?.key }) else {
-            nodes[number].state = .missing("its redirect leads nowhere")
+            nodes[number].state = .missing("its redirect has no usable target")
             return
         }
         let node = nodes[number]
         let next = discover(
-            target.href, from: number, depth: node.depth, isRequisite: node.isRequisite, isGuess: node.isGuess
+            target.href, from: number, depth: node.depth, isAsset: node.isAsset, isGuess: node.isGuess
         )
         guard !leadsBack(next, to: number) else {
-            nodes[number].state = .missing("its redirects lead back to it")
+            nodes[number].state = .missing("its redirects form a loop")
             return
         }
         nodes[number].state = .redirects(to: next)
@@ -352,8 +355,8 @@ extension OfflineWalk {
                 ?? found(
                     .unverifiable,
                     bodies[place].byteCount > BodyReading.byteLimit
-                        ? "it is held, and too large to be looked into: what it needs is not known"
-                        : "it is held, and what it needs was never written down; prefetch it again")
+                        ? "it is stored, but too large to be scanned for what it needs"
+                        : "it is stored, but what it needs was never recorded; prefetch it again")
         }
     }
 
@@ -398,7 +401,7 @@ struct OfflineNode {
     let parent: Int
     /// How many links away from the start.
     var depth: Int
-    var isRequisite: Bool
+    var isAsset: Bool
     var isGuess: Bool
     var isStart = false
     /// Nothing but a web app's manifest leads there.
@@ -452,7 +455,7 @@ enum BodyProof {
         }
         guard stream.finish().bytes != body.sha256 else { return nil }
         return OfflineFault(
-            verdict: .mismatch, detail: "its bytes have changed since they came; see: larder fsck")
+            verdict: .mismatch, detail: "its bytes have changed since they were stored; see: larder fsck")
     }
 }
 

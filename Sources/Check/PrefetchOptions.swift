@@ -4,48 +4,50 @@ package import Store
 package import System
 public import Web
 
-/// How to prefetch.
+/// Options of a prefetch or update.
 public struct PrefetchOptions: Sendable {
-    /// Which pages, and how the site is prefetched from now on, by updates too.
+    /// The scope of the site and how it is prefetched. Stored with the site, and used by updates.
     public var plan = SitePlan()
-    /// What one run may take; the next one goes on where it ended.
+    /// The limits of this run. The next run continues where this one ended.
     public var limits = CrawlLimits()
-    /// What becomes of what is held of the site already. `offline` and `refresh-behind` have no meaning here.
+    /// How stored responses of the site are used. `offline` and `refresh-behind` are not allowed.
     public var policy = CachePolicy.revalidate
+    /// The options of the network.
     public var network = NetworkOptions()
-    /// How long hosts are waited for that have never answered, when all else is done.
+    /// The time to wait, when everything else is done, for hosts that have never answered.
     public var patience = Duration.seconds(10)
-    /// A visit with less than half of the pages that the one before has is published all the same, and so is
-    /// one that has a login in place of the site.
+    /// Publishes a snapshot even if it has less than half of the pages of the previous one, or a login page in place
+    /// of the site.
     public var allowsShrinking = false
-    /// The Chromium or Chrome that shows pages; nil for the first that is found, empty for none.
+    /// The path of the Chromium or Chrome that renders pages; nil for the first one that is found, empty for none.
     public var browser: String?
-    /// How many pages it shows at once; nil for what the machine's cores and memory allow.
+    /// The number of pages to render at once; nil for what the cores and the memory of the machine allow.
     public var renderTabs: Int?
-    /// Makes whoever renders pages; nil renders none.
+    /// Creates the renderer of pages; nil renders none.
     package var rendering: RenderMaker?
-    /// What came is made to be found by its words, within a small share of the run's time.
+    /// Adds the pages to the search index, within a small share of the run's time.
     public var indexes = true
-    /// Asked before a response with a body is stored. Redirects, robots.txt, sitemaps and what is confirmed
-    /// are stored without.
+    /// Called before a response with a body is stored; can change it, or prevent that it is stored. Not called for
+    /// redirects, robots.txt, sitemaps and confirmed responses.
     public var willStore: WillStore?
-    /// Origins whose robots.txt could not be had a moment ago, by another site's run.
+    /// Origins whose robots.txt another site's run could not load a moment ago.
     package var doubted: Set<String> = []
-    /// The visit is shared with other workers, if there are any.
+    /// Whether other workers may share the snapshot.
     package var isShared = false
-    /// Threads that scan what was fetched; at first one a core.
+    /// The number of threads that scan responses for links; by default one per core.
     public var scanThreads = Machine.coreCount
-    /// Told of the figures about ten times a second, on a thread of the crawl's, which waits meanwhile.
+    /// Receives the progress about ten times a second, on a thread of the crawl, which waits for the call to return.
     public var progress: (@Sendable (PrefetchProgress) -> Void)?
-    /// Told of every request that ended, on the same thread.
+    /// Called for every request that ended, on the same thread.
     public var fetched: (@Sendable (PrefetchedURL) -> Void)?
-    /// Told what hinders the run for the time being, in a line for people, on any thread: that the PostgreSQL does
-    /// not answer, and that it does again.
+    /// Receives messages for the user about temporary problems, such as that PostgreSQL does not answer, and that it
+    /// answers again. Called on any thread.
     public var notice: (@Sendable (String) -> Void)?
 
+    /// Creates options for the hosts of the start URLs.
     public init() {}
 
-    /// As `folder`, whose PostgreSQL is waited for until the interruption.
+    /// The store, with a watch that waits for an unreachable PostgreSQL until the interruption.
     package func watching(_ folder: StoreFolder, _ interruption: Interruption) -> StoreFolder {
         var folder = folder
         folder.watch = ServerWatch(interruption, tell: notice ?? { _ in })
@@ -53,15 +55,15 @@ public struct PrefetchOptions: Sendable {
     }
 }
 
-/// Makes whoever renders pages of a site that is prefetched as the options and the plan say.
+/// Creates the renderer for a site from the options and the plan.
 package typealias RenderMaker =
     @Sendable (PrefetchOptions, SitePlan, StoreFolder) throws(LarderError) -> RenderPlan?
 
 extension CrawlPlan {
-    /// As the options say.
+    /// Creates the plan of a crawl from options.
     ///
     /// - Parameter startZone: the nearest network zone that requests for the start URLs may connect to.
-    /// - Throws: `LarderError` of kind `.input` that names what cannot be used.
+    /// - Throws: `LarderError` of kind `.input` that names the option that cannot be used.
     package init(
         site: WebURL, start: [WebURL], startZone: NetworkZone, folder: StoreFolder,
         _ options: PrefetchOptions
@@ -87,7 +89,7 @@ extension CrawlPlan {
         guard options.policy != .offline else {
             throw LarderError(
                 .input,
-                "the policy \(options.policy.rawValue) asks nothing of the network: choose another to prefetch"
+                "the policy \(options.policy.rawValue) makes no requests: choose another policy to prefetch"
             )
         }
         policy = options.policy
@@ -101,7 +103,7 @@ extension CrawlPlan {
 }
 
 extension CookieOptions {
-    /// Those of who signed in with a browser, and what they become on the way; nil where nobody did.
+    /// The cookies of a stored login, which are stored again when they change; nil if there is no login.
     fileprivate init?(login: StoreFolder.Login?) {
         guard let login else { return nil }
         self.init(load: [login.path], save: login.path)
@@ -111,7 +113,7 @@ extension CookieOptions {
 }
 
 extension CacheRules {
-    /// - Throws: `LarderError` of kind `.input` that names the rule and what is wrong with it.
+    /// - Throws: `LarderError` of kind `.input` that names an invalid rule and its fault.
     package init(texts: [String]) throws(LarderError) {
         var rules: [Rule] = []
         for text in texts {

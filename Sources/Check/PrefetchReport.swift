@@ -3,57 +3,61 @@ public import Search
 public import Store
 package import Web
 
-/// What a prefetch did, and everything that it did not get: the figures of the crawl, such as `pages`,
-/// `missing` and `wireByteCount`, and what became of the visit.
+/// The result of a prefetch or update. The members of `CrawlReport`, such as `pages`, `missing` and `wireByteCount`,
+/// are members of this report too.
 @dynamicMemberLookup
 public struct PrefetchReport: Sendable, Equatable {
     private var crawl: CrawlReport
-    /// How the site was prefetched.
+    /// The plan by which the site was prefetched.
     public let plan: SitePlan
-    /// What a manifest's bundles are in the visit; nil where no manifest was given.
+    /// The check of the manifest's bundles in the snapshot; nil if there is no manifest.
     public package(set) var check: CheckReport?
-    /// Why the site's manifest could not be had, so that the last known one held; nil where it could, or
-    /// there is none.
+    /// Why the site's manifest could not be loaded, so that its last version applied; nil if it was loaded, or there
+    /// is none.
     public package(set) var manifestFailure: String?
-    /// The last good visit of a manifest's site: it goes on being served, since not enough could be had. Nil
-    /// otherwise.
+    /// The last good snapshot of a site with a manifest, if it stays live because too little could be loaded; else
+    /// nil.
     public package(set) var lastGood: LastGood?
-    /// How many of those that a server missed and noted nobody answered: they stay noted for the next run.
+    /// The number of recorded misses that no server answered. They stay recorded for the next run.
     public package(set) var unansweredMisses = 0
 
-    /// What became of the words that came, by which pages are found; nil where that was left out.
+    /// The result of adding the pages to the search index; nil if that was left out.
     public package(set) var indexing: IndexReport?
 
-    /// What part of a visit that several workers share this is; nil where one had it alone.
+    /// This worker's part in a shared snapshot; nil if no other workers took part.
     public package(set) var work: Work?
 
-    /// A worker's part. What the last one reports is all of the visit; the others report what they asked for.
+    /// A worker's part in a shared snapshot. The last worker's report covers the whole snapshot; the other reports
+    /// cover only the worker's own requests.
     public struct Work: Sendable, Equatable {
-        /// The worker's number, which nobody else gets.
+        /// The unique number of the worker.
         public let worker: Int
-        /// It ended the visit.
+        /// Whether this worker ended the snapshot.
         public let isLast: Bool
-        /// How often others went on with what it had, as it was not heard of for too long.
+        /// How often other workers took over its hosts because it did not renew its leases in time.
         public let lostLeases: Int
     }
 
+    /// The last good snapshot of a site with a manifest.
     public struct LastGood: Sendable, Equatable {
-        public let visit: Int64
-        /// When it began, in seconds since 1970.
+        /// The number of the snapshot.
+        public let snapshot: Int64
+        /// The time at which it began, in seconds since 1970.
         public let since: Int64
 
-        /// The same in universal time: `2026-01-31T12:00:00Z`.
+        /// The time at which it began, in UTC: `2026-01-31T12:00:00Z`.
         public var date: String { HTTPDate(secondsSinceEpoch: since).iso8601 }
     }
 
-    /// Nothing that a page needs is missing and nothing failed. A page that the site itself says is gone is
-    /// no failure, nor is what somebody asked a server for and no page leads to.
+    /// Whether no page lacks anything that it needs, and nothing failed. Pages that the site itself reports as gone
+    /// do not count, nor do recorded misses that no page links to.
     public var isComplete: Bool {
         !crawl.isInterrupted && crawl.isPublished
-            && crawl.missing.allSatisfy { $0.isGone && !$0.isRequisite || $0.isNoted }
-            && !crawl.skipped.contains { $0.isRequisite && $0.isOverLimit } && crawl.unread.isEmpty
+            && crawl.missing.allSatisfy { $0.isGone && !$0.isAsset || $0.isNoted }
+            && !crawl.skipped.contains { $0.isAsset && $0.isOverLimit } && crawl.unread.isEmpty
     }
 
+    /// A member of the crawl's report.
     public subscript<Value>(dynamicMember figure: KeyPath<CrawlReport, Value>) -> Value {
         crawl[keyPath: figure]
     }
@@ -63,30 +67,31 @@ public struct PrefetchReport: Sendable, Equatable {
         self.plan = plan
     }
 
-    /// All that came was refused: there is no more of a visit to be served than of one that the gate stops.
-    mutating func holdBack() { crawl.isHeldBack = true }
+    /// Marks the snapshot as rejected, because all its bundles were.
+    mutating func reject() { crawl.isRejected = true }
 
-    /// These are no losses.
+    /// Removes URLs from the missing ones.
     mutating func forgive(_ urls: Set<String>) { crawl.missing.removeAll { urls.contains($0.url) } }
 
-    /// Which limit ended the run, or kept pages out of it.
+    /// The limit that ended the run, or left pages out.
     public var limit: String? { crawl.limit?.description }
-    /// What would have the next run go further.
+    /// The option that lets the next run continue beyond the limit.
     public var remedy: Remedy? { crawl.limit?.remedy }
-    /// The number of pages that it is, where it is one.
+    /// The limit, if it is one of the number of pages.
     public var maxPages: Int? { if case .pages(let count)? = crawl.limit { count } else { nil } }
-    /// Patterns of pages that were stopped, since they lead nowhere new.
+    /// URL patterns of pages that were no longer followed, because they link only to ever more pages of the same
+    /// kind.
     public var traps: [String] { crawl.traps.map(\.description) }
-    /// It was held back since a login, or a portal, answered in place of the site: what stands in its way.
+    /// The login page or captive portal that answered in place of the site, so that the snapshot was rejected.
     public var wall: String? { crawl.wall?.description }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
 extension PrefetchReport: JSONObject {
     package var members: JSONMembers {
-        runMembers + workMembers + visitMembers + [
+        runMembers + workMembers + snapshotMembers + [
             "rendering": crawl.rendering, "index": IfAny(indexing?.members),
         ]
             + listMembers
@@ -94,9 +99,9 @@ extension PrefetchReport: JSONObject {
 
     private var runMembers: JSONMembers {
         [
-            "site": crawl.site, "visit": crawl.visit, "continued": crawl.isContinued,
-            "interrupted": crawl.isInterrupted, "published": crawl.isPublished, "complete": isComplete,
-            "pages": crawl.pages, "requisites": crawl.requisites, "redirects": crawl.redirects,
+            "site": crawl.site, "snapshot": crawl.snapshot, "continued": crawl.isContinued,
+            "interrupted": crawl.isInterrupted, "live": crawl.isPublished, "complete": isComplete,
+            "pages": crawl.pages, "assets": crawl.assets, "redirects": crawl.redirects,
             "wrongGuesses": crawl.wrongGuesses, "requests": crawl.requests, "wireBytes": crawl.wireByteCount,
             "bodyBytes": crawl.bodyByteCount, "confirmed": crawl.confirmed,
             "savedBytes": crawl.savedByteCount,
@@ -112,10 +117,10 @@ extension PrefetchReport: JSONObject {
         return ["work": IfAny(members)]
     }
 
-    /// What became of the visit.
-    private var visitMembers: JSONMembers {
+    /// The members about the state of the snapshot.
+    private var snapshotMembers: JSONMembers {
         [
-            "heldBack": crawl.isHeldBack, "shrunk": crawl.hasShrunk, "wall": IfAny(wall),
+            "rejected": crawl.isRejected, "shrunk": crawl.hasShrunk, "replacedBy": IfAny(wall),
             "lostSessions": crawl.lostSessions.map {
                 ["origin": $0.origin, "login": $0.login] as JSONMembers
             },
@@ -125,7 +130,8 @@ extension PrefetchReport: JSONObject {
                 crawl.deferrals.map { ["host": $0.host, "seconds": $0.seconds] as JSONMembers }),
             "manifestFailure": IfAny(manifestFailure),
             "unansweredMisses": IfAny(unansweredMisses > 0 ? unansweredMisses : nil),
-            "served": IfAny(lastGood?.visit), "since": IfAny(lastGood?.since), "limit": IfAny(limit),
+            "liveSnapshot": IfAny(lastGood?.snapshot), "liveSince": IfAny(lastGood?.date),
+            "limit": IfAny(limit),
         ]
     }
 

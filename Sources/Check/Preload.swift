@@ -5,85 +5,92 @@ public import Fetch
 internal import Store
 public import Web
 
-/// How to preload.
+/// Options of a preload.
 public struct PreloadOptions: Sendable {
-    /// What the manifest's references are relative to; nil for where the manifest says, or is.
+    /// The URL that the manifest's references are relative to; nil takes it from the manifest, or uses the manifest's
+    /// own URL.
     public var base: String?
-    /// The form of the manifest, one of `CheckOptions.formats`; nil for what its shape tells.
+    /// The format of the manifest, one of `CheckOptions.formats`; nil detects it.
     public var format: String?
-    /// What is held is read and hashed: bytes that changed on the disk since they came are fetched anew. Else the
-    /// digests count that are kept of it, unless somebody found it damaged.
+    /// Reads and hashes stored bundles: those that changed on the disk are fetched again. Else their recorded digests
+    /// count, unless a body was found damaged.
     public var provesHeld = false
-    /// Only SHA-256 or better verifies a bundle: a manifest that has only MD5 or SHA-1 of a required one, or no
-    /// digest, is refused before anything is fetched.
+    /// Only SHA-256 or stronger digests verify a bundle. A manifest with a required bundle that has only MD5 or
+    /// SHA-1, or no digest, is rejected before anything is fetched.
     public var requiresStrongDigests = false
-    /// What the bundles need comes along: images, styles, and the requests that they name.
-    public var hasRequisites = true
+    /// Also fetches the assets that the bundles need: images, styles, and requests that they contain.
+    public var hasAssets = true
+    /// The options of the network.
     public var network = NetworkOptions()
-    /// The most connections that one host gets at once; nil for 16.
+    /// The maximum number of connections to one host; nil for 16.
     public var connectionsPerHost: Int?
-    /// Asked before a response with a body is stored. A bundle cannot be edited out of its digest: then it is
-    /// refused.
+    /// Called before a response with a body is stored; can change it, or prevent that it is stored. A bundle whose
+    /// body is changed does not verify, and is rejected.
     public var willStore: WillStore?
-    /// Told of the figures about ten times a second, on a thread of the preload's, which waits meanwhile.
+    /// Receives the progress about ten times a second, on a thread of the preload, which waits for the call to
+    /// return.
     public var progress: (@Sendable (PrefetchProgress) -> Void)?
-    /// Told of every request that ended, on the same thread.
+    /// Called for every request that ended, on the same thread.
     public var fetched: (@Sendable (PrefetchedURL) -> Void)?
 
+    /// Creates options for all bundles with their assets.
     public init() {}
 }
 
-/// What a preload did: which bundles were at hand, which came, and which set is served.
+/// The result of a preload.
 public struct PreloadReport: Sendable, Equatable {
+    /// The outcome of a preload.
     public enum Outcome: String, Sendable, CaseIterable {
-        /// Everything is held as the manifest says: nothing was fetched.
+        /// All bundles were stored with the right digests. Nothing was fetched.
         case current
-        /// All that differed has come and verified, and is served from now on.
+        /// All changed bundles were fetched and verified, and are live.
         case changed
-        /// Something came that is not what the manifest says, or is gone: the last good set is served.
+        /// A bundle does not verify, or is gone from the server. The last good set stays live.
         case refused
-        /// The manifest or a bundle could not be had: the last good set is served.
+        /// The manifest or a bundle could not be loaded. The last good set stays live.
         case unreachable
-        /// It was cancelled: what came is kept, and the next preload goes on.
+        /// The preload was cancelled. Fetched bundles are stored, and the next preload continues.
         case interrupted
     }
 
-    /// As it was asked for.
+    /// The manifest, as the caller named it.
     public let manifest: String
     public let site: String
     public package(set) var outcome: Outcome
-    /// The visit that is served, and when it began, in seconds since 1970; nil when none is yet.
-    public package(set) var visit: Int64?
+    /// The number of the live snapshot; nil if there is none yet.
+    public package(set) var snapshot: Int64?
+    /// The time at which the live snapshot began, in seconds since 1970.
     public package(set) var since: Int64?
-    /// How many the manifest lists.
+    /// The number of bundles in the manifest.
     public package(set) var bundles = 0
-    /// Held with their digests: nobody was asked for them.
+    /// The number of bundles that were stored with the right digests, and not requested.
     public package(set) var reused = 0
-    /// Asked for, and as they have to be.
+    /// The number of bundles that were fetched and verified.
     public package(set) var fetched = 0
-    /// What came and was not kept, since it is not what it has to be.
+    /// Bundles that were rejected because they do not verify.
     public package(set) var refused: [Problem] = []
-    /// What did not come.
+    /// Bundles and assets that could not be loaded.
     public package(set) var missing: [Problem] = []
-    /// What the bundles need, and came along.
-    public package(set) var requisites = 0
-    /// Those for the manifest included.
+    /// The number of assets that were fetched for the bundles.
+    public package(set) var assets = 0
+    /// The number of requests, including those for the manifest.
     public package(set) var requests = 0
-    /// What came over the network for the bundles and what they need.
+    /// The number of bytes received for bundles and assets.
     public package(set) var byteCount = 0
     public package(set) var elapsed: Duration = .zero
-    /// Certificates were not looked at.
+    /// Whether certificates were not verified.
     public package(set) var isInsecure = false
-    /// How many of the served bundles were verified by which digest (`md5`, `sha1`, `sha256`, `sha384`, `sha512`),
-    /// the strongest of several. Empty unless the set is served as the manifest says.
+    /// The number of live bundles for each algorithm that verified them (`md5`, `sha1`, `sha256`, `sha384`,
+    /// `sha512`), the strongest of several. Empty unless the live set matches the manifest.
     public package(set) var algorithms: [String: Int] = [:]
-    /// Why the manifest could not be had.
+    /// Why the manifest could not be loaded; nil if it was.
     public package(set) var manifestFailure: String?
 
+    /// A bundle or asset that was rejected or is missing.
     public struct Problem: Sendable, Equatable {
         public let url: String
         public let reason: String
-        /// Without it, the set is not complete. What the bundles need is told, and holds nothing up.
+        /// Whether the set is incomplete without it. Missing assets are reported, but do not prevent publishing.
         public let isRequired: Bool
     }
 
@@ -93,24 +100,25 @@ public struct PreloadReport: Sendable, Equatable {
         self.outcome = outcome
     }
 
-    /// A set of bundles that verify is served.
-    public var isServed: Bool { visit != nil }
+    /// Whether a verified set is live.
+    public var isServed: Bool { snapshot != nil }
 
-    /// When the set that is served came, in universal time: `2026-01-31T12:00:00Z`.
+    /// The date of the live set, in UTC: `2026-01-31T12:00:00Z`.
     public var sinceDate: String? { since.map { HTTPDate(secondsSinceEpoch: $0).iso8601 } }
 
     /// Notes on bundles that only MD5 or SHA-1 verified, one for each algorithm.
     public var weakProofs: [String] { WeakProofs.notes { algorithms[$0.rawValue] ?? 0 } }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
 extension PreloadReport: JSONObject {
     package var members: JSONMembers {
         [
-            "manifest": manifest, "site": site, "outcome": outcome.rawValue, "visit": visit, "since": since,
-            "bundles": bundles, "reused": reused, "fetched": fetched, "requisites": requisites,
+            "manifest": manifest, "site": site, "outcome": outcome.rawValue, "snapshot": snapshot,
+            "since": sinceDate,
+            "bundles": bundles, "reused": reused, "fetched": fetched, "assets": assets,
             "requests": requests, "bytes": byteCount, "seconds": elapsed / .seconds(1),
             "insecure": isInsecure,
             "algorithms": JSONMembers(algorithms.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }),
@@ -134,7 +142,7 @@ extension SiteRun {
             isNew: WebURL(manifest.place)?.isHTTP != true)
         var place = try place(of: found.gate, manifest)
         let site = sites.first { $0.name == place.site.href }
-        // Only its bundles are wanted, until somebody prefetches its pages.
+        // The site consists of its bundles until a prefetch adds its pages.
         place.manifest.isAlone = plan(ofSite: place.site.href).map { $0.manifest?.isAlone ?? false } ?? true
         var report = PreloadReport(manifest: name, site: place.site.href, outcome: .current)
         report.requests = found.gate.requestCount
@@ -166,8 +174,7 @@ extension SiteRun {
         return report
     }
 
-    /// Whether there is nothing to do: the bundles are as they have to be, the site says so already, and
-    /// nothing was left over.
+    /// Whether nothing has to be done: all bundles are stored, the site has this manifest, and no asset is missing.
     private func isCurrent(
         _ steps: PreloadPlan, _ gate: BundleGate, _ place: Place, _ site: Site?
     ) throws(LarderError) -> Bool {
@@ -177,7 +184,7 @@ extension SiteRun {
             return false
         }
         guard let kept = try keptManifest(of: site.name) else { return false }
-        // Another text that says the same, such as a later date, is not worth a visit.
+        // A manifest that differs only in irrelevant text, such as a date, does not need a snapshot.
         if gate.isSame(as: kept) { return true }
         return try storing { () throws(StoreError) in try held.requirements(of: kept) } == gate.requirements
     }
@@ -195,19 +202,19 @@ extension SiteRun {
         own.progress = options.progress
         own.fetched = options.fetched
         found.gate.apply(to: &own)
-        // What is left over of the last time is looked for by way of all bundles.
+        // Assets that were missing the last time are found by scanning all bundles.
         let before = known?.manifest
-        let isWhole = before.map { $0.isWhole && $0.hasRequisites == place.manifest.hasRequisites } ?? true
+        let isWhole = before.map { $0.isWhole && $0.hasAssets == place.manifest.hasAssets } ?? true
         let urls = found.gate.bundles
         let wanted = isWhole ? zip(urls, steps.steps).filter { $1 != .reuse }.map(\.0) : urls
         var crawlPlan = try CrawlPlan(
             site: place.site, start: place.start,
             startZone: startZone(place.site, place.start, for: principal), folder: folder, own)
-        crawlPlan.startsAtRequisites = true
-        crawlPlan.followsLinks = place.manifest.hasRequisites
+        crawlPlan.startsAtAssets = true
+        crawlPlan.followsLinks = place.manifest.hasAssets
         crawlPlan.sitePlan.leftOut = known?.leftOut
         crawlPlan.sitePlan.doubts = known?.doubts ?? []
-        // What is left over stays so until a run has looked for it to its end.
+        // They count as missing until a run has completed.
         var manifest = place.manifest
         manifest.isWhole = before?.isWhole ?? true
         let run = try self.run(crawlPlan, manifest, found, only: wanted)
@@ -218,11 +225,11 @@ extension SiteRun {
             let isAltered = missing.failure.isAltered
             let problem = PreloadReport.Problem(
                 url: missing.url, reason: missing.reason,
-                // What is held against a digest and is no bundle's own address is where one's redirect leads.
+                // A rejected URL that is not a bundle's own is the target of a bundle's redirect.
                 isRequired: required.contains(missing.url) || isAltered && !bundleURLs.contains(missing.url))
             if isAltered { report.refused.append(problem) } else { report.missing.append(problem) }
         }
-        // By way of a redirect it is another address that was refused.
+        // A redirected bundle was rejected under the URL of its target.
         for item in run.check?.items ?? [] where item.verdict == .mismatch && item.isRequired {
             guard !report.refused.contains(where: { $0.url == item.url }) else { continue }
             guard !report.missing.contains(where: { $0.url == item.url }) else { continue }
@@ -232,7 +239,7 @@ extension SiteRun {
         let asked = steps.steps.count { step in if case .fetch = step { true } else { false } }
         let lost = (report.refused + report.missing).count { bundleURLs.contains($0.url) || $0.isRequired }
         report.fetched = max(0, asked - lost)
-        report.requisites = max(0, run.requisites - (wanted.count - lost))
+        report.assets = max(0, run.assets - (wanted.count - lost))
         report.requests += run.requests
         report.byteCount = run.wireByteCount
         report.isInsecure = run.isInsecure
@@ -251,7 +258,7 @@ extension SiteRun {
         try report.show(held.first { $0.name == place.site.href }, of: found.gate, in: folder)
     }
 
-    /// What is still missing is looked for the next time, though all bundles be held.
+    /// Records whether assets are still missing, so that the next preload looks for them even if it has all bundles.
     private func keepWholeness(_ run: PrefetchReport, _ place: Place) throws(StoreError) {
         guard run.isPublished else { return }
         let isWhole = run.missing.allSatisfy { $0.isGone || $0.isKeptFromBefore }
@@ -266,7 +273,8 @@ extension SiteRun {
 }
 
 extension PreloadReport {
-    /// What a site shows is another's where its manifest names the same site, and speaks of another base.
+    /// Sets the live set, unless the site's stored manifest has another base: then the live set is not the
+    /// manifest's.
     fileprivate mutating func show(
         _ site: Site?, of gate: BundleGate, in folder: StoreFolder
     ) throws(LarderError) {
@@ -275,7 +283,7 @@ extension PreloadReport {
             try KeptManifest.inForce(of: site.name, StoreReader(folder))
         }
         if let kept, !gate.hasBase(of: kept) { return }
-        visit = published
-        since = site.visits.first { $0.id == published }?.started
+        let live = site.snapshots.first { $0.id == published }
+        (snapshot, since) = (live?.number, live?.started)
     }
 }

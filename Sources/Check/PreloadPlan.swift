@@ -7,9 +7,9 @@ internal import Web
 /// What there is to do about each bundle of a manifest, by what is held of it: a decision without any I/O.
 package struct PreloadPlan: Sendable, Equatable {
     package enum Step: Sendable, Equatable {
-        /// Readers see it as it has to be, by the site's own visit: nothing is asked, and nothing is written.
+        /// Readers see it as it has to be, by the site's own snapshot: nothing is asked, and nothing is written.
         case reuse
-        /// It is held as it has to be, and the site itself does not show it: it does from the next visit on,
+        /// It is held as it has to be, and the site itself does not show it: it does from the next snapshot on,
         /// and nothing is asked.
         case adopt
         /// The origin is asked.
@@ -33,9 +33,9 @@ package struct PreloadPlan: Sendable, Equatable {
         var shown: Version?
         /// The site itself shows it.
         var isOwn = false
-        /// A visit that is not served has another one, which would come to light with the next that is.
+        /// A snapshot that is not served has another one, which would come to light with the next that is.
         var isCovered = false
-        /// Other visits have it as it has to be. Only looked for where what is shown does not do.
+        /// Other snapshots have it as it has to be. Only looked for where what is shown does not do.
         var isElsewhere = false
 
         struct Version: Sendable, Equatable {
@@ -85,9 +85,9 @@ extension PreloadPlan {
             let reader = try StoreReader(folder)
             let shelf = try BundleShelf(reader, folder, provesBytes: provesBytes)
             var md5s = KnownMD5s(reader)
-            let own = Set(site?.visits.map(\.id) ?? [])
-            // What a visit has that was not published comes to light with the next that is.
-            let hidden = site.flatMap { site in site.visits.last { $0.id > site.published ?? 0 }?.id }
+            let own = Set(site?.snapshots.map(\.id) ?? [])
+            // What a snapshot has that was not published comes to light with the next that is.
+            let hidden = site.flatMap { site in site.snapshots.last { $0.id > site.published ?? 0 }?.id }
             var held = [PreloadPlan.Holding](repeating: .init(), count: bundles.count)
             // In the store's own order, which reads neighbours together.
             let hrefs = bundles.map(\.url.href)
@@ -102,10 +102,10 @@ extension PreloadPlan {
                         let (url, bundle) = bundles[index]
                         var holding = PreloadPlan.Holding()
                         if let shown = shown[hrefs[index]], shown.status < 400 {
-                            holding.isOwn = own.contains(shown.visit)
+                            holding.isOwn = own.contains(shown.snapshot)
                             if let hidden, holding.isOwn {
                                 let next = try reader.response(for: url.href, shownBy: hidden)
-                                holding.isCovered = next?.visit != shown.visit
+                                holding.isCovered = next?.snapshot != shown.snapshot
                             }
                             if let body = shown.body {
                                 holding.shown = try version(

@@ -2,24 +2,24 @@ internal import Digest
 internal import Reports
 package import Web
 
-/// How a report of a check is written. Each is a function of the report alone: the same report is the same
-/// text.
+/// A format for the report of a check. The text depends only on the report.
 public enum ReportFormat: String, Sendable, CaseIterable {
-    /// For people.
+    /// Plain text.
     case text
+    /// JSON; see `docs/json.md`.
     case json
-    /// The XML that CI servers collect.
+    /// JUnit XML, for CI servers.
     case junit
-    /// For code scanning: SARIF 2.1.0.
+    /// SARIF 2.1.0, for code scanning.
     case sarif
-    /// Annotations in a log of GitHub Actions.
+    /// Annotations for the log of GitHub Actions.
     case github
     /// The Test Anything Protocol, version 14.
     case tap
 }
 
 extension CheckReport {
-    /// The whole report, without the line feed at its end.
+    /// The report in a format, without a line feed at its end.
     public func text(as format: ReportFormat) -> String {
         switch format {
         case .text: plainText
@@ -31,7 +31,7 @@ extension CheckReport {
         }
     }
 
-    /// The counts of what there is, in the order of the verdicts: `12 verified, 1 missing`.
+    /// The number of items for each verdict: `12 verified, 1 missing`.
     var summary: String {
         let counts = Verdict.allCases.compactMap { verdict in
             count(verdict) > 0 ? "\(count(verdict)) \(verdict.rawValue)" : nil
@@ -41,10 +41,10 @@ extension CheckReport {
 }
 
 extension CheckReport.Finding {
-    /// The verdict with what there is to say of it.
+    /// The verdict with its explanation.
     var sentence: String { verdict.rawValue + (explanation.map { ": \($0)" } ?? "") }
 
-    /// All that there is to say of what is not verified.
+    /// The detail; for items that are not verified, with the remarks.
     var explanation: String? {
         guard verdict != .verified, !remarks.isEmpty else { return detail }
         return ([detail].compactMap { $0 } + remarks).joined(separator: "; ")
@@ -52,7 +52,7 @@ extension CheckReport.Finding {
 }
 
 extension CheckReport {
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
@@ -89,7 +89,7 @@ extension CheckReport.Finding {
 }
 
 extension CheckReport {
-    /// A line for each bundle; side by side where there are several places. Of a site only what is not fine.
+    /// One line per bundle, or a table if there are several places. For a site, only URLs that are not verified.
     var plainText: String {
         let lines =
             switch subject {
@@ -111,7 +111,8 @@ extension CheckReport {
         return "\(word) \(item.url)" + (item.finding.explanation.map { ": \($0)" } ?? "")
     }
 
-    /// What the site's own plan leaves out is no lack, and may be a hundred thousand links.
+    /// The lines of a site. Left-out URLs are no failure, and may be a hundred thousand, so only the first are
+    /// listed.
     private var siteLines: [String] {
         var leftOut = 0
         var lines: [String] = []
@@ -120,13 +121,13 @@ extension CheckReport {
             if item.verdict != .leftOut || leftOut <= Self.mostLeftOut { lines += siteLines(of: item) }
         }
         let more = leftOut - Self.mostLeftOut
-        return lines + (more > 0 ? ["and \(more) more left out, which the report as JSON lists"] : [])
+        return lines + (more > 0 ? ["and \(more) more left out, which the JSON report lists"] : [])
     }
 
     private static let mostLeftOut = 20
 
     private func siteLines(of item: Item) -> [String] {
-        let way = item.chain.isEmpty ? [] : ["  by way of " + item.chain.joined(separator: " > ")]
+        let way = item.chain.isEmpty ? [] : ["  via " + item.chain.joined(separator: " > ")]
         return [line(of: item)] + way
     }
 
@@ -165,8 +166,8 @@ extension CheckReport {
             // What its servers themselves do not have is told as gone.
             let held =
                 items.contains { $0.verdict == .gone }
-                ? "all that its servers have of what its pages need" : "everything that its pages need"
-            return ["\(name): \(summary); \(held) is held and undamaged"]
+                ? "everything that its pages need and its servers have" : "everything that its pages need"
+            return ["\(name): \(summary); \(held) is stored and undamaged"]
         }
         return ["\(name): " + (items.isEmpty ? "no bundles" : summary)]
     }

@@ -171,10 +171,11 @@ package struct SiteRun {
         else { return }
         let held = plan(ofSite: site.href)?.manifest
         guard held?.place != manifest.place else { return }
-        let before = held.map { ", which has another manifest, \($0.place)" } ?? ", which is held without it"
+        let before =
+            held.map { ", which has another manifest, \($0.place)" } ?? ", which is stored without a manifest"
         throw LarderError(
             .input,
-            "\(manifest.place) says that it is of \(site.href)\(before): if it is to speak for that, name it as a file, or remove the site first"
+            "\(manifest.place) claims to be the manifest of \(site.href)\(before): to use it for that site, name it as a file, or remove the site first"
         )
     }
 
@@ -254,7 +255,7 @@ package struct SiteRun {
 
     // MARK: - Running
 
-    /// Holds what comes against the manifest, keeps that with the visit, and publishes the visit when its
+    /// Holds what comes against the manifest, keeps that with the snapshot, and publishes the snapshot when its
     /// bundles verify.
     ///
     /// - Parameter bundles: those to go through, without any pages; nil for the site with all of them.
@@ -264,26 +265,26 @@ package struct SiteRun {
         var plan = plan
         plan.sitePlan.manifest = manifest
         let gate = found.gate
-        plan.requisites = bundles ?? gate.bundles
+        plan.assets = bundles ?? gate.bundles
         plan.named.nearestZone = gate.zone
         plan.named.givenOrigins = gate.givenOrigins
         plan.named.isStart = try !gate.start().isEmpty
         plan.documents = gate.documents(ofSite: plan.site)
         if manifest.isAlone || bundles != nil {
-            plan.startsAtRequisites = true
+            plan.startsAtAssets = true
             plan.fewestPages = nil
             plan.refusesWalls = false
-            plan.followsLinks = manifest.hasRequisites
+            plan.followsLinks = manifest.hasAssets
             plan.rendering = nil
             // Only what bundles need is wanted: no pages, and what is said of those in robots.txt says
             // nothing of it.
             plan.productToken = nil
-            // A visit says when its manifest held.
+            // A snapshot says when its manifest held.
             plan.publishesNewsAlone = found.failure != nil
         }
         let verdict = GateVerdict()
-        plan.gate = { (visit: Int64, refused: [String: String]) throws(StoreError) -> Bool in
-            let report = try gate.report(onVisit: visit, refused: refused)
+        plan.gate = { (snapshot: Int64, refused: [String: String]) throws(StoreError) -> Bool in
+            let report = try gate.report(onSnapshot: snapshot, refused: refused)
             verdict.report.withLock { $0 = report }
             return report.isClean
         }
@@ -291,15 +292,15 @@ package struct SiteRun {
         report.check = verdict.report.withLock { $0 }
         report.manifestFailure = found.failure?.description
         if bundles == nil { try forgiveOptional(of: gate, in: &report) }
-        let isRefused = report.isHeldBack || report.missing.contains(where: \.failure.isAltered)
+        let isRefused = report.isRejected || report.missing.contains(where: \.failure.isAltered)
         // It starts with its bundles, of which none is held then.
-        if isRefused, plan.startsAtRequisites, !report.isPublished, !report.isInterrupted {
-            report.holdBack()
+        if isRefused, plan.startsAtAssets, !report.isPublished, !report.isInterrupted {
+            report.reject()
         }
         if !report.isPublished, !report.isInterrupted, !isRefused {
             let site = sites.first { $0.name == plan.site }
-            let served = site?.visits.first { $0.id == site?.published }
-            report.lastGood = served.map { PrefetchReport.LastGood(visit: $0.id, since: $0.started) }
+            let served = site?.snapshots.first { $0.id == site?.published }
+            report.lastGood = served.map { PrefetchReport.LastGood(snapshot: $0.number, since: $0.started) }
         }
         return report
     }
@@ -324,7 +325,7 @@ package struct SiteRun {
 
     private func run(_ plan: CrawlPlan, with gate: BundleGate? = nil) throws(LarderError) -> PrefetchReport {
         let misses =
-            plan.startsAtRequisites
+            plan.startsAtAssets
             ? [] : try misses(on: Set(plan.start.map(\.host))).filter { isOwn($0, plan) }
         var plan = plan
         // Whoever brings a body in holds it against what others require of it.
@@ -360,7 +361,7 @@ package struct SiteRun {
         return report
     }
 
-    /// Alone or, where the visit is shared, along with others.
+    /// Alone or, where the snapshot is shared, along with others.
     private func crawl(_ plan: CrawlPlan) throws(CrawlError) -> (CrawlReport, PrefetchReport.Work?) {
         guard plan.isShared else { return (try Crawl(plan, interruption: interruption).run(), nil) }
         let ending = try SharedCrawl(plan, interruption: interruption).run()
@@ -369,7 +370,7 @@ package struct SiteRun {
         return (ending.report, work)
     }
 
-    /// The site whose visit workers share and that is to be worked on next; nil when there is none.
+    /// The site whose snapshot workers share and that is to be worked on next; nil when there is none.
     package func nextShared() throws(LarderError) -> Site? {
         guard folder.exists else { return nil }
         return try storing { () throws(StoreError) in
@@ -380,12 +381,12 @@ package struct SiteRun {
         }
     }
 
-    /// How many addresses the visit of the site has that is not complete; nil where there is none, or nobody
+    /// How many addresses the snapshot of the site has that is not complete; nil where there is none, or nobody
     /// can tell.
     private func keptCount(of site: String) -> Int? {
         do throws(StoreError) {
-            let visits = try StoreReader(folder).sites().first { $0.name == site }?.visits ?? []
-            return visits.last { $0.finished == nil && $0.base == nil }?.responseCount
+            let snapshots = try StoreReader(folder).sites().first { $0.name == site }?.snapshots ?? []
+            return snapshots.last { $0.finished == nil && $0.base == nil }?.responseCount
         } catch {
             // What stopped the run is told, and stops this too.
             return nil

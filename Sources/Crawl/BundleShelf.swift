@@ -25,7 +25,7 @@ package final class BundleShelf {
     }
 
     /// What the address answered as the bundle has to be: what is shown or, where that is not so, the newest
-    /// of any visit. A redirect, where it leads to such a body.
+    /// of any snapshot. A redirect, where it leads to such a body.
     package func response(for url: WebURL, as bundle: Bundle) throws(StoreError) -> StoredResponse? {
         try response(for: url, as: bundle, redirects: 0)
     }
@@ -97,20 +97,23 @@ package final class BundleShelf {
         return false
     }
 
-    /// Somebody found it so, and nobody has mended it since.
+    /// Whether a check found the body damaged, and it has not been repaired since.
     package func isDamaged(_ body: StoredBody) throws(StoreError) -> Bool {
         try damage.isDamaged(body, reader)
     }
 }
 
 extension Requirements {
-    /// Why something is not let in at an address; the content is nil where it is no whole body of success.
+    /// The reason why a body may not be stored for a URL; nil if it may. `content` is nil if the response has no
+    /// complete body or failed.
     package func refusal(of content: BodyContent?, at url: WebURL) throws(StoreError) -> String? {
-        // To whoever is shown it, http and https are one.
+        // The mirror serves http and https URLs as one.
         let twin = WebURL(
             (url.scheme == "http" ? "https" : "http") + url.href.dropFirst(url.scheme.utf8.count))
         guard let bundle = self[url] ?? twin.flatMap({ self[$0] }) else { return nil }
-        guard let content else { return "a manifest requires a body there, and this is none" }
+        guard let content else {
+            return "a manifest requires a complete body here, and the response has none"
+        }
         guard case .mismatch(let mismatch) = bundle.finding(on: try content.measurement(for: bundle)).verdict
         else { return nil }
         return Failure.altered(mismatch.description).description

@@ -77,7 +77,7 @@ extension Crawl {
     /// Smaller parts count as attempts.
     private static let leastPart = 16 * 1024
 
-    /// What an earlier visit has stays when it cannot be had anew, and so does what it leads to.
+    /// What an earlier snapshot has stays when it cannot be had anew, and so does what it leads to.
     func fallBack(_ number: UInt32, to held: StoredResponse) throws(CrawlError) {
         switch frontier.state(number) {
         case .failed(let failure) where !failure.isGone:
@@ -226,12 +226,12 @@ extension Crawl {
         try apply(.scanned(result, wasHeld: wasHeld))
         if let kept = result.kept { try fallBack(result.number, to: kept) }
         try restore(result.restored)
-        if heldBackReasons[result.number] != nil, result.refusal == nil {
+        if rejectedReasons[result.number] != nil, result.refusal == nil {
             try restore(result.number, frontier.url(result.number), isEnding: false)
         }
     }
 
-    /// Whether an earlier visit has what may have been a login this time.
+    /// Whether an earlier snapshot has what may have been a login this time.
     private func isHeldFromBefore(_ number: UInt32) throws(CrawlError) -> Bool {
         guard frontier.opensBySession(number), let recall else { return false }
         return try storing { () throws(StoreError) in try recall.holds(frontier.url(number)) }

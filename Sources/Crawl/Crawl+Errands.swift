@@ -209,11 +209,11 @@ extension Crawl {
         case .robots: .robots
         case .probe: .probe
         case .witness: .page
-        case .sent: .requisite
+        case .sent: .asset
         case .entry(let number):
             switch frontier.role(of: number) {
             case .page: .page
-            case .requisite: .requisite
+            case .asset: .asset
             case .guide: .guide
             }
         }

@@ -103,7 +103,7 @@ extension Crawl {
         var failure: CrawlError?
     }
 
-    /// Works until the visit is over, or this one is to end it. Blocks.
+    /// Works until the snapshot is over, or this one is to end it. Blocks.
     consuming func work(_ courier: WorkCourier) -> Work {
         interruption.wakes(loop.waker)
         let waker = loop.waker

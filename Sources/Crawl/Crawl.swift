@@ -27,12 +27,14 @@ package final class Crawl {
     var resumed: [UInt32: Int] = [:]
     /// What bodies have to be; of what redirects, at its target too.
     var required: Requirements
-    /// What failed, while an earlier visit has it.
+    /// `Snapshot.id` of the snapshot that this run makes.
+    private let snapshotID: Int64
+    /// What failed, while an earlier snapshot has it.
     var keptFromBefore: Set<UInt32> = []
     /// Nil where every response replaces the stored one.
     let replacements: ReplacementGuard?
     /// URLs whose new responses were not believed, or not for long.
-    var heldBackReasons: [UInt32: ReplacementCheck.Reason] = [:]
+    var rejectedReasons: [UInt32: ReplacementCheck.Reason] = [:]
     var partials: PartialShelf
     /// What is stored of redirects as soon as the frontier says so.
     var redirects: [UInt32: NewResponse] = [:]
@@ -44,10 +46,10 @@ package final class Crawl {
     var scriptFields: [UInt32: HTTPFields] = [:]
     /// Nil when no page is rendered.
     var rendering: Rendering?
-    /// What this one is among those who share the visit; nil when it has the visit alone.
+    /// What this one is among those who share the snapshot; nil when it has the snapshot alone.
     var desk: WorkDesk?
     /// What workers found out.
-    var memory = VisitMemory()
+    var memory = SnapshotMemory()
     private let part: Part
     var lastProgress: Duration = .zero
     /// When servers were last listened to.
@@ -58,13 +60,13 @@ package final class Crawl {
     private static let mostScanningBytes = 2 * 1024 * 1024
     private static let mostScanning = 64
 
-    /// What a run has of its visit.
+    /// What a run has of its snapshot.
     enum Part {
         case all
         /// The hosts that it leases.
         case share(ServerFrontier.Shared, WorkCourier)
         /// What workers have left: to count what there is, ask for what is lacking, and publish.
-        case rest(ServerFrontier.Shared, worker: Int64, VisitMemory, [ServerFrontier.Found])
+        case rest(ServerFrontier.Shared, worker: Int64, SnapshotMemory, [ServerFrontier.Found])
 
         var isShared: Bool {
             switch self {
@@ -74,7 +76,7 @@ package final class Crawl {
         }
     }
 
-    /// Opens the store, holds the site, and starts the threads. A visit that was interrupted is gone on with.
+    /// Opens the store, holds the site, and starts the threads. A snapshot that was interrupted is gone on with.
     package convenience init(_ plan: CrawlPlan, interruption: Interruption) throws(CrawlError) {
         try self.init(plan, .all, interruption)
     }
@@ -107,29 +109,32 @@ package final class Crawl {
         options.memory = memoryOfLinks
         frontier = Frontier(scope: scope, options: options)
         do throws(FetchFailure) {
-            loop = try FetchLoop(plan.fetchOfVisit)
+            loop = try FetchLoop(plan.fetchOfSnapshot)
         } catch {
             throw .fetch(error)
         }
         do throws(StoreError) {
             let writer = try StoreWriter(plan.folder)
-            let visit: OpenVisit
+            let snapshot: OpenSnapshot
             switch part {
-            case .all: visit = try plan.begin(by: writer)
+            case .all: snapshot = try plan.begin(by: writer)
             case .share(let shared, let courier):
-                visit = try writer.join(shared, as: courier.worker)
+                snapshot = try writer.join(shared, as: courier.worker)
                 desk = WorkDesk(courier, shared)
-            case .rest(let shared, let worker, _, _): visit = try writer.join(shared, as: worker)
+            case .rest(let shared, let worker, _, _): snapshot = try writer.join(shared, as: worker)
             }
-            report = CrawlReport(site: plan.site, visit: visit.id, isContinued: visit.isContinued)
+            snapshotID = snapshot.id
+            report = CrawlReport(
+                site: plan.site, snapshot: snapshot.number, isContinued: snapshot.isContinued)
             recall = try Recall(
-                plan.folder, visit: visit, policy: plan.policy, rules: plan.rules, isShared: part.isShared)
+                plan.folder, snapshot: snapshot, policy: plan.policy, rules: plan.rules,
+                isShared: part.isShared)
             partials = try PartialShelf(plan.folder)
-            let writes = try WriteQueue(writer, visit: visit)
+            let writes = try WriteQueue(writer, snapshot: snapshot)
             self.writes = writes
             let folder = plan.folder
             rendering = plan.rendering.map { [waker = loop.waker] plan in
-                Rendering(door: RenderDoor(folder, visit: visit.id) { waker.wake() }, plan: plan)
+                Rendering(door: RenderDoor(folder, snapshot: snapshot.id) { waker.wake() }, plan: plan)
             }
             let rules = plan.rules
             let manners = plan.sitePlan.manners
@@ -163,14 +168,14 @@ package final class Crawl {
             if case .rest(_, _, _, let starts) = part {
                 for start in starts { if let start = Frontier.Arrival(start) { try apply(.arrived(start)) } }
             }
-            if !plan.startsAtRequisites {
+            if !plan.startsAtAssets {
                 for url in plan.start { try apply(.start(url, nearestZone: plan.nearestStartZone(of: url))) }
             }
             for url in plan.sitemaps { try apply(.guide(url, nearestZone: plan.startZone)) }
-            for url in plan.requisites {
+            for url in plan.assets {
                 try apply(
-                    .requisite(
-                        url, isStart: plan.startsAtRequisites, nearestZone: plan.nearestZone(ofNamed: url)))
+                    .asset(
+                        url, isStart: plan.startsAtAssets, nearestZone: plan.nearestZone(ofNamed: url)))
             }
             for miss in plan.missed {
                 try apply(
@@ -198,12 +203,12 @@ package final class Crawl {
             failure = failure ?? error
         }
         report.count(
-            frontier, keptFromBefore, heldBack: heldBackReasons, isInterrupted: interruption.isRequested,
+            frontier, keptFromBefore, rejected: rejectedReasons, isInterrupted: interruption.isRequested,
             limit: memory.limit ?? memory.pagesReached)
         report.traps = report.traps.isEmpty ? memory.traps : report.traps
         report.rendering.count(frontier.rendering)
         // There was nothing to ask for: what is held is what is wanted.
-        if plan.startsAtRequisites, plan.requisites.isEmpty { report.isPublished = !report.isInterrupted }
+        if plan.startsAtAssets, plan.assets.isEmpty { report.isPublished = !report.isInterrupted }
         if plan.publishesNewsAlone, report.requests == 0 { report.isPublished = false }
         report.isInsecure = report.isInsecure || plan.fetch.isInsecure
         do throws(StoreError) {
@@ -225,43 +230,44 @@ package final class Crawl {
         return report
     }
 
-    /// A visit that would be published has to pass the gate, once all of it is stored.
+    /// A snapshot that would be published has to pass the gate, once all of it is stored.
     private func end(hasFailed: Bool) throws(StoreError) {
         let now = Self.secondsSinceEpoch()
-        var ending = hasFailed ? VisitEnding.keepOpen : report.ending(now: now)
+        var ending = hasFailed ? SnapshotEnding.keepOpen : report.ending(now: now)
         if ending.isPublishing, let fewest = plan.fewestPages, report.limit == nil {
             // What failed is shown as it was before: it is not lost.
             let failed = report.missing.count {
-                !$0.isRequisite && !$0.failure.isGone && $0.failure != .softNotFound
+                !$0.isAsset && !$0.failure.isGone && $0.failure != .softNotFound
             }
             let held = report.pages + failed
             if held < fewest {
                 // What answers is perhaps not the site.
-                ending = .holdBack(now: now)
+                ending = .reject(now: now)
                 report.hasShrunk = true
-                report.isHeldBack = true
+                report.isRejected = true
                 report.isPublished = false
             }
         }
         guard ending.isPublishing, plan.gate != nil || plan.refusesWalls else {
             return try writes.finish(ending)
         }
-        let (visit, refused, plan) = (report.visit, report.refused, plan)
+        let (snapshot, refused, plan) = (snapshotID, report.refused, plan)
         // A gated run adds nothing to what is served, so that this one ends here.
         let passing = plan.gate == nil ? ending : .publish(now: now)
-        let found = Mutex<(isHeldBack: Bool, wall: SiteWall?)>((false, nil))
+        let found = Mutex<(isRejected: Bool, wall: SiteWall?)>((false, nil))
         try writes.finish { () throws(StoreError) in
             let wall =
                 plan.refusesWalls
                 ? try SiteWall.found(
-                    in: visit, start: plan.start, wasOfSession: plan.wasOfSession, StoreReader(plan.folder))
+                    in: snapshot, start: plan.start, wasOfSession: plan.wasOfSession, StoreReader(plan.folder)
+                )
                 : nil
-            if wall == nil, try plan.gate?(visit, refused) ?? true { return passing }
+            if wall == nil, try plan.gate?(snapshot, refused) ?? true { return passing }
             found.withLock { $0 = (true, wall) }
-            return .holdBack(now: now)
+            return .reject(now: now)
         }
-        (report.isHeldBack, report.wall) = found.withLock { $0 }
-        report.isPublished = !report.isHeldBack
+        (report.isRejected, report.wall) = found.withLock { $0 }
+        report.isPublished = !report.isRejected
     }
 
     private func go() throws(CrawlError) {
@@ -362,7 +368,7 @@ extension Crawl {
             switch action {
             case .ask(let task): try start(task)
             case .keep(let number):
-                if let head = redirects.removeValue(forKey: number), heldBackReasons[number] == nil {
+                if let head = redirects.removeValue(forKey: number), rejectedReasons[number] == nil {
                     try keep(head)
                 }
             case .discard(let number): redirects[number] = nil
@@ -375,7 +381,7 @@ extension Crawl {
         }
     }
 
-    /// What an earlier visit has of it stays.
+    /// What an earlier snapshot has of it stays.
     func noteIfKept(_ number: UInt32) throws(CrawlError) {
         guard let recall else { return }
         if try storing({ () throws(StoreError) in try recall.holds(frontier.url(number)) }) {
@@ -435,11 +441,11 @@ extension Crawl {
                 try fetch(number, url, fields)
             }
         case .done(let held)?:
-            try recalled(number, url, held, isOfThisVisit: true)
+            try recalled(number, url, held, isOfThisSnapshot: true)
         // It is known.
         case .gone?: break
         case .reuse(let held)?:
-            try recalled(number, url, held, isOfThisVisit: false)
+            try recalled(number, url, held, isOfThisSnapshot: false)
         }
     }
 
@@ -498,22 +504,22 @@ extension Crawl {
         loop.start(request)
     }
 
-    /// Goes on from what is held without asking for it. What this visit does not have yet it has from then
+    /// Goes on from what is held without asking for it. What this snapshot does not have yet it has from then
     /// on, but for what is not to be kept, and for a redirect that leads nowhere.
     private func recalled(
-        _ number: UInt32, _ url: WebURL, _ held: StoredResponse, isOfThisVisit: Bool
+        _ number: UInt32, _ url: WebURL, _ held: StoredResponse, isOfThisSnapshot: Bool
     ) throws(CrawlError) {
         try apply(.connected(number, from: held.flags.zone))
-        if isOfThisVisit, desk != nil { try apply(.counted(number)) }
+        if isOfThisSnapshot, desk != nil { try apply(.counted(number)) }
         if let redirect = Redirect(held.status, HTTPFields(block: held.fields.utf8.span), from: url) {
             passOn(url, to: redirect.url)
-            if !isOfThisVisit {
+            if !isOfThisSnapshot {
                 redirects[number] = response(number, held, fields: held.fields, fetched: held.fetched)
             }
             return try apply(.redirected(number, .init(target: redirect.url, isRecalled: true)))
         }
         try apply(.recalled(number))
-        if try follow(number, held, isOfThisVisit: isOfThisVisit), !isOfThisVisit {
+        if try follow(number, held, isOfThisSnapshot: isOfThisSnapshot), !isOfThisSnapshot {
             try keep(response(number, held, fields: held.fields, fetched: held.fetched))
         }
     }
@@ -522,7 +528,7 @@ extension Crawl {
     /// False when it is not to be kept.
     @discardableResult
     func follow(
-        _ number: UInt32, _ held: StoredResponse, mayLeaveOut: Bool = true, isOfThisVisit: Bool = false
+        _ number: UInt32, _ held: StoredResponse, mayLeaveOut: Bool = true, isOfThisSnapshot: Bool = false
     ) throws(CrawlError) -> Bool {
         guard let recall else { return true }
         let isLeftOut =
@@ -538,7 +544,7 @@ extension Crawl {
         }
         let isNofollow = plan.sitePlan.manners.nofollow == .pages && held.flags.contains(.saysNofollow)
         let links = try storing { () throws(StoreError) in
-            try recall.links(of: held, isNofollow: isNofollow, leavesRequisites: isLeftOut)
+            try recall.links(of: held, isNofollow: isNofollow, leavesAssets: isLeftOut)
         }
         if let links {
             // The stored list does not say whether it was cut.
@@ -547,14 +553,14 @@ extension Crawl {
             try apply(
                 .linked(
                     number, known: links.known, new: links.new, isLeftOut: isLeftOut,
-                    isNofollow: isNofollow, renderReasons: links.renderReasons, isNews: isOfThisVisit))
+                    isNofollow: isNofollow, renderReasons: links.renderReasons, isNews: isOfThisSnapshot))
         } else {
             try scan(number, frontier.url(number), .held(held))
         }
         return !isLeftOut
     }
 
-    /// For this visit, what an earlier one has; `flags` are those of the request that confirmed it.
+    /// For this snapshot, what an earlier one has; `flags` are those of the request that confirmed it.
     func response(
         _ number: UInt32, _ held: StoredResponse, fields: String, fetched: Int64, flags: ResponseFlags = []
     ) -> NewResponse {

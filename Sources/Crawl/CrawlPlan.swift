@@ -9,38 +9,38 @@ package struct CrawlPlan: Sendable {
     package var start: [WebURL]
     /// The nearest network zone that requests for the start URLs and for `sitemaps` may connect to.
     package var startZone: NetworkZone
-    /// The network zones of URLs that a manifest names: the requisites, and the start URLs if it names those.
+    /// The network zones of URLs that a manifest names: the assets, and the start URLs if it names those.
     package var named: Named
     /// Lists of pages that the user names.
     package var sitemaps: [WebURL] = []
     /// What the site needs, whether a page says so or not.
-    package var requisites: [WebURL] = []
-    /// The number of pages by which the last visit may have ended, where this one may have more.
+    package var assets: [WebURL] = []
+    /// The number of pages by which the last snapshot may have ended, where this one may have more.
     package var beyond: Int?
     /// What was looked for in the larder and not held.
     package var missed: [Missed] = []
-    /// The site is its requisites, with what they need; the start URLs only say where it is.
-    package var startsAtRequisites = false
-    /// What requisites and pages link to is fetched as well.
+    /// The site is its assets, with what they need; the start URLs only say where it is.
+    package var startsAtAssets = false
+    /// What assets and pages link to is fetched as well.
     package var followsLinks = true
     /// What bodies have to be. What is held so is not asked for, whatever the policy, and what does not match
     /// is not kept.
     package var required = Requirements()
-    /// What is kept with the visit without being asked for: it was had before the crawl began.
+    /// What is kept with the snapshot without being asked for: it was had before the crawl began.
     package var documents: [Document] = []
-    /// A visit with fewer pages is not published; nil where any number will do.
+    /// A snapshot with fewer pages is not published; nil where any number will do.
     package var fewestPages: Int?
     /// The site was fetched by somebody who is known: a login that comes in the place of what is held is not the site.
     package var wasOfSession = false
-    /// A visit that has a login in place of the site is not published.
+    /// A snapshot that has a login in place of the site is not published.
     package var refusesWalls = false
     /// Stored responses are kept where the new ones look like those of a captive portal or a broken server.
     package var checksReplacements = true
     /// Stored responses that were fetched with credentials are kept, since this run does not have the credentials.
     package var keepsPrivate = false
-    /// Asked whether a complete visit, all of which is stored, may be published; with what came and was not
+    /// Asked whether a complete snapshot, all of which is stored, may be published; with what came and was not
     /// as it is required, by URL.
-    package var gate: (@Sendable (_ visit: Int64, _ refused: [String: String]) throws(StoreError) -> Bool)?
+    package var gate: (@Sendable (_ snapshot: Int64, _ refused: [String: String]) throws(StoreError) -> Bool)?
     package var folder: StoreFolder
     package var fetch: FetchOptions
     /// What the store keeps of how the site is prefetched.
@@ -55,7 +55,7 @@ package struct CrawlPlan: Sendable {
     /// `CrawlReport.overlong`.
     package var maxLinksPerDocument = Self.defaultMaxLinks
     package var scanThreads = 2
-    /// The visit is shared with other workers, if there are any.
+    /// The snapshot is shared with other workers, if there are any.
     package var isShared = false
     /// The name by which robots.txt speaks to us; nil asks for none.
     package var productToken: String?
@@ -70,7 +70,7 @@ package struct CrawlPlan: Sendable {
     /// Asked before a body is stored, on a thread that scans: gives what is stored in its place, nil for
     /// nothing.
     package var willStore: WillStore?
-    /// Where nobody was asked for anything, what is served stays the visit that it is.
+    /// Where nobody was asked for anything, what is served stays the snapshot that it is.
     package var publishesNewsAlone = false
     /// Told of the figures about ten times a second, on the crawl's thread.
     package var progress: (@Sendable (PrefetchProgress) -> Void)?
@@ -149,16 +149,16 @@ package struct CrawlPlan: Sendable {
     /// Around bundles there are no pages.
     var scope: ScopeOptions {
         var scope = sitePlan.scope
-        if startsAtRequisites { scope.depth = 0 }
+        if startsAtAssets { scope.depth = 0 }
         return scope
     }
 
     /// Requests to one host at once.
     package var connectionsPerHost: Int { sitePlan.connectionsPerHost ?? 16 }
 
-    /// A visit has a jar of its own while it runs: some servers hand out a cookie, and lead back to where
+    /// A snapshot has a jar of its own while it runs: some servers hand out a cookie, and lead back to where
     /// they look for it.
-    var fetchOfVisit: FetchOptions {
+    var fetchOfSnapshot: FetchOptions {
         var options = fetch
         options.connectionsPerHost = connectionsPerHost
         options.shortWay = .all
@@ -170,13 +170,13 @@ package struct CrawlPlan: Sendable {
         return options
     }
 
-    /// The visit to write to, with what the store keeps of how the site is prefetched.
-    func begin(by writer: StoreWriter) throws(StoreError) -> OpenVisit {
-        let visit = try writer.begin(
+    /// The snapshot to write to, with what the store keeps of how the site is prefetched.
+    func begin(by writer: StoreWriter) throws(StoreError) -> OpenSnapshot {
+        let snapshot = try writer.begin(
             site: site, start: start.map(\.href), now: Crawl.secondsSinceEpoch(), beyond: beyond,
             isGated: gate != nil)
-        try writer.keep(settings: sitePlan.text, of: visit)
-        return visit
+        try writer.keep(settings: sitePlan.text, of: snapshot)
+        return snapshot
     }
 
     var hasSession: Bool { fetch.hasSession || wasOfSession }
@@ -205,14 +205,16 @@ package struct CrawlPlan: Sendable {
     }
 }
 
-/// What a crawl may cost at most; nil for what is not limited.
+/// The limits of one run; nil for no limit.
 public struct CrawlLimits: Sendable, Equatable {
-    /// As the site's plan says.
+    /// The number of pages, from the site's plan.
     package var pages: Int?
-    /// Over the network.
+    /// The number of bytes received from the network.
     public var byteCount: Int?
+    /// The duration of the run.
     public var time: Duration?
 
+    /// Creates limits that allow everything.
     public init() {}
 
     package init(pages: Int? = nil, byteCount: Int? = nil, time: Duration? = nil) {
@@ -221,9 +223,9 @@ public struct CrawlLimits: Sendable, Equatable {
         self.time = time
     }
 
-    /// What a crawl has cost so far.
+    /// The resources that a crawl has used so far.
     package struct Usage: Sendable, Equatable {
-        /// Those asked for, whatever became of them, each counted once however often it was tried.
+        /// The number of requested pages, whatever their outcome; retries do not count.
         package var pages = 0
         package var byteCount = 0
         package var elapsed: Duration = .zero
@@ -275,7 +277,7 @@ public struct CrawlLimits: Sendable, Equatable {
     }
 }
 
-/// What ended a crawl before it was done. What was stored until then is kept.
+/// The error that ended a crawl early. Everything stored until then is kept.
 package enum CrawlError: Error, Sendable, CustomStringConvertible {
     case store(StoreError)
     case fetch(FetchFailure)

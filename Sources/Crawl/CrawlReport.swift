@@ -2,108 +2,120 @@ internal import Fetch
 public import Store
 package import Web
 
-/// What a crawl did, and everything that it did not get.
+/// The result of a crawl.
 public struct CrawlReport: Sendable, Equatable {
+    /// The name of the site.
     public package(set) var site: String
-    public package(set) var visit: Int64
-    /// It went on with what an interrupted run had.
+    /// The number of the snapshot.
+    public package(set) var snapshot: Int64
+    /// Whether it continued an interrupted run.
     public package(set) var isContinued: Bool
+    /// Whether it was interrupted.
     public package(set) var isInterrupted = false
-    /// Readers see this visit from now on.
+    /// Whether the snapshot is live.
     public package(set) var isPublished = false
-    /// It is complete, and the gate did not let it pass.
-    public package(set) var isHeldBack = false
-    /// That is so since it has too few pages.
+    /// Whether the snapshot is complete, but was rejected.
+    public package(set) var isRejected = false
+    /// Whether it was rejected because it has too few pages.
     public package(set) var hasShrunk = false
-    /// That is so since this stands in the way of the site.
+    /// The login page or captive portal for which it was rejected.
     package var wall: SiteWall?
-    /// Changes that were held back, for the replacement check of the next run.
+    /// Changes that were rejected, for the replacement check of the next run.
     package var doubts: [String] = []
-    /// Where the session ended on the way, so that no more was asked.
+    /// Hosts whose login session ended during the run, so that no more was requested from them.
     public package(set) var lostSessions: [LostSession] = []
+    /// The number of pages.
     public package(set) var pages = 0
-    public package(set) var requisites = 0
+    /// The number of assets.
+    public package(set) var assets = 0
+    /// The number of redirects.
     public package(set) var redirects = 0
-    /// What looked like a link in a script and led to nothing.
+    /// The number of texts in scripts that looked like links, but were none.
     public package(set) var wrongGuesses = 0
+    /// The number of requests.
     public package(set) var requests = 0
-    /// What the servers said is still as it is held.
+    /// The number of stored responses that servers confirmed.
     public package(set) var confirmed = 0
-    /// The bodies that were therefore not sent.
+    /// The size of the bodies that were therefore not sent.
     public package(set) var savedByteCount = 0
-    /// By name.
+    /// The hosts by name.
     package var tallies: [String: Host] = [:]
-    /// The limit that ended the crawl, or kept pages out.
+    /// The limit that ended the crawl, or left pages out.
     package var limit: CrawlLimits.Reached?
     package var traps: [TrapReason] = []
-    /// What is too large to be looked into: it is held, and what it needs and leads to is not known.
+    /// URLs of documents that are too large to be scanned. They are stored, but their links are not followed.
     public package(set) var unread: [String] = []
-    /// Documents with more links than are followed, 100,000 of each kind: what they link to beyond that is not
-    /// fetched.
+    /// URLs of documents with more than 100,000 links of one kind. Further links are not followed.
     public package(set) var overlong: [String] = []
-    /// Certificates are not looked at.
+    /// Whether certificates were not verified.
     public package(set) var isInsecure = false
-    /// What came over the network.
+    /// The number of bytes received from the network.
     public package(set) var wireByteCount = 0
-    /// The bodies of this run, without content coding.
+    /// The size of the received bodies, without content coding.
     public package(set) var bodyByteCount = 0
+    /// The duration of the run.
     public package(set) var elapsed: Duration = .zero
-    /// What rendering pages brought.
+    /// The results of rendering pages.
     public package(set) var rendering = RenderReport()
+    /// URLs that were requested and could not be loaded.
     public package(set) var missing: [Missing] = []
-    /// Of what a server missed, what nobody answered to.
+    /// Recorded misses that no server answered.
     package var unansweredMisses: Set<String> = []
-    /// Origins whose robots.txt could not be had: the next site of the same run does not wait for them.
+    /// Origins whose robots.txt could not be loaded. The next site of the same run does not wait for them.
     package var doubted: Set<String> = []
+    /// URLs that were linked and not requested.
     public package(set) var skipped: [Skipped] = []
 
-    /// What the crawl had to do with each host, in the order of their names.
+    /// The statistics of each host, in the order of their names.
     public var hosts: [Host] { tallies.values.sorted { $0.name < $1.name } }
 
+    /// The statistics of a host.
     public struct Host: Sendable, Equatable {
         public let name: String
         public package(set) var requests = 0
-        /// Of them, those that got no answer, or one that the server is to blame for.
+        /// The number of requests without a response, or with one that reports a fault of the server (5xx, 429).
         public package(set) var failures = 0
         public package(set) var byteCount = 0
-        /// `HTTP/1.1`, `HTTP/2`; nil when it never answered.
+        /// `HTTP/1.1` or `HTTP/2`; nil if it never answered.
         public package(set) var version: String?
     }
 
-    /// A host whose pages began to ask for a login.
+    /// A host whose pages began to redirect to a login.
     public struct LostSession: Sendable, Equatable {
         /// `https://example.com`
         public let origin: String
-        /// Where its pages led.
+        /// The URL of the login.
         public let login: String
     }
 
-    /// Stored responses that were kept, since the new ones look like those of a captive portal or a broken server.
+    /// Stored responses that stay in place because the new ones look like those of a captive portal or a broken
+    /// server.
     public struct KeptStored: Sendable, Equatable {
-        /// Why the new ones were held back: `identical`, `empty`, `gone`.
+        /// Why the new responses were rejected: `identical`, `empty`, `gone`.
         public let reason: String
         public let count: Int
         /// The reason as a sentence.
         public let text: String
     }
 
-    /// A host that asked not to be asked again for longer than a run waits.
+    /// A host that asked to wait longer than a run waits.
     public struct Deferral: Sendable, Equatable {
         public let host: String
         /// The value of its `Retry-After` header.
         public let seconds: Int64
     }
 
-    /// By reason, the most frequent first.
+    /// The stored responses that stay in place, by reason, the most frequent first.
     public var keptStored: [KeptStored] {
         var counts: [ReplacementCheck.Reason: Int] = [:]
         for missing in missing {
-            if case .heldBack(let reason) = missing.failure { counts[reason, default: 0] += 1 }
+            if case .rejected(let reason) = missing.failure { counts[reason, default: 0] += 1 }
         }
         return counts.map { KeptStored(reason: $0.rawValue, count: $1, text: $0.text) }
             .sorted { ($1.count, $0.reason) < ($0.count, $1.reason) }
     }
 
+    /// The hosts that asked to wait longer than a run waits.
     public var deferrals: [Deferral] {
         var seconds: [String: Int64] = [:]
         for missing in missing {
@@ -114,41 +126,45 @@ public struct CrawlReport: Sendable, Equatable {
         return seconds.map { Deferral(host: $0, seconds: $1) }.sorted { $0.host < $1.host }
     }
 
-    /// Asked for, and not got.
+    /// A URL that was requested and could not be loaded.
     public struct Missing: Sendable, Equatable {
         package let address: WebURL
         package let failure: Failure
         package let way: [WebURL]
-        /// A page needs it to look and work as it did.
-        public let isRequisite: Bool
-        /// An earlier visit has it, and that goes on being served.
+        /// Whether it is an asset; else it is a page.
+        public let isAsset: Bool
+        /// Whether an earlier snapshot has a response, which is still served.
         public let isKeptFromBefore: Bool
-        /// No page of the run leads there: somebody asked a server of ours for it, and it stays noted.
+        /// Whether it is a recorded miss that no page links to. It stays recorded.
         public package(set) var isNoted = false
 
+        /// The URL.
         public var url: String { address.href }
+        /// Why it could not be loaded.
         public var reason: String { failure.description }
-        /// What would have it come, where one thing does.
+        /// The option with which it could be loaded, if there is one.
         public var remedy: Remedy? { failure.remedy }
-        /// The server says that there is no such thing.
+        /// Whether the server reports that the URL does not exist.
         public var isGone: Bool { failure.isGone }
-        /// From a start URL to the page that asked for it.
+        /// The URLs from a start URL to the page that requested it.
         public var chain: [String] { way.map(\.href) }
     }
 
-    /// Linked, and not asked for.
+    /// A URL that was linked and not requested.
     public struct Skipped: Sendable, Equatable {
         public let url: String
         package let cause: SkipReason
+        /// The page that links to it.
         public let referrer: String?
-        /// Something that is held needs it.
-        public let isRequisite: Bool
+        /// Whether a stored page needs it as an asset.
+        public let isAsset: Bool
 
         package var address: WebURL { WebURL(url) ?? .blank }
+        /// Why it was not requested.
         public var reason: String { cause.name }
-        /// What would have it fetched, where one thing does.
+        /// The option with which it would be requested, if there is one.
         public var remedy: Remedy? { cause.remedy }
-        /// It would have been fetched, had the run been allowed more.
+        /// Whether only a limit of the run left it out.
         public var isOverLimit: Bool { cause.isOfLimit }
     }
 }
@@ -165,7 +181,7 @@ extension CrawlReport.Host: JSONObject {
 extension CrawlReport.Missing: JSONObject {
     package var members: JSONMembers {
         [
-            "url": url, "requisite": isRequisite, "reason": reason, "gone": isGone, "chain": chain,
+            "url": url, "asset": isAsset, "reason": reason, "gone": isGone, "chain": chain,
             "keptFromBefore": isKeptFromBefore, "noted": IfAny(isNoted ? true : nil),
         ]
     }
@@ -173,7 +189,7 @@ extension CrawlReport.Missing: JSONObject {
 
 extension CrawlReport.Skipped: JSONObject {
     package var members: JSONMembers {
-        ["url": url, "reason": reason, "requisite": isRequisite, "referrer": IfAny(referrer)]
+        ["url": url, "reason": reason, "asset": isAsset, "referrer": IfAny(referrer)]
     }
 }
 
@@ -196,10 +212,10 @@ extension CrawlReport {
         tallies[result.url.host] = tally
     }
 
-    /// Counts what the frontier knows at the end.
+    /// Counts the URLs of the frontier at the end of a run.
     mutating func count(
         _ frontier: borrowing Frontier, _ keptFromBefore: Set<UInt32>,
-        heldBack: [UInt32: ReplacementCheck.Reason] = [:], isInterrupted: Bool,
+        rejected: [UInt32: ReplacementCheck.Reason] = [:], isInterrupted: Bool,
         limit reached: CrawlLimits.Reached? = nil
     ) {
         var isAnyStartHeld = false
@@ -210,11 +226,11 @@ extension CrawlReport {
         doubted = frontier.doubted
         for entry in frontier.entries {
             let number = entry.number
-            if let reason = heldBack[number] {
+            if let reason = rejected[number] {
                 isAnyStartHeld = isAnyStartHeld || entry.isStart && entry.state == .done
                 missing.append(
                     missing(
-                        number, .heldBack(reason), frontier, isKeptFromBefore: keptFromBefore.contains(number)
+                        number, .rejected(reason), frontier, isKeptFromBefore: keptFromBefore.contains(number)
                     ))
                 continue
             }
@@ -225,7 +241,7 @@ extension CrawlReport {
                 case .page where entry.isSoftNotFound:
                     missing.append(missing(number, .softNotFound, frontier, isKeptFromBefore: false))
                 case .page: pages += 1
-                case .requisite: requisites += 1
+                case .asset: assets += 1
                 case .guide: break
                 }
             case .redirected:
@@ -239,7 +255,7 @@ extension CrawlReport {
                 noted.isNoted = true
                 missing.append(noted)
             case .failed(let failure) where failure.isOfSession && entry.isRedirectTarget:
-                // What leads there is told.
+                // The URL that redirects there is reported.
                 break
             case .failed where entry.isGuess:
                 wrongGuesses += 1
@@ -257,9 +273,9 @@ extension CrawlReport {
                 }
             }
         }
-        // A limit that kept nothing out did not end anything.
+        // A limit that left nothing out did not end anything.
         if !skipped.contains(where: \.isOverLimit), !frontier.rendering.isCut { limit = nil }
-        // A visit of which not even the start was reached says nothing about the site.
+        // A snapshot without any start URL says nothing about the site.
         isPublished = !self.isInterrupted && isAnyStartHeld
     }
 
@@ -269,7 +285,7 @@ extension CrawlReport {
         Skipped(
             url: frontier.text(entry.number), cause: reason,
             referrer: entry.referrer.map { frontier.text($0) },
-            isRequisite: entry.role == .requisite && !entry.isGuess)
+            isAsset: entry.role == .asset && !entry.isGuess)
     }
 
     private func missing(
@@ -277,10 +293,10 @@ extension CrawlReport {
     ) -> Missing {
         Missing(
             address: frontier.url(number), failure: failure, way: frontier.chain(to: number).dropLast(),
-            isRequisite: frontier.role(of: number) == .requisite, isKeptFromBefore: isKeptFromBefore)
+            isAsset: frontier.role(of: number) == .asset, isKeptFromBefore: isKeptFromBefore)
     }
 
-    /// What came and was not what it has to be, by URL.
+    /// The reasons of rejected responses that have another digest, by URL.
     var refused: [String: String] {
         var refused: [String: String] = [:]
         for missing in missing {
@@ -289,10 +305,10 @@ extension CrawlReport {
         return refused
     }
 
-    func ending(now: Int64) -> VisitEnding {
+    func ending(now: Int64) -> SnapshotEnding {
         if isPublished {
             switch limit {
-            // So many pages are what is wanted of the site; the others are what one run may cost.
+            // A limit of pages defines the site; the other limits only end this run.
             case .pages, nil: return .publish(now: now)
             case .byteCount, .time: return .publishSoFar
             }

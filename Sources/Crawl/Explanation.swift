@@ -2,23 +2,25 @@ internal import Markup
 public import Store
 package import Web
 
-/// Whether an URL would be fetched, by which rule, and who links to it.
+/// An explanation of whether a prefetch would fetch a URL, by which rule, and which pages link to it.
 public struct ExplainReport: Sendable, Equatable {
-    /// What one site's rules say.
+    /// The decision of one site's rules.
     public struct Site: Sendable, Equatable {
         public let name: String
-        /// `followed: on example.com`, `skipped: excluded by *.pdf`.
+        /// The decision if the URL is a page: `followed: on example.com`, `skipped: excluded by *.pdf`.
         public let asPage: String
+        /// Whether it is fetched as a page.
         public let isPageFollowed: Bool
-        /// What would have it followed, where one thing does.
+        /// The option with which it would be fetched, if there is one.
         public let remedy: Remedy?
-        public let asRequisite: String
-        /// What the held robots.txt says of it as a page; nil when none is held.
+        /// The decision if the URL is an asset.
+        public let asAsset: String
+        /// The decision of the stored robots.txt for a page; nil if none is stored.
         public let robots: String?
 
         /// - Parameters:
-        ///   - robots: what is held of the robots.txt of the URL's origin.
-        ///   - isMarked: all who link to it ask that it is not followed.
+        ///   - robots: the stored robots.txt of the URL's origin.
+        ///   - isMarked: whether all links to it are marked `nofollow`.
         fileprivate init(
             of url: WebURL, in site: Store.Site, _ robots: [UInt8]?, isMarked: Bool
         ) throws(StoreError) {
@@ -39,7 +41,7 @@ public struct ExplainReport: Sendable, Equatable {
             self.asPage = asPage.description
             isPageFollowed = asPage.isFollowed
             remedy = if case .skipped(let reason) = asPage { reason.remedy } else { nil }
-            asRequisite = scope.verdict(on: url, as: .requisite).description
+            asAsset = scope.verdict(on: url, as: .asset).description
             guard let robots, !start.contains(url) else {
                 self.robots = nil
                 return
@@ -56,15 +58,16 @@ public struct ExplainReport: Sendable, Equatable {
     }
 
     public let url: String
+    /// The decisions of all stored sites.
     public let sites: [Site]
-    /// The status under which it is held and shown; nil when it is not.
+    /// The status of its stored response; nil if it is not stored.
     public let heldStatus: Int?
-    /// From a start to who asked for it first; empty when that is not known.
+    /// The URLs from a start page to the page that first requested it; empty if they are not known.
     public let chain: [String]
-    /// The addresses whose bodies link to it, as they are shown.
+    /// The URLs of live responses that link to it.
     public let linkedFrom: [String]
 
-    /// By the rules with which the held sites were prefetched last.
+    /// Explains a URL by the rules of each site's last prefetch.
     package init(of url: WebURL, _ reader: StoreReader) throws(StoreError) {
         let robots = try Self.robots(for: url, reader)
         linkedFrom = try reader.shownReferrers(of: url.href)
@@ -87,7 +90,7 @@ public struct ExplainReport: Sendable, Equatable {
         return try reader.content(of: body)?.load()
     }
 
-    /// By who asked first, as far as that leads.
+    /// The chain of first referrers, as far as it is known.
     private static func chain(
         to href: String, _ linkedFrom: [String], _ reader: StoreReader
     ) throws(StoreError) -> [String] {
@@ -100,29 +103,29 @@ public struct ExplainReport: Sendable, Equatable {
         return chain.reversed()
     }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
 extension ExplainReport: JSONObject {
     package var members: JSONMembers {
-        ["url": url, "heldStatus": heldStatus, "chain": chain, "linkedFrom": linkedFrom, "sites": sites]
+        ["url": url, "storedStatus": heldStatus, "chain": chain, "linkedFrom": linkedFrom, "sites": sites]
     }
 }
 
 extension ExplainReport.Site: JSONObject {
     package var members: JSONMembers {
-        ["name": name, "asPage": asPage, "asRequisite": asRequisite, "robots": robots]
+        ["name": name, "asPage": asPage, "asAsset": asAsset, "robots": robots]
     }
 }
 
-/// Whether pages that are held let themselves be followed to an URL.
+/// Decides whether stored pages let their links to a URL be followed.
 package struct LinkMarks {
     private let reader: StoreReader
     private let manners: PageManners
     private var references = ReferenceList(maxLinks: CrawlPlan.defaultMaxLinks)
 
-    /// More of those who link there are not looked into.
+    /// Limits the number of linking pages that are scanned.
     private static let mostLookedInto = 100
 
     package init(_ reader: StoreReader, manners: PageManners) {
@@ -130,7 +133,7 @@ package struct LinkMarks {
         self.manners = manners
     }
 
-    /// True when all who link to it ask that it is not followed; not where nobody links to it.
+    /// Whether all links to the URL are marked `nofollow`. False if no page links to it.
     package mutating func keepsFromFollowing(
         _ url: WebURL, linkedFrom hrefs: [String]
     ) throws(StoreError) -> Bool {

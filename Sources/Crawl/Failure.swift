@@ -2,36 +2,36 @@ package import Fetch
 package import Store
 package import Web
 
-/// Why something that was asked for is not held.
+/// The reason why a requested URL was not stored.
 package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
-    /// The server's answer was an error.
+    /// The server answered with an error status.
     case status(Int)
     case fetch(FetchFailure)
-    /// Its host had never answered, and all else was done.
+    /// The host never responded, and everything else was done.
     case outwaited(FetchFailure)
-    /// Redirects without an end.
+    /// Too many redirects.
     case redirects
-    /// A redirect that does not say where.
+    /// A redirect without a usable `Location`.
     case nowhere
-    /// It is not what its address promises: a page of HTML in place of a script.
+    /// An HTML page was sent in place of another type, such as a script.
     case standIn
-    /// A rule of the user's says that it is not kept: the rule.
+    /// A rule of the user, given here, rejects the response.
     case refused(String)
-    /// The app was asked before it was stored, and said no.
+    /// The app's `willStore` returned nil.
     case unwanted
-    /// It is not what a manifest requires.
+    /// The response does not match the manifest.
     case altered(String)
-    /// A page that says so, with a status that says the contrary.
+    /// A page says "not found" with a status of success.
     case softNotFound
-    /// A login came in its place, or is where it leads: where that is.
+    /// The response, or the target of its redirects, is a login page: its URL.
     case login(String)
-    /// It was never asked for: its host asks for a login, there, where it had asked for none.
+    /// The URL was not requested, because the session has ended: the URL of the login page.
     case sessionEnded(String)
-    /// It was never asked for: its host did nothing but fail, so.
+    /// The URL was not requested, because all requests to its host failed: the last failure.
     case unasked(Failure)
-    /// A complete response that is not believed, so that the stored copy stays.
-    case heldBack(ReplacementCheck.Reason)
-    /// The server asked to be left alone for longer than a run waits (`Retry-After`).
+    /// The response is complete but suspicious, so that the stored copy is kept.
+    case rejected(ReplacementCheck.Reason)
+    /// The server asked to wait longer than a run waits (`Retry-After`).
     case deferred(status: Int, seconds: Int64)
 
     /// Whether the same request may succeed a little later.
@@ -41,53 +41,53 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
             status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
         case .fetch(let failure), .outwaited(let failure): failure.mayPass
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
-            .sessionEnded, .unasked, .heldBack, .deferred:
+            .sessionEnded, .unasked, .rejected, .deferred:
             false
         }
     }
 
-    /// Whether the host should be asked more gently.
+    /// Whether the host should be sent requests more slowly.
     var isObjection: Bool {
         switch self {
         case .status(let status): status == 429 || status == 503
-        // That a part does not fit the rest is nobody's haste.
+        // A part that does not match the rest does not mean that requests come too fast.
         case .fetch(let failure), .outwaited(let failure): failure.mayPass && failure.kind != .mismatch
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
-            .sessionEnded, .unasked, .heldBack, .deferred:
+            .sessionEnded, .unasked, .rejected, .deferred:
             false
         }
     }
 
-    /// A server said so.
+    /// Whether a server answered with a status.
     var isStatus: Bool { if case .status = self { true } else { false } }
 
-    /// No server was reached: the same holds for everything of the host.
+    /// Whether no connection was possible, which concerns all URLs of the host.
     var isOfConnection: Bool {
         guard case .fetch(let failure) = self else { return false }
         return failure.kind == .unreachable || failure.kind == .unknownHost
     }
 
-    /// Nobody said anything, which may be the fault of one request, unless nobody ever has.
+    /// Whether no response arrived. If the host has responded before, the request itself may be the cause.
     var isSilence: Bool {
         guard case .fetch(let failure) = self else { return false }
         return isOfConnection || failure.kind == .broken || failure.kind == .timeout
     }
 
-    /// The server said something that it would say again.
+    /// Whether the server responded, and would respond to a retry in the same way.
     var isAnswer: Bool {
         switch self {
         case .status: !mayPass
-        case .fetch, .outwaited, .unasked, .sessionEnded, .heldBack, .deferred: false
+        case .fetch, .outwaited, .unasked, .sessionEnded, .rejected, .deferred: false
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login: true
         }
     }
 
-    /// Nothing was asked: who led there may not lead so far, or no such request can be sent.
+    /// Whether no request was sent, because the network guard blocked it or because it is invalid.
     var isRefusal: Bool {
         if case .fetch(let failure) = self { failure.kind == .refused } else { false }
     }
 
-    /// The origin says that there is no such thing: the larder then says so too.
+    /// Whether the origin answered 404 or 410, which the mirror then does too.
     package var isGone: Bool { self == .status(404) || self == .status(410) }
 
     /// Whether the failure concerns all URLs of the host.
@@ -95,45 +95,45 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .sessionEnded, .deferred: true
         case .status, .fetch, .outwaited, .redirects, .nowhere, .standIn, .refused, .unwanted, .altered,
-            .softNotFound, .login, .unasked, .heldBack:
+            .softNotFound, .login, .unasked, .rejected:
             false
         }
     }
 
-    /// Whoever is known to the server would have got it.
+    /// Whether the request lacked a valid session.
     var isOfSession: Bool {
         if case .login = self { return true }
         if case .sessionEnded = self { return true }
         return false
     }
 
-    /// It came, and is not what it has to be.
+    /// Whether the response does not match its manifest.
     package var isAltered: Bool { if case .altered = self { true } else { false } }
 
-    /// What would have it come, where one thing does.
+    /// The option that would make the fetch succeed, if there is one.
     package var remedy: Remedy? { if case .outwaited = self { .patience } else { nil } }
 
     package var description: String {
         switch self {
         case .status(let status): "the server answered \(status)"
         case .fetch(let failure), .outwaited(let failure): failure.description
-        case .redirects: "redirects without an end"
+        case .redirects: "too many redirects"
         case .nowhere: "a redirect without a usable Location"
         case .standIn:
-            "a page of HTML came in its place, as from a login or the portal of a network, and is not kept"
-        case .refused(let rule): "the rule \"\(rule)\" refuses what came"
-        case .unwanted: "the app's willStore says that it is not to be stored"
-        case .altered(let detail): "what came is not what the manifest requires: \(detail)"
-        case .login(let place): "a login came in its place, \(place), and is not kept"
+            "an HTML page was sent instead, as by a login page or captive portal, and is not stored"
+        case .refused(let rule): "the rule \"\(rule)\" rejects the response"
+        case .unwanted: "the app's willStore declined to store it"
+        case .altered(let detail): "the response does not match the manifest: \(detail)"
+        case .login(let place): "a login page was sent instead, \(place), and is not stored"
         case .sessionEnded(let place):
-            "not asked for: the session had ended, and pages led to a login, \(place)"
+            "not requested: the session has ended, and pages redirect to a login page, \(place)"
         case .unasked(let failure):
-            "not asked for: its host answers nothing, at last: \(failure)"
-        case .heldBack(let reason): "\(reason.text); the stored copy is kept"
+            "not requested: its host keeps failing, last with: \(failure)"
+        case .rejected(let reason): "\(reason.text); the stored copy is kept"
         case .deferred(let status, let seconds):
-            "the server answered \(status) and asks to wait \(seconds) s, which is longer than a run waits"
+            "the server answered \(status) and asked to wait \(seconds) s, longer than a run waits"
         case .softNotFound:
-            "the page says that there is nothing, with a status that says the contrary (soft 404)"
+            "the page says \"not found\", but its status says otherwise (soft 404)"
         }
     }
 }

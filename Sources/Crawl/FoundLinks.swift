@@ -302,8 +302,8 @@ extension Frontier.Role {
     init?(_ kind: LinkKind) {
         switch kind.role {
         // A document inside another one is part of the picture.
-        case .page: self = kind == .frame ? .requisite : .page
-        case .requisite: self = .requisite
+        case .page: self = kind == .frame ? .asset : .page
+        case .asset: self = .asset
         case .other: return nil
         }
     }

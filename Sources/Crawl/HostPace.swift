@@ -292,16 +292,16 @@ struct RetryPlan: Sendable, Equatable {
     enum Reason: Sendable, Equatable, CustomStringConvertible {
         /// The same request would fail in the same way.
         case lasting
-        /// It was tried so many times.
+        /// This number of attempts failed.
         case attempts(Int)
-        /// The server asks to be left alone for longer than anybody waits.
+        /// The server asked to wait longer than the crawl waits.
         case asksToWait(Duration)
 
         var description: String {
             switch self {
-            case .lasting: "asking again would not help"
+            case .lasting: "a retry would not help"
             case .attempts(let count): "tried \(count) times"
-            case .asksToWait(let wait): "the server asks to wait \(wait.components.seconds) s"
+            case .asksToWait(let wait): "the server asked to wait \(wait.components.seconds) s"
             }
         }
     }
@@ -339,7 +339,7 @@ struct RetryPlan: Sendable, Equatable {
         case .fetch(let failure), .outwaited(let failure):
             failure.kind == .unknownHost ? attemptsToFindHost : failure.mayPass ? attempts : 1
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
-            .sessionEnded, .unasked, .heldBack, .deferred:
+            .sessionEnded, .unasked, .rejected, .deferred:
             1
         }
     }

@@ -2,9 +2,9 @@ internal import Fetch
 internal import Store
 internal import Web
 
-/// What workers found out about a visit, so that neither the next one who has a host nor the one who ends the visit
+/// What workers found out about a snapshot, so that neither the next one who has a host nor the one who ends the snapshot
 /// asks again. It belongs to the crawl's thread.
-struct VisitMemory {
+struct SnapshotMemory {
     private var outcomes: [String: Frontier.KnownOutcome] = [:]
     /// In the order in which they came; each is given once.
     private var answers: [String: [ServerFrontier.Answer]] = [:]
@@ -100,7 +100,7 @@ extension Frontier.KnownOutcome {
             self = .failed(.unasked(failure))
         case "held-back":
             guard let reason = ReplacementCheck.Reason(rawValue: rest) else { return nil }
-            self = .failed(.heldBack(reason))
+            self = .failed(.rejected(reason))
         case "deferred":
             guard let fields = fields(2), let status = Int(fields[0]), let seconds = Int64(fields[1]) else {
                 return nil
@@ -139,7 +139,7 @@ extension Frontier.KnownOutcome {
             case .login(let place): "login\t\(place)"
             case .sessionEnded(let place): "session\t\(place)"
             case .unasked(let failure): Self.failed(failure).text.map { "unasked\t\($0)" }
-            case .heldBack(let reason): "held-back\t\(reason.rawValue)"
+            case .rejected(let reason): "held-back\t\(reason.rawValue)"
             case .deferred(let status, let seconds): "deferred\t\(status)\t\(seconds)"
             }
         case .skipped(.endless(let why)): "endless\t\(why)"

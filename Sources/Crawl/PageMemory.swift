@@ -3,7 +3,7 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// What a browser saw of a page and later visits want to know, kept beside the page: what a crawl finds in its
+/// What a browser saw of a page and later snapshots want to know, kept beside the page: what a crawl finds in its
 /// order when the page is shown, an update knows from the beginning, and is to ask for as the page did.
 struct PageMemory: Sendable, Equatable {
     /// It sent something, whose answer may be another each time.
@@ -27,7 +27,7 @@ struct PageMemory: Sendable, Equatable {
         return sent + cookies.map { HTTPFields.Field(name: Self.cookieField, value: $0) }
     }
 
-    /// They go along until their visit ends, for as long as one of their scripts would set them anew.
+    /// They go along until their snapshot ends, for as long as one of their scripts would set them anew.
     mutating func keep(cookies lines: [String]) {
         cookies = lines.prefix(Self.mostCookies).map { line in
             var columns = line.split(separator: "\t", omittingEmptySubsequences: false)
@@ -39,7 +39,7 @@ struct PageMemory: Sendable, Equatable {
 
 extension Crawl {
     /// What a person reads and sees on the page, to be compared with when it is shown offline, and what the
-    /// next visit has to know of it.
+    /// next snapshot has to know of it.
     func keep(_ rendered: RenderedPage, hasSent: Bool, of page: UInt32) throws(CrawlError) {
         var memory = PageMemory()
         memory.hasSent = hasSent
@@ -93,7 +93,7 @@ extension Crawl {
         guard plan.sitePlan.manners.nofollow != .links else { return }
         let isNofollow = result.isNofollow
         let links = try storing { () throws(StoreError) in
-            try recall.links(of: held, isNofollow: isNofollow, leavesRequisites: false)
+            try recall.links(of: held, isNofollow: isNofollow, leavesAssets: false)
         }
         guard let links else { return }
         result.told =
@@ -102,7 +102,7 @@ extension Crawl {
             } + links.new
     }
 
-    /// A page is as an earlier visit has it: what that saw of it holds still.
+    /// A page is as an earlier snapshot has it: what that saw of it holds still.
     func remember(_ number: UInt32) throws(CrawlError) {
         guard let recall, !plan.sitePlan.rendered.isEmpty || !plan.sitePlan.lookedAt.isEmpty else { return }
         let url = frontier.url(number)

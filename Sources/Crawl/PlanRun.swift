@@ -5,11 +5,11 @@ internal import Store
 package import System
 package import Web
 
-/// Looks at a few pages of a site and estimates the rest. Nothing is kept, and no more is fetched than the
-/// sample needs: robots.txt, the pages, and the size of some of what they need.
+/// Loads a sample of a site's pages and estimates the rest. Stores nothing, and fetches only robots.txt, the sampled
+/// pages, and the sizes of some of their assets.
 ///
-/// The frontier of a prefetch decides what belongs to the site and may be asked for. It hands out everything
-/// at once, and of the pages the sample chooses those that are looked at.
+/// The frontier of a prefetch decides which URLs belong to the site and may be requested. It returns all of them at
+/// once, and the sample chooses among the pages.
 package struct PlanRun: ~Copyable {
     private let plan: CrawlPlan
     private let loop: FetchLoop
@@ -17,19 +17,19 @@ package struct PlanRun: ~Copyable {
     private var references: ReferenceList
     private var frontier: Frontier
     private var sample: PlanSample
-    /// The frontier's numbers of what the sample may choose.
+    /// The frontier's numbers of the pages that the sample may choose.
     private var candidates: [WebURL: UInt32] = [:]
     private var askedRobots = 0
 
     private static let mostRedirects = 10
-    /// Requisites of a page whose sizes are asked for.
-    private static let measuredRequisites = 8
-    /// Pages of further hosts count, and are not looked at.
+    /// The number of assets per page whose sizes are requested.
+    private static let measuredAssets = 8
+    /// The maximum number of hosts whose robots.txt is loaded. Pages of further hosts count, but are not sampled.
     private static let mostRobots = 32
 
     private var report: PlanReport
 
-    /// - Parameter seed: other pages are looked at by another one.
+    /// - Parameter seed: chooses the random pages of the sample.
     package init(_ plan: CrawlPlan, mostPages: Int = 120, seed: UInt64 = 0) throws(CrawlError) {
         let scope: Scope
         do throws(PatternMistake) {
@@ -39,7 +39,7 @@ package struct PlanRun: ~Copyable {
         }
         let loop: FetchLoop
         do throws(FetchFailure) {
-            loop = try FetchLoop(plan.fetchOfVisit)
+            loop = try FetchLoop(plan.fetchOfSnapshot)
         } catch {
             throw .fetch(error)
         }
@@ -53,7 +53,7 @@ package struct PlanRun: ~Copyable {
             estimate: sample.estimate(PlanSample.Manner(connections: plan.connectionsPerHost)))
     }
 
-    /// One request after the other: a look at a site is no load for it. Blocks.
+    /// Makes one request after the other, so that the sample is no load for the site. Blocks.
     package mutating func run(
         _ interruption: Interruption, progress: (Int) -> Void
     ) throws(CrawlError) -> PlanReport {
@@ -88,7 +88,7 @@ package struct PlanRun: ~Copyable {
             case .fetch(let number): due.append(number)
             case .robots(let host, let url, let nearestZone):
                 try askForRobots(of: host, url, nearestZone, interruption)
-            // What the host says of itself would cost requests, and change no estimate.
+            // Probes would cost requests without changing the estimate.
             case .probe(let host, _, _): apply(.probed(host: host, nil))
             case .witness(let host, _, _): apply(.witnessed(host: host, asksForLogin: nil))
             case .render(let number): apply(.rendered(number, .init()))
@@ -97,7 +97,7 @@ package struct PlanRun: ~Copyable {
         return due.sorted()
     }
 
-    /// The sample may choose the pages among them.
+    /// Offers the pages among the due URLs to the sample.
     private mutating func offer(_ due: [UInt32]) {
         for number in due where frontier.role(of: number) == .page {
             let url = frontier.url(number)
@@ -157,14 +157,15 @@ package struct PlanRun: ~Copyable {
         page.links = linked.sorted().filter { isOfSite($0) }.map { frontier.url($0) }
         let new = due.filter { $0 < known } + Array(known..<UInt32(frontier.count))
         page.newPages = new.filter { isOfSite($0) }.map { frontier.url($0) }
-        let requisites = due.filter { frontier.role(of: $0) == .requisite }
-        page.newRequisites = requisites.count
-        page.newRequisiteByteCount = try size(of: requisites, interruption)
+        let assets = due.filter { frontier.role(of: $0) == .asset }
+        page.newAssets = assets.count
+        page.newAssetByteCount = try size(of: assets, interruption)
         offer(due)
         sample.fetched(page)
     }
 
-    /// Whether it is a page that a prefetch would ask for. What it stops for a trap shows that there is one.
+    /// Whether a prefetch would request the URL as a page. A page that it takes for a trap counts, since it shows the
+    /// trap.
     private func isOfSite(_ number: UInt32) -> Bool {
         guard frontier.role(of: number) == .page else { return false }
         switch frontier.state(number) {
@@ -186,22 +187,22 @@ package struct PlanRun: ~Copyable {
         return references.resolve(against: url, table: table, plan.sitePlan.manners, directives)
     }
 
-    /// The sizes of some tell the sizes of all.
+    /// The size of all assets, estimated from those of some.
     private mutating func size(
-        of requisites: [UInt32], _ interruption: Interruption
+        of assets: [UInt32], _ interruption: Interruption
     ) throws(CrawlError) -> Int {
-        guard !requisites.isEmpty else { return 0 }
-        let step = max(1, requisites.count / Self.measuredRequisites)
+        guard !assets.isEmpty else { return 0 }
+        let step = max(1, assets.count / Self.measuredAssets)
         var (sum, count) = (0, 0)
-        for index in stride(from: 0, to: requisites.count, by: step) where !interruption.isRequested {
-            guard let length = try size(of: requisites[index], interruption) else { continue }
+        for index in stride(from: 0, to: assets.count, by: step) where !interruption.isRequested {
+            guard let length = try size(of: assets[index], interruption) else { continue }
             sum += length
             count += 1
         }
-        return count == 0 ? 0 : sum / count * requisites.count
+        return count == 0 ? 0 : sum / count * assets.count
     }
 
-    /// As the head of its answer says, or of the one that its redirects lead to.
+    /// The size from the header of the response, or of the one at the end of its redirects.
     private mutating func size(of number: UInt32, _ interruption: Interruption) throws(CrawlError) -> Int? {
         var request = request(number)
         request.method = "HEAD"
@@ -220,7 +221,7 @@ package struct PlanRun: ~Copyable {
         return nil
     }
 
-    /// Without an answer nobody knows what it says: a real run would wait and ask again, a sample goes on.
+    /// Loads a robots.txt. If there is no response, the sample continues; a prefetch would wait and retry.
     private mutating func askForRobots(
         of host: Int, _ url: WebURL, _ nearestZone: NetworkZone, _ interruption: Interruption
     ) throws(CrawlError) {
@@ -259,7 +260,7 @@ package struct PlanRun: ~Copyable {
         max(plan.allowedZone, nearestZone)
     }
 
-    /// Nil when it was interrupted.
+    /// The result of a request; nil if the run was interrupted.
     private mutating func result(
         of request: FetchRequest, _ interruption: Interruption
     ) throws(CrawlError) -> FetchResult? {
@@ -283,29 +284,32 @@ package struct PlanRun: ~Copyable {
     }
 }
 
-/// What a prefetch of a site would fetch, judged by a look at some of its pages: the figures of the estimate,
-/// such as `pages` and `byteCount`, and what the look cost.
+/// The estimate of a prefetch from a sample of its pages. The members of `PlanEstimate`, such as `pages` and
+/// `byteCount`, are members of this report too.
 @dynamicMemberLookup
 public struct PlanReport: Sendable, Equatable {
     public let site: String
     package var estimate: PlanEstimate
-    /// What the look cost.
+    /// The number of requests for the sample.
     public package(set) var requests = 0
+    /// The number of bytes received for the sample.
     public package(set) var fetchedByteCount = 0
-    /// Pages that robots.txt holds back, as far as they were discovered.
+    /// The number of discovered pages that robots.txt forbids.
     public package(set) var refusedByRobots = 0
-    /// What robots.txt asks to wait between two requests, in seconds.
+    /// The delay between requests that robots.txt asks for, in seconds.
     public package(set) var crawlDelay: Double?
+    /// Whether it was interrupted.
     public package(set) var isInterrupted = false
 
-    /// Places without an end.
+    /// URL patterns of pages that link to ever more pages of the same kind.
     public var traps: [String] { estimate.traps.map(\.description) }
 
+    /// A member of the estimate.
     public subscript<Value>(dynamicMember figure: KeyPath<PlanEstimate, Value>) -> Value {
         estimate[keyPath: figure]
     }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
@@ -322,7 +326,7 @@ extension PlanReport: JSONObject {
 }
 
 extension CrawlPlan {
-    /// For a sample: nothing is waited for, tried again, or cut short by a limit.
+    /// The options for a sample: no delays, no retries, no limits.
     fileprivate var sampleOptions: Frontier.Options {
         var options = frontierOptions
         options.isUnpaced = true

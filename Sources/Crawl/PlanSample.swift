@@ -10,23 +10,23 @@ package struct PlanSample: Sendable {
         package var byteCount: Int
         package var latency: Duration
         /// What it needs that no page before it needed.
-        package var newRequisites: Int
-        package var newRequisiteByteCount: Int
+        package var newAssets: Int
+        package var newAssetByteCount: Int
         /// Pages in scope that no page before it linked to.
         package var newPages: [WebURL]
         /// All pages in scope that it links to, each once.
         package var links: [WebURL]
 
         package init(
-            url: WebURL, byteCount: Int, latency: Duration, newRequisites: Int = 0,
-            newRequisiteByteCount: Int = 0,
+            url: WebURL, byteCount: Int, latency: Duration, newAssets: Int = 0,
+            newAssetByteCount: Int = 0,
             newPages: [WebURL] = [], links: [WebURL]? = nil
         ) {
             self.url = url
             self.byteCount = byteCount
             self.latency = latency
-            self.newRequisites = newRequisites
-            self.newRequisiteByteCount = newRequisiteByteCount
+            self.newAssets = newAssets
+            self.newAssetByteCount = newAssetByteCount
             self.newPages = newPages
             self.links = links ?? newPages
         }
@@ -202,11 +202,11 @@ extension PlanSample {
         }
         groups.sort { ($0.pages.low, $1.pattern) > ($1.pages.low, $0.pattern) }
         let all = groups.map(\.pages).reduce(PlanEstimate.Bounds(low: 0, high: 0), +)
-        let requisites = further(all, \.newRequisites)
-        let bytes = groups.map(\.byteCount).reduce(further(all, \.newRequisiteByteCount), +)
+        let assets = further(all, \.newAssets)
+        let bytes = groups.map(\.byteCount).reduce(further(all, \.newAssetByteCount), +)
         return PlanEstimate(
             groups: groups, pages: all, byteCount: bytes,
-            seconds: seconds(all + requisites, pages: all, manner),
+            seconds: seconds(all + assets, pages: all, manner),
             traps: traps, isSampleTooSmall: !tally.hasEndlessRow && isTooSmall)
     }
 
@@ -315,9 +315,9 @@ extension PlanSample {
     }
 }
 
-/// What a prefetch of a site would fetch, judged by a sample: a range wherever the sample allows no more.
+/// An estimate of a prefetch, in ranges.
 public struct PlanEstimate: Sendable, Equatable {
-    /// From what is sure to what may be; no upper end where the sample shows none.
+    /// A range from the certain to the possible value; `high` is nil if the sample gives no upper bound.
     public struct Bounds: Sendable, Equatable {
         public package(set) var low: Int
         public package(set) var high: Int?
@@ -328,27 +328,28 @@ public struct PlanEstimate: Sendable, Equatable {
         }
     }
 
-    /// The pages whose URLs look alike.
+    /// Pages with URLs of the same pattern.
     public struct Group: Sendable, Equatable {
-        /// `example.com/blog/{year}/{month}/*.html`
+        /// The pattern, such as `example.com/blog/{year}/{month}/*.html`.
         public let pattern: String
-        /// How many of them the sample has.
+        /// The number of its pages in the sample.
         public let sampled: Int
+        /// The estimated number of pages.
         public let pages: Bounds
-        /// Of the pages alone.
+        /// The estimated size of the pages, without assets.
         public let byteCount: Bounds
     }
 
-    /// The largest first.
+    /// The groups of pages, the largest first.
     public let groups: [Group]
+    /// The estimated number of all pages.
     public let pages: Bounds
-    /// Pages and what they need.
+    /// The estimated size of pages and assets.
     public let byteCount: Bounds
-    /// How long a prefetch takes.
+    /// The estimated duration of a prefetch, in seconds.
     public let seconds: Bounds
     package let traps: [TrapReason]
-    /// Too many lists of pages were not looked at for an upper end to be told: a larger sample would tell
-    /// more.
+    /// Whether the sample is too small for an upper bound: too many pages that list other pages were not sampled.
     public let isSampleTooSmall: Bool
 }
 

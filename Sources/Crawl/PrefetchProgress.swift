@@ -1,93 +1,109 @@
 package import Web
 
-/// How far a prefetch is.
+/// The progress of a prefetch.
 public struct PrefetchProgress: Sendable, Equatable {
+    /// The name of the site.
     public let site: String
+    /// The time since the run began.
     public let elapsed: Duration
     public let phase: Phase
+    /// The number of finished and queued pages.
     public let pages: Count
-    public let requisites: Count
-    /// Asked for, and not got.
+    /// The number of finished and queued assets.
+    public let assets: Count
+    /// The number of failed requests.
     public let failed: Int
+    /// The number of running requests.
     public let running: Int
-    /// Everything that the site was found to link, wanted or not.
+    /// The number of discovered URLs, including those that are not fetched.
     public let known: Int
+    /// The number of finished requests.
     public let requests: Int
-    /// What came over the network.
+    /// The number of bytes received from the network.
     public let byteCount: Int
+    /// The current rate.
     public let bytesPerSecond: Int
-    /// What servers said is still as it is held, and what was therefore not sent.
+    /// The number of stored responses that servers confirmed.
     public let confirmed: Int
+    /// The size of the bodies that were therefore not sent.
     public let savedByteCount: Int
-    /// Those of which something is asked, or is to be; the busiest first, and not all of very many.
+    /// The hosts that have running or queued requests, the busiest first. The list is limited in length.
     public let hosts: [Host]
+    /// The number of all such hosts.
     public let hostCount: Int
+    /// The work that has to be done first.
     public let waiting: Waiting
-    /// How long it still takes; nil while that is not known, as it is while more is found than is fetched.
+    /// The estimated remaining time; nil while it is unknown, for example while more URLs are found than fetched.
     public let remaining: Duration?
 
+    /// A phase of a prefetch.
     public enum Phase: String, Sendable, CaseIterable {
+        /// Responses are being fetched.
         case fetching
-        /// Nothing is asked for any more: what came is being stored.
+        /// All requests have ended, and the last responses are being stored.
         case storing
     }
 
+    /// The number of finished and queued URLs.
     public struct Count: Sendable, Equatable {
         public let done: Int
         public let queued: Int
     }
 
+    /// A host with running or queued requests.
     public struct Host: Sendable, Equatable {
         public let name: String
         public let running: Int
         public let queued: Int
-        /// How many requests it gets at once.
+        /// The maximum number of concurrent requests.
         public let limit: Int
         public let requestsPerSecond: Double
-        /// For how long nothing is asked of it; nil while something may be.
+        /// The time until the next request may be made; nil if one may be made now.
         public let pause: Duration?
     }
 
-    /// What else has to come first.
+    /// Work that has to be done first.
     public struct Waiting: Sendable, Equatable {
-        /// Pages that wait for what robots.txt says.
+        /// The number of pages that wait for a robots.txt.
         public let robots: Int
-        /// What failed, and is to be tried again.
+        /// The number of failed requests that will be retried.
         public let retries: Int
-        /// Bodies that are being looked into for links.
+        /// The number of bodies that are being scanned for links.
         public let scans: Int
     }
 
-    /// One line for programs.
+    /// The progress as JSON, on one line.
     public var json: String { members.text(.compact) }
 
-    /// Milliseconds are enough for anybody.
+    /// Seconds, rounded to milliseconds.
     static func seconds(_ duration: Duration) -> Double { ((duration / .seconds(1)) * 1000).rounded() / 1000 }
 }
 
-/// A request that ended.
+/// A finished request of a prefetch.
 public struct PrefetchedURL: Sendable, Equatable {
+    /// The kind of a URL.
     public enum Kind: String, Sendable, CaseIterable {
-        case page, requisite
-        /// A sitemap, say.
+        case page, asset
+        /// A list of URLs, such as a sitemap.
         case guide
         /// A robots.txt.
         case robots
-        /// Something that no server can have, to learn how it says so.
+        /// A URL that does not exist, requested to learn how the server reports that.
         case probe
     }
 
     public let url: String
     public let kind: Kind
-    /// Nil when there was no answer.
+    /// The status of the response; nil if there was none.
     public let status: Int?
-    /// Why there was none.
+    /// Why there was no response; nil if there was one.
     public let failure: String?
-    /// What came over the network.
+    /// The number of bytes received from the network.
     public let byteCount: Int
+    /// The duration of the request.
     public let elapsed: Duration
 
-    /// One line for programs.
+    /// The request as JSON, on one line.
     public var json: String { members.text(.compact) }
 }
 
@@ -95,7 +111,7 @@ extension PrefetchProgress: JSONObject {
     package var members: JSONMembers {
         [
             "event": "progress", "site": site, "seconds": Self.seconds(elapsed), "phase": phase.rawValue,
-            "pages": pages, "requisites": requisites, "failed": failed, "running": running, "known": known,
+            "pages": pages, "assets": assets, "failed": failed, "running": running, "known": known,
             "requests": requests, "bytes": byteCount, "bytesPerSecond": bytesPerSecond,
             "confirmed": confirmed,
             "savedBytes": savedByteCount, "hosts": hosts, "hostCount": hostCount, "waiting": waiting,
@@ -132,29 +148,29 @@ extension PrefetchedURL: JSONObject {
     }
 }
 
-/// How far a crawl is, as its parts count it.
+/// The progress of a crawl, as its parts count it.
 struct CrawlProgress: Sendable, Equatable {
     var elapsed: Duration = .zero
-    /// Nothing is asked for any more: what came is being stored.
+    /// Whether all requests have ended, and the last responses are being stored.
     var isEnding = false
     var done = 0
-    /// Of them, what pages need.
-    var doneRequisites = 0
+    /// The number of assets among them.
+    var doneAssets = 0
     var failed = 0
     var queuedPages = 0
-    var queuedRequisites = 0
+    var queuedAssets = 0
     var known = 0
     var running = 0
-    /// Pages that wait for what robots.txt says.
+    /// The number of pages that wait for a robots.txt.
     var atGate = 0
-    /// What failed, and is to be tried again.
+    /// The number of failed requests that will be retried.
     var toRetry = 0
     var scanning = 0
     var requests = 0
     var confirmed = 0
     var savedByteCount = 0
     var byteCount = 0
-    /// Those that something is asked of, or is to be; the busiest first, and not all of very many.
+    /// The hosts that have running or queued requests, the busiest first. The list is limited in length.
     var hosts: [Host] = []
     var hostCount = 0
 
@@ -162,15 +178,15 @@ struct CrawlProgress: Sendable, Equatable {
         var name: String
         var running = 0
         var queued = 0
-        /// How many requests it gets at once.
+        /// The maximum number of concurrent requests.
         var limit = 0
         var requests = 0
-        /// For how long nothing is asked of it; nil while something may be.
+        /// The time until the next request may be made; nil if one may be made now.
         var pause: Duration?
     }
 }
 
-/// Figures in, figures with their pace and an estimate out. A pure value: the time is in the figures.
+/// Computes rates and the remaining time from the figures of a crawl. The time comes with the figures.
 struct ProgressMeter: Sendable {
     private struct Sample {
         let elapsed: Duration
@@ -180,16 +196,16 @@ struct ProgressMeter: Sendable {
     }
 
     private let site: String
-    /// Those of the last while, some apart from each other.
+    /// The recent samples, at least `distance` apart.
     private var samples: [Sample] = []
 
-    /// Bytes and requests a second are those of so long.
+    /// The time span over which rates are averaged.
     private static let paceSpan: Duration = .seconds(4)
-    /// Whether the end comes nearer is judged by at most so long, and by no less than that.
+    /// The time span over which the remaining time is estimated, and the shortest one that suffices.
     private static let span: Duration = .seconds(20)
     private static let leastSpan: Duration = .seconds(3)
     private static let distance: Duration = .milliseconds(250)
-    /// What takes longer than that is anybody's guess.
+    /// The longest remaining time that is reported.
     private static let longest: Duration = .seconds(100 * 3600)
 
     init(site: String) {
@@ -198,7 +214,7 @@ struct ProgressMeter: Sendable {
 
     mutating func measure(_ figures: CrawlProgress) -> PrefetchProgress {
         let left =
-            figures.queuedPages + figures.queuedRequisites + figures.running + figures.atGate
+            figures.queuedPages + figures.queuedAssets + figures.running + figures.atGate
             + figures.toRetry
         let sample = Sample(
             elapsed: figures.elapsed, byteCount: figures.byteCount, left: left,
@@ -208,9 +224,9 @@ struct ProgressMeter: Sendable {
         let progress = PrefetchProgress(
             site: site, elapsed: figures.elapsed, phase: figures.isEnding ? .storing : .fetching,
             pages: PrefetchProgress.Count(
-                done: figures.done - figures.doneRequisites, queued: figures.queuedPages + figures.atGate),
-            requisites: PrefetchProgress.Count(
-                done: figures.doneRequisites, queued: figures.queuedRequisites),
+                done: figures.done - figures.doneAssets, queued: figures.queuedPages + figures.atGate),
+            assets: PrefetchProgress.Count(
+                done: figures.doneAssets, queued: figures.queuedAssets),
             failed: figures.failed, running: figures.running, known: figures.known,
             requests: figures.requests,
             byteCount: figures.byteCount,
@@ -237,8 +253,8 @@ struct ProgressMeter: Sendable {
         return max(0, Double(to - from) / seconds)
     }
 
-    /// Nil while the end does not come nearer: pages lead to pages, and nobody knows to how many. It is
-    /// judged since there was most to do.
+    /// The estimated remaining time, measured from the sample with the most open work; nil while the open work does
+    /// not decrease.
     private func remaining(_ now: Sample) -> Duration? {
         guard now.left > 0, let peak = samples.max(by: { $0.left <= $1.left }), peak.left > now.left,
             now.elapsed - peak.elapsed >= Self.leastSpan

@@ -11,9 +11,9 @@ final class Recall {
     enum Answer {
         /// Nothing of use is held, or nothing that a server could be asked about.
         case load(adding: HTTPFields, inPlaceOf: StoredResponse? = nil)
-        /// This visit has it already: an earlier run of it was interrupted.
+        /// This snapshot has it already: an earlier run of it was interrupted.
         case done(StoredResponse)
-        /// Another worker of this visit was told so.
+        /// Another worker of this snapshot was told so.
         case gone(status: Int)
         /// Good enough as it is, by the policy.
         case reuse(StoredResponse)
@@ -30,10 +30,10 @@ final class Recall {
     private let reader: StoreReader
     private let shelf: BundleShelf
     private let hasWholePacks: Bool
-    private let visit: OpenVisit
+    private let snapshot: OpenSnapshot
     private let isShared: Bool
     private let isServed: Bool
-    /// Another visit is served until this one is complete.
+    /// Another snapshot is served until this one is complete.
     private let isUpdate: Bool
     private let policy: CachePolicy
     private let rules: CacheRules
@@ -57,11 +57,11 @@ final class Recall {
     /// What an update that was interrupted got longer ago than that is asked about once more.
     private static let secondsOfOwn: Int64 = 15 * 60
 
-    /// Nil when there is nothing to recall: it is the first visit, and nobody has begun it.
+    /// Nil when there is nothing to recall: it is the first snapshot, and nobody has begun it.
     ///
-    /// - Parameter isShared: others write to the visit.
+    /// - Parameter isShared: others write to the snapshot.
     init?(
-        _ folder: StoreFolder, visit: OpenVisit, policy: CachePolicy, rules: CacheRules,
+        _ folder: StoreFolder, snapshot: OpenSnapshot, policy: CachePolicy, rules: CacheRules,
         isShared: Bool = false
     ) throws(StoreError) {
         let reader = try StoreReader(folder)
@@ -72,25 +72,25 @@ final class Recall {
         let provesBytes = policy == .reload || policy == .reloadEndToEnd
         shelf = try BundleShelf(reader, folder, provesBytes: provesBytes)
         hasWholePacks = try reader.hasWholePacks()
-        self.visit = visit
+        self.snapshot = snapshot
         self.isShared = isShared
         isServed = folder.server != nil
         isUpdate = try reader.sites().contains {
-            $0.id == visit.site && $0.published != nil && $0.published != visit.id
+            $0.id == snapshot.site && $0.published != nil && $0.published != snapshot.id
         }
         self.policy = policy
         self.rules = rules
     }
 
     /// Whether it is worth a question for several at once: each takes a way to a PostgreSQL and back.
-    var looksAhead: Bool { isServed && visit.isContinued }
+    var looksAhead: Bool { isServed && snapshot.isContinued }
 
-    /// What this visit has of what is come to next is looked for at once.
+    /// What this snapshot has of what is come to next is looked for at once.
     func lookAhead(_ hrefs: [String]) throws(StoreError) {
         ahead = Ahead()
         guard !hrefs.isEmpty else { return }
         var unknown: Set<Int64> = []
-        for walked in try reader.walk(hrefs, ofVisit: visit.id) {
+        for walked in try reader.walk(hrefs, ofSnapshot: snapshot.id) {
             ahead.walked[walked.response.href] = walked
             for link in walked.links?.numbers.all ?? [] where number(of: link) == nil { unknown.insert(link) }
         }
@@ -101,7 +101,7 @@ final class Recall {
     private func own(_ href: String) throws(StoreError) -> StoredResponse? {
         // Once: by the next time it may have been stored.
         if ahead.hrefs.remove(href) != nil { return ahead.walked[href]?.response }
-        return try reader.response(for: href, ofVisit: visit.id)
+        return try reader.response(for: href, ofSnapshot: snapshot.id)
     }
 
     private func toldLinks(of held: StoredResponse) throws(StoreError) -> ToldLinks? {
@@ -130,10 +130,10 @@ final class Recall {
             guard let held = try shelf.response(for: url, as: bundle) else {
                 return .load(adding: HTTPFields().naming(origin: isCORS ? origin() : nil))
             }
-            return held.visit == visit.id ? .done(held) : .reuse(held)
+            return held.snapshot == snapshot.id ? .done(held) : .reuse(held)
         }
         var own: StoredResponse?
-        if visit.isContinued, let mine = try self.own(url.href), !mine.isImported {
+        if snapshot.isContinued, let mine = try self.own(url.href), !mine.isImported {
             let isOld = isUpdate && !isShared && now.secondsSinceEpoch - mine.fetched > Self.secondsOfOwn
             if mine.status < 400 {
                 guard isOld else { return .done(mine) }
@@ -186,7 +186,7 @@ final class Recall {
     /// Others want to be waited for: what comes next is looked up as it is then.
     func rest() throws(StoreError) { try reader.letGoOfMoment() }
 
-    /// What an earlier visit saw of the page; nil where none showed it. That of an archive is not used: cookies
+    /// What an earlier snapshot saw of the page; nil where none showed it. That of an archive is not used: cookies
     /// that it names would be sent to the origin.
     func memory(of page: WebURL) throws(StoreError) -> PageMemory? {
         guard let held = try reader.response(for: page.href, request: .shown), !held.isImported else {
@@ -220,10 +220,11 @@ final class Recall {
         }
     }
 
-    /// The response of an earlier visit for a URL that this visit has fetched again.
+    /// The response of an earlier snapshot for a URL that this snapshot has fetched again.
     func stored(_ url: WebURL) throws(StoreError) -> StoredResponse? {
         try reader.letGoOfMoment()
-        guard let held = try reader.response(for: url.href), held.status < 400, held.visit != visit.id else {
+        guard let held = try reader.response(for: url.href), held.status < 400, held.snapshot != snapshot.id
+        else {
             return nil
         }
         return held
@@ -256,9 +257,9 @@ final class Recall {
     ///
     /// - Parameters:
     ///   - isNofollow: pages are not followed from there.
-    ///   - leavesRequisites: what it needs is not asked for.
+    ///   - leavesAssets: what it needs is not asked for.
     func links(
-        of held: StoredResponse, isNofollow: Bool, leavesRequisites: Bool
+        of held: StoredResponse, isNofollow: Bool, leavesAssets: Bool
     ) throws(StoreError) -> Links? {
         unnumbered.removeAll(keepingCapacity: true)
         var links = Links()
@@ -270,10 +271,10 @@ final class Recall {
             links.renderReasons = table.renderReasons
         }
         let lists = told.numbers
-        links.known.reserveCapacity(lists.pages.count + lists.requisites.count + lists.guesses.count)
+        links.known.reserveCapacity(lists.pages.count + lists.assets.count + lists.guesses.count)
         var unknown: [(number: Int64, kind: LinkClass)] = []
         func add(_ numbers: [Int64], _ kind: LinkClass) {
-            if leavesRequisites, kind.role != .page { return }
+            if leavesAssets, kind.role != .page { return }
             for number in numbers {
                 if let known = self.number(of: number) {
                     if isNofollow, kind.role == .page { continue }
@@ -285,7 +286,7 @@ final class Recall {
             }
         }
         add(lists.pages, .page)
-        add(lists.requisites, .requisite)
+        add(lists.assets, .asset)
         add(lists.guesses, .guess)
         guard !unknown.isEmpty else { return links }
         let addresses = try addresses(of: unknown.map(\.number))
@@ -319,9 +320,9 @@ final class Recall {
 
     /// How a link was listed.
     enum LinkClass {
-        case page, requisite, guess
+        case page, asset, guess
 
-        var role: Frontier.Role { self == .page ? .page : .requisite }
+        var role: Frontier.Role { self == .page ? .page : .asset }
     }
 }
 

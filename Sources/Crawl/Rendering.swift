@@ -5,38 +5,44 @@ package import Store
 internal import System
 package import Web
 
-/// How pages are rendered.
+/// How pages are rendered in a browser.
 public struct RenderSettings: Sendable, Equatable {
+    /// Which pages are rendered.
     public var mode = RenderMode.auto
-    /// How many screens a page is scrolled, for pictures that come late and lists without an end.
+    /// The number of screens by which a page is scrolled, to load lazy images and endless lists.
     public var scroll = 20
-    /// `1280x900`, `390x844@3`: the first is the page's, and it is seen in the others for a moment.
+    /// The sizes of the window, such as `1280x900` or `390x844@3`. The page is rendered in the first one, and then
+    /// shown in the others for a moment.
     public var viewports: [String] = []
-    /// Details, tabs and menus are opened, and films played for their beginning.
+    /// Opens details, tabs and menus, and plays the beginning of videos.
     public var isDeep = false
-    /// It is seen in dark colours too.
+    /// Also shows the page with the dark colour scheme.
     public var seesDark = false
-    /// A picture of each page is kept, to be compared with when it is shown offline.
+    /// Stores a screenshot of each page, with which an offline check compares the page.
     public var takesPictures = false
-    /// The time that pages have, in seconds since 1970, with a chance that is always the same, while they are
-    /// rendered and whenever they are served; nil for those of the day. Updates keep it.
+    /// A fixed time for scripts, in seconds since 1970, together with fixed random numbers, while pages are rendered
+    /// and when they are served. Nil for the real time. Updates keep it.
     public var steadySince: Int64?
-    /// What one page may take.
+    /// The maximum time per page.
     public var limit = Duration.seconds(20)
-    /// Scripts that run in pages once they have come to rest.
+    /// Scripts that run in pages after they have loaded.
     public var scripts: [Script] = []
 
+    /// A script that runs in pages.
     public struct Script: Sendable, Equatable {
-        /// Of pages, as an `include` has it; nil for all.
+        /// The pattern of its pages, as for `include`; nil for all pages.
         public var pages: String?
+        /// The source of the script.
         public var text: String
 
+        /// Creates a script for the pages that match a pattern.
         public init(pages: String? = nil, text: String) {
             self.pages = pages
             self.text = text
         }
     }
 
+    /// Creates the default settings.
     public init() {}
 
     init(_ json: JSONValue) {
@@ -56,7 +62,7 @@ public struct RenderSettings: Sendable, Equatable {
 }
 
 extension RenderSettings: JSONObject {
-    /// Those that differ from the usual.
+    /// The settings that differ from the defaults.
     package var members: JSONMembers {
         let usual = RenderSettings()
         return [
@@ -132,14 +138,17 @@ package struct RenderedPage: Sendable {
     package init(ending: RenderEnding) { self.ending = ending }
 }
 
+/// How the rendering of a page ended.
 public enum RenderEnding: String, Sendable, CaseIterable {
+    /// The page has loaded.
     case complete
-    /// It asked for more and more, or waited for what did not come.
+    /// The time was over while it was still loading.
     case outOfTime
-    /// Its scripts never paused.
+    /// Its scripts did not end.
     case hung
+    /// The page crashed.
     case crashed
-    /// It was none: a file.
+    /// It was a download, not a page.
     case download
     /// The browser failed.
     case failed
@@ -153,17 +162,17 @@ package final class RenderDoor: Sendable {
     }
 
     package let folder: StoreFolder
-    /// The visit that has what came.
-    package let visit: Int64
+    /// The snapshot that has what came.
+    package let snapshot: Int64
     private let messages: Inbox<Message>
 
-    init(_ folder: StoreFolder, visit: Int64, wake: @escaping @Sendable () -> Void) {
+    init(_ folder: StoreFolder, snapshot: Int64, wake: @escaping @Sendable () -> Void) {
         self.folder = folder
-        self.visit = visit
+        self.snapshot = snapshot
         messages = Inbox(wake: wake)
     }
 
-    /// Asks for what the visit does not have yet, for a page that is being shown. There is no answer when the
+    /// Asks for what the snapshot does not have yet, for a page that is being shown. There is no answer when the
     /// crawl ends before it.
     package func ask(
         _ page: UInt32, _ request: PageRequest, answer: @escaping @Sendable (PageAnswer) -> Void
@@ -274,14 +283,14 @@ extension Crawl {
     private func asked(
         _ request: PageRequest, by page: UInt32, _ answer: @escaping @Sendable (PageAnswer) -> Void
     ) throws(CrawlError) {
-        guard rendering?.shown[page] != nil else { return answer(.refused("its page is not shown any more")) }
+        guard rendering?.shown[page] != nil else { return answer(.refused("its page is closed")) }
         guard request.url.isHTTP else { return answer(.refused("it is neither http nor https")) }
         switch request.method {
         case "GET", "HEAD":
             if request.use == .document {
                 rendering?.shown[page]?.documentCount += 1
                 guard rendering?.shown[page]?.documentCount ?? 0 <= Rendering.mostDocuments else {
-                    return answer(.refused("the page leads on and on"))
+                    return answer(.refused("the page navigates too often"))
                 }
             }
             // Of what has to be some body, there is one for all.
@@ -289,7 +298,7 @@ extension Crawl {
             let isCORS = request.fields.contains("Origin")
             try apply(.needed(request.url, by: page, isPage: request.use == .document, isCORS: isCORS))
             guard let number = frontier.number(of: request.url) else {
-                return answer(.refused("its address is too long"))
+                return answer(.refused("its URL is too long"))
             }
             rendering?.shown[page]?.asked.insert(number)
             if frontier.state(number) == .queued, scriptFields[number] == nil {
@@ -316,7 +325,7 @@ extension Crawl {
                 .given(status: held.status, fields: HTTPFields(block: held.fields.utf8.span), body: held.body)
             )
         case "OPTIONS": send(request, of: page, answer)
-        case let method: answer(.refused("\(method) would change what is there"))
+        case let method: answer(.refused("\(method) would change data on the server"))
         }
     }
 
@@ -329,7 +338,7 @@ extension Crawl {
             guard !beingScanned.contains(number) else { return }
             answer = .held
         case .skipped(let reason): answer = .refused(reason.name)
-        case .elsewhere: answer = .failed("another worker asks its host")
+        case .elsewhere: answer = .failed("another worker fetches from its host")
         case .failed(.status(let status)): answer = .given(status: status, fields: HTTPFields(), body: [])
         case .failed(let failure): answer = .failed(failure.description)
         }
@@ -374,9 +383,9 @@ extension Crawl {
             rendering.shown[page]?.sentCount ?? .max < Rendering.mostSentOfPage
         else {
             report.rendering.notices["not-sent", default: 0] += 1
-            return answer(.refused("the page sends too much"))
+            return answer(.refused("the page sends too much data"))
         }
-        if let reason = frontier.refusal(ofRequisite: request.url) { return answer(.refused(reason.name)) }
+        if let reason = frontier.refusal(ofAsset: request.url) { return answer(.refused(reason.name)) }
         rendering.shown[page]?.sentCount += 1
         rendering.sentCount += 1
         rendering.sent[rendering.sentCount] = .init(page: page, request: request, waiting: [answer])
@@ -412,7 +421,7 @@ extension Crawl {
             (sent.waiting, sent.answer) = ([], answer)
             rendering?.sent[errand] = sent
             var job = ScanJob(
-                number: result.number, url: result.url, role: .requisite,
+                number: result.number, url: result.url, role: .asset,
                 referrer: frontier.url(sent.page).href, source: .fetched(response),
                 time: Self.secondsSinceEpoch())
             job.request = sent.request.key
@@ -486,51 +495,55 @@ extension WebURL {
     }
 }
 
-/// What rendering pages brought.
+/// The results of rendering pages.
 public struct RenderReport: Sendable, Equatable {
+    /// The mode of the run.
     public package(set) var mode = RenderMode.never
-    /// `Chrome/150.0.1`; nil where none was started.
+    /// The version of the browser, such as `Chrome/150.0.1`; nil if none was started.
     public package(set) var browser: String?
-    /// Why none was, though there were pages for it.
+    /// Why no browser was started although there were pages to render; nil if there is no such reason.
     public package(set) var failure: String?
+    /// The results by URL pattern.
     public package(set) var patterns: [Pattern] = []
-    /// Answers to requests that pages sent (POST), which are kept by what was sent.
+    /// The number of stored responses to requests that pages sent (POST), which are found again by the request body.
     public package(set) var recorded = 0
-    /// Pages that did not come to rest, each with why; the first of them.
+    /// The first 100 pages whose rendering did not complete, with the reasons.
     public package(set) var unfinished: [Unfinished] = []
-    /// What pages did that is no part of showing them, and how often.
+    /// How often pages did something that is not part of loading, by kind.
     public package(set) var notices: [String: Int] = [:]
 
-    /// Pages whose addresses look alike, of which one had a reason to be rendered.
+    /// Pages with URLs of the same pattern, of which at least one had a reason to be rendered.
     public struct Pattern: Sendable, Equatable {
         public let pattern: String
-        /// Those that were seen.
+        /// The number of pages.
         public let pages: Int
+        /// The number of rendered pages.
         public let rendered: Int
-        /// What they asked for and no scan had found.
-        public let foundRequisites: Int
-        /// Pages that they lead to and no scan had found.
+        /// The number of assets that only rendering found.
+        public let foundAssets: Int
+        /// The number of linked pages that only rendering found.
         public let foundPages: Int
-        /// Of those rendered, how many did not come to rest.
+        /// The number of rendered pages that did not complete.
         public let unfinished: Int
-        /// What a scan saw and could not read.
+        /// The reasons for rendering: what a scan could not read.
         public let reasons: [String]
     }
 
+    /// A page whose rendering did not complete.
     public struct Unfinished: Sendable, Equatable {
         public let url: String
         public let ending: RenderEnding
         public let detail: String?
     }
 
-    /// Those that are rendered by the next run from the start; nil when none was rendered.
+    /// The patterns that the next run renders from the start; nil if no page was rendered.
     package internal(set) var worthPatterns: [String]?
-    /// Those that were looked at, in this run or an earlier one.
+    /// The patterns that were rendered in this run or an earlier one.
     package internal(set) var lookedAtPatterns: [String] = []
 
     package var sockets: Int { notices["web-socket"] ?? 0 }
 
-    /// How many pages were rendered.
+    /// The number of rendered pages.
     public var rendered: Int { patterns.reduce(0) { $0 + $1.rendered } }
 
     private static let mostUnfinished = 100
@@ -555,7 +568,7 @@ public struct RenderReport: Sendable, Equatable {
         patterns = book.patterns.filter { $0.renderedCount > 0 || !$0.reasons.isEmpty }.map { pattern in
             Pattern(
                 pattern: pattern.text, pages: pattern.pageCount, rendered: pattern.renderedCount,
-                foundRequisites: pattern.requisites, foundPages: pattern.pages,
+                foundAssets: pattern.assets, foundPages: pattern.pages,
                 unfinished: pattern.unfinished,
                 reasons: pattern.reasons.words)
         }
@@ -566,8 +579,9 @@ extension RenderReasons {
     /// For people.
     var words: [String] {
         let all: [(RenderReasons, String)] = [
-            (.hardlyAnyText, "hardly any text"), (.unreadLoader, "a loader of modules"),
-            (.composedAddress, "addresses put together"), (.unreadFetch, "a fetch of what stands elsewhere"),
+            (.hardlyAnyText, "hardly any text"), (.unreadLoader, "a module loader"),
+            (.composedAddress, "URLs put together by a script"),
+            (.unreadFetch, "a fetch whose URL is set elsewhere"),
         ]
         return all.filter { contains($0.0) }.map(\.1)
     }
@@ -588,7 +602,7 @@ extension RenderReport: JSONObject {
 extension RenderReport.Pattern: JSONObject {
     package var members: JSONMembers {
         [
-            "pattern": pattern, "pages": pages, "rendered": rendered, "foundRequisites": foundRequisites,
+            "pattern": pattern, "pages": pages, "rendered": rendered, "foundAssets": foundAssets,
             "foundPages": foundPages, "unfinished": unfinished, "reasons": reasons,
         ]
     }

@@ -54,7 +54,7 @@ extension Crawl {
             url, status: response.status, fields: response.fields, digest: 0, byteCount: 0)
         let verdict = replacements.judge(url, stored: held.judged, new: new)
         try restore(verdict.restored)
-        return verdict.heldBack.map(Failure.heldBack)
+        return verdict.rejected.map(Failure.rejected)
     }
 
     /// A status and its header fields.
@@ -66,7 +66,7 @@ extension Crawl {
     func restore(_ restored: [ReplacementCheck.Restored], isEnding: Bool = false) throws(CrawlError) {
         for restored in restored {
             guard let url = WebURL(restored.href), let number = frontier.number(of: url) else { continue }
-            heldBackReasons[number] = restored.reason
+            rejectedReasons[number] = restored.reason
             // The worker has not stored it yet.
             if beingScanned.contains(number) { continue }
             try restore(number, url, isEnding: isEnding)

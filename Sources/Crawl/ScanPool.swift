@@ -53,7 +53,7 @@ struct ScanJob: Sendable {
     enum Source: Sendable {
         /// Fresh from the network.
         case fetched(FetchedResponse)
-        /// Stored by an earlier run of this visit: nothing to keep, only its links are needed again.
+        /// Stored by an earlier run of this snapshot: nothing to keep, only its links are needed again.
         case held(StoredResponse)
     }
 
@@ -74,7 +74,7 @@ struct ScanJob: Sendable {
     var scriptFields: [String] = []
     /// What it has to be.
     var required: Bundle?
-    /// What an earlier visit has of it.
+    /// What an earlier snapshot has of it.
     var held: StoredResponse?
     /// Its content is to be told by its words.
     var wantsWords = false
@@ -116,11 +116,11 @@ struct ScanResult: Sendable {
     var isNofollow = false
     /// Why running its scripts may bring more than reading them.
     var renderReasons: RenderReasons = []
-    /// It is what an earlier run or visit has.
+    /// It is what an earlier run or snapshot has.
     var isRecalled = false
-    /// It came anew, and is to the byte what an earlier visit has.
+    /// It came anew, and is to the byte what an earlier snapshot has.
     var same: StoredResponse?
-    /// What an earlier visit found of the same bytes, and no scan: what a browser asked for.
+    /// What an earlier snapshot found of the same bytes, and no scan: what a browser asked for.
     var told: [FoundLink] = []
     /// Nil for what nobody looked into.
     var format: BodyFormat?

@@ -95,10 +95,10 @@ final class ScanWorker {
         guard var body = try body(of: response, job, measured, into: &result) else {
             return response.body.discard()
         }
-        if let reason = try heldBack(body, response, job, into: &result) {
+        if let reason = try rejected(body, response, job, into: &result) {
             response.body.discard()
             if case .file(let path) = body.content { FetchedBody.file(path: path, byteCount: 0).discard() }
-            (result.refusal, result.kept) = (.heldBack(reason), job.held)
+            (result.refusal, result.kept) = (.rejected(reason), job.held)
             return
         }
         body.md5 = measured?.digest(.md5)
@@ -134,7 +134,7 @@ final class ScanWorker {
     }
 
     /// Why the stored response stays in place of this one; nil where it is replaced.
-    private func heldBack(
+    private func rejected(
         _ body: NewBody, _ response: FetchedResponse, _ job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) -> ReplacementCheck.Reason? {
         guard let replacements, job.role != .guide, job.request == .get, job.required == nil,
@@ -157,7 +157,7 @@ final class ScanWorker {
         }
         let verdict = replacements.judge(job.url, stored: stored, new: new, comparison: comparison)
         result.restored = verdict.restored
-        return verdict.heldBack
+        return verdict.rejected
     }
 
     /// As the app would have it stored. Gives why it is not.
@@ -174,7 +174,7 @@ final class ScanWorker {
         if case .mismatch(let mismatch)? = job.required.map({
             BundleMeter.verdict(on: $0, bytes: edited.body)
         }) {
-            return .altered("\(mismatch), as willStore edited it")
+            return .altered("\(mismatch), after willStore edited it")
         }
         response.body.discard()
         response.body = .bytes(edited.body)
@@ -274,7 +274,7 @@ final class ScanWorker {
             guard let target = WebURL(String(decoding: address, as: UTF8.self), base: url)?.key,
                 known.insert(target.href).inserted
             else { continue }
-            result.links.append(FoundLink(url: target, role: .requisite, isGuess: true))
+            result.links.append(FoundLink(url: target, role: .asset, isGuess: true))
         }
     }
 
@@ -322,7 +322,7 @@ final class ScanWorker {
         }
         // A page may be called like a picture; what a page needs is what its name says, and a digest says
         // more than a name.
-        return job.role == .requisite && job.required == nil && !rules.inspection.accepts(subject)
+        return job.role == .asset && job.required == nil && !rules.inspection.accepts(subject)
             ? .standIn : nil
     }
 

@@ -82,7 +82,7 @@ extension Scope {
     package enum Want: Sendable {
         case start
         case page(depth: Int)
-        case requisite
+        case asset
     }
 
     /// Whether an URL is followed, and why. A crawl and whoever walks what is held go by the same rules.
@@ -90,7 +90,7 @@ extension Scope {
         switch want {
         case .start: verdict(onStart: url)
         case .page(let depth): verdict(onPage: url, depth: depth)
-        case .requisite: verdict(onRequisite: url)
+        case .asset: verdict(onAsset: url)
         }
     }
 
@@ -102,8 +102,8 @@ extension Scope {
         return .followed(by: rule)
     }
 
-    package func verdict(onRequisite url: WebURL) -> ScopeVerdict {
-        reasonToRefuse(url).map(ScopeVerdict.skipped) ?? .followed(by: .requisite)
+    package func verdict(onAsset url: WebURL) -> ScopeVerdict {
+        reasonToRefuse(url).map(ScopeVerdict.skipped) ?? .followed(by: .asset)
     }
 
     /// Whether it matters how many links away from the start a page is.
@@ -208,17 +208,19 @@ package enum SessionEnd {
     ]
 }
 
-/// Which pages belong to a site. What they need is fetched from wherever it is.
+/// Which pages belong to a site. The assets of pages are fetched from any host.
 public struct ScopeOptions: Sendable, Equatable {
+    /// The hosts, folders or domains whose pages are followed.
     public var extent = SiteExtent.host
-    /// Patterns of pages that are followed as well: `/blog/**`, `*.pdf`, `docs.example.com`,
-    /// `regex:[0-9]{4}$`.
+    /// Patterns of further pages to follow: `/blog/**`, `*.pdf`, `docs.example.com`, `regex:[0-9]{4}$`.
     public var include: [String] = []
-    /// Patterns of what is never asked for, pages or not; they outweigh everything else.
+    /// Patterns of URLs that are never requested, neither as pages nor as assets. They take precedence over
+    /// everything else.
     public var exclude: [String] = []
-    /// How many links away from a start URL a page may be; the start itself is none away. Nil for any number.
+    /// The maximum number of links from a start URL to a page; nil for any number. The start URL has depth 0.
     public var depth: Int?
 
+    /// Creates a scope; by default, all pages on the hosts of the start URLs.
     public init(
         extent: SiteExtent = .host, include: [String] = [], exclude: [String] = [], depth: Int? = nil
     ) {
@@ -229,7 +231,7 @@ public struct ScopeOptions: Sendable, Equatable {
     }
 }
 
-/// Whether something is asked for, and by which rule.
+/// The decision whether a URL is fetched, with the rule that decided.
 package enum ScopeVerdict: Sendable, Hashable, CustomStringConvertible {
     case followed(by: ScopeRule)
     case skipped(SkipReason)
@@ -249,11 +251,11 @@ package enum ScopeVerdict: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Why something is asked for.
+/// The rule by which a URL is fetched.
 package enum ScopeRule: Sendable, Hashable, CustomStringConvertible {
     case start
-    /// What a page needs is followed wherever it is.
-    case requisite
+    /// An asset of a page is fetched from any host.
+    case asset
     case host(String)
     /// A host and a folder on it, `example.com/docs/`.
     case folder(String)
@@ -264,7 +266,7 @@ package enum ScopeRule: Sendable, Hashable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .start: "a start URL"
-        case .requisite: "a page needs it"
+        case .asset: "needed by a page"
         case .host(let host): "on \(host)"
         case .folder(let folder): "under \(folder)"
         case .domain(let domain): "on the domain \(domain)"
@@ -273,55 +275,55 @@ package enum ScopeRule: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Why something that was linked was not asked for.
+/// The reason why a linked URL was skipped.
 package enum SkipReason: Sendable, Hashable {
-    /// A page on a host that the scope leaves out.
+    /// A page on a host outside the scope.
     case otherHost
     case otherDomain
     case otherFolder
-    /// A page that lies further from the start than this many links.
+    /// A page that is more than this number of links away from the start.
     case tooDeep(Int)
     /// The pattern that excludes it, as the user wrote it.
     case excluded(String)
     /// Neither http nor https.
     case scheme
     case longURL
-    /// The rule of robots.txt, with its line.
+    /// Disallowed by robots.txt: the rule with its line number.
     case robots(String)
-    /// Why it is not known what robots.txt says.
+    /// robots.txt could not be read: the reason.
     case robotsUnknown(String)
-    /// The page that links there, or the link, asks that it is not followed.
+    /// The link, or the page that contains it, is marked as nofollow.
     case nofollow
-    /// It asks not to be kept, and was read for its links alone.
+    /// A page marked as noindex, which was read only for its links.
     case noindex
-    /// A rule of the user's says that it is not stored: the rule.
+    /// A rule of the user, given here, forbids storing it.
     case unstored(String)
-    /// A sitemap that sitemaps lead to, further than the standard has it.
+    /// A sitemap that is nested more deeply than the standard allows, or beyond the limit.
     case nestedSitemap
-    /// It would end the session that the user gave.
+    /// A request would end the session that the user provided.
     case sessionEnd
-    /// One crawl is not kept busy by it any longer.
+    /// A bound that protects the crawl from endless sites.
     case bound(CrawlBound)
-    /// What may be no link at all, where such are not tried.
+    /// A text that may not be a link, if such guesses are not tried.
     case guess
-    /// It is on the air, or never comes to its end: why.
+    /// A live stream or an endless response: the reason.
     case endless(String)
-    /// A server missed it, and whoever asked for it there may not lead so far.
+    /// A recorded miss that the network guard blocks for its requester: the reason.
     case refused(String)
     indirect case limit(CrawlLimits.Reached)
     indirect case trap(TrapReason)
 
-    /// Another way to it may be short enough.
+    /// Whether the URL may be reachable by a shorter path.
     var isOfDepth: Bool {
         if case .tooDeep = self { true } else { false }
     }
 
-    /// It would have been fetched, had the run been allowed more.
+    /// Whether the URL was skipped because of a limit of the run.
     package var isOfLimit: Bool {
         if case .limit = self { true } else { false }
     }
 
-    /// What would have it fetched, where one thing does.
+    /// The option that would make the crawl fetch the URL, if there is one.
     package var remedy: Remedy? {
         switch self {
         case .tooDeep: .depth
@@ -342,16 +344,16 @@ package enum SkipReason: Sendable, Hashable {
         case .tooDeep(let depth): "more than \(depth) \(depth == 1 ? "link" : "links") from the start"
         case .excluded(let pattern): "excluded by \(pattern)"
         case .scheme: "not http or https"
-        case .longURL: "an URL longer than \(Scope.longestURL) bytes"
-        case .robots(let rule): "robots.txt says \(rule)"
+        case .longURL: "a URL longer than \(Scope.longestURL) bytes"
+        case .robots(let rule): "disallowed by robots.txt: \(rule)"
         case .robotsUnknown(let trouble): "robots.txt could not be read: \(trouble)"
-        case .nofollow: "marked as nofollow where it is linked"
-        case .noindex: "says noindex: read for its links and not kept"
-        case .unstored(let rule): "not to be stored, by the rule \"\(rule)\""
-        case .nestedSitemap: "a sitemap in sitemaps of sitemaps: further or more than are read"
-        case .sessionEnd: "it would end the session; name it as an URL of its own to fetch it all the same"
+        case .nofollow: "its link is marked as nofollow"
+        case .noindex: "marked as noindex: read for its links, but not stored"
+        case .unstored(let rule): "not stored because of the rule \"\(rule)\""
+        case .nestedSitemap: "a sitemap that is nested too deeply, or one of too many"
+        case .sessionEnd: "it would end the session; name it as a start URL to fetch it anyway"
         case .bound(let bound): bound.description
-        case .guess: "no sure link"
+        case .guess: "possibly not a link"
         case .endless(let reason): reason
         case .refused(let refusal): refusal
         case .limit(let reached): reached.description

@@ -4,14 +4,14 @@ internal import Store
 package import System
 internal import Web
 
-/// A visit of a larder that a PostgreSQL keeps, by as many workers as there are: each leases hosts, and the last one
+/// A snapshot of a larder that a PostgreSQL keeps, by as many workers as there are: each leases hosts, and the last one
 /// that finds nothing left counts what there is, and publishes.
 package struct SharedCrawl: Sendable {
     /// What became of a worker's part.
     package struct Ending: Sendable {
         package var report: CrawlReport
         package var worker: Int64
-        /// It was the one that ended the visit, so that the report is of all of it.
+        /// It was the one that ended the snapshot, so that the report is of all of it.
         package var isLast: Bool
         /// How often others took over what it had, since it was not heard of.
         package var lostLeases: Int
@@ -25,7 +25,7 @@ package struct SharedCrawl: Sendable {
         self.interruption = interruption
     }
 
-    /// Joins the visit of the site that is shared, or begins one. Blocks until that is over.
+    /// Joins the snapshot of the site that is shared, or begins one. Blocks until that is over.
     package func run() throws(CrawlError) -> Ending {
         let began = ContinuousClock.now
         var report: CrawlReport?
@@ -33,14 +33,14 @@ package struct SharedCrawl: Sendable {
         while true {
             let frontier = try storing { () throws(StoreError) in try ServerFrontier(plan.folder) }
             let shared = try self.shared(frontier)
-            let (name, visit) = (Self.name, shared.visit)
+            let (name, snapshot) = (Self.name, shared.snapshot)
             let worker = try storing { () throws(StoreError) in
                 try frontier.persisting { (frontier) throws(StoreError) in
-                    try frontier.join(visit, named: name)
+                    try frontier.join(snapshot, named: name)
                 }
             }
             let courier = try storing { () throws(StoreError) in
-                try WorkCourier(ServerFrontier(plan.folder), worker: worker, visit: shared.visit)
+                try WorkCourier(ServerFrontier(plan.folder), worker: worker, snapshot: shared.snapshot)
             }
             var part = plan
             part.rendering = nil
@@ -49,7 +49,7 @@ package struct SharedCrawl: Sendable {
                 crawl = try Crawl(part, .share(shared, courier), interruption)
             } catch {
                 courier.close()
-                try leave(worker, visit, frontier)
+                try leave(worker, snapshot, frontier)
                 throw error
             }
             let work = crawl.work(courier)
@@ -58,12 +58,12 @@ package struct SharedCrawl: Sendable {
             if ending == nil, let failure = work.failure {
                 guard try !isAlive(worker, frontier) else {
                     courier.close()
-                    try leave(worker, visit, frontier)
+                    try leave(worker, snapshot, frontier)
                     throw failure
                 }
                 ending = .isFenced
             }
-            if ending == .isFenced, try !isShared(visit, frontier) { ending = .isOver }
+            if ending == .isFenced, try !isShared(snapshot, frontier) { ending = .isOver }
             switch ending {
             case .isFenced?:
                 courier.close()
@@ -72,20 +72,20 @@ package struct SharedCrawl: Sendable {
                 continue
             case .finishes?:
                 guard let all = try finish(shared, worker, courier, frontier) else {
-                    guard try isShared(visit, frontier) else { break }
+                    guard try isShared(snapshot, frontier) else { break }
                     continue
                 }
                 return Ending(report: all, worker: worker, isLast: true, lostLeases: lostLeases)
             case .isOver?: courier.close()
             case nil:
                 courier.close()
-                try leave(worker, visit, frontier)
+                try leave(worker, snapshot, frontier)
             }
             guard var report else { throw .store(Self.gone(plan)) }
             report.elapsed = .now - began
             report.isPublished = try storing { () throws(StoreError) in
                 try frontier.persisting { (frontier) throws(StoreError) in
-                    try frontier.isPublished(visit: visit)
+                    try frontier.isPublished(snapshot: snapshot)
                 }
             }
             return Ending(report: report, worker: worker, isLast: false, lostLeases: lostLeases)
@@ -94,11 +94,12 @@ package struct SharedCrawl: Sendable {
 
     private static func gone(_ plan: CrawlPlan) -> StoreError {
         StoreError(
-            .busy, doing: "work on", path: plan.site, detail: "its visit went to others before it began",
+            .busy, doing: "work on", path: plan.site,
+            detail: "other workers took over its snapshot before this one began",
             advice: "run the same command again")
     }
 
-    /// The visit of the site that others work on; else a new one, or one that an earlier run left open.
+    /// The snapshot of the site that others work on; else a new one, or one that an earlier run left open.
     private func shared(_ frontier: ServerFrontier) throws(CrawlError) -> ServerFrontier.Shared {
         try storing { () throws(StoreError) in
             // It makes the larder where there is none.
@@ -108,19 +109,20 @@ package struct SharedCrawl: Sendable {
             for _ in 0..<50 {
                 if let known = try frontier.shared().first(where: { $0.name == plan.site }) { return known }
                 do throws(StoreError) {
-                    let visit = try plan.begin(by: writer)
+                    let snapshot = try plan.begin(by: writer)
                     _ = try frontier.share(
-                        visit, named: plan.site, maxPages: plan.limits.pages, maxBytes: plan.limits.byteCount,
+                        snapshot, named: plan.site, maxPages: plan.limits.pages,
+                        maxBytes: plan.limits.byteCount,
                         milliseconds: plan.limits.time.map { Int($0 / .milliseconds(1)) }, starts: plan.starts
                     )
-                    try writer.end(visit, .keepOpen)
+                    try writer.end(snapshot, .keepOpen)
                 } catch  where error.reason == .busy {
                     // Another worker is just beginning it.
                     usleep(100_000)
                 }
             }
             throw StoreError(
-                .busy, doing: "work on", path: plan.site, detail: "a prefetch has this site for itself")
+                .busy, doing: "work on", path: plan.site, detail: "a prefetch of this site is running")
         }
     }
 
@@ -128,14 +130,14 @@ package struct SharedCrawl: Sendable {
     private func finish(
         _ shared: ServerFrontier.Shared, _ worker: Int64, _ courier: WorkCourier, _ frontier: ServerFrontier
     ) throws(CrawlError) -> CrawlReport? {
-        let visit = shared.visit
+        let snapshot = shared.snapshot
         var report: CrawlReport
         do throws(CrawlError) {
             let (memory, starts, tallies) = try storing { () throws(StoreError) in
                 try frontier.persisting { (frontier) throws(StoreError) in
-                    var memory = VisitMemory()
-                    memory.add(try frontier.outcomes(in: visit), try frontier.answers(in: visit))
-                    let limits = try frontier.limits(of: visit)
+                    var memory = SnapshotMemory()
+                    memory.add(try frontier.outcomes(in: snapshot), try frontier.answers(in: snapshot))
+                    let limits = try frontier.limits(of: snapshot)
                     if limits.isCut {
                         memory.limit =
                             if let most = shared.maxBytes, limits.bytes >= most { .byteCount(most) } else {
@@ -145,7 +147,7 @@ package struct SharedCrawl: Sendable {
                     if let left = limits.pagesLeft, let most = shared.maxPages {
                         memory.limit(pagesLeft: left, of: most)
                     }
-                    return (memory, try frontier.starts(of: visit), try frontier.tallies(of: visit))
+                    return (memory, try frontier.starts(of: snapshot), try frontier.tallies(of: snapshot))
                 }
             }
             report = try Crawl(
@@ -155,21 +157,21 @@ package struct SharedCrawl: Sendable {
         } catch {
             courier.close()
             guard try !isAlive(worker, frontier) else {
-                try leave(worker, visit, frontier)
+                try leave(worker, snapshot, frontier)
                 throw error
             }
             return nil
         }
         courier.close()
         report.elapsed = try storing { () throws(StoreError) in
-            try frontier.persisting { (frontier) throws(StoreError) in try frontier.age(of: visit) }
+            try frontier.persisting { (frontier) throws(StoreError) in try frontier.age(of: snapshot) }
         }
         try storing { () throws(StoreError) in
             try frontier.persisting { (frontier) throws(StoreError) in
                 if report.isInterrupted {
-                    try frontier.leave(worker, of: visit)
+                    try frontier.leave(worker, of: snapshot)
                 } else {
-                    try frontier.remove(visit: visit)
+                    try frontier.remove(snapshot: snapshot)
                 }
             }
         }
@@ -182,15 +184,19 @@ package struct SharedCrawl: Sendable {
         }
     }
 
-    private func isShared(_ visit: Int64, _ frontier: ServerFrontier) throws(CrawlError) -> Bool {
+    private func isShared(_ snapshot: Int64, _ frontier: ServerFrontier) throws(CrawlError) -> Bool {
         try storing { () throws(StoreError) in
-            try frontier.persisting { (frontier) throws(StoreError) in try frontier.isShared(visit: visit) }
+            try frontier.persisting { (frontier) throws(StoreError) in
+                try frontier.isShared(snapshot: snapshot)
+            }
         }
     }
 
-    private func leave(_ worker: Int64, _ visit: Int64, _ frontier: ServerFrontier) throws(CrawlError) {
+    private func leave(_ worker: Int64, _ snapshot: Int64, _ frontier: ServerFrontier) throws(CrawlError) {
         try storing { () throws(StoreError) in
-            try frontier.persisting { (frontier) throws(StoreError) in try frontier.leave(worker, of: visit) }
+            try frontier.persisting { (frontier) throws(StoreError) in
+                try frontier.leave(worker, of: snapshot)
+            }
         }
     }
 
@@ -228,15 +234,15 @@ extension CrawlPlan {
                     origin: url.origin, href: url.href, referrer: nil, facts: facts.packed,
                     identity: facts.identity(withDepth: false)))
         }
-        if !startsAtRequisites {
+        if !startsAtAssets {
             for url in start { add(url, .page, isStart: true, nearestStartZone(of: url)) }
         }
         for url in sitemaps { add(url, .guide, startZone) }
-        for url in requisites {
-            add(url, .requisite, isStart: startsAtRequisites, nearestZone(ofNamed: url))
+        for url in assets {
+            add(url, .asset, isStart: startsAtAssets, nearestZone(ofNamed: url))
         }
         for miss in missed {
-            add(miss.url.key, miss.isPage ? .page : .requisite, isGuess: true, miss.nearestZone)
+            add(miss.url.key, miss.isPage ? .page : .asset, isGuess: true, miss.nearestZone)
         }
         return starts
     }

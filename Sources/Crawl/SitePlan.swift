@@ -1,55 +1,55 @@
 internal import Glibc
 public import Web
 
-/// How a site is prefetched: said on a command line, in a file of settings or by a manifest, stored with the
-/// site, and used by whoever fetches for it later. Nothing in it is secret, and nothing is about one run
-/// alone.
+/// How a site is prefetched. Comes from the command line, a file of options or a manifest, is stored with the site,
+/// and applies to later updates. It contains no secrets, and nothing that concerns only one run.
 public struct SitePlan: Sendable, Equatable {
+    /// Which pages belong to the site.
     public var scope = ScopeOptions()
-    /// Lists of pages beside those that robots.txt names.
+    /// URLs of sitemaps, in addition to those that robots.txt names.
     public var sitemaps: [String] = []
-    /// Nil for `obey`; in an update, for what held the last time, as with the two below.
+    /// Whether robots.txt is obeyed. Nil means `obey`; in an update, nil keeps the value of the last run, as for the
+    /// next two properties.
     public var robots: RobotsPolicy?
-    /// What `nofollow` keeps from being followed; nil for `pages`, or for `ignore` where robots.txt is
-    /// ignored.
+    /// Which links marked `nofollow` are not followed. Nil means `pages`, or `ignore` if robots.txt is ignored.
     public var nofollow: NofollowPolicy?
-    /// Whether pages that say `noindex` are read for their links alone: words to search engines. Nil for
-    /// `ignore`.
+    /// Whether pages marked `noindex` are only read for their links and not stored. Nil means `ignore`, since the
+    /// mark is meant for search engines.
     public var noindex: RobotsPolicy?
-    /// What the user wants otherwise than servers say, a rule each: `https://api.example.com/** max-age=600`.
+    /// Cache rules that override response headers, such as `https://api.example.com/** max-age=600`.
     public var rules: [String] = []
-    /// Scripts' strings that may be links are tried.
+    /// Whether strings in scripts that look like links are requested.
     public var guesses = true
-    /// Whether and how pages are shown in a browser, to see what their scripts ask for; nil for the usual or,
-    /// in an update, for what held the last time.
+    /// Whether and how pages are rendered in a browser, to find the requests of their scripts. Nil for the defaults;
+    /// in an update, for the settings of the last run.
     public var render: RenderSettings?
-    /// Pages of these patterns brought something when they were rendered in the last visit.
+    /// The patterns whose pages were worth rendering in the last snapshot.
     package var rendered: [String] = []
-    /// Those of which pages were rendered in this or an earlier visit, in the way that `render` says: pages
-    /// of them that are as they were need not be rendered again.
+    /// The patterns whose pages were rendered in this or an earlier snapshot with the same settings. Unchanged pages
+    /// of them are not rendered again.
     package var lookedAt: [String] = []
-    /// How many sockets pages opened when they were last shown: what comes over them is not held.
+    /// The number of WebSockets that pages opened when they were last rendered. Their messages are not stored.
     package var sockets = 0
-    /// How many pages are wanted of the site, now and by updates; a prefetch with a higher number, or none,
-    /// goes on beyond.
+    /// The maximum number of pages of the site, for this run and for updates. A prefetch with a higher limit, or
+    /// none, goes beyond it.
     public var maxPages: Int?
-    /// The most connections that one host gets at once; nil for 16 or, in an update, for what held the last
-    /// time.
+    /// The maximum number of connections to one host. Nil for 16; in an update, for the value of the last run.
     public var connectionsPerHost: Int?
-    /// Nil for a site whose bundles nobody vouches for.
+    /// The site's manifest; nil if it has none.
     package var manifest: ManifestPlan?
-    /// The nearest network zone that requests for the site's start URLs may connect to, as allowed by the
-    /// principal that added the site. Updates use it, whoever asks for them. Nil if the site was stored without
-    /// it: then the principal of the update decides.
+    /// The nearest network zone that requests for the site's start URLs may connect to, as allowed by the principal
+    /// that added the site. Updates use it, whichever principal starts them. Nil if the site was stored without it:
+    /// then the principal of the update decides.
     package var zone: NetworkZone?
-    /// What the last visit left out, by a limit or for a trap; nil when it left out nothing.
+    /// The content that a limit or a trap kept out of the last snapshot; nil if there is none.
     package var leftOut: LeftOut?
-    /// Changes that the last visit held back, as `ReplacementCheck` writes them.
+    /// Changes that the last snapshot rejected, in the form of `ReplacementCheck`.
     package var doubts: [String] = []
 
+    /// Creates the default plan.
     public init() {}
 
-    /// What is missing, or of another kind than it should be, is as if nothing had been said.
+    /// Reads stored settings. Missing and malformed members have their default values.
     package init(text: String) {
         guard let json = try? JSONValue.parse(text.utf8.span) else { return }
         func texts(_ key: String) -> [String] { json[key]?.array?.compactMap(\.string) ?? [] }
@@ -74,11 +74,11 @@ public struct SitePlan: Sendable, Equatable {
         doubts = texts("doubts")
     }
 
-    /// Only what differs from the usual is written.
+    /// The settings as JSON, without members that have their default values.
     package var text: String { members.text(.compact) }
 
-    /// What this says of one run, over what held the last time. A list or a scope is never said anew in an
-    /// update; the manifest, and what was left out, are the last visit's.
+    /// The plan of an update: the stored plan with the values that this one sets. An update cannot change scope and
+    /// lists; the manifest and the left-out content belong to the last snapshot.
     package func over(_ held: SitePlan) -> SitePlan {
         var plan = held
         (plan.manifest, plan.leftOut) = (nil, nil)
@@ -91,6 +91,7 @@ public struct SitePlan: Sendable, Equatable {
         return plan
     }
 
+    /// Whether robots.txt is obeyed.
     public var obeysRobots: Bool { robots != .ignore }
 
     package var manners: PageManners {
@@ -98,20 +99,20 @@ public struct SitePlan: Sendable, Equatable {
     }
 }
 
-/// Where a site's manifest comes from, and what is made of it. The manifest itself is kept with each visit
-/// that it was in force in, so that a roll-back has the digests that belong to it.
+/// The source of a site's manifest, and how it is used. The manifest itself is stored with each snapshot in which it
+/// was in force, so that a rollback has its digests.
 package struct ManifestPlan: Sendable, Equatable {
-    /// The path of a file, from the root on, or an http or https URL.
+    /// The absolute path of a file, or an http or https URL.
     package var place: String
-    /// What the user says that its references are relative to.
+    /// The URL that its references are relative to, if the user gave one.
     package var base: String?
-    /// The form that was named; nil for what its shape tells.
+    /// The format that the user named; nil detects it.
     package var format: String?
-    /// The site is the bundles, with what they need: the manifest does not say where it starts.
+    /// Whether the site consists of the bundles and their assets, because the manifest does not name a start URL.
     package var isAlone = false
-    /// What the bundles need comes along.
-    package var hasRequisites = true
-    /// Nothing of that was missing in the end.
+    /// Whether the assets of the bundles are fetched too.
+    package var hasAssets = true
+    /// Whether no asset was missing at the end of the last run.
     package var isWhole = true
 
     package init(place: String, base: String? = nil, format: String? = nil) {
@@ -124,14 +125,14 @@ package struct ManifestPlan: Sendable, Equatable {
         guard let place = json["place"]?.string else { return nil }
         self.init(place: place, base: json["base"]?.string, format: json["format"]?.string)
         isAlone = json["alone"]?.bool ?? false
-        hasRequisites = json["requisites"]?.bool ?? true
+        hasAssets = json["assets"]?.bool ?? true
         isWhole = json["whole"]?.bool ?? true
     }
 
-    /// The same manifest, whatever else is wanted of it.
+    /// Whether both have the same manifest, regardless of their other properties.
     package func isSamePlace(_ other: ManifestPlan) -> Bool { place == other.place && base == other.base }
 
-    /// A path as it is from the root on, whatever folder larder is run in next time.
+    /// The absolute path of a file, which does not depend on the current folder; a URL is returned unchanged.
     package static func fullPlace(_ name: String) -> String {
         if let url = WebURL(name), url.isHTTP { return name }
         guard let path = realpath(name, nil) else { return name }
@@ -140,24 +141,24 @@ package struct ManifestPlan: Sendable, Equatable {
     }
 }
 
-/// Which pages a visit did not ask for although its scope has them.
+/// The pages in the scope of a site that a snapshot did not request.
 package struct LeftOut: Sendable, Equatable {
-    /// Which limit kept pages out.
+    /// The limit that left pages out.
     package var limit: String?
-    /// Why pages like these were stopped, by what their URLs have in common.
+    /// The reasons why pages were suspected to be a trap, by URL pattern.
     package var traps: [String: String] = [:]
-    /// Pages that were asked for and did not come: no limit is to blame for them.
+    /// URLs of pages that were requested and could not be loaded, for which no limit is responsible.
     package var failed: Set<String> = []
 
-    /// With more failures than these, nothing is put down to a limit.
+    /// The number of failures beyond which nothing is attributed to a limit.
     private static let mostFailures = 1000
 
-    /// Nil when the visit asked for everything.
+    /// The pages that the run left out; nil if it requested all.
     package init?(_ report: CrawlReport) {
         limit = report.limit?.description
         for trap in report.traps { traps[trap.pattern] = trap.description }
         guard limit != nil || !traps.isEmpty else { return nil }
-        failed = Set(report.missing.filter { !$0.isRequisite && !$0.isGone }.map(\.url))
+        failed = Set(report.missing.filter { !$0.isAsset && !$0.isGone }.map(\.url))
         if failed.count > Self.mostFailures {
             limit = nil
             failed = []
@@ -170,7 +171,7 @@ package struct LeftOut: Sendable, Equatable {
         failed = Set(json["failed"]?.array?.compactMap(\.string) ?? [])
     }
 
-    /// Why a page was not asked for; nil when it was, or ought to have been.
+    /// Why a page was not requested; nil if it was, or should have been.
     package func reason(for page: WebURL) -> String? {
         if let trap = traps[TrapReason.pattern(of: page)] { return trap }
         return failed.contains(page.href) ? nil : limit
@@ -178,7 +179,7 @@ package struct LeftOut: Sendable, Equatable {
 }
 
 extension SitePlan: JSONObject {
-    /// Those that differ from the usual.
+    /// The settings that differ from the defaults.
     package var members: JSONMembers {
         [
             "scope": IfAny(scope.extent == .host ? nil : scope.extent.rawValue),
@@ -200,7 +201,7 @@ extension ManifestPlan: JSONObject {
         [
             "place": place, "base": IfAny(base), "format": IfAny(format),
             "alone": IfAny(isAlone ? true : nil),
-            "requisites": IfAny(hasRequisites ? nil : false), "whole": IfAny(isWhole ? nil : false),
+            "assets": IfAny(hasAssets ? nil : false), "whole": IfAny(isWhole ? nil : false),
         ]
     }
 }

@@ -2,34 +2,36 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// What stands in the way of a whole site, so that what came is not the site.
+/// A login page or captive portal that was fetched in place of a whole site.
 package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
-    /// Whoever asks for the start gets to a login: where that is.
+    /// The start URL leads to a login page: its URL.
     case login(String)
-    /// So many addresses answered with one form to be sent, as the portal of a network does.
+    /// This number of URLs returned the same form, as a captive portal does.
     case portal(pages: Int)
 
     package var description: String {
         switch self {
-        case .login(let place): "the start leads to a login, \(place), and not to the site"
-        case .portal(let pages): "\(pages) pages are one and the same form, as from the portal of a network"
+        case .login(let place): "the start URL leads to a login page, \(place), instead of the site"
+        case .portal(let pages): "\(pages) pages show the same form, as from a captive portal"
         }
     }
 
-    /// Looks at a visit all of which is stored. Nil where nothing stands in the way.
+    /// Looks at a snapshot all of which is stored. Nil where nothing stands in the way.
     ///
     /// It takes much to be called one: a site may have a login on every page, be a single page, or show one
     /// page at all of its addresses and leave the rest to its scripts.
     static func found(
-        in visit: Int64, start: [WebURL], wasOfSession: Bool = false, _ reader: StoreReader
+        in snapshot: Int64, start: [WebURL], wasOfSession: Bool = false, _ reader: StoreReader
     ) throws(StoreError) -> SiteWall? {
         // Of most sites the start says enough.
-        if let wall = try loginWall(before: start, visit, wasOfSession: wasOfSession, reader) { return wall }
-        guard let first = start.first, let found = try page(at: first, visit, reader) else { return nil }
-        if try isShown(found, besides: visit, reader) { return nil }
+        if let wall = try loginWall(before: start, snapshot, wasOfSession: wasOfSession, reader) {
+            return wall
+        }
+        guard let first = start.first, let found = try page(at: first, snapshot, reader) else { return nil }
+        if try isShown(found, besides: snapshot, reader) { return nil }
         let bytes = try reader.content(of: found.body)?.load() ?? []
         guard LoginWords.isForm(bytes.span) else { return nil }
-        let pages = try pages(of: visit, reader)
+        let pages = try pages(of: snapshot, reader)
         let isAlike = pages.allSatisfy { $0.body?.id == found.body.id }
         return isAlike && pages.count >= fewestAlike ? .portal(pages: pages.count) : nil
     }
@@ -38,9 +40,11 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
     private static let fewPages = 5
     private static let fewestAlike = 4
 
-    private static func pages(of visit: Int64, _ reader: StoreReader) throws(StoreError) -> [StoredResponse] {
+    private static func pages(of snapshot: Int64, _ reader: StoreReader) throws(StoreError)
+        -> [StoredResponse]
+    {
         var pages: [StoredResponse] = []
-        try reader.eachResponse(ofVisit: visit) { response in
+        try reader.eachResponse(ofSnapshot: snapshot) { response in
             if response.role == 0, response.status < 300, response.request == .get, response.body != nil {
                 pages.append(response)
             }
@@ -49,17 +53,17 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
     }
 
     private static func loginWall(
-        before start: [WebURL], _ visit: Int64, wasOfSession: Bool, _ reader: StoreReader
+        before start: [WebURL], _ snapshot: Int64, wasOfSession: Bool, _ reader: StoreReader
     ) throws(StoreError) -> SiteWall? {
         var places: [String] = []
         for url in start {
-            guard let place = try loginPlace(of: url, visit, reader) else { return nil }
+            guard let place = try loginPlace(of: url, snapshot, reader) else { return nil }
             places.append(place)
         }
         guard let place = places.first else { return nil }
         // Whatever else it leads to is not what somebody who is known had.
         if wasOfSession { return .login(place) }
-        let others = try pages(of: visit, reader).count { !isLogin($0) }
+        let others = try pages(of: snapshot, reader).count { !isLogin($0) }
         return others <= fewPages ? .login(place) : nil
     }
 
@@ -70,9 +74,11 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
 
     /// What readers see already, somebody has said to be right.
     private static func isShown(
-        _ page: Page, besides visit: Int64, _ reader: StoreReader
+        _ page: Page, besides snapshot: Int64, _ reader: StoreReader
     ) throws(StoreError) -> Bool {
-        guard let shown = try reader.response(for: page.url.href), shown.visit != visit else { return false }
+        guard let shown = try reader.response(for: page.url.href), shown.snapshot != snapshot else {
+            return false
+        }
         return shown.body?.id == page.body.id
     }
 
@@ -85,12 +91,12 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
 
     /// The page of HTML that the address leads to.
     private static func page(
-        at start: WebURL, _ visit: Int64, _ reader: StoreReader
+        at start: WebURL, _ snapshot: Int64, _ reader: StoreReader
     ) throws(StoreError) -> Page? {
         var url = start
         var isElsewhere = false
         for _ in 0...20 {
-            guard let response = try reader.response(for: url.href, ofVisit: visit) else { return nil }
+            guard let response = try reader.response(for: url.href, ofSnapshot: snapshot) else { return nil }
             let redirect = Redirect(response.status, HTTPFields(block: response.fields.utf8.span), from: url)
             if redirect == nil {
                 guard let body = response.body, body.format == .html else { return nil }
@@ -105,14 +111,14 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
 
     /// Where the address leads to, when that is a login and not what was asked for.
     private static func loginPlace(
-        of start: WebURL, _ visit: Int64, _ reader: StoreReader
+        of start: WebURL, _ snapshot: Int64, _ reader: StoreReader
     ) throws(StoreError) -> String? {
         if LoginWords.areSaid(by: start) { return nil }
-        guard let found = try page(at: start, visit, reader) else { return nil }
+        guard let found = try page(at: start, snapshot, reader) else { return nil }
         let isTitled = found.body.title.map(LoginWords.areSaid) ?? false
         let isNamed = found.isElsewhere && LoginWords.areSaid(by: found.url)
         guard isTitled || isNamed else { return nil }
-        if try isShown(found, besides: visit, reader) { return nil }
+        if try isShown(found, besides: snapshot, reader) { return nil }
         let bytes = try reader.content(of: found.body)?.load() ?? []
         // Who leads elsewhere to ask may do it in several steps, the password last.
         let asks = isNamed ? LoginWords.hasField(bytes.span) : LoginWords.isAsked(in: bytes.span)

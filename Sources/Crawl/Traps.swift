@@ -186,42 +186,42 @@ struct Traps: Sendable {
     }
 }
 
-/// Why pages of a pattern are asked for later, or no longer.
+/// The reason why pages of a pattern are fetched later or not at all.
 package struct TrapReason: Sendable, Hashable, CustomStringConvertible {
     package enum Kind: UInt8, Sendable, CaseIterable {
-        /// Different URLs, the same content.
+        /// Different URLs with the same content.
         case repetition
-        /// Dates without an end, and nothing happens on them.
+        /// Endless dates without content.
         case calendar
-        /// Folders in folders of the same names.
+        /// Folders nested in folders of the same names.
         case depth
-        /// Ever new combinations of parameters.
+        /// Endless combinations of parameters.
         case parameters
-        /// Ever new keys, and nothing is said behind them.
+        /// Endless keys whose pages have no content of their own.
         case keys
-        /// Ever new words, each a page that says nothing.
+        /// Endless words whose pages have no content.
         case words
     }
 
     package var kind: Kind
     /// See `URLShape`.
     package var pattern: String
-    /// How many of its pages were looked at, and how many of them were as others had been.
+    /// The number of examined pages, and how many of them are like others.
     package var pages: Int
     package var alike: Int
 
-    /// What the pages of a trap have in common, of this one.
+    /// The pattern that the page at this URL belongs to.
     package static func pattern(of url: WebURL) -> String { URLShape(url).text }
 
     package var description: String {
         switch kind {
         case .repetition: "a trap: \(alike) of \(pages) pages like \(pattern) repeat others"
-        case .calendar: "a calendar without an end: \(alike) of \(pages) pages like \(pattern) are alike"
-        case .depth: "folders without an end: \(alike) of \(pages) pages like \(pattern) are alike"
-        case .keys: "keys without an end: \(alike) of \(pages) pages like \(pattern) say nothing of their own"
+        case .calendar: "an endless calendar: \(alike) of \(pages) pages like \(pattern) are alike"
+        case .depth: "endless folders: \(alike) of \(pages) pages like \(pattern) are alike"
+        case .keys: "endless keys: \(alike) of \(pages) pages like \(pattern) have no content of their own"
         case .words:
-            "words without an end: \(alike) of \(pages) pages that were looked at in \(pattern) say nothing"
-        case .parameters: "parameters without an end: \(pages) pages like \(pattern) lead to little else"
+            "endless words: \(alike) of \(pages) examined pages in \(pattern) have no content"
+        case .parameters: "endless parameters: \(pages) pages like \(pattern) link to little else"
         }
     }
 }
@@ -234,7 +234,7 @@ struct PatternRecord: Sendable {
     private(set) var alike = 0
     /// The share of those lately, from 0 to 1.
     private(set) var alikeShare = 0.0
-    /// The same of those that say nothing of their own.
+    /// The same of those that have no content of their own.
     private(set) var empty = 0
     private(set) var emptyShare = 0.0
     /// Pages that these were the first to link to, and how many of them have the same shape.

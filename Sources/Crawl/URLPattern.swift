@@ -116,10 +116,10 @@ final class RegularExpression: @unchecked Sendable {
         text.utf8.count <= Self.longestSubject && regexec(compiled, text, 0, nil, 0) == 0
     }
 
-    /// What POSIX would let pass and no crawl should run into.
+    /// The reason why an expression that POSIX accepts is rejected; nil if it is fine.
     private static func objection(to bytes: [UInt8]) -> String? {
         if bytes.isEmpty { return "it is empty" }
-        if bytes.contains(0) { return "it has a NUL in it" }
+        if bytes.contains(0) { return "it contains a NUL" }
         for (byte, next) in zip(bytes, bytes.dropFirst()) where byte == UInt8(ascii: "\\") {
             // A match may take exponential time with them.
             if next.isASCIIDigit { return "references to groups are not supported" }
@@ -128,15 +128,15 @@ final class RegularExpression: @unchecked Sendable {
         for part in bytes.split(separator: UInt8(ascii: "{"), omittingEmptySubsequences: false).dropFirst() {
             let numbers = part.prefix { $0 != UInt8(ascii: "}") }.split(separator: UInt8(ascii: ","))
             let most = numbers.compactMap { Int(String(decoding: $0, as: UTF8.self)) }.max() ?? 1
-            guard most <= mostCopies else { return "it repeats too often" }
+            guard most <= mostCopies else { return "it repeats a part too often" }
             copies *= max(1, most)
-            guard copies <= mostCopies else { return "it repeats too often" }
+            guard copies <= mostCopies else { return "it repeats a part too often" }
         }
         return nil
     }
 }
 
-/// Why a pattern of URLs cannot be used.
+/// The reason why a URL pattern cannot be used.
 package enum PatternMistake: Error, Sendable, Equatable, CustomStringConvertible {
     case empty
     case tooLong(String)
@@ -146,9 +146,9 @@ package enum PatternMistake: Error, Sendable, Equatable, CustomStringConvertible
         switch self {
         case .empty: "a pattern is empty: write one like *.pdf, /docs/** or regex:[0-9]{4}$"
         case .tooLong(let text):
-            "the pattern \(text.prefix(40))… is too long: a kilobyte is the most; write several shorter ones"
+            "the pattern \(text.prefix(40))… is longer than 1 KB: write several shorter ones"
         case .expression(let text, let reason):
-            "\(text) is no regular expression: \(reason); write one like regex:[0-9]{4}$"
+            "\(text) is not a regular expression: \(reason); write one like regex:[0-9]{4}$"
         }
     }
 }

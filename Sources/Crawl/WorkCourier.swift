@@ -46,7 +46,7 @@ final class WorkCourier: Sendable {
 
     /// How the work of this one is over.
     enum Ending: Sendable, Equatable {
-        /// This one ends the visit.
+        /// This one ends the snapshot.
         case finishes
         /// Another one has ended it.
         case isOver
@@ -76,7 +76,7 @@ final class WorkCourier: Sendable {
     }
 
     let worker: Int64
-    let visit: Int64
+    let snapshot: Int64
     private let state = Monitor(State())
     private let thread: NamedThread
     private let waker = Wake()
@@ -87,15 +87,15 @@ final class WorkCourier: Sendable {
     private static let mostAtOnce = 5000
 
     /// The session belongs to the courier's thread from here on.
-    init(_ frontier: sending ServerFrontier, worker: Int64, visit: Int64) throws(StoreError) {
+    init(_ frontier: sending ServerFrontier, worker: Int64, snapshot: Int64) throws(StoreError) {
         self.worker = worker
-        self.visit = visit
+        self.snapshot = snapshot
         let (state, lent) = (state, Lent(frontier: frontier))
         let wake = waker
         do throws(SystemError) {
             thread = try NamedThread.start("larder-work") {
                 var round = Round(
-                    frontier: lent.frontier, worker: worker, visit: visit, state: state, wake: wake)
+                    frontier: lent.frontier, worker: worker, snapshot: snapshot, state: state, wake: wake)
                 do throws(StoreError) {
                     try round.go()
                 } catch {
@@ -188,7 +188,7 @@ final class WorkCourier: Sendable {
     private struct Round {
         let frontier: ServerFrontier
         let worker: Int64
-        let visit: Int64
+        let snapshot: Int64
         let state: Monitor<State>
         let wake: Wake
         private let clock = ContinuousClock()
@@ -198,11 +198,11 @@ final class WorkCourier: Sendable {
         private var wasIdle = false
 
         init(
-            frontier: ServerFrontier, worker: Int64, visit: Int64, state: Monitor<State>, wake: Wake
+            frontier: ServerFrontier, worker: Int64, snapshot: Int64, state: Monitor<State>, wake: Wake
         ) {
             self.frontier = frontier
             self.worker = worker
-            self.visit = visit
+            self.snapshot = snapshot
             self.state = state
             self.wake = wake
         }
@@ -235,7 +235,7 @@ final class WorkCourier: Sendable {
                 }
                 return state
             }
-            let (worker, visit) = (worker, visit)
+            let (worker, snapshot) = (worker, snapshot)
             var mail = Mail()
             var isHeld = true
             var place = 0
@@ -243,24 +243,24 @@ final class WorkCourier: Sendable {
                 let part = Array(out.found[place..<min(place + WorkCourier.mostAtOnce, out.found.count)])
                 isHeld =
                     try frontier.persisting { (frontier) throws(StoreError) in
-                        try frontier.send(part, by: worker, of: visit)
+                        try frontier.send(part, by: worker, of: snapshot)
                     } && isHeld
                 place += part.count
             }
             for move in out.moves {
                 try frontier.persisting { (frontier) throws(StoreError) in
-                    try frontier.move(from: move.from, to: move.to, by: worker, of: visit)
+                    try frontier.move(from: move.from, to: move.to, by: worker, of: snapshot)
                 }
             }
             try frontier.persisting { (frontier) throws(StoreError) in
-                try frontier.note(out.outcomes, out.answers, by: worker, of: visit)
-                try frontier.release(out.released, by: worker, of: visit)
-                try frontier.tell(out.tallies, by: worker, of: visit)
-                if out.isCut { try frontier.cut(visit) }
+                try frontier.note(out.outcomes, out.answers, by: worker, of: snapshot)
+                try frontier.release(out.released, by: worker, of: snapshot)
+                try frontier.tell(out.tallies, by: worker, of: snapshot)
+                if out.isCut { try frontier.cut(snapshot) }
             }
             if out.givesPages > 0 {
                 try frontier.persisting { (frontier) throws(StoreError) in
-                    try frontier.givePages(out.givesPages, by: worker, of: visit)
+                    try frontier.givePages(out.givesPages, by: worker, of: snapshot)
                 }
             }
             if isClosing {
@@ -269,7 +269,7 @@ final class WorkCourier: Sendable {
             }
             if out.wantsPages > 0 {
                 mail.grantedPages = try frontier.persisting { (frontier) throws(StoreError) in
-                    try frontier.takePages(out.wantsPages, for: worker, of: visit)
+                    try frontier.takePages(out.wantsPages, for: worker, of: snapshot)
                 }
             }
             let isIdle = out.rest.isIdle && mail.grantedPages == 0
@@ -286,30 +286,30 @@ final class WorkCourier: Sendable {
             if lastLook.map({ clock.now - $0 >= .seconds(1) }) ?? true {
                 lastLook = clock.now
                 _ = try frontier.persisting { (frontier) throws(StoreError) in
-                    try frontier.endLeases(of: visit)
+                    try frontier.endLeases(of: snapshot)
                 }
             }
             if !out.isCut {
                 mail.hosts = try frontier.persisting { (frontier) throws(StoreError) in
-                    try frontier.lease(out.wantsHosts, for: worker, of: visit)
+                    try frontier.lease(out.wantsHosts, for: worker, of: snapshot)
                 }
                 let left = mail.hosts.filter(\.wasLeft).map(\.origin)
                 if !left.isEmpty {
                     mail.outcomes = try frontier.persisting { (frontier) throws(StoreError) in
-                        try frontier.outcomes(of: left, in: visit)
+                        try frontier.outcomes(of: left, in: snapshot)
                     }
                     mail.answers = try frontier.persisting { (frontier) throws(StoreError) in
-                        try frontier.answers(of: left, in: visit)
+                        try frontier.answers(of: left, in: snapshot)
                     }
                 }
                 mail.found = try frontier.persisting { (frontier) throws(StoreError) in
-                    try frontier.take(atMost: WorkCourier.mostAtOnce, for: worker, of: visit)
+                    try frontier.take(atMost: WorkCourier.mostAtOnce, for: worker, of: snapshot)
                 }
             }
             deliver(mail)
             guard isIdle, mail.found.isEmpty, mail.hosts.isEmpty, mail.moves.isEmpty else { return }
             let finishes = try frontier.persisting { (frontier) throws(StoreError) in
-                try frontier.finishes(worker, visit)
+                try frontier.finishes(worker, snapshot)
             }
             if finishes { end(.finishes) }
         }
@@ -319,9 +319,9 @@ final class WorkCourier: Sendable {
             var sign = out.sign
             sign.isIdle = isIdle
             sign.heard = heard
-            let (worker, visit) = (worker, visit)
+            let (worker, snapshot) = (worker, snapshot)
             let standing = try frontier.persisting { (frontier) throws(StoreError) in
-                try frontier.beat(worker, of: visit, sign)
+                try frontier.beat(worker, of: snapshot, sign)
             }
             lastBeat = clock.now
             wasIdle = isIdle

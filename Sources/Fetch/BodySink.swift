@@ -97,7 +97,7 @@ final class Spool {
     init(_ path: String, after byteCount: Int) throws(FetchFailure) {
         self.path = path
         guard let file = try? File(path, O_WRONLY), let held = file.byteCount, held >= byteCount else {
-            throw FetchFailure(.mismatch, "what was held of the body is not there")
+            throw FetchFailure(.mismatch, "the stored part of the body is missing")
         }
         guard ftruncate(file.descriptor, byteCount) == 0, lseek(file.descriptor, 0, SEEK_END) == byteCount
         else {
@@ -138,8 +138,9 @@ final class Spool {
         guard let descriptor = file?.descriptor, let room = room(descriptor), room < rest ?? byteCount else {
             return
         }
-        let wanted = rest.map { "\($0) more are to come" } ?? "nobody knows how many more are to come"
-        throw FetchFailure(.noRoom, "\(byteCount) bytes came, \(wanted), and there is room for \(room)")
+        let wanted = rest.map { "\($0) more are expected" } ?? "an unknown number is still expected"
+        throw FetchFailure(
+            .noRoom, "\(byteCount) bytes were received, \(wanted), and there is room for \(room)")
     }
 
     static func room(_ file: Int32) -> Int? {

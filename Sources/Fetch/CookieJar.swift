@@ -23,7 +23,7 @@ final class CookieJar {
         self.options = options
         self.share = share
         isEmpty = options.load.isEmpty
-        guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "no memory is left") }
+        guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "out of memory") }
         self.handle = handle
         try larder_curl_set_pointer(handle, CURLOPT_SHARE, share.pointer).check()
         for path in options.load { try load(path) }
@@ -52,7 +52,7 @@ final class CookieJar {
         }
         // A value may be missing, and is then empty.
         guard line.count(where: { $0 == 0x09 }) >= 5, !line.contains(0) else {
-            throw FetchFailure(.machine, "\(place): no cookie in the format of Netscape's file")
+            throw FetchFailure(.machine, "\(place): not a cookie in Netscape's format")
         }
         return String(decoding: line, as: UTF8.self)
     }
@@ -163,7 +163,7 @@ package struct CookieOptions: Sendable {
     /// The only registrable domain whose cookies are loaded and saved; nil for all.
     package var site: String?
 
-    /// They are those of a visit that nobody gave any to: they last as long as the loop, and tell servers
+    /// They are those of a snapshot that nobody gave any to: they last as long as the loop, and tell servers
     /// nothing of who asks.
     package var areNobodys = false
 

@@ -120,7 +120,7 @@ package struct Netrc: Sendable {
             try WholeFile.read(path, atMost: Self.mostBytes)
         }
         if let line = read(bytes) {
-            throw FetchFailure(.machine, "\(path):\(line): not what a netrc file says here")
+            throw FetchFailure(.machine, "\(path):\(line): not valid in a netrc file")
         }
     }
 

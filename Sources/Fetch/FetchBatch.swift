@@ -79,7 +79,7 @@ package struct FetchBatch {
         guard let course = courses[result.number], course.redirectCount < Self.mostRedirects,
             let location = response.fields["Location"], let target = WebURL(location, base: result.url),
             target.isHTTP
-        else { return .failure(FetchFailure(.refused, "its redirect leads nowhere")) }
+        else { return .failure(FetchFailure(.refused, "its redirect cannot be followed")) }
         var request = course.request
         request.url = target
         // The first address is one that somebody meant; where a server then leads is up to the server.

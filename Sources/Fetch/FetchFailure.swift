@@ -4,7 +4,7 @@ internal import Glibc
 package import System
 internal import Web
 
-/// Why no whole response came.
+/// The reason why no complete response was received.
 package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Kind: String, Sendable, Equatable {
         case unknownHost = "host not found"
@@ -15,11 +15,11 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
         case nonsense = "not HTTP"
         case tooLarge = "too large"
         case refused = "refused"
-        /// It is on the air, or no more than begun after a long time: there is no whole of it.
+        /// A live stream, or a body that is still incomplete after a long time.
         case endless = "no end in sight"
-        /// It would take what is left of the disk.
+        /// The body would fill the disk.
         case noRoom = "no room on the disk"
-        /// What is held of the body and what the server has of it do not fit: to be fetched anew.
+        /// The stored part of the body does not match the server's version, so that the body has to be fetched from the start.
         case mismatch = "cannot be resumed"
         /// Ended by `FetchLoop.abandon`.
         case interrupted = "interrupted"
@@ -35,19 +35,19 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
     }
 
     package init(_ error: SystemError) {
-        // What came of it makes room again when it goes.
+        // The unfinished download is removed, which frees its space.
         let isFull = error.code == ENOSPC || error.code == EDQUOT
         self.init(isFull ? .noRoom : .machine, error.problem)
     }
 
-    /// What the system refuses, as a transfer's failure.
+    /// Runs `body` and turns its `SystemError` into a `FetchFailure`.
     static func wrapping<Value: ~Copyable>(
         _ body: () throws(SystemError) -> Value
     ) throws(FetchFailure) -> Value {
         do throws(SystemError) { return try body() } catch { throw FetchFailure(error) }
     }
 
-    /// Whether the same request may succeed a little later; one that was to resume, without what it resumes.
+    /// Whether a retry may succeed. A retry of a resumed request starts from the beginning.
     package var mayPass: Bool {
         switch kind {
         case .unreachable, .timeout, .broken, .mismatch, .interrupted: true
@@ -69,14 +69,14 @@ extension FetchFailure {
         self.init(kind, fault.description)
     }
 
-    /// What undoes the codings of a body; nil where it is in none.
+    /// The decoder of a body with content codings; nil if there are none.
     static func decoder(of fields: HTTPFields) throws(FetchFailure) -> BodyDecoder? {
         do throws(CodingFault) { return try BodyDecoder(fields) } catch { throw FetchFailure(error) }
     }
 }
 
 extension CURLcode {
-    /// For calls that fail only when libcurl cannot do what was asked, or has no memory left.
+    /// Throws for an error. For calls that fail only if libcurl lacks a feature or memory.
     func check() throws(FetchFailure) {
         guard self == CURLE_OK else {
             throw FetchFailure(.machine, String(cString: curl_easy_strerror(self)))

@@ -24,13 +24,13 @@ package final class FetchLoop {
     /// While all connections of their hosts are busy.
     private var crowded: [(request: FetchRequest, isOdd: Bool)] = []
 
-    /// Reads the files that the options name. Throws when one cannot be read, or libcurl does not start.
+    /// Reads the files that the options name. Throws when one cannot be read, or when libcurl fails to start.
     ///
     /// - Parameter receiver: gets the bodies in place of memory and files.
     package init(_ options: FetchOptions, receiver: (any BodyReceiver)? = nil) throws(FetchFailure) {
         let code = Self.globalInit
         guard code == CURLE_OK, let multi = curl_multi_init() else {
-            throw FetchFailure(.machine, "libcurl does not start")
+            throw FetchFailure(.machine, "libcurl failed to start")
         }
         waker = try FetchWaker(multi)
         sockets = try SocketQueue(waker)
@@ -111,7 +111,7 @@ package final class FetchLoop {
     /// Ends everything that is under way: each request gets a failure that says so, with what a later one can
     /// go on with.
     package func abandon() -> [FetchResult] {
-        let failure = FetchFailure(.interrupted, "it was not done yet")
+        let failure = FetchFailure(.interrupted, "it had not finished")
         for transfer in running.values { end(transfer, failure) }
         for request in waiting + crowded.map(\.request) {
             add(.failure(failure), for: request, partial: request.resume)
@@ -394,7 +394,7 @@ package final class FetchWaker: Waker, @unchecked Sendable {
     init(_ multi: UnsafeMutableRawPointer) throws(FetchFailure) {
         self.multi = multi
         descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
-        guard descriptor >= 0 else { throw FetchFailure(.machine, "no descriptor is left to be woken by") }
+        guard descriptor >= 0 else { throw FetchFailure(.machine, "no file descriptor is left") }
     }
 
     deinit {

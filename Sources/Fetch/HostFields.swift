@@ -19,7 +19,8 @@ package struct HostFields: Sendable {
         let field = try Self.checked(name, value)
         guard !["authorization", "cookie", "proxy-authorization"].contains(name.lowercased()) else {
             throw FetchFailure(
-                .refused, "\(name) would be sent to every host that a page names: say which it is for")
+                .refused,
+                "\(name) would be sent to every host that a page names: name the host that it is for")
         }
         everywhere.append(field.name, field.value)
     }
@@ -30,7 +31,7 @@ package struct HostFields: Sendable {
         let field = try Self.checked(name, value)
         let key = host.contains("://") ? WebURL(host)?.origin : WebURL("http://\(host)/")?.host
         guard let key, !key.isEmpty, key != "null" else {
-            throw FetchFailure(.refused, "'\(host)' is no host")
+            throw FetchFailure(.refused, "'\(host)' is not a host")
         }
         byHost[key, default: HTTPFields()].append(field.name, field.value)
     }
@@ -49,14 +50,14 @@ package struct HostFields: Sendable {
     private static func checked(_ name: String, _ value: String) throws(FetchFailure) -> HTTPFields.Field {
         let field = HTTPFields.Field(name: name, value: value)
         guard field.isSendable else {
-            throw FetchFailure(.refused, "'\(name)' cannot be sent as a header field")
+            throw FetchFailure(.refused, "'\(name)' cannot be sent as a header")
         }
         return field
     }
 }
 
 extension HostFields: Concealed {
-    package var description: String { "header fields for \(byHost.count) hosts" }
+    package var description: String { "headers for \(byHost.count) hosts" }
 }
 
 extension HTTPFields {

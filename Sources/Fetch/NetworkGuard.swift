@@ -18,18 +18,17 @@ package struct NetworkGuard: Sendable {
     package func refusal(of address: IPAddress) -> String? {
         guard address.kind.zone > nearestZone else { return nil }
         let from = nearestZone == .publicNetwork ? "a public page" : "a page of the private network"
-        return "\(address) is \(address.kind.rawValue), where \(from) may not lead"
+        return "\(address) is \(address.kind.rawValue), which \(from) may not request"
     }
 }
 
-/// What an address is for, by IANA's registries of special-purpose addresses. The raw values are words for a
-/// report.
+/// The kind of an address, by IANA's registries of special-purpose addresses. The raw values are used in messages.
 package enum AddressKind: String, Sendable {
     case publicAddress = "a public address"
     /// RFC 1918, unique local (RFC 4193), shared by a carrier (RFC 6598), and what was once site-local.
     case privateAddress = "a private address"
     case loopback = "a loopback address"
-    /// RFC 3927 and fe80::/10. Here clouds answer with a machine's own secrets.
+    /// RFC 3927 and fe80::/10. Cloud providers serve the credentials of a machine here.
     case linkLocal = "a link-local address"
     /// Linux connects it to the machine itself.
     case unspecified = "an unspecified address"

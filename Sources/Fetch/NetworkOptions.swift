@@ -1,58 +1,66 @@
 package import Web
 
-/// How to reach servers, and as whom. Nothing of it is kept in a larder, and nothing secret is ever in a
-/// report.
+/// How servers are reached, and with which credentials. These options are not stored, and no report contains secrets
+/// from them.
 public struct NetworkOptions: Sendable {
-    /// Nil for larder's own.
+    /// The `User-Agent` header; nil for that of Larder.
     public var userAgent: String?
-    /// `Name: value` for every host, or `example.com Name: value` for one host or origin.
+    /// Further header fields: `Name: value` for every host, or `example.com Name: value` for one host or origin.
     public var headers: [String] = []
+    /// The login for the origins of the start URLs.
     public var login: Login?
-    /// A file with logins by host.
+    /// The path of a netrc file with logins by host.
     public var netrc: String?
-    /// Files of cookies in Netscape's format. A visit takes and sends cookies of its own in any case, and
-    /// forgets them when it ends; what is answered to those of a file is private.
+    /// The paths of cookie files in Netscape's format. A snapshot also accepts and sends cookies of its own, and
+    /// forgets them when it ends. Responses to cookies of a file are private.
     public var cookies: [String] = []
+    /// The path of a file in which cookies are saved at the end.
     public var saveCookies: String?
-    /// `http://`, `https://`, `socks4a://`, `socks5h://`…; nil for what the environment says.
+    /// The URL of a proxy (`http://`, `https://`, `socks4a://`, `socks5h://`, …); nil for the proxy of the
+    /// environment.
     public var proxy: String?
-    /// A file of certificates in PEM that are trusted beside the system's.
+    /// The path of a PEM file with certificates that are trusted in addition to those of the system.
     public var authorities: String?
+    /// The path of a client certificate.
     public var certificate: String?
+    /// The path of the key of the client certificate.
     public var certificateKey: String?
-    /// `host:port:address`.
+    /// Addresses of host names that are not looked up: `host:port:address`.
     public var resolve: [String] = []
-    /// Takes any certificate. The report says so.
+    /// Accepts any certificate. The report says so.
     public var isInsecure = false
+    /// The address family; nil for both.
     public var family: Family?
-    /// Over all transfers, in bytes a second.
+    /// The maximum rate of all transfers together, in bytes per second.
     public var rate: Int?
-    /// The longest that one transfer may take.
+    /// The maximum time of one transfer.
     public var timeout: Duration?
-    /// Larger bodies are skipped.
+    /// The maximum size of a body in bytes. Larger ones are skipped.
     public var maxBody: Int?
-    /// Lets pages of public servers lead to private addresses.
+    /// Lets responses of public servers link to private addresses.
     public var mayReachPrivate = false
-    /// Sends nothing by which servers know the user, not even the cookies of a login that the store has.
+    /// Sends nothing that identifies the user, not even the cookies of a stored login.
     package private(set) var isAnonymous = false
 
-    /// Shown to the origins of the start URLs, and to nobody else.
+    /// A login, which only the origins of the start URLs receive.
     public enum Login: Sendable {
         case basic(user: String, password: String)
         case digest(user: String, password: String)
         case bearer(token: String)
     }
 
+    /// An address family.
     public enum Family: Sendable {
         case ipv4, ipv6
     }
 
+    /// Creates the default options.
     public init() {}
 }
 
 extension NetworkOptions {
-    /// The same options without everything by which servers know the user: header fields, logins, cookies and
-    /// client certificates. Credentials for the proxy stay, since it is the way to every server.
+    /// The options without everything that identifies the user: header fields, logins, cookies and client
+    /// certificates. Credentials of the proxy stay, since every request passes through it.
     package var withoutIdentity: NetworkOptions {
         var options = self
         options.isAnonymous = true
@@ -72,9 +80,9 @@ extension NetworkOptions {
         mayReachPrivate ? max(.privateNetwork, nearestZone) : .publicNetwork
     }
 
-    /// What the loop that fetches is told.
+    /// The options of the fetch loop.
     ///
-    /// - Parameter start: what is asked for first: its origins are shown the login.
+    /// - Parameter start: The start URLs. The login is sent only to their origins.
     package func fetchOptions(
         for start: [WebURL], spoolFolder: String
     ) throws(NetworkMistake) -> FetchOptions {
@@ -93,7 +101,7 @@ extension NetworkOptions {
         options.authorities = authorities
         for text in resolve {
             guard let address = HostAddress(text) else {
-                throw NetworkMistake("\"\(text)\" is no address: write it like example.com:443:127.0.0.1")
+                throw NetworkMistake("\"\(text)\" is not an address: write it like example.com:443:127.0.0.1")
             }
             options.hostAddresses.append(address)
         }
@@ -110,11 +118,11 @@ extension NetworkOptions {
         return options
     }
 
-    /// Where names lead, as Chromium's `--host-resolver-rules` has it.
+    /// The addresses of host names, for Chromium's `--host-resolver-rules`.
     package func browserHostRules() throws(NetworkMistake) -> [String] {
         try resolve.map { (text) throws(NetworkMistake) in
             guard let address = HostAddress(text) else {
-                throw NetworkMistake("\"\(text)\" is no address: write it like example.com:443:127.0.0.1")
+                throw NetworkMistake("\"\(text)\" is not an address: write it like example.com:443:127.0.0.1")
             }
             return address.browserRule
         }
@@ -128,7 +136,7 @@ extension NetworkOptions {
             && (!words[0].contains(":") || words[0].contains("://") || words[0].last?.isNumber == true)
         let field = hasPlace ? words[1] : header[...]
         guard let colon = field.firstIndex(of: ":") else {
-            throw NetworkMistake("\"\(header)\" is no header: write it like \"Accept-Language: en\"")
+            throw NetworkMistake("\"\(header)\" is not a header: write it like \"Accept-Language: en\"")
         }
         let name = String(field[..<colon])
         let value = String(field[field.index(after: colon)...].drop { $0 == " " })
@@ -170,7 +178,7 @@ extension NetworkOptions {
     }
 }
 
-/// Which of the options cannot be used, and how to write it.
+/// An invalid option, with how to write it.
 package struct NetworkMistake: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
 

@@ -54,18 +54,18 @@ extension PartialBody {
         case 416: return .mismatch("the server has no bytes from \(byteCount) on")
         default: return .unrelated
         }
-        guard !answered.isCoded else { return .mismatch("the rest came in a content coding") }
+        guard !answered.isCoded else { return .mismatch("the rest was sent with a content coding") }
         guard let text = answered["Content-Range"], let range = ContentRange(text), let bytes = range.range
         else {
             return .mismatch("the server does not say which part it sent")
         }
         guard bytes.lowerBound == byteCount, let total = range.total, bytes.upperBound <= total else {
-            return .mismatch("bytes from \(byteCount) on were asked for, and '\(text)' came")
+            return .mismatch("bytes from \(byteCount) on were requested, and '\(text)' was sent")
         }
         if let length = fields.contentLength, length != total {
             return .mismatch("the length was \(length) and is \(total)")
         }
-        guard isSameVersion(answered) else { return .mismatch("the part is of another version") }
+        guard isSameVersion(answered) else { return .mismatch("the part belongs to another version") }
         return .rest(whole(answered, total: total))
     }
 

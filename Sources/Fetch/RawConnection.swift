@@ -17,7 +17,7 @@ package final class RawConnection {
     package init(
         to url: WebURL, _ options: FetchOptions, nearestZone: NetworkZone
     ) throws(FetchFailure) {
-        guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "no memory is left") }
+        guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "out of memory") }
         let guardian = Guardian(nearestZone == .thisMachine ? nil : NetworkGuard(nearestZone))
         do throws(FetchFailure) {
             descriptor = try Self.connect(handle, url, options, guardian)

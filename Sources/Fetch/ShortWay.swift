@@ -324,10 +324,10 @@ final class ShortWay {
             progress.append(.odd(transfer))
         case .head:
             progress.append(
-                .ended(transfer, FetchFailure(.broken, "the connection ended before the answer")))
+                .ended(transfer, FetchFailure(.broken, "the connection ended before the response")))
         case .body, .rest:
             progress.append(
-                .ended(transfer, FetchFailure(.broken, "the connection ended before the body was whole")))
+                .ended(transfer, FetchFailure(.broken, "the connection ended before the body was complete")))
         }
     }
 
@@ -387,7 +387,7 @@ final class ShortWay {
         case .incomplete: break
         case .complete: ended(line, before: UnsafeBufferPointer(rebasing: bytes[position...]))
         case .refused where transfer.isStreamed:
-            ended(line, FetchFailure(.nonsense, "the body's chunks are none"))
+            ended(line, FetchFailure(.nonsense, "the body's chunks are invalid"))
         case .refused: odd(line)
         }
     }

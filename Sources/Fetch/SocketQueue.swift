@@ -27,7 +27,7 @@ final class SocketQueue {
         descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard descriptor >= 0,
             larder_epoll_add(descriptor, self.waker, EPOLLIN.rawValue, UInt64(self.waker)) == 0
-        else { throw FetchFailure(.machine, "no event queue is to be had: \(SystemError.text(of: errno))") }
+        else { throw FetchFailure(.machine, "cannot create an event queue: \(SystemError.text(of: errno))") }
         let me = Unmanaged.passUnretained(self).toOpaque()
         try larder_curl_multi_on_socket(
             multi,
@@ -63,7 +63,7 @@ final class SocketQueue {
             time > .zero ? Int32(min(60_000, max(1, (time / .milliseconds(1)).rounded(.up)))) : 0
         let count = epoll_wait(descriptor, &events, Int32(events.count), milliseconds)
         guard count >= 0 || errno == EINTR else {
-            throw FetchFailure(.machine, "sockets cannot be waited for: \(SystemError.text(of: errno))")
+            throw FetchFailure(.machine, "cannot wait for sockets: \(SystemError.text(of: errno))")
         }
         var running: Int32 = 0
         for index in 0..<max(0, Int(count)) {

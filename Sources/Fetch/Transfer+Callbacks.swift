@@ -147,7 +147,7 @@ extension Transfer {
         self.peer = peer.flatMap { IPAddress(numeric: $0) }
         guard let networkGuard else { return true }
         let refusal =
-            self.peer.map { networkGuard.refusal(of: $0) } ?? "nobody knows where the connection leads"
+            self.peer.map { networkGuard.refusal(of: $0) } ?? "the address of the connection is unknown"
         guard let refusal else { return true }
         stop = FetchFailure(.refused, refusal)
         return false
@@ -169,7 +169,7 @@ extension Transfer {
         case .inside:
             return true
         case .beyondLimit:
-            stop = FetchFailure(.tooLarge, "the header is over \(options.maxHeader) bytes")
+            stop = FetchFailure(.tooLarge, "the headers are over \(options.maxHeader) bytes")
             return false
         case .last:
             do throws(FetchFailure) {
@@ -215,7 +215,7 @@ extension Transfer {
             // Asked for the whole, some servers send all of it as a part.
             guard expected == nil, fields["Content-Range"].flatMap({ ContentRange($0) })?.isWhole == true
             else {
-                throw FetchFailure(.nonsense, "the server sent a part of what was asked for")
+                throw FetchFailure(.nonsense, "the server sent a part, although the whole was requested")
             }
             fields.remove("Content-Range")
             status = 200
@@ -224,7 +224,7 @@ extension Transfer {
         let lengths = fields.elements("Content-Length")
         guard lengths.count < 2 || Set(lengths).count < 2 else {
             throw FetchFailure(
-                .nonsense, "the answer has two lengths: \(fields.combined("Content-Length") ?? "")")
+                .nonsense, "the response has two lengths: \(fields.combined("Content-Length") ?? "")")
         }
         let keepsCoding = request?.keepsCoding ?? false || !ContentCoding.accepts(request?.codings, fields)
         decoder = keepsCoding ? nil : try FetchFailure.decoder(of: fields)
@@ -266,7 +266,8 @@ extension Transfer {
                 let (made, coded) = (sink.byteCount, decoder.takenByteCount)
                 guard options.expansion.isExceeded(byteCount: made, codedByteCount: coded) else { return }
                 throw FetchFailure(
-                    .tooLarge, "the body is over \(options.expansion.factor) times what was sent")
+                    .tooLarge,
+                    "the decoded body is over \(options.expansion.factor) times the size of what was sent")
             } fault: {
                 FetchFailure($0)
             }
@@ -283,7 +284,7 @@ extension Transfer {
         }
         try keep(content: UnsafeRawBufferPointer(rebasing: bytes.prefix(max(0, maxBytes - sink.byteCount))))
         isCut = true
-        throw FetchFailure(.tooLarge, "no more of the body is wanted")
+        throw FetchFailure(.tooLarge, "the rest of the body is not needed")
     }
 
     private func keep(content bytes: UnsafeRawBufferPointer) throws(FetchFailure) {
@@ -295,7 +296,9 @@ extension Transfer {
         if unkept != nil { return sink.pass(bytes.count) }
         guard sink.byteCount + bytes.count <= options.maxBody else { throw tooLargeBody }
         if let receiver = setup.receiver {
-            guard hand(bytes, to: receiver) else { throw FetchFailure(.tooLarge, "nobody wants more of it") }
+            guard hand(bytes, to: receiver) else {
+                throw FetchFailure(.tooLarge, "the rest of it is not needed")
+            }
         } else {
             let length = contentLength
             let whole = expected ?? (decoder == nil && length >= 0 ? length : nil)
@@ -314,7 +317,7 @@ extension Transfer {
             }
         }
         if let expected, sink.byteCount > expected {
-            throw FetchFailure(.mismatch, "more came than the rest")
+            throw FetchFailure(.mismatch, "more than the rest was sent")
         }
     }
 
@@ -329,7 +332,7 @@ extension Transfer {
     }
 
     private var unkeptBody: FetchFailure {
-        FetchFailure(.tooLarge, "the body is over \(options.maxBody) bytes, and is not kept")
+        FetchFailure(.tooLarge, "the body is over \(options.maxBody) bytes, and is not stored")
     }
 }
 

@@ -156,7 +156,7 @@ extension Transfer {
         guard request.method == "GET", request.body == nil, held.byteCount > 0,
             let condition = held.condition,
             PartialBody.isPossible(with: held.fields)
-        else { throw FetchFailure(.mismatch, "nothing tells whether the rest would fit") }
+        else { throw FetchFailure(.mismatch, "nothing tells whether the rest belongs to the same version") }
         fields.set("Range", "bytes=\(held.byteCount)-")
         fields.set("If-Range", condition)
         // What is held is the content itself, and so must be what is put behind it.
@@ -188,12 +188,12 @@ extension Transfer {
 
     private func sendMethod(_ request: FetchRequest, _ fields: HTTPFields) throws(FetchFailure) {
         guard request.method.isHTTPWord else {
-            throw FetchFailure(.refused, "'\(request.method)' is no method")
+            throw FetchFailure(.refused, "'\(request.method)' is not a method")
         }
         isPlain = false
         if let body = request.body ?? (request.method == "POST" ? [] : nil) {
             guard request.method != "HEAD" else {
-                throw FetchFailure(.refused, "a HEAD request carries no body")
+                throw FetchFailure(.refused, "a HEAD request cannot have a body")
             }
             try larder_curl_set_large(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)).check()
             try body.withUnsafeBytes {
@@ -243,7 +243,7 @@ struct FieldList: ~Copyable {
     /// Refuses what would not stay on its line; a recorded call may hold anything.
     mutating func append(_ field: HTTPFields.Field) throws(FetchFailure) {
         guard field.isSendable else {
-            throw FetchFailure(.refused, "'\(field.name)' cannot be sent as a header field")
+            throw FetchFailure(.refused, "'\(field.name)' cannot be sent as a header")
         }
         // To libcurl a colon with nothing behind it means "leave this field out".
         let isEmpty = !field.value.utf8.contains { $0 != 0x20 && $0 != 0x09 }
@@ -269,7 +269,7 @@ struct FieldList: ~Copyable {
         let longer = bytes.withUnsafeBytes {
             curl_slist_append(list, $0.baseAddress?.assumingMemoryBound(to: CChar.self))
         }
-        guard let longer else { throw FetchFailure(.machine, "no memory is left") }
+        guard let longer else { throw FetchFailure(.machine, "out of memory") }
         list = longer
     }
 }

@@ -79,7 +79,7 @@ final class Transfer {
     private(set) var pauseNumber: Int?
 
     init(_ setup: TransferSetup) throws(FetchFailure) {
-        guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "no memory is left") }
+        guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "out of memory") }
         self.handle = handle
         self.setup = setup
         complaint = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -182,7 +182,7 @@ extension Transfer {
     /// Why it is to be given up; nil while there is hope, or while it waits for a connection.
     func verdict(now: Duration, _ limits: TransferWatch.Limits) -> FetchFailure? {
         if request?.stream?.isGone == true, !isNearlyWhole {
-            return FetchFailure(.interrupted, "nobody waits for it any more")
+            return FetchFailure(.interrupted, "its client is gone")
         }
         guard isSent else { return nil }
         // It may be silent as long as its server likes.
@@ -256,11 +256,11 @@ extension Transfer {
     func outcome(_ code: CURLcode) -> FetchResult.Outcome {
         if let stop { return .failure(stop) }
         guard code == CURLE_OK else { return .failure(failure(code)) }
-        guard let fields else { return .failure(FetchFailure(.nonsense, "the answer has no status")) }
+        guard let fields else { return .failure(FetchFailure(.nonsense, "the response has no status")) }
         if let flaw = decoder?.flaw, !isCut { return .failure(FetchFailure(flaw)) }
         if let expected, sink.byteCount < expected {
             return .failure(
-                FetchFailure(.broken, "\(expected - sink.byteCount) bytes of the rest did not come"))
+                FetchFailure(.broken, "\(expected - sink.byteCount) bytes of the rest are missing"))
         }
         do throws(FetchFailure) {
             let isCoded = decoder == nil && fields.isCoded
@@ -366,7 +366,7 @@ extension Transfer {
         if let refusal, code == CURLE_COULDNT_CONNECT { return FetchFailure(.refused, refusal) }
         // What memory a server can use up is what libcurl gives a line of the header.
         if code == CURLE_OUT_OF_MEMORY, isSent, fields == nil {
-            return FetchFailure(.tooLarge, "a line of the header is too long")
+            return FetchFailure(.tooLarge, "a header line is too long")
         }
         let kind = Self.kind(of: code)
         let general = String(cString: curl_easy_strerror(code))

@@ -43,10 +43,10 @@ struct TransferWatch {
             lastByte = now
         }
         if now - lastByte >= limits.stall {
-            return FetchFailure(.timeout, "nothing came for \(limits.stall.seconds)")
+            return FetchFailure(.timeout, "nothing was received for \(limits.stall.seconds)")
         }
         if !headerIsComplete, now - sent >= limits.header {
-            return FetchFailure(.timeout, "the header was not whole after \(limits.header.seconds)")
+            return FetchFailure(.timeout, "the headers were not complete after \(limits.header.seconds)")
         }
         if let total = limits.total, now - sent >= total {
             return FetchFailure(.timeout, "not done after \(total.seconds)")
@@ -57,7 +57,7 @@ struct TransferWatch {
         window = (now, byteCount)
         guard Double(moved) < Double(limits.bytesPerSecond) * (span / .seconds(1)) else { return nil }
         return FetchFailure(
-            .timeout, "under \(limits.bytesPerSecond) bytes a second for \(limits.window.seconds)")
+            .timeout, "under \(limits.bytesPerSecond) bytes per second for \(limits.window.seconds)")
     }
 
     /// Larder itself kept the bytes back: for that nobody is to blame.
@@ -128,7 +128,7 @@ enum OpenStream: Sendable {
             time >= least && !isThrottled && Double(byteCount) < Double(rate) * (time / .seconds(1))
         guard trickles || time >= limits.longest else { return nil }
         return FetchFailure(
-            .endless, "no length was told, and \(byteCount) bytes came in \(time.wholeSeconds)")
+            .endless, "no declared length, and \(byteCount) bytes were received in \(time.wholeSeconds)")
     }
 }
 

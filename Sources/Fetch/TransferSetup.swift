@@ -80,7 +80,7 @@ final class Share {
     let pointer: UnsafeMutableRawPointer
 
     init(cookies: Bool) throws(FetchFailure) {
-        guard let pointer = curl_share_init() else { throw FetchFailure(.machine, "no memory is left") }
+        guard let pointer = curl_share_init() else { throw FetchFailure(.machine, "out of memory") }
         self.pointer = pointer
         let shared = [CURL_LOCK_DATA_SSL_SESSION] + (cookies ? [CURL_LOCK_DATA_COOKIE] : [])
         for data in shared {

@@ -5,32 +5,32 @@ internal import Store
 internal import System
 internal import Web
 
-/// Bodies in a bucket of Amazon's S3, or of whoever speaks like it. It belongs to one thread, and asks for several
-/// at a time.
+/// Bodies in a bucket of Amazon S3 or of a compatible server. Belongs to one thread, and runs several requests at a
+/// time.
 ///
-/// A body is put whole: in one request, whose signature has its SHA-256, so that a server takes no other bytes for
-/// it; or, where it is large, in parts that become an object together. What a server says that may pass
-/// (5xx, `SlowDown`) is asked again, for some seconds.
+/// A body up to 16 MiB is uploaded in one request, whose signature includes its SHA-256, so that the server rejects
+/// altered bytes. A larger one is a multipart upload. Temporary failures (5xx, 429, `SlowDown`) are retried for some
+/// seconds.
 final class BucketDepot: BodyDepot {
     let name: String
     private let prefix: String
     private let origin: S3Origin
     private let keys: S3Keys
     private let options: FetchOptions
-    /// Made when something is asked for.
+    /// The loop that sends the requests; created by the first one.
     private var loop: FetchLoop?
-    /// What a server's clock is ahead of ours.
+    /// The difference between the server's clock and ours, in seconds.
     private var clockOffset: Int64 = 0
 
-    /// Sent in one request; larger ones go in parts.
+    /// The maximum size of a body that is uploaded in one request.
     private static let wholeByteCount = 16 * 1024 * 1024
+    /// The maximum number of concurrent requests.
     private static let running = 12
-    /// How often what may pass is asked for: for about five seconds.
+    /// The maximum number of attempts per request; with the pauses between them, about five seconds.
     var attempts = 7
 
-    /// Bodies are put into and taken from buckets by what the environment says: `AWS_ACCESS_KEY_ID`,
-    /// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, and, where the address does not, `AWS_REGION` and
-    /// `AWS_ENDPOINT_URL`.
+    /// Opens buckets with the keys in the environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
+    /// `AWS_SESSION_TOKEN`, and, if the address does not contain them, `AWS_REGION` and `AWS_ENDPOINT_URL`.
     static let opener = BucketOpener { place, folder throws(StoreError) in
         func variable(_ names: String...) -> String? {
             names.lazy.compactMap { getenv($0).map { String(cString: $0) } }.first { !$0.isEmpty }
@@ -42,13 +42,13 @@ final class BucketDepot: BodyDepot {
         _ place: DepotPlace, _ folder: StoreFolder, variable: (String) -> String?
     ) throws(StoreError) {
         guard case .bucket(let bucket, let prefix) = place.kind else {
-            throw StoreError(.request, doing: "open", path: place.text, detail: "it is no bucket")
+            throw StoreError(.request, doing: "open", path: place.text, detail: "it is not a bucket")
         }
         guard let id = variable("AWS_ACCESS_KEY_ID"), let secret = variable("AWS_SECRET_ACCESS_KEY"),
             !id.isEmpty
         else {
             throw StoreError(
-                .denied, doing: "open", path: place.text, detail: "no key to it is known",
+                .denied, doing: "open", path: place.text, detail: "there is no access key",
                 advice: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment")
         }
         let endpoint = place.endpoint ?? variable("AWS_ENDPOINT_URL_S3") ?? variable("AWS_ENDPOINT_URL")
@@ -58,8 +58,8 @@ final class BucketDepot: BodyDepot {
         else {
             throw StoreError(
                 .request, doing: "open", path: place.text,
-                detail: "the endpoint of it is no http or https URL",
-                advice: "write it like https://minio.example.com:9000, without a user's name")
+                detail: "its endpoint is not an http or https URL",
+                advice: "write it like https://minio.example.com:9000, without a user name")
         }
         name = place.text
         self.prefix = prefix
@@ -73,7 +73,7 @@ final class BucketDepot: BodyDepot {
         self.options = options
     }
 
-    /// A bucket is its owner's to make.
+    /// Does nothing: its owner creates the bucket.
     func create() throws(StoreError) {}
 
     func byteCounts(_ names: [String]) throws(StoreError) -> [Int?] {
@@ -108,10 +108,10 @@ final class BucketDepot: BodyDepot {
         if !calls.isEmpty { try send() }
     }
 
-    /// What does not come to an end is forgotten by the bucket too.
+    /// Uploads a large body in parts. A failed upload is aborted, so that the bucket does not keep its parts.
     private func putInParts(_ body: DepotBody) throws(StoreError) {
         let begun = try answer(to: call("POST", body.name, ["uploads": ""]), doing: "write to")
-        guard let upload = S3Words(begun.body)["UploadId"] else { throw nonsense("no number of an upload") }
+        guard let upload = S3Words(begun.body)["UploadId"] else { throw nonsense("no upload ID") }
         do throws(StoreError) {
             let tags = try putParts(of: body, upload)
             var list = "<CompleteMultipartUpload>"
@@ -121,7 +121,7 @@ final class BucketDepot: BodyDepot {
             var end = call("POST", body.name, ["uploadId": upload])
             end.body = Array((list + "</CompleteMultipartUpload>").utf8)
             let ended = try answer(to: end, doing: "write to")
-            // It may say 200 first and fail then.
+            // S3 may send status 200 first, and an error in the body.
             if let code = S3Words(ended.body)["Code"] {
                 throw error(500, code, S3Words(ended.body)["Message"], doing: "write to")
             }
@@ -132,9 +132,9 @@ final class BucketDepot: BodyDepot {
     }
 
     private func putParts(of body: DepotBody, _ upload: String) throws(StoreError) -> [String] {
-        // No more than 10,000, of 5 MiB at least.
+        // S3 allows at most 10,000 parts, of at least 5 MiB each.
         let size = max(Self.wholeByteCount / 2, (body.byteCount + 9_999) / 10_000)
-        guard case .file(let path) = body.content else { throw nonsense("a large body that is no file") }
+        guard case .file(let path) = body.content else { throw nonsense("a large body that is not a file") }
         let file = try storing(path) { () throws(SystemError) in try File(path, O_RDONLY) }
         var tags: [String] = []
         var start = 0
@@ -156,7 +156,7 @@ final class BucketDepot: BodyDepot {
             }
             for answer in try answers(to: calls, doing: "write to") {
                 try check(answer, doing: "write to")
-                guard let tag = answer.fields["ETag"] else { throw nonsense("no tag of a part") }
+                guard let tag = answer.fields["ETag"] else { throw nonsense("no ETag for a part") }
                 tags.append(tag)
             }
         }
@@ -173,7 +173,7 @@ final class BucketDepot: BodyDepot {
         var call = call("GET", name)
         call.fields = ["Range": "bytes=\(start)-\(start + max(1, byteCount) - 1)"]
         guard let answer = try found(call) else { return nil }
-        // Nothing is there from that byte on; and who knows no ranges gives all of it.
+        // 416: the body ends before the range. A server without range support sends the whole body.
         if answer.status == 416 { return [] }
         let bytes = answer.status == 206 ? answer.body[...] : answer.body.dropFirst(start)
         return Array(bytes.prefix(byteCount))
@@ -229,7 +229,7 @@ final class BucketDepot: BodyDepot {
         S3Call(method: method, key: prefix + name, words: words)
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
     private func answer(to call: S3Call, doing: String) throws(StoreError) -> S3Answer {
         let answer = try answers(to: [call], doing: doing)[0]
@@ -237,7 +237,7 @@ final class BucketDepot: BodyDepot {
         return answer
     }
 
-    /// Asks all of it, some at a time, and again what failed in a way that may pass.
+    /// Sends requests, several at a time, and retries those that failed temporarily.
     private func answers(to calls: [S3Call], doing: String) throws(StoreError) -> [S3Answer] {
         var answers: [S3Answer?] = Array(repeating: nil, count: calls.count)
         var open = Array(calls.indices)
@@ -255,13 +255,14 @@ final class BucketDepot: BodyDepot {
             guard !open.isEmpty else { break }
             if let failure, !failure.mayPass || attempt == attempts { throw away(failure, doing: doing) }
             guard attempt < attempts else { break }
-            // Those who were told to slow down are not to come again together.
+            // The random pause keeps clients that were throttled together from returning together.
             usleep(UInt32.random(in: 25_000...50_000) << UInt32(attempt))
         }
         return answers.compactMap { $0 }
     }
 
-    /// Whether it may go another time; what a wrong clock signed goes by the server's.
+    /// Whether a retry may succeed. A request that was rejected for the clock of this machine is signed again with
+    /// the time of the server.
     private func mayPass(_ answer: S3Answer) -> Bool {
         if answer.status >= 500 || answer.status == 429 {
             return answer.status != 501 && answer.status != 507
@@ -314,15 +315,15 @@ final class BucketDepot: BodyDepot {
     private func check(_ answer: S3Answer, doing: String) throws(StoreError) {
         guard !(200..<300).contains(answer.status) else { return }
         let words = S3Words(answer.body)
-        // An answer to a HEAD has no words.
+        // A response to HEAD has no body.
         var code = words["Code"] ?? ""
         if code.isEmpty, answer.status == 301 || answer.status == 307 { code = "PermanentRedirect" }
         let region = answer.fields["x-amz-bucket-region"] ?? words["Region"]
         if let region, region != origin.region, !(500..<600).contains(answer.status) {
             throw StoreError(
                 .request, doing: doing, path: name,
-                detail: "the bucket is in the region \(region), and not in \(origin.region)",
-                advice: "say s3-region=\(region) behind the address, or set AWS_REGION")
+                detail: "the bucket is in the region \(region), not in \(origin.region)",
+                advice: "add s3-region=\(region) to the address, or set AWS_REGION")
         }
         throw error(answer.status, code, words["Message"], doing: doing)
     }
@@ -333,7 +334,7 @@ final class BucketDepot: BodyDepot {
         let (reason, advice): (StoreError.Reason, String) =
             switch (code, status) {
             case ("NoSuchBucket", _):
-                (.missing, "make the bucket, or name another one; the server is \(origin.name)")
+                (.missing, "create the bucket, or name another one; the server is \(origin.name)")
             case ("RequestTimeTooSkewed", _): (.failed, "set the clock of this machine")
             case ("InvalidAccessKeyId", _), ("SignatureDoesNotMatch", _), ("InvalidToken", _),
                 ("ExpiredToken", _):
@@ -344,13 +345,13 @@ final class BucketDepot: BodyDepot {
             case (_, 401), (_, 403):
                 (
                     .denied,
-                    "have this key allowed s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket there"
+                    "allow this key s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket there"
                 )
             case ("QuotaExceeded", _), ("XMinioStorageFull", _), (_, 507):
                 (.full, "free some space in the bucket, then run the same command again")
             case (_, 429), (_, 500...):
-                (.unreachable, "see that \(origin.name) is well, then run the same command again")
-            default: (.failed, "see that \(origin.name) is an S3 endpoint, then run the same command again")
+                (.unreachable, "check the state of \(origin.name), then run the same command again")
+            default: (.failed, "check that \(origin.name) is an S3 endpoint, then run the same command again")
             }
         return StoreError(reason, doing: doing, path: name, detail: detail, advice: advice)
     }
@@ -361,18 +362,18 @@ final class BucketDepot: BodyDepot {
             isFull ? .full : .unreachable, doing: doing, path: name, detail: "\(origin.name): \(failure)",
             advice: isFull
                 ? "free some space, then run the same command again"
-                : "see that the server runs and can be reached, then run the same command again")
+                : "check that the server is running and can be reached, then run the same command again")
     }
 
     private func nonsense(_ what: String) -> StoreError {
         StoreError(
-            .failed, doing: "write to", path: name, detail: "\(origin.name) gave \(what)",
-            advice: "see that it is an S3 endpoint, then run the same command again")
+            .failed, doing: "write to", path: name, detail: "\(origin.name) sent \(what)",
+            advice: "check that it is an S3 endpoint, then run the same command again")
     }
 }
 
 extension Larder {
-    /// A larder's place, whose bodies may be in a bucket.
+    /// The store at a path or address. Its bodies may be in a bucket.
     static func folder(at place: String) -> StoreFolder {
         var folder = StoreFolder(place)
         folder.buckets = BucketDepot.opener
@@ -382,13 +383,13 @@ extension Larder {
 
 // MARK: - Requests and answers
 
-/// Where a bucket is: buckets are the first part of the path, as every server takes it.
+/// The server and name of a bucket. The name is the first part of the path, which every S3 server supports.
 struct S3Origin: Sendable {
     let url: WebURL
     let bucket: String
     let region: String
 
-    /// For people.
+    /// The server's origin, for messages.
     var name: String { url.origin }
 
     func path(of key: String) -> String {
@@ -396,43 +397,46 @@ struct S3Origin: Sendable {
         return base + "/" + bucket + (key.isEmpty ? "" : "/" + key)
     }
 
-    /// Keys have no letter that is written in another way in an URL.
+    /// The URL of a request. Keys contain only characters that need no escaping in a URL.
     func url(of call: S3Call) -> WebURL {
         let query = call.query.isEmpty ? "" : "?" + call.query
         return WebURL(path(of: call.key) + query, base: url) ?? url
     }
 }
 
+/// An access key with its secret.
 struct S3Keys: Sendable {
     let id: String
     let secret: String
     var token: String?
 }
 
+/// A request to a bucket.
 struct S3Call: Sendable {
     var method: String
-    /// In the bucket; empty for the bucket itself.
+    /// The key of the object; empty for the bucket itself.
     var key: String
-    /// Of the query.
+    /// The parameters of the query.
     var words: [String: String] = [:]
     var fields: HTTPFields = [:]
     var body: [UInt8]?
-    /// Of the body, where it is known.
+    /// The SHA-256 of the body in hexadecimal, if it is known already.
     var sha256: String?
 
-    /// In the order in which it is signed.
+    /// The query in the order in which it is signed.
     var query: String {
         words.map { (S3Signature.encoded($0), S3Signature.encoded($1)) }.sorted { $0 < $1 }
             .map { "\($0)=\($1)" }.joined(separator: "&")
     }
 }
 
+/// A response of the server.
 struct S3Answer: Sendable {
     let status: Int
     let fields: HTTPFields
-    /// Empty where it is a file.
+    /// The body; empty if it is in a file.
     let body: [UInt8]
-    /// The caller's.
+    /// The file with the body, which the caller removes; nil if the body is in memory.
     var path: String?
 
     static func of(_ result: FetchResult) -> Result<S3Answer, FetchFailure> {
@@ -453,7 +457,7 @@ struct S3Answer: Sendable {
     }
 }
 
-/// What stands between the tags of an answer: a few words, none of them twice but in a list.
+/// The text of the elements of an S3 response in XML. Element names are unique except in lists.
 struct S3Words {
     private let text: String
 
@@ -483,10 +487,10 @@ struct S3Words {
 
 // MARK: - S3Signature
 
-/// Signs requests by Amazon's Signature Version 4: a chain of HMACs of the secret key, the day, the region and
-/// the service, over what the request asks for.
+/// Signs requests with AWS Signature Version 4: a chain of HMACs of the secret key, the day, the region and the
+/// service, over the request.
 enum S3Signature {
-    /// The fields that a request is sent with.
+    /// The header fields of a signed request.
     static func fields(of call: S3Call, to origin: S3Origin, _ keys: S3Keys, now: HTTPDate) -> HTTPFields {
         let time = now.iso8601.filter { $0 != "-" && $0 != ":" }
         let bytes = call.body ?? []
@@ -507,9 +511,9 @@ enum S3Signature {
     }
 
     /// - Parameters:
-    ///   - signed: fields in the order of their names, which are in small letters.
-    ///   - body: its SHA-256, in hexadecimal.
-    ///   - time: as in `20130524T000000Z`.
+    ///   - signed: header fields in the order of their names, which are in lower case.
+    ///   - body: the SHA-256 of the body, in hexadecimal.
+    ///   - time: the time as in `20130524T000000Z`.
     static func authorization(
         method: String, path: String, query: String, signed: [(String, String)], body: String, _ keys: S3Keys,
         time: String, region: String, service: String
@@ -529,7 +533,7 @@ enum S3Signature {
             "AWS4-HMAC-SHA256 Credential=\(keys.id)/\(scope), SignedHeaders=\(names), Signature=\(signature)"
     }
 
-    /// As Amazon has it: all but letters, digits and four signs.
+    /// The URI encoding of AWS: escapes everything except letters, digits and `-._~`.
     static func encoded(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {
@@ -546,6 +550,6 @@ enum S3Signature {
 }
 
 extension S3Origin {
-    /// As the request has it.
+    /// The value of the `Host` header.
     var host: String { String(name.drop { $0 != "/" }.dropFirst(2)) }
 }

@@ -1,4 +1,4 @@
-// A value has one type in the whole house: these are the rooms' own.
+// Public value types of the other modules that callers of LarderKit need. The modules themselves stay internal.
 @_exported public import enum Archives.ArchiveForm
 @_exported public import struct Archives.ExportReport
 @_exported public import struct Archives.ImportReport
@@ -48,10 +48,10 @@
 @_exported public import struct Reports.PinChange
 @_exported public import struct Reports.PinsReport
 @_exported public import struct Reports.ScheduleReport
+@_exported public import struct Reports.SnapshotsReport
 @_exported public import struct Reports.StatusReport
 @_exported public import struct Reports.StoreReport
 @_exported public import struct Reports.TypeFilter
-@_exported public import struct Reports.VisitsReport
 @_exported public import struct Reports.WorkProgress
 @_exported public import struct Search.IndexReport
 @_exported public import struct Search.SearchOptions
@@ -60,6 +60,7 @@
 @_exported public import enum Serve.Verification
 @_exported public import enum Store.PinKind
 @_exported public import enum Store.Remedy
+@_exported public import struct Store.SnapshotName
 @_exported public import struct Store.UpdateSchedule
 @_exported public import enum Web.CachePolicy
 @_exported public import enum Web.NofollowPolicy

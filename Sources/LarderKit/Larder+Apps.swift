@@ -7,27 +7,27 @@ internal import System
 internal import Web
 
 extension Larder {
-    /// Loads an URL, out of what is held or from its server, as the policy has it, and follows redirects.
+    /// Loads a URL from the store or from its server, as the policy decides, and follows redirects.
     ///
-    /// A URL that a manifest requires a digest of is answered by what has that digest, whatever the policy:
-    /// held so, nobody is asked, and what comes otherwise is refused.
+    /// If a manifest requires a digest of the URL, only a body with that digest is returned, whatever the policy: a
+    /// stored one is returned without a request, and a response with another digest is rejected.
     ///
     /// ```swift
     /// let answer = try await larder.load("https://example.com/", policy: .auto)
     /// print(answer.source, answer.response.status, answer.body.count)
     /// ```
     ///
-    /// - Parameter policy: nil for what a rule of the URL's site says, else `protocol`.
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL; `.machine` when nothing may
-    ///   be shown: the server does not answer, or nothing is held and the policy asks nobody. What a server
-    ///   answers is no error.
+    /// - Parameter policy: nil uses the policy that a rule of the URL's site names, or `protocol` if there is none.
+    /// - Throws: `LarderError` of kind `.input` if the URL is not http or https; `.machine` if no response may be
+    ///   returned: the server does not answer, or nothing is stored and the policy allows no request. HTTP error
+    ///   statuses are returned, not thrown.
     public func load(
         _ url: String, policy: CachePolicy? = nil, options: LoadOptions = LoadOptions()
     ) async throws(LarderError) -> LoadReport {
         try await load(url, policy: policy, options: options, by: .localUser)
     }
 
-    /// The same for a principal that is not the user of this machine.
+    /// Loads a URL for a principal that is not the user of this machine.
     func load(
         _ url: String, policy: CachePolicy?, options: LoadOptions, by principal: Principal
     ) async throws(LarderError) -> LoadReport {
@@ -37,22 +37,23 @@ extension Larder {
         }
     }
 
-    /// A bundle, as its MD5 says that it has to be: held so, nobody is asked; else it is loaded, verified and
-    /// kept.
+    /// Loads a bundle that has a known MD5. A stored body with that digest is returned without a request; else the
+    /// bundle is loaded, verified and stored.
     ///
     /// ```swift
     /// let bundle = try await larder.bundle("https://example.com/a.js", md5: "0cc175b9c0f1b6a831c399e269772661")
     /// print(bundle.source, bundle.body.count)
     /// ```
     ///
-    /// - Throws: `LarderError` of kind `.input` for what is no URL or no MD5; `.machine` when it cannot be
-    ///   had, or what came is another: the error names both digests, and what is held stays as it is.
+    /// - Throws: `LarderError` of kind `.input` if the URL or the MD5 is malformed; `.machine` if the bundle cannot
+    ///   be loaded, or the loaded body has another digest: the error names both digests, and the stored body is
+    ///   unchanged.
     public func bundle(
         _ url: String, md5: String, options: LoadOptions = LoadOptions()
     ) async throws(LarderError) -> LoadReport {
         let url = try WebURL.start(url)
         guard let digest = Digest(.md5, hex: md5) else {
-            throw LarderError(.input, "\"\(md5)\" is no MD5: write it as 32 hexadecimal digits")
+            throw LarderError(.input, "\"\(md5)\" is not an MD5 digest; write it as 32 hexadecimal digits")
         }
         let bundle = Bundle(reference: url.href, digests: [digest])
         return try await loading { (interruption) throws(LarderError) in
@@ -61,7 +62,7 @@ extension Larder {
         }
     }
 
-    /// Keeps a response that the app brings itself, in the place of what was held.
+    /// Stores a response that the app provides, in place of the stored one.
     ///
     /// ```swift
     /// var own = WebResponse(
@@ -70,30 +71,32 @@ extension Larder {
     /// try await larder.store(own)
     /// ```
     ///
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, for an answer that is not
-    ///   whole, or that is not what a manifest requires; `.machine` when the store fails.
+    /// - Throws: `LarderError` of kind `.input` if the URL is not http or https, the response is not complete (its
+    ///   status is not 2xx, or is 206), or its body does not have the digest that a manifest requires; `.machine` if
+    ///   the store fails.
     public func store(_ response: WebResponse) async throws(LarderError) {
         let url = try WebURL.start(response.url)
         guard (200..<300).contains(response.status), response.status != 206 else {
             throw LarderError(
                 .input,
-                "\(url.href): an answer with the status \(response.status) is not stored: bring a whole one")
+                "cannot store \(url.href): its status is \(response.status); pass a complete response, such as one with status 200"
+            )
         }
         try await loading { (interruption) throws(LarderError) in
             try AppLoad(folder, nil, LoadOptions(), interruption).store(response, at: url)
         }
     }
 
-    /// Removes what is held under an URL, out of all visits, and nothing else of its site.
+    /// Removes the stored responses of a URL from all snapshots. The rest of its site stays.
     ///
     /// ```swift
-    /// let wasHeld = try await larder.remove(url: "https://example.com/own.json")
-    /// print(wasHeld)
+    /// let wasStored = try await larder.remove(url: "https://example.com/own.json")
+    /// print(wasStored)
     /// ```
     ///
-    /// - Returns: Whether anything was held.
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, `.machine` when there is no
-    ///   larder, or somebody writes to it.
+    /// - Returns: Whether a response was stored.
+    /// - Throws: `LarderError` of kind `.input` if the URL is not http or https, `.machine` if there is no store, or
+    ///   another process is writing to it.
     @discardableResult
     public func remove(url: String) async throws(LarderError) -> Bool {
         let href = try WebURL.start(url).href

@@ -3,73 +3,76 @@ internal import Check
 internal import Crawl
 internal import Glibc
 public import Reports
-internal import Store
+public import Store
 internal import System
 internal import Web
 
-/// What of a site is exported, and how.
+/// The content and format of an export.
 public struct ExportOptions: Sendable {
-    /// As of which visit; nil for what is served, with what servers loaded on top of it.
-    public var visit: Int64?
-    /// Nil for what the name of the file says.
+    /// The snapshot to export; nil for the live snapshot with its overlay.
+    public var snapshot: SnapshotName?
+    /// The archive format; nil derives it from the extension of the file name.
     public var form: ArchiveForm?
-    /// Patterns of URLs, written as for a prefetch: with any, only what matches one, and what that needs.
+    /// URL patterns, as for a prefetch. If there are any, only matching URLs are exported, with everything that they
+    /// need.
     public var include: [String] = []
-    /// What matches one of these stays out, whatever needs it.
+    /// URL patterns that are never exported, even if other content needs them.
     public var exclude: [String] = []
-    /// What was fetched with credentials goes too, and so do fields that set cookies.
+    /// Includes responses that were fetched with credentials, and header fields that set cookies.
     public var hasPrivate = false
-    /// How large a WARC becomes before the next one is begun.
+    /// The size at which a WARC file ends and the next one begins; nil for one file of any size.
     public var split: ByteSize?
-    /// Of a ZIM, the language in which its readers look for words: `de`, `eng`, `eng,fra`. Nil for what
-    /// its first page says, else most pages.
+    /// For ZIM: the language in which its readers search, such as `de`, `eng` or `eng,fra`. Nil uses the language of
+    /// the main page, or the one of most pages.
     public var language: String?
-    /// Of a page in one file: its scripts are in it, and run.
+    /// For a page in one HTML file: includes its scripts, which run when the file is opened.
     public var keepsScripts = true
-    /// Of a page in one file: what is larger is left out, and reported. Nil for 32 MB.
+    /// For a page in one file: the maximum size of an asset. Larger ones are left out and reported. Nil for 32 MB.
     public var largestPart: ByteSize?
-    /// Of a page that a browser shows, for PDF and PNG: the program, nil for the first that is found.
+    /// For PDF and PNG: the path of the browser; nil for the first one that is found.
     public var browser: String?
-    /// In which window it is shown: `1280x900`, `390x844@3`. Nil for the first of these.
+    /// For PDF and PNG: the size of the window, with an optional pixel ratio, such as `1280x900` or `390x844@3`. Nil
+    /// for `1280x900`.
     public var viewport: String?
-    /// It is shown in dark colours.
+    /// For PDF and PNG: the page is shown with the dark colour scheme.
     public var prefersDark = false
-    /// What was written is read back, and compared with what is held.
+    /// Reads the file back, and compares it with the stored content.
     public var isVerified = false
-    /// A WACZ is signed with the store's key, which is made where there is none yet. Signed again, the file
-    /// is another one.
+    /// For WACZ: signs the file with the store's key, which is created if there is none. Signing makes the file
+    /// differ from one export to the next.
     public var isSigned = false
-    /// Told how far it is, now and then, on a thread of the export's.
+    /// Receives the progress now and then, on a thread of the export.
     public var progress: (@Sendable (WorkProgress) -> Void)?
 
+    /// Creates options for the live snapshot, in the format that the file name implies.
     public init() {}
 
-    /// What a form cannot do is refused: nobody should take it for done.
+    /// Throws if an option has no effect on this format, so that no caller believes it was applied.
     func check(against form: ArchiveForm) throws(LarderError) {
         let shown = "\(ArchiveForm.png.suffix) or \(ArchiveForm.pdf.suffix)"
         let mistakes: [(isAsked: Bool, isPossible: Bool, what: String, name: String)] = [
-            (split != nil, form == .warc, "WARC is split into several files", ArchiveForm.warc.suffix),
-            (language != nil, form == .zim, "a ZIM has a language", ArchiveForm.zim.suffix),
-            (isSigned, form == .wacz, "WACZ is signed", ArchiveForm.wacz.suffix),
-            (viewport != nil, form.isShown, "PNG and PDF are shown in a window", shown),
-            (prefersDark, form.isShown, "PNG and PDF are shown in dark colours", shown),
+            (split != nil, form == .warc, "WARC can be split into several files", ArchiveForm.warc.suffix),
+            (language != nil, form == .zim, "ZIM has a language", ArchiveForm.zim.suffix),
+            (isSigned, form == .wacz, "WACZ can be signed", ArchiveForm.wacz.suffix),
+            (viewport != nil, form.isShown, "PNG and PDF have a window size", shown),
+            (prefersDark, form.isShown, "PNG and PDF can have dark colours", shown),
             (
-                !(include + exclude).isEmpty, !form.isShown, "what no browser makes is chosen by patterns",
+                !(include + exclude).isEmpty, !form.isShown,
+                "formats other than PNG and PDF take URL patterns",
                 "\(ArchiveForm.html.suffix) or \(ArchiveForm.mhtml.suffix)"
             ),
-            (!keepsScripts, form == .html, "HTML has its scripts left out", ArchiveForm.html.suffix),
+            (!keepsScripts, form == .html, "HTML can leave out its scripts", ArchiveForm.html.suffix),
         ]
         for mistake in mistakes where mistake.isAsked && !mistake.isPossible {
-            throw LarderError(.input, "only \(mistake.what): name a \(mistake.name)")
+            throw LarderError(.input, "only \(mistake.what); name a file that ends in \(mistake.name)")
         }
         if let language, ZIMMetadata.codes(language) == nil {
             throw LarderError(
-                .input, "\(language) names no language: name one by its code, such as en, deu or eng,fra")
+                .input, "unknown language \"\(language)\"; write a language code, such as en, deu or eng,fra")
         }
     }
 
     func fill(_ plan: inout ExportPlan) {
-        plan.visit = visit
         plan.hasPrivate = hasPrivate
         plan.split = split?.byteCount
         plan.isVerified = isVerified
@@ -90,7 +93,8 @@ public struct ExportOptions: Sendable {
 
     typealias Wish = @Sendable (WebURL) -> Bool
 
-    /// Which addresses are wanted, and which go along where that needs them.
+    /// The predicate for URLs to export, and the one for URLs that other content needs; the latter is nil if no
+    /// pattern includes URLs.
     func choice() throws(LarderError) -> (isWanted: Wish, mayGoAlong: Wish?) {
         do throws(PatternMistake) {
             var (included, excluded): ([URLPattern], [URLPattern]) = ([], [])
@@ -106,29 +110,32 @@ public struct ExportOptions: Sendable {
 }
 
 extension Larder {
-    /// Writes what a site shows, or one page of it with what that needs, into an archive that other programs
-    /// read, or into files that a browser opens. The same visit gives the same file, byte for byte. Until it
-    /// is whole nothing stands under its name.
+    /// Exports a site, or one page with everything that it needs, into an archive for other programs or into files
+    /// that a browser opens.
+    ///
+    /// The same snapshot gives the same file, byte for byte. The file appears under its name only when it is
+    /// complete.
     ///
     /// ```swift
     /// let report = try await larder.export("https://example.com/", to: "example.warc.gz")
     /// print(report.responses)
     /// ```
     ///
-    /// - Parameter site: the name of a site, or the URL of a page that is held; where the form has one page,
-    ///   the name stands for the page that the site begins with.
-    /// - Returns: What was written, and what was left out. That bodies are damaged is no error; they are in
-    ///   the report.
-    /// - Throws: `LarderError` of kind `.input` when there is no such site, visit or form, or nothing to
-    ///   export; `.machine` when the file cannot be written; `.interrupted` when the task is cancelled, and
-    ///   then there is no file.
+    /// - Parameters:
+    ///   - site: the name of a site, or the URL of a stored page. For a format of one page, a site's name means its
+    ///     start page.
+    ///   - path: the file or folder to write.
+    /// - Returns: A report on the written file and the content that was left out, including damaged bodies.
+    /// - Throws: `LarderError` of kind `.input` if there is no such site, snapshot or format, or nothing to export;
+    ///   `.machine` if the file cannot be written; `.interrupted` if the task is cancelled. No file is left behind
+    ///   then.
     public func export(
         _ site: String, to path: String, options: ExportOptions = ExportOptions()
     ) async throws(LarderError) -> ExportReport {
         guard let form = options.form ?? ArchiveForm(path: path) else {
             let forms = ArchiveForm.allCases.map { "\($0.rawValue) (\($0.suffix))" }.joined(separator: ", ")
             throw LarderError(
-                .input, "\(path) does not say which form of archive it is to be: there are \(forms)")
+                .input, "\(path) does not name a format; end it like one of these: \(forms)")
         }
         try options.check(against: form)
         try checkPlace(path)
@@ -136,9 +143,12 @@ extension Larder {
         return try await Self.onThread("larder-export", onCancel: interruption.request) {
             () throws(LarderError) -> ExportReport in
             let reader = try storing { () throws(StoreError) -> StoreReader in try StoreReader(folder) }
-            let (held, page) = try Self.siteAndPage(site, options.visit, reader)
+            let (held, page) = try Self.siteAndPage(site, reader)
             var plan = ExportPlan(site: held, path: path, form: form)
             plan.page = page
+            if let name = options.snapshot {
+                plan.snapshot = try storing { () throws(StoreError) in try held.snapshot(name).id }
+            }
             (plan.isWanted, plan.mayGoAlong) = choice
             options.fill(&plan)
             if options.isSigned {
@@ -152,29 +162,26 @@ extension Larder {
         }
     }
 
-    /// The site of that name, else the page of that URL and the site that shows it.
+    /// The site with a name; else the stored page with that URL, and its site.
     private static func siteAndPage(
-        _ name: String, _ visit: Int64?, _ reader: StoreReader
+        _ name: String, _ reader: StoreReader
     ) throws(LarderError) -> (site: Site, page: WebURL?) {
         try storing { () throws(StoreError) -> (site: Site, page: WebURL?) in
             let sites = try reader.sites()
             let names = sites.map(\.name)
             let held = SiteName.place(of: name, among: names).map { sites[$0] }
-            if let held {
-                if let visit { _ = try held.visit(visit) }
-                return (held, nil)
-            }
+            if let held { return (held, nil) }
             guard let page = (try? WebURL.typed(name))?.key, let shown = try reader.response(for: page.href),
-                let site = sites.first(where: { $0.visits.contains { $0.id == shown.visit } })
+                let site = sites.first(where: { $0.snapshots.contains { $0.id == shown.snapshot } })
             else { throw SiteName.unknown(name, among: names) }
-            if let visit { _ = try site.visit(visit) }
             return (site, page)
         }
     }
 
-    /// Takes archives of others in, WARC, ARC, WACZ or HAR, and folders of files, as a visit of a site: their
-    /// responses with their dates, scanned for links as if they had just come, and served from then on. What
-    /// an archive says is believed as far as its digests and lengths hold.
+    /// Imports WARC, ARC, WACZ or HAR archives of other programs, or folders of files, as a snapshot of a site.
+    ///
+    /// The imported responses keep their dates, are scanned for links like fetched ones, and are served when the
+    /// import ends. Records whose digests or lengths do not match are rejected.
     ///
     /// ```swift
     /// let report = try await larder.takeIn(["crawl.warc.gz"])
@@ -182,14 +189,15 @@ extension Larder {
     /// ```
     ///
     /// - Parameters:
-    ///   - paths: of the archives, one after the other.
-    ///   - site: the name of the site that gets the visit; nil for the first page in them.
-    ///   - base: where folders stood, or the page that was saved, where they do not say so themselves.
-    ///   - growth: how much more than 200 times their own size they may become in the larder; nil for 512 MiB, or
-    ///     a quarter of what the disk has left where that is less.
-    /// - Returns: What was taken, refused and doubtful.
-    /// - Throws: `LarderError` of kind `.input` for a file that is no archive or has no response, `.machine`
-    ///   when the store fails; `.interrupted` when the task is cancelled. Then the site is as it was.
+    ///   - paths: the archives, which are imported one after the other.
+    ///   - site: the name of the site that gets the snapshot; nil for the URL of the first page in the archives.
+    ///   - base: the URL that a folder was copied from, or of a saved page, if the files do not name it.
+    ///   - growth: the limit of their unpacked size, on top of 200 times their own size; nil for 512 MiB, or a
+    ///     quarter of the free disk space if that is less.
+    ///   - progress: receives the progress now and then, on a thread of the import.
+    /// - Returns: A report on imported, rejected and doubtful responses.
+    /// - Throws: `LarderError` of kind `.input` if a file is not an archive or has no response, `.machine` if the
+    ///   store fails; `.interrupted` if the task is cancelled. The site is unchanged then.
     public func takeIn(
         _ paths: [String], into site: String? = nil, at base: String? = nil, growth: ByteSize? = nil,
         progress: (@Sendable (WorkProgress) -> Void)? = nil
@@ -197,7 +205,9 @@ extension Larder {
         let (folder, interruption) = (folder, Interruption())
         let url = base.flatMap { WebURL($0)?.key }
         if let base, url?.isHTTP != true {
-            throw LarderError(.input, "\(base) is no address over http or https: name that of the folder")
+            throw LarderError(
+                .input,
+                "\"\(base)\" is not an http or https URL; name the URL that the folder was copied from")
         }
         return try await Self.onThread("larder-import", onCancel: interruption.request) {
             () throws(LarderError) -> ImportReport in
@@ -219,16 +229,16 @@ extension Larder {
 }
 
 extension Larder {
-    /// Nothing is written between the larder's own files, or over one of them, but what the portal keeps there.
+    /// Refuses a path inside the store's own folder, except the portal's folder for exported files.
     private func checkPlace(_ path: String) throws(LarderError) {
         let whole = path.hasPrefix("/") ? path : "\(Folder.resolved("."))/\(path)"
         let place = Folder.resolved(Self.existing(whole)) + "/"
         func isBelow(_ folder: String) -> Bool { place.hasPrefix(Folder.resolved(folder) + "/") }
         guard isBelow(folder.path), !isBelow(folder.portalFiles) else { return }
-        throw LarderError(.input, "\(path) is in the larder itself: name a place outside of \(folder.path)")
+        throw LarderError(.input, "\(path) is inside the store; name a path outside of \(folder.path)")
     }
 
-    /// The nearest folder that is there already, of one that may be made yet.
+    /// The path itself, or its nearest ancestor that exists.
     private static func existing(_ path: String) -> String {
         var path = path
         while access(path, F_OK) != 0, let slash = path.lastIndex(of: "/"), slash > path.startIndex {
@@ -238,7 +248,7 @@ extension Larder {
     }
 }
 
-/// What stops an archive goes on as what stopped the call.
+/// Converts an `ArchiveError` into a `LarderError`.
 func archiving<Value>(_ body: () throws(ArchiveError) -> Value) throws(LarderError) -> Value {
     do throws(ArchiveError) {
         return try body()

@@ -7,13 +7,12 @@ internal import System
 internal import Web
 
 extension Larder {
-    /// Compares every bundle of a manifest with the digests that it gives, at every place that is asked for.
+    /// Compares every bundle of a manifest with its digests, at every place that the options name.
     ///
     /// - Parameter manifest: the path of a file, or an http or https URL.
-    /// - Throws: `LarderError` of kind `.input` for a manifest that is not there or says what it must not,
-    ///   `.machine` when the store or this machine fails, `.interrupted` when the task is cancelled. A bundle
-    ///   that differs or is missing is no error; it is in the report, as is a manifest that its server does
-    ///   not give.
+    /// - Throws: `LarderError` of kind `.input` if the manifest does not exist or is invalid, `.machine` if the store
+    ///   or this machine fails, `.interrupted` if the task is cancelled. A bundle that differs or is missing, and a
+    ///   manifest that its server does not deliver, are results in the report.
     public func check(
         _ manifest: String, options: CheckOptions = CheckOptions()
     ) async throws(LarderError) -> CheckReport {
@@ -25,21 +24,22 @@ extension Larder {
         }
     }
 
-    /// Proves that a site can be had offline: walks from its start everything that its pages need, by the
-    /// links as they are kept, and compares every body with its size and SHA-256. What is missing is told
-    /// with the pages that lead to it, and apart from what the site itself says is gone. Opens no socket.
-    /// What is damaged is marked: the next who fetches loads it again.
+    /// Proves that a site is complete offline: follows the stored links from its start URLs to everything that its
+    /// pages need, and compares every body with its size and SHA-256.
     ///
-    /// - Parameter site: by its name, its address or its host.
-    /// - Throws: `LarderError` of kind `.input` when the larder does not hold the site, `.machine` when there
-    ///   is no larder, or it cannot be read, `.interrupted` when the task is cancelled.
+    /// Missing URLs are reported with the pages that link to them, separately from those that the site itself reports
+    /// as gone. Makes no network requests. Damaged bodies are marked, so that the next prefetch loads them again.
+    ///
+    /// - Parameter site: the site's name, URL or host.
+    /// - Throws: `LarderError` of kind `.input` if there is no such site, `.machine` if there is no store, or it
+    ///   cannot be read, `.interrupted` if the task is cancelled.
     public func checkOffline(
         _ site: String, options: OfflineCheckOptions = OfflineCheckOptions()
     ) async throws(LarderError) -> CheckReport {
         try await checkOffline(site, options: options, hidesPrivate: false)
     }
 
-    /// - Parameter hidesPrivate: Responses that were fetched with credentials do not exist for the report.
+    /// - Parameter hidesPrivate: leaves out responses that were fetched with credentials, as if they were not stored.
     func checkOffline(
         _ site: String, options: OfflineCheckOptions = OfflineCheckOptions(), hidesPrivate: Bool
     ) async throws(LarderError) -> CheckReport {
@@ -54,15 +54,15 @@ extension Larder {
         }
     }
 
-    /// Writes down what a site or a build consists of, as a manifest of our form that `check` reads.
+    /// Describes a site or a build as a manifest in Larder's own format, which `check` reads.
     ///
     /// - Parameters:
-    ///   - source: a folder; a site that is held, by its name, address or host; or a URL, whose site is
-    ///     fetched into a larder that is removed again.
-    ///   - types: of a site, only what is of these types.
-    ///   - isLive: an URL is fetched even where it is held.
-    /// - Throws: `LarderError` of kind `.input` for what is neither a folder, a site nor an URL, `.machine`
-    ///   when the network, the store or this machine fails, `.interrupted` when the task is cancelled.
+    ///   - source: a folder; a stored site, by its name, URL or host; or a URL, whose site is then fetched into a
+    ///     temporary store.
+    ///   - types: for a site, only responses of these types.
+    ///   - isLive: fetches a URL even if its site is stored.
+    /// - Throws: `LarderError` of kind `.input` if the source is not a folder, a site or a URL, `.machine` if the
+    ///   network, the store or this machine fails, `.interrupted` if the task is cancelled.
     public func manifest(
         of source: String, types: TypeFilter? = nil, isLive: Bool = false
     ) async throws(LarderError) -> ManifestReport {
@@ -76,7 +76,7 @@ extension Larder {
         }
         guard isLive || status.st_mode & S_IFMT != S_IFREG else {
             throw LarderError(
-                .input, "\(source) is a file: name the folder that it is in, or check it as it is")
+                .input, "\(source) is a file; name its folder, or check the file itself with: larder check")
         }
         if !isLive, folder.exists, let held = try await manifest(ofHeld: source, types) { return held }
         let url = try WebURL.start(source)
@@ -88,8 +88,9 @@ extension Larder {
         guard !report.isInterrupted else { throw .interrupted }
         guard report.isPublished, let manifest = try await temporary.larder.manifest(ofHeld: url.href, types)
         else {
-            let reason = report.missing.first.map { "\($0.url): \($0.reason)" } ?? "no start URL was reached"
-            let other = isLive || source.contains("://") ? "" : "; a folder of that name is not there either"
+            let reason =
+                report.missing.first.map { "\($0.url): \($0.reason)" } ?? "no start URL could be loaded"
+            let other = isLive || source.contains("://") ? "" : "; there is no folder of that name either"
             throw LarderError(
                 .machine, "cannot read \(url.href): \(reason); check the address and the network\(other)")
         }
@@ -97,7 +98,7 @@ extension Larder {
         return manifest.adding(skipped: missing)
     }
 
-    /// Nil when the larder holds no such site.
+    /// The manifest of a stored site; nil if there is no such site.
     private func manifest(ofHeld name: String, _ types: TypeFilter?) async throws(LarderError)
         -> ManifestReport?
     {
@@ -109,11 +110,11 @@ extension Larder {
     }
 }
 
-/// A larder that is gone when it is done with.
+/// A store in a temporary folder, which its owner removes.
 struct TemporaryLarder {
     let larder: Larder
 
-    /// - Throws: `LarderError` of kind `.machine` when there is no place for it.
+    /// - Throws: `LarderError` of kind `.machine` if the folder cannot be created.
     init() throws(LarderError) {
         do throws(SystemError) {
             larder = Larder(at: try Folder.makeTemporary(named: "larder"))

@@ -4,19 +4,19 @@ internal import Store
 internal import Web
 
 extension Larder {
-    /// Removes what nothing refers to. With a limit, it then removes other content until the store fits, in this
-    /// order: temporary files, unused room, snapshots that are not served (the oldest first), and responses that
-    /// servers loaded. Pinned content stays. The files really become smaller.
+    /// Removes unreferenced content. With a limit, it then removes other content until the store fits, in this order:
+    /// temporary files, unused space, snapshots that are not live (the oldest first), and responses that servers
+    /// loaded. Pinned content stays. The space is returned to the file system.
     ///
     /// - Parameters:
-    ///   - limit: how large the store may be.
-    ///   - keepLast: how many snapshots each site keeps, the served one among them. Nil keeps all, unless the limit
-    ///     requires otherwise.
-    ///   - allowsIncomplete: evicts pages of live snapshots when nothing else is left, those first that were not
-    ///     served for longest. They are missing until the next prefetch of their site.
-    ///   - progress: is given the number of bytes in use, now and then, on a thread of the collection's own.
-    /// - Throws: `LarderError` of kind `.machine` when there is no larder at the path, somebody else writes
-    ///   to it, or the store fails. That the limit could not be reached is no error; it is in the report.
+    ///   - limit: the maximum size of the store; nil for no limit.
+    ///   - keepLast: the number of snapshots that each site keeps, including the live one. Nil keeps all, unless the
+    ///     limit requires otherwise.
+    ///   - allowsIncomplete: evicts pages of live snapshots when nothing else is left, the least recently served
+    ///     first. They are missing until the next prefetch of their site.
+    ///   - progress: receives the number of bytes in use, now and then, on a thread of the collection.
+    /// - Throws: `LarderError` of kind `.machine` if there is no store at the path, another process is writing to it,
+    ///   or it fails. A limit that cannot be reached is a result in the report.
     public func collect(
         limit: ByteSize? = nil, keepLast: Int? = nil, allowsIncomplete: Bool = false,
         progress: (@Sendable (WorkProgress) -> Void)? = nil
@@ -24,7 +24,7 @@ extension Larder {
         let options = CollectionOptions(
             limit: limit?.byteCount, keepLast: keepLast, allowsIncomplete: allowsIncomplete)
         return try await makingRoom("larder-gc", limit: limit) { (reader) throws(StoreError) in
-            // A collection that was stopped may have left words of what is gone.
+            // A collection that was interrupted may have left removed pages in the search index.
             if limit != nil { SearchIndex.clean(reader) }
             let folder = reader.folder
             var done: CollectionResult?
@@ -37,8 +37,8 @@ extension Larder {
                 done = further
             }
             try collect(options)
-            // The search index may become less small than the rest: then a little more goes, and last all that is
-            // necessary beside the index as it is.
+            // The search index may shrink less than the rest. Then a little more is removed, and finally as much as
+            // is necessary beside the index at its present size.
             if let limit = limit?.byteCount, folder.server == nil {
                 var tighter = options
                 for isIndexClean in [false, false, true] where folder.byteCount > limit {
@@ -54,8 +54,8 @@ extension Larder {
         }
     }
 
-    /// Runs an operation that removes content, and itself needs some room to do so. On a full disk that room comes from
-    /// the reserve, and then from the search index, which can be made again.
+    /// Runs an operation that removes content and needs some space itself. On a full disk that space comes from the
+    /// reserve, and then from the search index, which can be rebuilt.
     func makingRoom<Value: Sendable>(
         _ thread: String, limit: ByteSize? = nil,
         _ body: @escaping @Sendable (StoreReader) throws(StoreError) -> Value
@@ -72,10 +72,8 @@ extension Larder {
         }
     }
 
-    /// What a collection would take now, by name. It takes nothing: it is tried on a copy of the database,
-    /// for which there has to be room in `$TMPDIR`; in a PostgreSQL, in a transaction that is taken back.
-    ///
-    /// - Throws: As `collect`.
+    /// The content that a collection would remove now. Nothing is removed: the collection runs on a copy of the
+    /// database, which needs space in `$TMPDIR`, or in PostgreSQL in a transaction that is rolled back.
     public func forecastCollection(
         limit: ByteSize? = nil, keepLast: Int? = nil, allowsIncomplete: Bool = false
     ) async throws(LarderError) -> CollectionForecast {
@@ -86,10 +84,10 @@ extension Larder {
             let copy = try TemporaryLarder()
             defer { copy.remove() }
             return try storing { () throws(StoreError) in
-                // A writer would make a larder where there is none.
+                // Opening a writer would create a missing store; a reader throws.
                 _ = try StoreReader(folder)
                 let forecast = try StoreWriter(folder).rehearseCollection(options, in: copy.larder.folder)
-                // What a PostgreSQL keeps was tried where it is, and taken back.
+                // In PostgreSQL the collection ran in the store itself and was rolled back.
                 let tried = folder.server == nil ? copy.larder.folder : folder
                 return try CollectionForecast(
                     forecast, limit: limit, allowsIncomplete: allowsIncomplete, StoreReader(tried))

@@ -9,13 +9,15 @@ internal import Web
 extension Larder {
     /// Compares every body with its digest, every link table with its checksum, and the database with the journal.
     ///
-    /// With `repair`, damaged bodies are taken out of service: the responses that had them are missing, and fetched by
-    /// the next prefetch. Link tables and the journal are made anew. A database that is damaged, cut or gone is made
-    /// anew from what can be read of it, the journal and the bodies; the old one is kept in `quarantine`.
+    /// With `repair`, damaged bodies are removed from service: their responses are missing until the next prefetch.
+    /// Link tables and the journal are rebuilt. A damaged, truncated or missing database is rebuilt from its readable
+    /// rows, the journal and the bodies; the old one is kept in `quarantine`.
     ///
-    /// - Parameter progress: told how much was read, now and then, on a thread of the inspection's.
-    /// - Throws: `LarderError` of kind `.machine` when there is no larder at the path, or it cannot be read
-    ///   or repaired.
+    /// - Parameters:
+    ///   - repair: repairs the store. Else only damaged bodies are marked, so that the next prefetch loads them
+    ///     again.
+    ///   - progress: receives the number of checked bodies now and then, on a thread of the inspection.
+    /// - Throws: `LarderError` of kind `.machine` if there is no store at the path, or it cannot be read or repaired.
     public func inspect(
         repair: Bool = false, progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> InspectionReport {
@@ -60,8 +62,7 @@ extension Larder {
                 let writer = try StoreWriter(folder)
                 try writer.repair(findings)
                 if !findings.damagedLinkTables.isEmpty { try relink(writer) }
-                // Rows that name others which are not there are gone now. What is wrong with the pages of the
-                // file stays.
+                // Dangling rows are removed now. Damage to the pages of the database file is not.
                 if findings.databaseFaults.isEmpty { return InspectionReport(findings, isRepaired: true) }
                 let left = try self.findings(in: folder, nil)
                 if left.isSound { return InspectionReport(findings, isRepaired: true) }

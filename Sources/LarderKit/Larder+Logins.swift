@@ -8,37 +8,39 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// How a browser is opened for a person who signs in.
+/// Options of `Larder.login`.
 public struct LoginOptions: Sendable {
-    /// A Chromium or Chrome; nil for the first that is found.
+    /// The path of a Chromium or Chrome; nil for the first one that is found.
     public var browser: String?
-    /// How the browser gets at servers: the proxy, addresses of names, and whether any certificate will do.
+    /// The browser's proxy, host overrides and certificate checks.
     public var network = NetworkOptions()
-    /// The longest that the window stays open.
+    /// The time after which the window is closed.
     public var limit = Duration.seconds(3600)
-    /// Called, once, when the window is there.
+    /// Called once, when the window is open.
     public var onWindow: (@Sendable () -> Void)?
-    /// Without a window, for tests: nobody closes it, and the limit ends it.
+    /// For tests: opens no window, so that only the limit ends the login.
     package var isHidden = false
 
+    /// Creates options for the first browser that is found.
     public init() {}
 }
 
 extension Larder {
-    /// Opens a browser's window at an address for a person to sign in, and keeps the cookies of that site
-    /// with the larder: every prefetch and update of it sends them, and keeps what they become.
+    /// Opens a browser window in which a person signs in to a site, and stores the cookies of that site. Every
+    /// prefetch and update of the site sends them, and stores their changes.
     ///
-    /// The browser has a profile of the larder's own, which stays: who is signed in there is so the next time
-    /// too. It returns when the window is closed, or the task cancelled.
+    /// The browser uses a profile of the store, so that a login lasts until the next call. Returns when the window is
+    /// closed or the task is cancelled.
     ///
-    /// - Throws: `LarderError` of kind `.input` where there is no browser, or nothing to show it on.
+    /// - Throws: `LarderError` of kind `.input` if there is no browser or no display, or if the site set no cookie;
+    ///   `.machine` if the browser fails.
     public func login(
         _ address: String, options: LoginOptions = LoginOptions()
     ) async throws(LarderError) -> LoginReport {
         let url = try WebURL.start(address)
         guard !url.host.isEmpty else {
             throw LarderError(
-                .input, "\(address) names no host to sign in to; write it like https://example.com/")
+                .input, "\"\(address)\" has no host; write it like https://example.com/")
         }
         let folder = folder
         let window = Window()
@@ -48,10 +50,12 @@ extension Larder {
             let cookies = outcome.cookies.filter { $0.isOf(site) }
             guard !cookies.isEmpty else {
                 if case .failed(let why) = outcome.ending {
-                    throw LarderError(.machine, "\(url.href) was not shown: \(why)")
+                    throw LarderError(.machine, "cannot open \(url.href) in the browser: \(why)")
                 }
                 throw LarderError(
-                    .input, "\(site) set no cookie, so that nobody is signed in there; nothing was changed")
+                    .input,
+                    "\(site) set no cookie, so there is no login to store; sign in before you close the window"
+                )
             }
             do throws(StoreError) {
                 try folder.keepLogin(of: site, cookies.compactMap(\.line))
@@ -59,7 +63,7 @@ extension Larder {
                 throw LarderError(error)
             }
             guard let kept = folder.login(of: site) else {
-                throw LarderError(.machine, "\(site): its cookies are gone from the larder")
+                throw LarderError(.machine, "cannot read the stored cookies of \(site); sign in again")
             }
             return LoginReport(kept)
         }
@@ -76,7 +80,7 @@ extension Larder {
         else {
             throw LarderError(
                 .input,
-                "there is no display to open a browser on; sign in where there is one, or prefetch with a file of cookies"
+                "cannot open a browser: there is no display; sign in on a desktop, or prefetch with a cookie file"
             )
         }
         var browserOptions = BrowserOptions(
@@ -98,7 +102,7 @@ extension Larder {
         do throws(BrowserError) {
             browser = try Browser(browserOptions)
         } catch {
-            throw LarderError(.machine, "\(error.description); name another", remedy: .browser)
+            throw LarderError(.machine, "\(error.description); name another one", remedy: .browser)
         }
         let outcome = Monitor<PageOutcome?>(nil)
         window.opened(browser)
@@ -108,25 +112,25 @@ extension Larder {
         return outcome.wait { $0 }
     }
 
-    /// The sites to which the larder is signed in.
+    /// The sites that have stored login cookies.
     public func logins() -> LoginsReport { LoginsReport(logins: folder.logins.map(LoginReport.init)) }
 
-    /// Forgets the cookies of a site, and the browser's profile with the last of them.
+    /// Removes the login cookies of a site, and the browser's profile with the last of them.
     ///
-    /// - Throws: `LarderError` of kind `.input` when there are none.
+    /// - Throws: `LarderError` of kind `.input` if the site has none.
     public func forgetLogin(_ address: String) throws(LarderError) -> LoginReport {
         let url = try WebURL.start(address.contains("://") ? address : "https://" + address)
         let site = StoreFolder.loginName(of: url)
         guard let known = folder.login(of: site) else {
             throw LarderError(
-                .input, "the larder is not signed in to \(site); see where it is with: larder login")
+                .input, "no login to \(site) is stored; list logins with: larder login")
         }
         do throws(StoreError) { try folder.forgetLogin(of: site) } catch { throw LarderError(error) }
         return LoginReport(known)
     }
 }
 
-/// A browser that may be closed before it is open.
+/// A browser that may be closed before it has opened.
 private final class Window: Sendable {
     private let state = Mutex<(browser: Browser?, isClosed: Bool)>((nil, false))
 
@@ -147,13 +151,13 @@ private final class Window: Sendable {
     }
 }
 
-/// A site to which the larder is signed in.
+/// A site that has stored login cookies.
 public struct LoginReport: Sendable, Equatable {
     /// The registrable domain.
     public let site: String
-    /// How many cookies there are.
+    /// The number of cookies.
     public let cookies: Int
-    /// When they were last kept: `2026-11-20T08:00:00Z`.
+    /// The time at which the cookies were last stored: `2026-11-20T08:00:00Z`.
     public let kept: String
 
     init(_ login: StoreFolder.Login) {
@@ -168,7 +172,7 @@ extension LoginReport: JSONObject {
     public var json: String { members.text() }
 }
 
-/// The sites to which the larder is signed in.
+/// The sites that have stored login cookies.
 public struct LoginsReport: Sendable, Equatable {
     public let logins: [LoginReport]
 }
@@ -184,7 +188,7 @@ extension BrowserCookie {
         return host == site || host.hasSuffix("." + site)
     }
 
-    /// In Netscape's format; nil where that cannot say it.
+    /// The cookie as a line of a Netscape cookie file; nil if its values cannot be written there.
     var line: String? {
         let parts = [
             (isHTTPOnly ? "#HttpOnly_" : "") + domain, domain.hasPrefix(".") ? "TRUE" : "FALSE", path,

@@ -6,12 +6,14 @@ internal import System
 internal import Web
 
 extension Larder {
-    /// Keeps an URL, what a pattern matches, or a site from being evicted, with everything that it needs.
+    /// Pins a URL, the URLs that a pattern matches, or a site: they are not evicted, nor is anything that they need.
     ///
-    /// - Parameter kind: nil finds out: what contains a star is a pattern, what names a held site is that
-    ///   site, and anything else is a URL. What is not held yet is kept from when it is.
-    /// - Throws: `LarderError` of kind `.input` for what cannot be pinned, `.machine` when there is no
-    ///   larder, or the store fails.
+    /// - Parameters:
+    ///   - name: the URL, pattern or site. Content that is stored later is covered too.
+    ///   - kind: nil guesses: a text with a star is a pattern, the name of a stored site is that site, and anything
+    ///     else is a URL.
+    /// - Throws: `LarderError` of kind `.input` if the text is not of that kind, `.machine` if there is no store, or
+    ///   it fails.
     @discardableResult
     public func pin(_ name: String, as kind: PinKind? = nil) async throws(LarderError) -> PinChange {
         let folder = folder
@@ -19,7 +21,7 @@ extension Larder {
             let reader = try storing { () throws(StoreError) in try StoreReader(folder) }
             let sites = try storing { () throws(StoreError) in try reader.sites().map(\.name) }
             let pin = try PinName.pin(name, kind, sites: sites)
-            // Whoever says nothing of the kind may have meant the page alone.
+            // Without a kind, the caller may have meant only the page.
             let other = kind == nil && pin.kind == .site ? (try? WebURL.start(name))?.href : nil
             return try storing { () throws(StoreError) in
                 let isNew = try !reader.pins().contains(pin)
@@ -32,10 +34,10 @@ extension Larder {
         }
     }
 
-    /// Takes a pin away; what it kept may be evicted from here on.
+    /// Removes a pin. The content that it protected may be evicted from now on.
     ///
-    /// - Throws: `LarderError` of kind `.input` when there is no such pin, or several and no kind says which;
-    ///   `.machine` when there is no larder, or the store fails.
+    /// - Throws: `LarderError` of kind `.input` if there is no such pin, or several and no kind chooses one;
+    ///   `.machine` if there is no store, or it fails.
     @discardableResult
     public func unpin(_ name: String, as kind: PinKind? = nil) async throws(LarderError) -> PinChange {
         let folder = folder
@@ -50,20 +52,20 @@ extension Larder {
         }
     }
 
-    /// Every pin, with what it covers of what is held now.
+    /// All pins, with the stored content that each of them protects.
     ///
-    /// - Throws: `LarderError` of kind `.machine` when there is no larder, or it cannot be read.
+    /// - Throws: `LarderError` of kind `.machine` if there is no store, or it cannot be read.
     public func pins() async throws(LarderError) -> PinsReport {
         try await reading("larder-pins") { (reader) throws(StoreError) in try PinsReport(reader) }
     }
 }
 
-/// What a person means by the word behind `pin`.
+/// Interprets the argument of `larder pin`.
 enum PinName {
-    /// The pin that the word asks for, whether or not anything is held for it.
+    /// The pin that a text denotes, whether or not anything is stored for it.
     ///
-    /// Without a kind, what contains a star is a pattern; what names a held site is that site, with all its
-    /// pages; anything else is a URL.
+    /// Without a kind, a text with a star is a pattern, the name of a stored site is that site with all its pages,
+    /// and anything else is a URL.
     static func pin(_ text: String, _ kind: PinKind?, sites: [String]) throws(LarderError) -> Pin {
         switch kind ?? likelyKind(text, sites) {
         case .url:
@@ -72,7 +74,7 @@ enum PinName {
             guard URLGlob(text) != nil else {
                 throw LarderError(
                     .input,
-                    "\"\(text)\" is no pattern: write it like 'https://example.com/docs/**' or '/fonts/*.woff2'"
+                    "\"\(text)\" is not a pattern; write it like 'https://example.com/docs/**' or '/fonts/*.woff2'"
                 )
             }
             return Pin(.pattern, text)
@@ -89,7 +91,7 @@ enum PinName {
         return SiteName.place(of: text, among: sites) == nil ? .url : .site
     }
 
-    /// The one pin that the word names.
+    /// The existing pin that a text denotes.
     static func held(_ text: String, _ kind: PinKind?, among pins: [Pin]) throws(LarderError) -> Pin {
         let href = (try? WebURL.start(text))?.href
         let sites = pins.filter { $0.kind == .site }
@@ -103,11 +105,11 @@ enum PinName {
             }
         }
         guard let pin = meant.first else {
-            throw LarderError(.input, "\"\(text)\" is not pinned; see what is with: larder pins")
+            throw LarderError(.input, "\"\(text)\" is not pinned; list pins with: larder pins")
         }
         guard meant.count == 1 else {
             throw LarderError(
-                .input, "\"\(text)\" is pinned in more than one way: say which",
+                .input, "\"\(text)\" is pinned in more than one way; choose one",
                 remedy: .pinKind(meant.map(\.kind)))
         }
         return pin

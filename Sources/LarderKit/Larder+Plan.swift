@@ -7,11 +7,15 @@ internal import System
 internal import Web
 
 extension Larder {
-    /// Looks at some pages of a site, one after the other, and estimates what a prefetch with these options
-    /// would fetch. Nothing is kept.
+    /// Estimates what a prefetch with these options would fetch, from a sample of the site's pages, which are
+    /// requested one after the other. Stores nothing.
     ///
-    /// - Parameter progress: told how many pages were looked at, on a thread of the call's.
-    /// - Throws: As `prefetch`.
+    /// - Parameters:
+    ///   - urls: the start URLs.
+    ///   - options: the options of the prefetch.
+    ///   - mostPages: the maximum number of pages to request.
+    ///   - progress: receives the number of sampled pages, on a thread of the call.
+    /// - Throws: The same errors as `prefetch`.
     public func plan(
         _ urls: [String], options: PrefetchOptions = PrefetchOptions(), mostPages: Int = 120,
         progress: (@Sendable (WorkProgress) -> Void)? = nil

@@ -7,7 +7,7 @@ internal import Store
 internal import Web
 
 extension Larder {
-    /// Keeps how a site is prefetched from its next update on.
+    /// Changes the settings of a site for its next update.
     func settle(_ site: String, as form: PlanForm) async throws(LarderError) {
         try await reading("larder-settle") { (reader) throws(StoreError) in
             let held = try SiteName.site(site, in: reader.sites())
@@ -26,30 +26,33 @@ extension Larder {
         }
     }
 
-    /// Sets the password by which other machines get at the portal of a server that listens beyond loopback.
-    /// What is kept of it is a scrypt, in a file of the larder's that nobody else may read.
+    /// Sets the password with which other machines open the portal of a server that listens beyond loopback. The
+    /// store contains only its scrypt hash, in a file that no other user may read.
     ///
     /// ```swift
     /// try larder.setPortalPassword("correct horse battery staple")
     /// ```
     ///
-    /// - Throws: `LarderError` of kind `.input` for one of fewer than eight characters, `.machine` where it
-    ///   cannot be kept.
+    /// - Throws: `LarderError` of kind `.input` if the password has fewer than eight characters or more than 1,024
+    ///   bytes, `.machine` if it cannot be stored.
     public func setPortalPassword(_ password: String) throws(LarderError) {
-        guard password.unicodeScalars.count >= 8, password.utf8.count <= 1024 else {
-            throw LarderError(.input, "the password is too short: use eight characters or more")
+        guard password.unicodeScalars.count >= 8 else {
+            throw LarderError(.input, "the password is too short; use eight characters or more")
+        }
+        guard password.utf8.count <= 1024 else {
+            throw LarderError(.input, "the password is too long; use 1,024 bytes or less")
         }
         guard let hash = PasswordHash(password) else {
             throw LarderError(
-                .machine, "there is no memory to hash the password: end other programs, then try again")
+                .machine, "cannot hash the password: out of memory; end other programs, then try again")
         }
         try storing { () throws(StoreError) in try folder.keep(portalPassword: hash.text) }
     }
 
-    /// Takes the password away: other machines do not get at the portal any more.
+    /// Removes the password. Other machines can no longer open the portal.
     ///
-    /// - Returns: Whether there was one.
-    /// - Throws: `LarderError` of kind `.machine` where it cannot be removed.
+    /// - Returns: Whether there was a password.
+    /// - Throws: `LarderError` of kind `.machine` if it cannot be removed.
     @discardableResult
     public func forgetPortalPassword() throws(LarderError) -> Bool {
         try storing { () throws(StoreError) in try folder.forgetPortalPassword() }
@@ -57,7 +60,7 @@ extension Larder {
 }
 
 extension PlanForm {
-    /// What it says, over what is there.
+    /// Applies the fields of the form that are filled in to a plan.
     func apply(to plan: inout SitePlan) {
         if let extent = scope.flatMap(SiteExtent.init) { plan.scope.extent = extent }
         if let depth { plan.scope.depth = depth }

@@ -6,20 +6,26 @@ internal import System
 internal import Web
 
 extension Larder {
-    /// Stocks a site: the pages on the hosts of the URLs, and everything that they need from any host.
+    /// Prefetches a site: the pages on the hosts of the URLs, and everything that they need from any host.
     ///
-    /// The first URL names the site. When the task is cancelled the prefetch stops soon and reports; what it
-    /// has is kept, and the next prefetch of the same site goes on with it.
+    /// The first URL names the site. When the task is cancelled, the prefetch stops soon and returns its report; the
+    /// responses that it received are stored, and the next prefetch of the same site continues it.
     ///
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, `.machine` when the store
-    ///   or the network library fails. What a server refuses is no error; it is in the report.
+    /// ```swift
+    /// var options = PrefetchOptions()
+    /// options.plan.maxPages = 500
+    /// let report = try await larder.prefetch(["https://example.com/docs/"], options: options)
+    /// ```
+    ///
+    /// - Throws: `LarderError` of kind `.input` if a URL is not http or https, `.machine` if the store or the network
+    ///   library fails. URLs that a server does not deliver are results in the report.
     public func prefetch(
         _ urls: [String], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
         try await prefetch(urls, options: options, by: .localUser)
     }
 
-    /// The same for a principal that is not the user of this machine.
+    /// Prefetches a site for a principal that is not the user of this machine.
     func prefetch(
         _ urls: [String], options: PrefetchOptions, by principal: Principal
     ) async throws(LarderError) -> PrefetchReport {
@@ -30,16 +36,16 @@ extension Larder {
         }
     }
 
-    /// Stocks the site that a manifest describes, and publishes the visit only when the bundles that it
-    /// requires verify; until then the last good visit is served. The manifest stays with the site: whatever
-    /// is fetched for it later is held against it too.
+    /// Prefetches the site that a manifest describes, and publishes the snapshot only if its required bundles verify;
+    /// else the last good snapshot stays live. The manifest stays with the site: later prefetches and updates are
+    /// verified against it too.
     ///
     /// - Parameters:
-    ///   - manifest: a file, or an URL. One that does not say where its site starts is prefetched with its
-    ///     bundles alone, and what they need.
-    ///   - base: where the manifest's site is; nil for where the manifest says, or is.
-    ///   - options: what the manifest does not say.
-    /// - Throws: As `prefetch`; `LarderError` of kind `.input` too for what the manifest must not say.
+    ///   - manifest: a file or a URL. If it does not name a start page, only its bundles and the assets that they
+    ///     need are prefetched.
+    ///   - base: the URL of the manifest's site; nil takes it from the manifest, or uses the manifest's own URL.
+    ///   - options: everything that the manifest does not define.
+    /// - Throws: The same errors as `prefetch`, and `LarderError` of kind `.input` if the manifest is invalid.
     public func prefetch(
         manifest: String, base: String? = nil, options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
@@ -51,23 +57,22 @@ extension Larder {
         }
     }
 
-    /// Prefetches again what is held, each site in the way in which it was prefetched last: what is unchanged
-    /// costs a request and no body. The manifest of a site is asked for anew; where it cannot be had, the
-    /// last known one holds.
+    /// Updates stored sites, each with the options of its last prefetch. An unchanged response costs a request and no
+    /// body. A site's manifest is requested again; if it cannot be loaded, its last version applies.
     ///
     /// - Parameters:
-    ///   - sites: by name, address or host; all of them when there are none.
-    ///   - options: what of them does not say how a site is prefetched: network, limits, policy, progress.
-    /// - Returns: A report for each site, in order. When the task is cancelled, those that were begun.
-    /// - Throws: `LarderError` of kind `.input` when the larder holds no such site; what the first threw that could not
-    ///   be updated, when all others are.
+    ///   - sites: names, URLs or hosts of sites; empty for all sites.
+    ///   - options: network, limits, policy and progress. The scope of each site is its own.
+    /// - Returns: A report for each site, in order. When the task is cancelled, only for those that were begun.
+    /// - Throws: `LarderError` of kind `.input` if there is no such site; the error of the first site that cannot be
+    ///   updated, after all others are updated.
     public func update(
         _ sites: [String] = [], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> [PrefetchReport] {
         try await update(sites, options: options, by: .localUser)
     }
 
-    /// The same for a principal that is not the user of this machine.
+    /// Updates sites for a principal that is not the user of this machine.
     func update(
         _ sites: [String], options: PrefetchOptions, by principal: Principal
     ) async throws(LarderError) -> [PrefetchReport] {
@@ -78,15 +83,16 @@ extension Larder {
         return reports
     }
 
-    /// What became of a site that was to be updated.
+    /// The result of updating one site.
     public struct SiteUpdate: Sendable {
         public let site: String
         public let result: Result<PrefetchReport, LarderError>
     }
 
-    /// The same, where a site that fails keeps no other one waiting.
+    /// Updates stored sites like `update`, and returns the error of a site that fails beside the reports of the
+    /// others.
     ///
-    /// - Throws: `LarderError` of kind `.input` when the larder holds no such site.
+    /// - Throws: `LarderError` of kind `.input` if there is no such site.
     public func updates(
         of sites: [String] = [], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> [SiteUpdate] {
@@ -116,7 +122,7 @@ extension Larder {
         return updates
     }
 
-    /// On a thread of the run's, which is told when the task is cancelled.
+    /// Runs a site's work on a separate thread, and interrupts it when the task is cancelled.
     func running<Report: Sendable>(
         _ body: @escaping @Sendable (SiteRun) throws(LarderError) -> Report
     ) async throws(LarderError) -> Report {
@@ -127,7 +133,7 @@ extension Larder {
         }
     }
 
-    /// The same, and what came is made to be found.
+    /// Runs a prefetch like `running`, then indexes its pages for the search.
     private func indexing(
         _ options: PrefetchOptions,
         _ body: @escaping @Sendable (SiteRun) throws(LarderError) -> PrefetchReport

@@ -6,34 +6,35 @@ internal import System
 internal import TLS
 package import Web
 
-/// A proxy in front of the network: programs ask it for whatever they want, and the larder keeps what passes,
-/// or answers in place of the network.
+/// Options of a forward proxy that stores the responses that pass through it, or answers from the store.
 public struct ProxyOptions: Sendable {
-    /// 0 lets the kernel choose.
+    /// The port to listen on; 0 lets the kernel choose one.
     public var port: UInt16 = 8081
-    /// The site that takes in all that passes; nil puts it to those that start on the same hosts.
+    /// The name of the site that gets all responses; nil adds each to the sites that start on its host.
     public var site: String?
-    /// Keeps whatever comes, also what says that it is not to be kept, and what POST requests are answered.
+    /// Stores every response, even if its headers forbid that, and responses to POST requests.
     public var keepsEverything = false
-    /// `user:password` of whoever may use it; nil lets everybody who can reach it.
+    /// The login that clients must send, as `user:password`; nil lets every client use the proxy that can reach it.
     public var login: String?
-    /// Ports that clients may be connected to beside the usual ones.
+    /// Further ports to which clients may connect; 0 allows every port.
     public var ports: [Int] = []
-    /// Hosts whose clients are led to them untouched: `example.com`, or `*.example.com` for all below.
+    /// Hosts whose TLS connections pass through unchanged and unread: `example.com`, or `*.example.com` for its
+    /// subdomains.
     public var untouched: [String] = []
 
+    /// Creates options for port 8081.
     public init() {}
 }
 
-/// Who vouches before the clients of a larder's proxy that it may speak for every host.
+/// The certificate authority that a store's proxy uses to answer for https hosts.
 public struct ProxyAuthority: Sendable {
-    /// In PEM; what clients are to trust.
+    /// The certificate that clients must trust, in PEM.
     public let certificate: String
-    /// SHA-256 of the certificate, as browsers show it.
+    /// The SHA-256 of the certificate, as browsers show it.
     public let fingerprint: String
-    /// SHA-256 of its public key in Base64, as Chromium takes it (`--ignore-certificate-errors-spki-list`).
+    /// The SHA-256 of its public key in Base64, for Chromium's option `--ignore-certificate-errors-spki-list`.
     public let keyDigest: String
-    /// The file that holds certificate and key, and that nobody else may read.
+    /// The file with the certificate and its key, which no other user may read.
     public let file: String
 }
 
@@ -45,34 +46,45 @@ extension ProxyAuthority: JSONObject {
     public var json: String { members.text() }
 }
 
-/// What passed through a proxy so far.
+/// Counts of the requests that a proxy has answered so far.
 public struct ProxyTraffic: Sendable {
-    /// Answered by what was held, what a server had just confirmed included.
+    /// Requests that were answered from the store, including stored responses that a server had just confirmed.
     public let answered: Int
-    /// Loaded from servers, and how many of these are held from now on.
+    /// Requests that were answered by servers.
     public let loaded: Int
+    /// Responses of servers that were stored.
     public let kept: Int
-    /// Loaded and not kept, as that failed, and why.
+    /// Responses of servers that could not be stored.
     public let lost: Int
+    /// The URL of the last such response, and why it could not be stored.
     public let lostWhy: String?
-    /// Led to their hosts untouched.
+    /// Connections that passed through unchanged.
     public let tunnels: Int
-    /// Neither held nor to be had.
+    /// URLs that were neither stored nor loaded.
     public let missed: [String]
+    /// The number of requests that could not be answered; `missed` is limited in length.
     public let missedCount: Int
+    /// The number of body bytes that clients received.
     public let byteCount: Int
 }
 
 extension Larder {
-    /// Answers the programs of this machine as their proxy, until the service is stopped.
+    /// Starts a forward proxy for programs, which runs until the service is stopped.
     ///
     /// ```swift
-    /// let service = try larder.proxy(serving: ServeOptions(policy: .protocol))
+    /// var options = ServeOptions()
+    /// options.policy = .protocol
+    /// let service = try larder.proxy(serving: options)
     /// print("http_proxy=http://localhost:\(service.proxyPort ?? 0)")
     /// ```
     ///
-    /// - Throws: `LarderError` of kind `.input` for options that name nothing, `.machine` when the port is
-    ///   not to be had.
+    /// - Parameters:
+    ///   - proxy: the options of the proxy.
+    ///   - options: the options that servers and proxies have in common, such as the policy.
+    ///   - threads: the number of threads; nil for one per core.
+    ///   - memoryLimit: the number of bytes of responses that are cached in memory.
+    /// - Throws: `LarderError` of kind `.input` if an option is invalid, `.machine` if there is no store or the port
+    ///   cannot be opened.
     public func proxy(
         _ proxy: ProxyOptions = ProxyOptions(), serving options: ServeOptions, threads: Int? = nil,
         memoryLimit: Int = 64 * 1024 * 1024
@@ -82,7 +94,9 @@ extension Larder {
         return try start(port: nil, threads: threads, memoryLimit: memoryLimit, options: options)
     }
 
-    /// The larder's authority, made with its folder where there is none yet.
+    /// The store's certificate authority. Creates it, and the store's folder, if there is none.
+    ///
+    /// - Throws: `LarderError` of kind `.machine` if it cannot be created or read.
     public func authority() throws(LarderError) -> ProxyAuthority {
         let authority = try openAuthority()
         return ProxyAuthority(
@@ -98,7 +112,7 @@ extension Larder {
         }
     }
 
-    /// What a server shows to clients that speak TLS.
+    /// The certificates of a server.
     func security(_ wanted: ServeSecurity, at address: ListenAddress) throws(LarderError) -> TLSServer {
         let authority: Authority
         switch wanted {
@@ -109,14 +123,14 @@ extension Larder {
             }
         }
         do throws(TLSError) {
-            // No client is shown that it is somebody else whom it has reached.
+            // Signs certificates only for names and addresses under which this server is reached.
             return try TLSServer(authority) { MirrorServer.answers(to: $0, at: address) }
         } catch {
             throw LarderError(.machine, error.description)
         }
     }
 
-    /// What the server's proxy is told.
+    /// Converts the options of a proxy for the module `Serve`.
     func proxyOptions(
         _ proxy: ProxyOptions, _ options: ServeOptions, _ log: PassLog
     ) throws(LarderError) -> (port: UInt16, options: Serve.ProxyOptions) {
@@ -146,7 +160,7 @@ extension Larder {
 }
 
 extension MirrorService {
-    /// What passed through the proxy so far; nil where there is none.
+    /// Counts of the requests that the proxy has answered so far; nil if there is no proxy.
     public var traffic: ProxyTraffic? {
         log.map { log in
             let counts = log.counts

@@ -2,27 +2,31 @@ internal import Check
 internal import Crawl
 internal import Reports
 internal import Serve
-internal import Store
+public import Store
 internal import Web
 
-/// What is held, and what is not.
+/// Reports on stored and missing content.
 extension Larder {
-    /// What the larder holds.
+    /// The sites, snapshots and size of the store.
     ///
-    /// - Throws: `LarderError` of kind `.machine` when there is no larder at the path, or it cannot be read.
+    /// - Throws: `LarderError` of kind `.machine` if there is no store at the path, or it cannot be read.
     public func status() async throws(LarderError) -> StatusReport {
         let path = folder.name
         return try await reading("larder-status") { (reader) throws(StoreError) in
-            try StatusReport(reader, path: path)
+            try StatusReport(reader, path: path) { reader, site, limit throws(StoreError) in
+                try OfflineCheck.needs(of: site, limit: limit, reader)
+            }
         }
     }
 
-    /// Hands over every URL that the larder shows, in order, and takes the same memory for ten of them as for
-    /// a million.
+    /// Passes every URL of the live snapshots to a function, in order. The memory use does not depend on their
+    /// number.
     ///
-    /// - Parameter take: called on a thread of the listing's; false ends it.
-    /// - Throws: `LarderError` of kind `.input` when there is no such site, `.machine` when there is no
-    ///   larder, or it cannot be read.
+    /// - Parameters:
+    ///   - options: which URLs to list.
+    ///   - take: called on a thread of the listing; returns false to end it.
+    /// - Throws: `LarderError` of kind `.input` if there is no such site, `.machine` if there is no store, or it
+    ///   cannot be read.
     @discardableResult
     public func list(
         _ options: ListOptions = ListOptions(), take: @escaping @Sendable (ListedURL) -> Bool
@@ -32,14 +36,13 @@ extension Larder {
         }
     }
 
-    /// Everything that is known of an URL: what is held under it from every visit, what it links to and what
-    /// links to it.
+    /// Everything that the store knows about a URL: its stored responses in all snapshots, and its links in both
+    /// directions.
     ///
-    /// The MD5 of a body is computed when this first asks for it, and kept.
+    /// The MD5 of a body is computed when it is first requested, and stored.
     ///
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, `.machine` when there is no
-    ///   larder, or it cannot be read. That an URL is not held is no error; the report says what is there
-    ///   instead.
+    /// - Throws: `LarderError` of kind `.input` if the URL is not http or https, `.machine` if there is no store, or
+    ///   it cannot be read. If the URL is not stored, the report contains the reason and what is stored instead.
     public func show(_ url: String) async throws(LarderError) -> HoldingReport {
         let asked = try WebURL.start(url)
         return try await reading("larder-show") { (reader) throws(StoreError) in
@@ -50,10 +53,11 @@ extension Larder {
 
     private static let usualPort: UInt16 = 8080
 
-    /// Says whether an URL would be fetched, by the rules with which the held sites were prefetched last, and
-    /// who links to it. Asks nothing of the network.
+    /// Explains whether a prefetch would fetch a URL, by the rules of each stored site's last prefetch, and which
+    /// pages link to it. Makes no network requests.
     ///
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL.
+    /// - Throws: `LarderError` of kind `.input` if the URL is not http or https, `.machine` if there is no store, or
+    ///   it cannot be read.
     public func explain(_ url: String) async throws(LarderError) -> ExplainReport {
         let asked = try WebURL.start(url)
         return try await reading("larder-explain") { (reader) throws(StoreError) in
@@ -61,15 +65,16 @@ extension Larder {
         }
     }
 
-    /// What was asked of the server and is not held. The next prefetch of its site fetches it.
+    /// The URLs that clients of a server or proxy requested and that are not stored. The next prefetch of their site
+    /// fetches them.
     ///
-    /// A running server writes down what it noted every two seconds, and when it ends.
+    /// A running server writes its misses to the store every two seconds and when it stops.
     ///
-    /// - Throws: `LarderError` of kind `.machine` when there is no larder.
+    /// - Throws: `LarderError` of kind `.machine` if there is no store, or it cannot be read.
     public func misses() async throws(LarderError) -> MissesReport {
         try await reading("larder-misses") { (reader) throws(StoreError) in
             let (missing, held) = try MissesReport.report(on: NoteBook.misses(in: reader.folder), reader)
-            // Whoever may not write to the larder sees what is missed all the same.
+            // A user without write permission gets the same report.
             if !held.isEmpty, reader.folder.isWritable {
                 try NoteBook.ifAny(reader.folder)?.forget(misses: held)
             }
@@ -77,9 +82,9 @@ extension Larder {
         }
     }
 
-    /// Forgets them all, so that no prefetch fetches them.
+    /// Removes all recorded misses, so that no prefetch fetches them.
     ///
-    /// - Throws: `LarderError` of kind `.machine` when there is no larder, or it cannot be written to.
+    /// - Throws: `LarderError` of kind `.machine` if there is no store, or it cannot be written.
     public func forgetMisses() async throws(LarderError) {
         try await reading("larder-misses") { (reader) throws(StoreError) in
             let notes = try NoteBook.ifAny(reader.folder)
@@ -87,20 +92,22 @@ extension Larder {
         }
     }
 
-    /// Hands over the body of an URL as it was fetched, in pieces, in constant memory.
+    /// Passes the stored body of a URL to a function, in pieces, in constant memory.
     ///
     /// - Parameters:
-    ///   - visit: as this visit shows it; nil for what the larder shows.
-    ///   - take: called on a thread of the reading's; false ends it.
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, or when there is no such
-    ///   visit, `.machine` when there is no larder, or it cannot be read. That there is no body to hand over
-    ///   is no error; the report says so.
+    ///   - snapshot: nil for the live snapshot.
+    ///   - site: the site that the snapshot belongs to; nil if only one site has the URL.
+    ///   - take: called on a thread of the call; returns false to end it.
+    /// - Returns: A report that says which response was read, or why there is no body.
+    /// - Throws: `LarderError` of kind `.input` if the URL is not http or https, or there is no such snapshot,
+    ///   `.machine` if there is no store, or it cannot be read.
     public func read(
-        _ url: String, visit: Int64? = nil, take: @escaping @Sendable (Span<UInt8>) -> Bool
+        _ url: String, snapshot: SnapshotName? = nil, of site: String? = nil,
+        take: @escaping @Sendable (Span<UInt8>) -> Bool
     ) async throws(LarderError) -> BodyReport {
         let asked = try WebURL.start(url)
         return try await reading("larder-cat") { (reader) throws(StoreError) in
-            try BodyReport(of: asked, visit: visit, reader, take)
+            try BodyReport(of: asked, snapshot: snapshot, of: site, reader, take)
         }
     }
 }

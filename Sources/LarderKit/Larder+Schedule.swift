@@ -7,17 +7,16 @@ internal import System
 internal import Web
 
 extension Larder {
-    /// Says how often a site is updated by itself, which `updateDue` and a server do that was told to. It stays with
-    /// the site, whatever prefetches it.
+    /// Sets how often `updateDue`, or a server with `ServeOptions.isScheduled`, updates a site. Later prefetches of
+    /// the site do not change it.
     ///
     /// ```swift
     /// try await larder.schedule("https://example.com/", .daily)
     /// ```
     ///
-    /// - Parameter schedule: nil for never.
-    /// - Returns: When it is due from now on.
-    /// - Throws: `LarderError` of kind `.input` when the larder holds no such site, `.machine` when it cannot be
-    ///   written to.
+    /// - Parameter schedule: nil ends scheduled updates.
+    /// - Returns: The schedule of the site, with the time of its next update.
+    /// - Throws: `LarderError` of kind `.input` if there is no such site, `.machine` if the store cannot be written.
     @discardableResult
     public func schedule(
         _ site: String, _ schedule: UpdateSchedule?
@@ -36,16 +35,16 @@ extension Larder {
         }
         let report = try await schedules([name])
         guard let known = report.sites.first else {
-            throw LarderError(.input, "\(name) is gone meanwhile: see larder status")
+            throw LarderError(.input, "\(name) was removed meanwhile; list sites with: larder status")
         }
         return known
     }
 
-    /// Which sites are updated by themselves, and when.
+    /// The update schedules of sites, and the times of their next updates.
     ///
-    /// - Parameter names: of sites; empty for all of them.
-    /// - Throws: `LarderError` of kind `.input` when the larder holds no such site, `.machine` when there is no
-    ///   larder, or it cannot be read.
+    /// - Parameter names: names of sites; empty for all sites.
+    /// - Throws: `LarderError` of kind `.input` if there is no such site, `.machine` if there is no store, or it
+    ///   cannot be read.
     public func schedules(_ names: [String] = []) async throws(LarderError) -> ScheduleReport {
         try await reading("larder-schedule") { (reader) throws(StoreError) in
             try Self.schedules(names, reader)
@@ -62,14 +61,14 @@ extension Larder {
         return ScheduleReport(sites, NoteBook.attempts(reader.folder, for: sites))
     }
 
-    /// Updates the sites that are due, one after the other. Of several machines that do so with one larder, each
-    /// takes others. A site that fails keeps no other one waiting.
+    /// Updates the sites that are due, one after the other. Several machines that share a store divide the sites
+    /// among them. A site that fails does not delay the others.
     ///
     /// - Parameters:
-    ///   - names: of sites; empty for all of them.
-    ///   - options: as for `update`.
-    /// - Throws: `LarderError` of kind `.input` when the larder holds no such site, `.machine` when there is no
-    ///   larder, or it cannot be read.
+    ///   - names: names of sites; empty for all sites.
+    ///   - options: network, limits, policy and progress, as for `update`.
+    /// - Throws: `LarderError` of kind `.input` if there is no such site, `.machine` if there is no store, or it
+    ///   cannot be read.
     public func updateDue(
         _ names: [String] = [], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> [SiteUpdate] {
@@ -97,7 +96,8 @@ extension Larder {
         return updates
     }
 
-    /// Notes that the update of a site begins. False where it is not due any more: somebody else has begun one.
+    /// Records that the update of a site begins. False if it is not due any more because another process has begun
+    /// it.
     static func begin(_ name: String, _ folder: StoreFolder) throws(StoreError) -> Bool {
         let (reader, book) = (try StoreReader(folder), try NoteBook(folder))
         let now = SystemClock.secondsSinceEpoch()
@@ -110,17 +110,18 @@ extension Larder {
     }
 }
 
-/// Has a server update what is due, as long as it runs.
+/// Updates the sites that are due, for a running server. Safe to use from any thread.
 final class DueUpdates: Sendable {
     private let isStopped = Monitor(false)
     private let thread = Mutex<NamedThread?>(nil)
 
-    /// How often is looked: a machine that slept is found out so late.
+    /// The time between two checks. After a suspend, due sites are found at most this much later.
     private static let interval = Duration.seconds(20)
 
     /// - Parameters:
-    ///   - isBusy: whether it is asked for already.
-    ///   - update: has it done.
+    ///   - notice: receives why due sites cannot be determined.
+    ///   - isBusy: whether an update of the site is queued or running.
+    ///   - update: queues an update of the site.
     init(
         _ folder: StoreFolder, notice: @escaping @Sendable (String) -> Void,
         isBusy: @escaping @Sendable (_ site: String) -> Bool,
@@ -132,7 +133,7 @@ final class DueUpdates: Sendable {
                 var failure: String?
                 repeat {
                     let found = Self.look(folder, isBusy, update)
-                    if let found, found != failure { notice("what is due is not updated: \(found)") }
+                    if let found, found != failure { notice("cannot update due sites: \(found)") }
                     failure = found
                 } while isStopped.wait(atMost: Self.interval, { $0 ? true : nil }) == nil
             }
@@ -142,12 +143,12 @@ final class DueUpdates: Sendable {
         }
     }
 
-    /// Why it could not be looked; nil where all is well.
+    /// Begins the updates that are due. The error message if the store cannot be read; else nil.
     private static func look(
         _ folder: StoreFolder, _ isBusy: (String) -> Bool, _ update: (String) -> Void
     ) -> String? {
         do throws(StoreError) {
-            // A larder may be made yet.
+            // The store may be created later.
             guard folder.exists else { return nil }
             let report = try Larder.schedules([], StoreReader(folder))
             for site in report.due(at: SystemClock.secondsSinceEpoch()) where !isBusy(site.name) {

@@ -6,19 +6,18 @@ internal import System
 internal import Web
 
 extension Larder {
-    /// Finds pages by the words in them, the best first.
+    /// Searches pages for words, and returns the best matches first.
     ///
-    /// Words are looked for whatever their case and accents are, and all of them have to be there;
-    /// `"phrases"`, `-not`, `title:`, `url:`, `word*`, `a OR b` and `a NEAR b` say more. Where nothing has
-    /// all of them, what has some is given, and the report says so.
+    /// Case and accents do not matter, and a page must have all words. `"phrases"`, `-not`, `title:`, `url:`,
+    /// `word*`, `a OR b` and `a NEAR b` refine the search. If no page has all words, the report contains pages with
+    /// some of them, and says so.
     ///
     /// ```swift
     /// for hit in try await larder.search("ordered dictionary").hits { print(hit.address, hit.title) }
     /// ```
     ///
-    /// - Throws: `LarderError` of kind `.input` for a question without a word, and when there is no such site
-    ///   or visit; `.machine` when there is no larder, or it cannot be read. That nothing is found is no
-    ///   error.
+    /// - Throws: `LarderError` of kind `.input` if the query has no word, or there is no such site or snapshot;
+    ///   `.machine` if there is no store, or it cannot be read.
     public func search(_ words: String, options: SearchOptions = SearchOptions()) async throws(LarderError)
         -> SearchReport
     {
@@ -32,34 +31,27 @@ extension Larder {
             }
             return try storing { () throws(StoreError) in
                 let reader = try StoreReader(folder)
-                if let visit = options.visit {
-                    guard try reader.sites().contains(where: { $0.visits.contains { $0.id == visit } }) else {
-                        throw StoreError(
-                            .request, doing: "find a visit of", path: folder.path,
-                            detail: "it has no visit \(visit)",
-                            advice: "see which there are")
-                    }
-                }
                 do throws(StoreError) {
                     return try Searcher(reader).search(question, options)
                 } catch  where !SearchIndex.isSound(folder, repair: true) {
-                    // It is made anew from what is held: as if it had not been made yet.
+                    // The index was damaged and has been removed; search as before the first indexing.
                     return try Searcher(reader).search(question, options)
                 }
             }
         }
     }
 
-    /// Makes what is held to be found by its words, as far as that was not done yet. A prefetch does so by
-    /// itself when it ends, within its time.
+    /// Adds stored pages to the search index that are not in it yet. A prefetch does that when it ends, for a limited
+    /// time.
     ///
-    /// When the task is cancelled it stops soon and reports; the next one goes on behind it.
+    /// When the task is cancelled, the indexing stops soon and returns its report; the next one continues it.
     ///
     /// - Parameters:
-    ///   - site: nil for all of them.
-    ///   - budget: it ends after so long, with the rest left for the next one.
-    /// - Throws: `LarderError` of kind `.input` when there is no such site, `.machine` when there is no
-    ///   larder, or the disk is full.
+    ///   - site: nil for all sites.
+    ///   - budget: the time after which the indexing ends and leaves the rest to the next one; nil for no limit.
+    ///   - progress: receives the progress now and then, on a thread of the indexing.
+    /// - Throws: `LarderError` of kind `.input` if there is no such site, `.machine` if there is no store, or the
+    ///   disk is full.
     public func index(
         _ site: String? = nil, within budget: Duration? = nil,
         progress: (@Sendable (WorkProgress) -> Void)? = nil
@@ -78,10 +70,10 @@ extension Larder {
 }
 
 extension PrefetchReport {
-    /// So much of a crawl's time may be spent on what came of it.
+    /// The share of a crawl's time that indexing its pages may take.
     private static let share = 0.15
 
-    /// Makes what the run brought to be found, within a share of its time.
+    /// Indexes the pages of the run, within a share of its time.
     mutating func index(_ folder: StoreFolder, _ interruption: Interruption) {
         guard self.isPublished, !self.isInterrupted else { return }
         var run = IndexRun(folder, interruption)
@@ -90,7 +82,7 @@ extension PrefetchReport {
         do throws(StoreError) {
             indexing = try run.run()
         } catch {
-            // What was prefetched is there all the same.
+            // A failed indexing does not make the prefetch fail.
             indexing = IndexReport(failure: error.description)
         }
     }

@@ -9,15 +9,20 @@ internal import System
 public import Web
 
 extension Larder {
-    /// Serves what the larder holds, until the service is stopped. It asks nothing of the network, unless the
-    /// options name another policy than `offline`.
+    /// Serves the store until the service is stopped. Makes no network requests, unless the options set another
+    /// policy than `offline`.
+    ///
+    /// ```swift
+    /// let service = try larder.serve(port: 8080)
+    /// print(service.address(of: "https://example.com/") ?? "")
+    /// ```
     ///
     /// - Parameters:
-    ///   - port: 0 lets the kernel choose.
-    ///   - threads: nil takes one a core.
-    ///   - memoryLimit: how many bytes of answers are kept ready.
-    /// - Throws: `LarderError` of kind `.input` for options that name nothing, `.machine` when there is no
-    ///   larder, or the port is not to be had.
+    ///   - port: 0 lets the kernel choose one.
+    ///   - threads: the number of threads; nil for one per core.
+    ///   - memoryLimit: the number of bytes of responses that are cached in memory.
+    /// - Throws: `LarderError` of kind `.input` if an option is invalid, `.machine` if there is no store or the port
+    ///   cannot be opened.
     public func serve(
         port: UInt16 = 8080, threads: Int? = nil, memoryLimit: Int = 64 * 1024 * 1024,
         options: ServeOptions = ServeOptions()
@@ -25,7 +30,7 @@ extension Larder {
         try start(port: port, threads: threads, memoryLimit: memoryLimit, options: options)
     }
 
-    /// - Parameter port: nil for a proxy alone.
+    /// - Parameter port: nil runs only a proxy.
     func start(
         port: UInt16?, threads: Int?, memoryLimit: Int, options: ServeOptions
     ) throws(LarderError) -> MirrorService {
@@ -52,7 +57,7 @@ extension Larder {
         mirror.walk = { reader, site, limit throws(StoreError) in
             try OfflineCheck.needs(of: site, limit: limit, reader)
         }
-        // What nobody is asked for has to be there.
+        // A policy that loads responses needs a store to put them in; `offline` needs one that exists.
         if options.mayBeEmpty || options.proxy != nil && options.policy != .offline { try makeStore() }
         let log = options.proxy.map { _ in PassLog() }
         var proxy: (port: UInt16, options: Serve.ProxyOptions)?
@@ -65,7 +70,7 @@ extension Larder {
         }
         if let loads, let fetching {
             mirror.load = { loads.load($0, done: $1) }
-            // A jar of cookies, and what all together may take off the wire, are one thread's.
+            // Cookies and a limit of the total rate are shared by all requests, so they stay on one thread.
             if fetching.cookies == nil, fetching.bytesPerSecond == nil {
                 mirror.ownLoads = { [clock = mirror.clock] in try? LoadLoop(fetching, clock: clock) }
             }
@@ -74,7 +79,7 @@ extension Larder {
             try refuseLostDatabase()
             throw LarderError(
                 .machine,
-                "there is no larder at \(folder.name): prefetch a site into it first, or name another",
+                "there is no store at \(folder.name); prefetch a site into it first, or name another",
                 remedy: port == nil ? .larder : .newLarder)
         }
         let server: MirrorServer
@@ -95,12 +100,13 @@ extension Larder {
         }
     }
 
-    /// Nil where nothing is updated by itself.
+    /// The scheduler of due updates; nil if the options do not ask for one.
     private func due(_ options: ServeOptions, _ server: MirrorServer) throws(LarderError) -> DueUpdates? {
         guard options.isScheduled else { return nil }
         guard !options.isReadOnly, folder.isWritable else {
             throw LarderError(
-                .input, "a server that changes nothing updates nothing: leave one of the two out")
+                .input, "a read-only server cannot update sites; choose either read-only or scheduled updates"
+            )
         }
         return try DueUpdates(folder, notice: options.notice) {
             server.isUpdating($0)
@@ -109,7 +115,8 @@ extension Larder {
         }
     }
 
-    /// Nil where no server is asked. What they answer is kept, so there has to be a store.
+    /// The options for requests to servers; nil if the policy makes none. Creates the store, since responses are
+    /// stored.
     private func fetching(
         _ options: ServeOptions, _ mirror: MirrorOptions
     ) throws(LarderError) -> FetchOptions? {
@@ -122,8 +129,8 @@ extension Larder {
         return try network.options(for: start, spoolFolder: folder.incoming)
     }
 
-    /// Creates the store, or brings it up to date. One that is there and cannot be written to just now is served
-    /// as it is: the server reports what it cannot record.
+    /// Creates the store, or migrates it. An existing store that cannot be written now is served as it is; the server
+    /// reports what it cannot record.
     private func makeStore() throws(LarderError) {
         let wasThere = folder.exists
         try storing { () throws(StoreError) in
@@ -136,7 +143,7 @@ extension Larder {
         }
     }
 
-    /// Fails with advice on repair if the store has lost its database.
+    /// Throws an error with advice on repair if the store's database is missing.
     private func refuseLostDatabase() throws(LarderError) {
         try storing { () throws(StoreError) in
             do throws(StoreError) { _ = try StoreReader(folder) } catch {
@@ -146,7 +153,7 @@ extension Larder {
     }
 }
 
-/// A running server.
+/// A running server or proxy. Its methods may be called from any thread.
 public final class MirrorService: Sendable {
     private let server: MirrorServer
     private let options: MirrorOptions
@@ -165,128 +172,134 @@ public final class MirrorService: Sendable {
         self.log = log
     }
 
-    /// 0 for a proxy alone.
+    /// The port of the server; 0 if only a proxy runs.
     public var port: UInt16 { server.port }
-    /// Where programs find the proxy; nil where there is none.
+    /// The port of the proxy; nil if there is none.
     public var proxyPort: UInt16? { server.proxyPort }
 
-    /// Where to look: the list of what is held, or the site at the root.
+    /// The URL to open in a browser: the list of stored sites, or the site at the root.
     public var address: String {
         "\(scheme)://\(options.address.isLoopback ? "localhost" : reachable[0]):\(port)/"
     }
 
-    /// `https` where it speaks TLS, else `http`.
+    /// `https` if the server uses TLS, else `http`.
     public var scheme: String { options.security == nil ? "http" : "https" }
 
     /// Whether other machines can reach it.
     public var isExposed: Bool { !options.address.isLoopback }
 
-    /// Other machines are shown the portal, when they have said its password, and no site.
+    /// Whether other machines see only the portal, for which they need its password, and no site.
     public var isPortalAlone: Bool { isExposed && options.root == nil }
 
-    /// The addresses by which other machines reach it, as they stand in a URL; this machine's name where it
-    /// has none.
+    /// The addresses under which other machines reach the server, as written in a URL; `localhost` if there are none.
     public var reachable: [String] {
         let addresses = options.address.isLoopback ? [] : options.address.reachable
         return addresses.isEmpty ? ["localhost"] : addresses
     }
 
-    /// Ends what is under way, and returns when every thread is done. From any thread, and as often as one
-    /// likes.
+    /// Cancels running requests, and returns when every thread has ended. May be called repeatedly.
     public func stop() {
         due?.stop()
         server.stop()
         loads?.stop()
     }
 
-    /// Reads the store anew before the next request is answered. It does so by itself within a second of a
-    /// change; a caller need not wait for that. Any thread may call it.
+    /// Makes the server read the store again before it answers the next request. Changes are noticed within a second
+    /// without this call.
     public func reload() { server.reload() }
 
-    /// The served address of an original URL; nil for what is no http or https URL.
+    /// The URL under which the server serves an original URL; nil if that is not http or https.
     public func address(of url: String) -> String? {
         server.address(of: url)
     }
 
-    /// What one of its addresses shows: the likeliest original, where `isKnown` knows none of them.
+    /// The URL under which the server serves an original URL in a snapshot, which is given by its `Snapshot.id`.
+    func address(of url: String, inSnapshot id: Int64) -> String? {
+        server.address(of: url, inSnapshot: id)
+    }
+
+    /// The original URL of one of the server's URLs: the first candidate that is known, else the likeliest one.
     func original(of address: String, isKnown: (WebURL) -> Bool) -> WebURL? {
         let originals = server.originals(of: address).compactMap { WebURL($0) }
         return originals.first(where: isKnown) ?? originals.first
     }
 }
 
-/// By what a server proves who it is.
+/// The certificate with which a server identifies itself.
 public enum ServeSecurity: Sendable, Equatable {
-    /// Certificates that the larder's own authority signs, for the names and addresses by which it is reached;
-    /// clients trust them that trust `Larder.authority()`.
+    /// Certificates for the server's names and addresses, signed by the store's own authority. Clients trust them if
+    /// they trust `Larder.authority()`.
     case own
-    /// A certificate in PEM, with those that vouch for it, and its key, which may be in the same file.
+    /// Files in PEM: a certificate with its intermediate certificates, and its key, which may be in the same file.
     case files(certificate: String, key: String)
 }
 
-/// How a larder is shown.
+/// Options of a server.
 public struct ServeOptions: Sendable {
-    /// The site that is shown at the root; nil gives every origin a name of its own below `localhost`.
+    /// The site to serve at the root; nil serves each origin under its own name below `localhost`.
     public var root: String?
-    /// The address of this machine to listen on, or `*` for all of them. Nil listens on loopback, where
-    /// nobody else comes.
+    /// The address of this machine to listen on, or `*` for all addresses. Nil listens on loopback, which no other
+    /// machine reaches.
     public var address: String?
-    /// Has pages lead to the larder what their scripts ask for by whole addresses.
+    /// Adds a script to pages that redirects URLs made by other scripts to the server.
     public var hasShim = true
-    /// Lets pages ask the network for what the larder does not lead to itself.
+    /// Lets pages use the network for URLs that are not redirected to the server.
     public var allowsNetwork = false
 
-    /// Shows other machines what was fetched with credentials, too.
+    /// Lets other machines see responses that were fetched with credentials.
     public var showsPrivate = false
 
-    /// How what is held and servers share the work. `offline` asks no server, whatever a request or a rule
-    /// says.
+    /// How stored responses and the network are combined. With `offline` no request is made, whatever a client or a
+    /// rule says.
     public var policy = CachePolicy.offline
-    /// How servers are asked, where the policy has them asked.
+    /// Network options for the policies that make requests.
     public var network = NetworkOptions()
 
-    /// When held bodies are hashed before they are shown. They were when they came, so that this finds what
-    /// became of them on the disk.
+    /// When stored bodies are compared with their digests before they are served. They were verified when they were
+    /// stored; this finds later damage on the disk.
     public var verification = Verification.once
-    /// Only SHA-256 or better verifies a bundle. One that matches its MD5 or SHA-1 is served as `unverified`.
+    /// Only SHA-256 or stronger digests verify a bundle. One that matches only its MD5 or SHA-1 is served as
+    /// `unverified`.
     public var requiresStrongDigests = false
 
-    /// What is wanted otherwise than servers say, before what the rules of sites say; see `larder help
-    /// rules`.
+    /// Cache rules that override response headers. They precede the rules of sites; see `larder help rules`.
     public var rules: [String] = []
-    /// After how long a held copy is shown where a server that is asked first has not answered; what it
-    /// answers later is kept. Nil waits for it.
+    /// The time after which a stored response is served because its server has not answered; a later answer is
+    /// stored. Nil waits for the server.
     public var patience: Duration? = .seconds(5)
-    /// How large the larder may become by what is loaded; nil for any size.
+    /// The maximum size of the store in bytes. If loaded responses make it larger, the server evicts content until it
+    /// has 90 % of that size. Nil for no limit.
     public var sizeLimit: Int64?
-    /// Gets what whoever runs the server should know, a sentence at a time: that the larder cannot be read just
-    /// now, and that it can again. Called on any thread.
+    /// Receives messages for the operator, one sentence at a time, such as that the store cannot be read, and that it
+    /// can be read again. Called on any thread.
     public var notice: @Sendable (String) -> Void = { _ in }
-    /// Serves a larder that is not there yet, for whoever is about to stock it.
+    /// Creates the store if there is none, for a caller that fills it later.
     public var mayBeEmpty = false
-    /// Pages have a bar that says from when they are and leads to the portal, until that switches it off.
+    /// Adds a bar to pages that shows their date and links to the portal. It can be switched off in the portal.
     public var hasBar = false
-    /// Keeps fewer answers ready than `memoryLimit` allows, so that the whole process takes no more than so many
-    /// bytes: for a program that does nothing but serve. Nil for no such limit.
+    /// The maximum memory of the whole process in bytes, for a process that only serves: fewer responses are cached
+    /// in memory than `memoryLimit` allows. Nil for no limit.
     public var processMemoryLimit: Int?
-    /// The portal shows what is held, and changes nothing.
+    /// Disables all changes through the portal.
     public var isReadOnly = false
-    /// Updates the sites that are due, as their schedules say; the portal shows it.
+    /// Updates sites when their schedules are due. The portal shows these updates.
     public var isScheduled = false
-    /// Speaks TLS: clients ask by https. Nil for plain http.
+    /// Serves https with this certificate. Nil serves plain http.
     public var security: ServeSecurity?
-    /// Answers programs as their proxy, too.
+    /// Also runs a forward proxy for programs; nil for none.
     public var proxy: ProxyOptions?
 
+    /// Creates options for a server on loopback that makes no network requests.
     public init() {}
 
-    /// - Throws: `LarderError` of kind `.input` for a site or an address that is none.
+    /// - Throws: `LarderError` of kind `.input` if a site, an address, a rule or a login is invalid.
     func mirrorOptions(hasMirror: Bool = true, hasPassword: Bool = false) throws(LarderError) -> MirrorOptions
     {
         var options = MirrorOptions()
         if let root {
             guard let url = WebURL(root), url.isHTTP else {
-                throw LarderError(.input, "\"\(root)\" is not a site: write it like https://example.com/")
+                throw LarderError(
+                    .input, "\"\(root)\" is not the URL of a site; write it like https://example.com/")
             }
             options.root = url
         }
@@ -294,20 +307,20 @@ public struct ServeOptions: Sendable {
             guard let known = ListenAddress(address) else {
                 throw LarderError(
                     .input,
-                    "\"\(address)\" is no address to listen on: write it like 192.0.2.1, or * for all there are"
+                    "\"\(address)\" is not an address to listen on; write it like 192.0.2.1, or * for all addresses"
                 )
             }
-            // A name below localhost is this machine for everybody: other machines would find themselves.
-            // The portal they may reach, whoever has its password.
+            // Names below localhost mean this machine everywhere, so other machines could not open them. They can
+            // open the portal with its password.
             guard root != nil || known.isLoopback || !hasMirror || hasPassword else {
                 throw LarderError(
                     .input,
-                    "other machines can only be shown one site, or the portal where larder password has set one: "
+                    "other machines can only open one site, or the portal if a password was set with larder password; "
                         + "name the site", remedy: .root)
             }
             if proxy != nil, proxy?.login == nil, !known.isLoopback {
                 throw LarderError(
-                    .input, "a proxy that other machines reach is for those who have its login: name one",
+                    .input, "a proxy that other machines can reach needs a login; set one",
                     remedy: .proxyLogin)
             }
             options.address = known
@@ -319,7 +332,7 @@ public struct ServeOptions: Sendable {
         .rules
         options.site = proxy?.site
         if let login = proxy?.login, !login.utf8.contains(UInt8(ascii: ":")) {
-            throw LarderError(.input, "the proxy's login lacks a password: write it like user:password")
+            throw LarderError(.input, "the proxy's login has no password; write it like user:password")
         }
         options.patience = patience
         options.sizeLimit = sizeLimit
@@ -337,30 +350,46 @@ public struct ServeOptions: Sendable {
 }
 
 extension Larder {
-    /// Where a server on the port shows a site, by its name or host, or any http or https URL; without one,
-    /// what is held.
+    /// The URL under which a server on a port serves a site, given by its name or host, or any http or https URL;
+    /// without one, the URL of its portal.
     ///
-    /// - Throws: `LarderError` of kind `.input` for what is neither.
-    public func address(of text: String?, at port: UInt16) async throws(LarderError) -> String {
+    /// - Parameter snapshot: an earlier snapshot of the site; nil for the live one.
+    /// - Throws: `LarderError` of kind `.input` if the text is neither a site nor such a URL, or if the site has no such
+    ///   snapshot.
+    public func address(
+        of text: String?, in snapshot: SnapshotName? = nil, at port: UInt16
+    ) async throws(LarderError) -> String {
         guard let text else { return MirrorServer.portalAddress(at: port) }
-        let sites = try await visits().sites.map(\.name)
-        let url = SiteName.place(of: text, among: sites).map { sites[$0] } ?? text
+        let sites = try await snapshots().sites
+        let site = SiteName.place(of: text, among: sites.map(\.name)).map { sites[$0] }
+        let url = site?.start.first ?? text
+        if let snapshot {
+            guard let site, site.snapshots.contains(where: { $0.name == snapshot && $0.finished != nil })
+            else {
+                throw LarderError(
+                    .input,
+                    "\(text) has no complete snapshot \(snapshot); list its snapshots with: larder snapshots")
+            }
+            return MirrorServer.portalAddress(at: port) + "@\(snapshot)/\(url)"
+        }
         guard let address = MirrorServer.address(of: try WebURL.start(url).href, at: port) else {
-            throw LarderError(.input, "\(text) cannot be shown: only http and https can")
+            throw LarderError(
+                .input, "cannot serve \(text): it is not an http or https URL; name a site or such a URL")
         }
         return address
     }
 
-    /// What serves on a port of this machine.
+    /// The Larder server on a port of this machine, if any.
     public enum Served: Sendable, Equatable {
-        /// No larder.
+        /// No Larder server answers on the port.
         case nothing
+        /// A server of this store, or one that does not report its store.
         case this
-        /// By its path or address.
+        /// A server of another store, which is given by its path or address.
         case other(String)
     }
 
-    /// Whether this larder is served on the port of this machine, or another one.
+    /// Finds out whether a Larder server runs on a port of this machine, and whether it serves this store.
     public func served(at port: UInt16) async -> Served {
         guard let url = WebURL("http://localhost:\(port)/?format=json") else { return .nothing }
         let (interruption, own) = (Interruption(), folder.identity)
@@ -371,15 +400,16 @@ extension Larder {
                 guard let json = try? JSONValue.parse(body.span), json["sites"] != nil else {
                     return .nothing
                 }
-                // Those that came before say nothing of it.
+                // Older servers do not report their store.
                 guard let store = json["store"]?.string, store != own else { return .this }
                 return .other(store)
             }) ?? .nothing
     }
 
-    /// Whether anything is held under a name: of a site by its name or host, of an URL, or of its origin.
+    /// Whether anything is stored for a site, given by its name or host, for a URL, or for its origin.
     ///
-    /// - Parameter isOrigin: what else the URL's host has counts too.
+    /// - Parameter isOrigin: other stored URLs of the same origin count too.
+    /// - Throws: `LarderError` of kind `.machine` if there is no store, or it cannot be read.
     public func holds(_ text: String, orOfItsOrigin isOrigin: Bool = false) async throws(LarderError) -> Bool
     {
         try await reading("larder-look") { (reader) throws(StoreError) in
@@ -398,30 +428,31 @@ extension Larder {
 }
 
 extension MirrorService {
-    /// Fetches the copy of an original URL over the wire, as a browser would, redirects followed.
+    /// Loads the served copy of an original URL from the server over HTTP, as a browser does, and follows redirects.
     ///
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, `.machine` when the mirror
-    ///   does not answer it with a page, `.interrupted` when the task is cancelled.
-    public func visit(_ url: String) async throws(LarderError) -> [UInt8] {
+    /// - Throws: `LarderError` of kind `.input` if the URL is not http or https, `.machine` if the server does not
+    ///   answer with a page, `.interrupted` if the task is cancelled.
+    public func load(_ url: String) async throws(LarderError) -> [UInt8] {
         guard let address = address(of: url), let target = WebURL(address) else {
-            throw LarderError(.input, "\"\(url)\" is not a URL: write it like https://example.com/")
+            throw LarderError(
+                .input, "\"\(url)\" is not an http or https URL; write it like https://example.com/")
         }
         let interruption = Interruption()
-        return try await Larder.onThread("larder-visit", onCancel: interruption.request) {
+        return try await Larder.onThread("larder-load", onCancel: interruption.request) {
             () throws(LarderError) in
             try OneFetch.load(target, nearestZone: .thisMachine, interruption: interruption)
         }
     }
 }
 
-/// A small web site out of memory, on loopback: what a demonstration or a test prefetches from.
+/// A small in-memory web site on loopback, from which a demonstration or a test prefetches.
 public final class FileService: Sendable {
     private let server: FilesServer
 
     /// - Parameters:
-    ///   - port: 0 lets the kernel choose.
-    ///   - lookup: the file at a path; nil where there is none. Called on the server's thread.
-    /// - Throws: `LarderError` of kind `.machine` when the port is not to be had.
+    ///   - port: 0 lets the kernel choose one.
+    ///   - lookup: the file at a path; nil if there is none. Called on the server's thread.
+    /// - Throws: `LarderError` of kind `.machine` if the port cannot be opened.
     public init(
         port: UInt16 = 0, lookup: @escaping @Sendable (_ path: String) -> (type: String, body: [UInt8])?
     ) throws(LarderError) {
@@ -432,12 +463,13 @@ public final class FileService: Sendable {
         }
     }
 
+    /// The port of the site.
     public var port: UInt16 { server.port }
 
-    /// Without a slash at the end.
+    /// The origin of the site, such as `http://127.0.0.1:8080`.
     public var origin: String { "http://127.0.0.1:\(port)" }
 
-    /// Takes the site down. From any thread, and as often as one likes.
+    /// Stops the server. May be called from any thread, repeatedly.
     public func stop() {
         server.stop()
     }

@@ -2,15 +2,15 @@ internal import Check
 internal import Reports
 internal import Store
 
-/// Where the larder itself is kept.
+/// Operations on the store as a whole.
 extension Larder {
-    /// How it is kept, how much room it takes, and who writes to it. Changes nothing.
+    /// The format, size and writers of the store. Changes nothing.
     ///
     /// ```swift
     /// if try await larder.storeStatus().needsMigration { _ = try await larder.migrateStore() }
     /// ```
     ///
-    /// - Throws: `LarderError` of kind `.machine` when there is no larder, or it cannot be read.
+    /// - Throws: `LarderError` of kind `.machine` if there is no store, or it cannot be read.
     public func storeStatus() async throws(LarderError) -> StoreReport {
         let folder = folder
         return try await Self.onThread("larder-store") { () throws(LarderError) in
@@ -20,22 +20,23 @@ extension Larder {
         }
     }
 
-    /// Copies everything that is held to another place, a folder or `postgres://...`, where there is no larder
-    /// yet, and goes on with a copy that was interrupted. Visits, addresses and bodies keep their numbers, and
-    /// each body is held against its digest before it goes.
+    /// Copies the store to another place, a folder or `postgres://...`, at which there is no store yet, or continues
+    /// an interrupted copy. Snapshots, URLs and bodies keep their numbers. Each body is compared with its digest
+    /// before it is copied.
     ///
-    /// What is of this machine stays: logins, the proxy's authority, the portal's password, and the index of
-    /// words, which can be made anew there.
+    /// Data of this machine is not copied: logins, the proxy's authority, the portal's password, and the search
+    /// index, which can be rebuilt there.
     ///
     /// ```swift
     /// let report = try await larder.copyStore(to: "postgres://ann@db.example.com/larder")
     /// ```
     ///
     /// - Parameters:
-    ///   - verify: all bodies are read back in the end, and compared with their digests.
-    ///   - progress: told how many bodies went, now and then, on a thread of the copy's.
-    /// - Throws: `LarderError` of kind `.input` where something else is there, `.machine` when there is no
-    ///   larder, or one of them cannot be read or written. Damaged bodies are no error; they are in the report.
+    ///   - place: the path or address of the copy.
+    ///   - verify: reads all bodies back at the end, and compares them with their digests.
+    ///   - progress: receives the number of copied bodies now and then, on a thread of the copy.
+    /// - Throws: `LarderError` of kind `.input` if there is something else at the place, `.machine` if there is no
+    ///   store, or one of the two cannot be read or written. Damaged bodies are listed in the report.
     public func copyStore(
         to place: String, verify: Bool = false, progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> CopyReport {
@@ -57,10 +58,10 @@ extension Larder {
         }
     }
 
-    /// Brings its tables up to date, while others go on with their work. Of a folder, whoever opens it first
-    /// does that.
+    /// Migrates the tables of the store to the current version, while other processes go on working. Opening a store
+    /// in a folder migrates it too.
     ///
-    /// - Throws: `LarderError` of kind `.machine` when there is no larder, only a newer one knows it, or its
+    /// - Throws: `LarderError` of kind `.machine` if there is no store, a newer version of Larder wrote it, or its
     ///   tables are in use for too long.
     public func migrateStore() async throws(LarderError) -> MigrationReport {
         let folder = folder

@@ -5,11 +5,11 @@ internal import System
 internal import Web
 
 extension Larder {
-    /// Stocks a site along with others who do: workers on any machine that the same PostgreSQL keeps a larder for. Each
-    /// leases hosts, so that a host is asked by one of them at a time; the last one publishes.
+    /// Prefetches a site together with other workers, on any machine, that use the same store in PostgreSQL. Each
+    /// worker leases hosts, so that only one at a time requests from a host. The last one publishes the snapshot.
     ///
-    /// The first worker begins the visit, and later ones join it. Limits hold for the whole visit. When the task is
-    /// cancelled, others go on with what this one had.
+    /// The first worker begins the snapshot, and later ones join it. Limits apply to the whole snapshot. When the
+    /// task is cancelled, the other workers take over its hosts.
     ///
     /// ```swift
     /// let larder = Larder(at: "postgres:///larder")
@@ -17,23 +17,23 @@ extension Larder {
     /// ```
     ///
     /// - Parameters:
-    ///   - urls: where the site starts; empty to join whatever visits are shared, one after the other.
-    ///   - options: how the site is prefetched, for the visit that this begins; network and progress for those that
-    ///     it joins.
-    ///   - stays: waits for further visits to be shared, and for a PostgreSQL that is away, until the task is
+    ///   - urls: the start URLs; empty joins the shared snapshots, one after the other.
+    ///   - options: the options of a snapshot that this worker begins; only their network and progress apply to a
+    ///     snapshot that it joins.
+    ///   - stays: waits for further shared snapshots, and for a PostgreSQL that does not answer, until the task is
     ///     cancelled.
-    /// - Returns: A report for each visit that it worked on; the last worker's is of all of the visit.
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, or where the larder is in a folder;
-    ///   `.machine` when the PostgreSQL cannot be reached.
+    /// - Returns: A report for each snapshot that the worker took part in. The last worker's report covers the whole
+    ///   snapshot.
+    /// - Throws: `LarderError` of kind `.input` if a URL is not http or https, or the store is a folder; `.machine`
+    ///   if PostgreSQL cannot be reached.
     public func work(
         _ urls: [String] = [], options: PrefetchOptions = PrefetchOptions(), stays: Bool = false
     ) async throws(LarderError) -> [PrefetchReport] {
         guard folder.server != nil else {
-            throw LarderError(
-                StoreError(
-                    .request, doing: "share work on", path: folder.name, detail: "it is a folder",
-                    advice: "name a larder that a PostgreSQL keeps: postgres://USER@HOST/DATABASE",
-                    remedy: .larder))
+            let error = StoreError(
+                .request, doing: "share work on", path: folder.name, detail: "it is a folder",
+                advice: "name a store in PostgreSQL, such as postgres://USER@HOST/DATABASE", remedy: .larder)
+            throw LarderError(error)
         }
         var options = options.rendering(by: folder.path)
         options.isShared = true
@@ -59,15 +59,15 @@ extension Larder {
                 isAway = true
                 folder.watch?.isAway(away)
             }
-            // A task that was cancelled does not sleep.
+            // A cancelled task does not sleep.
             if !isDone { try? await Task.sleep(for: .seconds(1)) }
         }
         if isAway, reports.isEmpty { throw .interrupted }
         return reports
     }
 
-    /// One visit: of the site that is named, else the next one that is shared, if there is one. What came is made to
-    /// be found on the machine of whoever ended the visit.
+    /// Works on one snapshot: of the named site, else the next shared one, if there is any. The last worker adds its
+    /// pages to the search index of its machine.
     private static func worked(
         _ folder: StoreFolder, _ interruption: Interruption, _ options: PrefetchOptions,
         _ named: (first: WebURL, all: [WebURL])?

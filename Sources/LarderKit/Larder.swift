@@ -5,7 +5,7 @@ internal import Store
 internal import System
 internal import Web
 
-/// A larder: a folder, or a PostgreSQL, that holds web pages with everything they need.
+/// A store of web pages with everything that they need, in a folder or a PostgreSQL schema.
 ///
 /// ```swift
 /// let larder = Larder(at: "/var/lib/larder")
@@ -13,41 +13,40 @@ internal import Web
 /// let service = try larder.serve(port: 8080)
 /// ```
 ///
-/// Every command of `larder` is a call here that returns a report. Calls may be made from any task; what
-/// blocks runs on threads of its own.
+/// Every command of `larder` has a method here that returns a report. Methods may be called from any task.
+/// Asynchronous methods do their blocking work on separate threads, and stop soon when their task is cancelled.
 public struct Larder: Sendable {
-    /// The folder, or `postgres://USER@HOST/DATABASE?schema=larder`. It is created by the first prefetch.
+    /// The store's folder, or `postgres://USER@HOST/DATABASE?schema=larder`. The first prefetch creates the store.
     public let path: String
-    /// What comes is made small by zstd before it is kept, and what a collection finds as well: pages and
-    /// scripts to a sixth or so. Larders that do not say so read it all the same. A PostgreSQL keeps all as
-    /// it came.
+    /// Whether bodies are compressed with zstd when they are stored or moved by a collection. Pages and scripts
+    /// shrink to about a sixth. Compressed bodies can be read whatever this says. A store in PostgreSQL is never
+    /// compressed.
     public var compresses = false
 
+    /// Creates a handle for the store at a path. Touches neither the disk nor the network.
     public init(at path: String) {
         self.path = path
     }
 
-    /// `$LARDER_STORE`, else `$XDG_DATA_HOME/larder`, else `~/.local/share/larder`.
+    /// The path that the command uses without `--store`: `$LARDER_STORE`, else `$XDG_DATA_HOME/larder`, else
+    /// `~/.local/share/larder`.
     public static func defaultPath(environment: [String: String]) -> String {
         func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
         if let path = value("LARDER_STORE") { return path }
-        // The XDG Base Directory Specification has relative paths ignored.
+        // XDG Base Directory Specification: relative paths are invalid and must be ignored.
         if let data = value("XDG_DATA_HOME"), data.hasPrefix("/") { return data + "/larder" }
         return (value("HOME") ?? ".") + "/.local/share/larder"
     }
 
+    /// The version of Larder.
     public static let version = Product.version
 
-    /// From here on the whole process gives memory back in large blocks instead of keeping it: a tenth less for a large
-    /// mirror, at no cost that can be measured. The command does so when it starts.
+    /// Makes the allocator return large freed blocks to the system, for the whole process. Large mirrors then take
+    /// about a tenth less memory, at no measurable cost. The command calls this when it starts.
     public static func givesMemoryBack() { HeapMemory.givesLargeBlocksBack() }
 
-    /// A text of somebody else's as a terminal may be given it: control characters, and what turns the
-    /// direction of text around, are written as JSON would write them. Line feeds and tabs stay.
-    ///
-    /// ```swift
-    /// print(Larder.printable("a title\u{1B}]0;mine\u{07}"))  // a title\u001b]0;mine\u0007
-    /// ```
+    /// A text from an untrusted source, made safe for a terminal: control characters, and characters that change the
+    /// direction of text, are escaped as in JSON. Line feeds and tabs stay.
     public static func printable(_ text: String) -> String { text.withVisibleControls }
 
     var folder: StoreFolder {
@@ -56,14 +55,14 @@ public struct Larder: Sendable {
         return folder
     }
 
-    /// A sentence for a user who is about to use a store that belongs to another user; nil where nothing is
-    /// wrong.
+    /// A warning for a user who is about to use a store that belongs to another user; nil if there is no reason to
+    /// warn.
     package var ownerWarning: String? { folder.ownerWarning }
 
-    /// Where it is, as it may be printed: without a password.
+    /// The store's path as it may be printed: without a password.
     package var shownPath: String { ServerAddress.withoutSecret(path) }
 
-    /// Reads the store on a thread of its own.
+    /// Reads the store on a separate thread.
     func reading<Value: Sendable>(
         _ name: String, _ body: @escaping @Sendable (StoreReader) throws(StoreError) -> Value
     ) async throws(LarderError) -> Value {
@@ -73,7 +72,9 @@ public struct Larder: Sendable {
         }
     }
 
-    /// Runs what blocks on a thread of its own, which is told when the task is cancelled.
+    /// Runs blocking work on a separate thread.
+    ///
+    /// - Parameter onCancel: called when the task is cancelled; makes the work stop soon.
     static func onThread<Value: Sendable>(
         _ name: String, onCancel: @escaping @Sendable () -> Void = {},
         _ body: @escaping @Sendable () throws(LarderError) -> Value

@@ -7,19 +7,19 @@ internal import Store
 internal import System
 internal import Web
 
-/// Opens pages of a held site in a browser that reaches nothing but the larder: the proof by what a person
-/// would see, who goes through them as the prefetch did.
+/// Opens pages of a stored site in a browser that reaches only this store's server, like a visitor who is offline,
+/// and reports what differs from the prefetch.
 struct OfflineShow {
     private let larder: Larder
     private let program: String
     private let tabs: Int
     private let pages: [Page]
-    /// The site's other URLs whose hosts may be asked for.
+    /// The origins of all URLs in the snapshot.
     private let origins: Set<String>
     private let wishes: Wishes
     private let manner: RenderManner
 
-    /// What the site's settings say, and keep out of it.
+    /// The rules of the site's settings that leave URLs out.
     private struct Wishes {
         let plan: SitePlan
         let scope: Scope?
@@ -28,23 +28,23 @@ struct OfflineShow {
         init(_ site: Site?) {
             plan = SitePlan(text: site?.settings ?? "")
             let start = site?.start.compactMap { WebURL($0) } ?? []
-            // A check of what is held, which comes first, refuses settings that cannot be read.
+            // The check of the stored content ran first, and refuses settings that cannot be read.
             scope = try? Scope(start: start, options: plan.scope)
             rules = CacheRules(plan.rules.compactMap { try? CacheRules.Rule($0) })
         }
 
-        /// Why it was never wanted; nil for what was.
+        /// Why the settings leave a URL out; nil if they do not.
         func reason(against url: WebURL) -> String? {
-            if case .skipped(let reason)? = scope?.verdict(on: url, as: .requisite) { return reason.name }
+            if case .skipped(let reason)? = scope?.verdict(on: url, as: .asset) { return reason.name }
             return rules.storageBan(for: url, nil).map { SkipReason.unstored($0.text).name }
         }
     }
 
     private struct Page: Sendable {
         let url: WebURL
-        /// Its words when it was prefetched; nil where no browser showed it then.
+        /// The text that the page showed when it was prefetched; nil if no browser rendered it then.
         let text: String?
-        /// How it looked.
+        /// The screenshot from the prefetch, if there is one.
         let picture: [UInt8]?
     }
 
@@ -53,7 +53,7 @@ struct OfflineShow {
         let outcome: PageOutcome
     }
 
-    /// - Parameter site: its name, as the larder has it.
+    /// - Parameter site: the name of the site in the store.
     init(_ larder: Larder, site: String, _ options: OfflineCheckOptions.Showing) throws(LarderError) {
         self.larder = larder
         program = try BrowserProgram.needed(options.browser)
@@ -64,8 +64,8 @@ struct OfflineShow {
             let reader = try StoreReader(larder.folder)
             let known = try reader.sites().first { $0.name == site }
             wishes = Wishes(known)
-            let visit = known?.published ?? 0
-            try reader.eachResponse(ofVisit: visit) { response in
+            let snapshot = known?.published ?? 0
+            try reader.eachResponse(ofSnapshot: snapshot) { response in
                 guard let url = WebURL(response.href) else { return }
                 origins.insert(url.origin)
                 if response.request == .shown {
@@ -83,7 +83,7 @@ struct OfflineShow {
                 func bytes(_ response: StoredResponse?, _ key: RequestKey) throws(StoreError) -> [UInt8]? {
                     let seen =
                         if let response { response } else {
-                            try reader.lastSeen(url.href, key, before: visit)
+                            try reader.lastSeen(url.href, key, before: snapshot)
                         }
                     guard let body = seen?.body else { return nil }
                     return try reader.content(of: body)?.load()
@@ -99,7 +99,7 @@ struct OfflineShow {
         manner = try RenderManner(wishes.plan)
     }
 
-    /// Some of each kind in turn, in the order of their addresses.
+    /// A sample of pages of every URL pattern, in the order of their URLs.
     private static func sample(_ urls: [WebURL], _ count: Int?) -> [WebURL] {
         let sorted = urls.sorted { $0.href < $1.href }
         guard let count, sorted.count > count else { return sorted }
@@ -115,9 +115,10 @@ struct OfflineShow {
         return sample
     }
 
-    /// With what the browser asked for and did not get, and pages that say something else than they did.
+    /// Adds to a report what the browser requested and did not get, and pages that show something else than when they
+    /// were prefetched.
     func adding(to report: CheckReport, _ interruption: Interruption) throws(LarderError) -> CheckReport {
-        guard !pages.isEmpty else { return report.adding([], ["there is no page to be shown"]) }
+        guard !pages.isEmpty else { return report.adding([], ["no page is stored that a browser can show"]) }
         return try larder.showing(by: program) { (browser, service) throws(LarderError) in
             try adding(to: report, by: browser, service, interruption)
         }
@@ -137,7 +138,7 @@ struct OfflineShow {
                 talking.append(shown.page.url.href)
             }
             for loss in losses(of: shown, service) where !known.contains(loss.url.href) {
-                // As its server says, to this page here and there.
+                // The stored response forbids other origins to read it (CORS), as on the live site.
                 if loss.isRefusedByCORS,
                     try storing({ () throws(StoreError) in try reader.response(for: loss.url.key.href) })
                         != nil
@@ -155,22 +156,22 @@ struct OfflineShow {
         let opened = "\(Wording.count(pages.count, "page")) opened in \(browser.version)"
         let seen = pages.count { $0.picture != nil }
         var notes = [
-            "\(opened), \(words) compared by their words" + (seen > 0 ? ", \(seen) by their pictures" : "")
+            "\(opened), \(words) compared by text" + (seen > 0 ? ", \(seen) by screenshot" : "")
         ]
         if let first = talking.first {
             let pages = Wording.count(talking.count, "page")
-            notes.append("over a WebSocket, of which nothing is held, talk \(pages), such as \(first)")
+            notes.append("\(pages) using a WebSocket, which is not stored, such as \(first)")
         }
         if !refused.isEmpty {
             let first = refused.min() ?? ""
             notes.append(
-                "\(Wording.count(refused.count, "address", plural: "addresses")) refused to pages of other origins, as online: \(first)"
+                "\(Wording.count(refused.count, "address", plural: "addresses")) not readable by pages of other origins, as online: \(first)"
             )
         }
         return report.adding(items, notes)
     }
 
-    /// In the order of the pages.
+    /// Opens all pages, several at a time. The outcomes are in the order of the pages.
     private func show(
         _ browser: Browser, _ service: MirrorService, _ interruption: Interruption
     ) throws(LarderError) -> [Shown] {
@@ -196,7 +197,7 @@ struct OfflineShow {
         return outcomes.change { all in pages.indices.compactMap { all[$0] } }
     }
 
-    /// Something that a page asked for and did not get.
+    /// A request of a page that failed.
     private struct Loss {
         let url: WebURL
         let why: String
@@ -205,24 +206,24 @@ struct OfflineShow {
 
     private func losses(of shown: Shown, _ service: MirrorService) -> [Loss] {
         shown.outcome.requests.compactMap { request in
-            // What would change something is never held, and what only tells somebody is no loss.
+            // Requests with other methods are never stored, and pings (`Ping`) have no response that a page needs.
             guard let url = WebURL(request.url), url.isHTTP,
                 ["GET", "HEAD", "POST"].contains(request.method),
                 request.type != "Ping"
             else { return nil }
             let original = service.original(of: url.href) { origins.contains($0.origin) } ?? url
             switch request.status {
-            // The site itself said so, or the larder answers for itself.
+            // The site itself sent this status. `/favicon.ico` is requested by browsers, not by pages.
             case let status? where status < 500 || url.path == "/favicon.ico": return nil
             case let status?:
                 let why =
                     status == 504
-                    ? "a browser asks for it, and it is not held" : "the larder answered \(status)"
+                    ? "requested by a browser, but not stored" : "the local server answered \(status)"
                 return Loss(url: original, why: why)
             case nil:
                 guard let failure = request.failure, failure != "net::ERR_ABORTED" else { return nil }
                 return Loss(
-                    url: original, why: "a browser asks for it: \(failure)",
+                    url: original, why: "requested by a browser, but failed: \(failure)",
                     isRefusedByCORS: request.isRefusedByCORS)
             }
         }
@@ -230,12 +231,13 @@ struct OfflineShow {
 
     private func item(of loss: Loss, on page: WebURL) -> CheckReport.Item {
         if let reason = wishes.reason(against: loss.url) {
-            return .init(url: loss.url.href, chain: [page.href], .leftOut, "a browser asks for it; \(reason)")
+            return .init(
+                url: loss.url.href, chain: [page.href], .leftOut, "requested by a browser; \(reason)")
         }
         return .init(url: loss.url.href, chain: [page.href], .missing, loss.why)
     }
 
-    /// What is to be said of the page itself.
+    /// A finding about the page itself; nil if there is none.
     private static func item(of shown: Shown) -> CheckReport.Item? {
         let page = shown.page.url.href
         switch shown.outcome.ending {
@@ -243,24 +245,24 @@ struct OfflineShow {
             if let then = shown.page.text, let now = shown.outcome.text,
                 let difference = WordDifference(then, now)
             {
-                let why = "a browser shows other words than when it was prefetched: \(difference)"
+                let why = "a browser shows other text than at the prefetch: \(difference)"
                 return .init(url: page, .unverifiable, why)
             }
             if let then = shown.page.picture, let now = shown.outcome.picture, then != now {
-                let why = "a browser shows another picture than when it was prefetched"
+                let why = "a browser shows another picture than at the prefetch"
                 return .init(url: page, .unverifiable, why)
             }
             return nil
-        case .outOfTime: return .init(url: page, .unverifiable, "it does not come to rest in a browser")
-        case .hung: return .init(url: page, .unverifiable, "its scripts never pause in a browser")
+        case .outOfTime: return .init(url: page, .unverifiable, "it keeps loading in a browser")
+        case .hung: return .init(url: page, .unverifiable, "its scripts do not end in a browser")
         case .crashed: return .init(url: page, .unverifiable, "it crashes a browser")
         case .download: return nil
-        case .failed(let why): return .init(url: page, .missing, "a browser does not show it: \(why)")
+        case .failed(let why): return .init(url: page, .missing, "a browser cannot show it: \(why)")
         }
     }
 }
 
-/// The first line in which two texts differ, for people.
+/// The first line in which two texts differ, for messages.
 struct WordDifference: CustomStringConvertible {
     let description: String
 
@@ -272,10 +274,10 @@ struct WordDifference: CustomStringConvertible {
         let new = change.insertions.first.flatMap { Self.line(of: $0) }
         description =
             switch (gone, new) {
-            case (let gone?, let new?): "\"\(new)\" for \"\(gone)\""
-            case (let gone?, nil): "\"\(gone)\" is not there"
-            case (nil, let new?): "\"\(new)\" was not there"
-            case (nil, nil): "in white space"
+            case (let gone?, let new?): "\"\(new)\" instead of \"\(gone)\""
+            case (let gone?, nil): "without \"\(gone)\""
+            case (nil, let new?): "with \"\(new)\" in addition"
+            case (nil, nil): "in white space only"
             }
     }
 
@@ -297,13 +299,14 @@ struct WordDifference: CustomStringConvertible {
 }
 
 extension StoreReader {
-    /// What an earlier visit saw of a page that is as it was then: an update does not show those again.
+    /// The rendered form of a page from an earlier snapshot, if the page has not changed since: an update does not
+    /// render unchanged pages again.
     fileprivate func lastSeen(
-        _ href: String, _ key: RequestKey, before visit: Int64
+        _ href: String, _ key: RequestKey, before snapshot: Int64
     ) throws(StoreError) -> StoredResponse? {
-        guard let seen = try response(for: href, request: key), seen.visit < visit,
-            let then = try response(for: href, ofVisit: seen.visit)?.body,
-            let now = try response(for: href, ofVisit: visit)?.body, then.sha256 == now.sha256
+        guard let seen = try response(for: href, request: key), seen.snapshot < snapshot,
+            let then = try response(for: href, ofSnapshot: seen.snapshot)?.body,
+            let now = try response(for: href, ofSnapshot: snapshot)?.body, then.sha256 == now.sha256
         else { return nil }
         return seen
     }

@@ -6,7 +6,7 @@ internal import System
 internal import Web
 
 extension Larder {
-    /// Runs the body with a browser, and a server of what the larder holds for it.
+    /// Runs a closure with a browser, and a server of the store for it.
     func showing<Result>(
         by program: String, _ options: ServeOptions = ServeOptions(),
         _ body: (Browser, MirrorService) throws(LarderError) -> Result
@@ -18,15 +18,14 @@ extension Larder {
             browser = try Browser(BrowserOptions(executable: program))
         } catch {
             throw LarderError(
-                .machine, "the browser does not start: \(error); name another", remedy: .browser)
+                .machine, "cannot start the browser: \(error); name another one", remedy: .browser)
         }
         defer { browser.close() }
         return try body(browser, service)
     }
 }
 
-/// Shows one page of a held site in a browser that reaches nothing but the larder, and keeps what that makes
-/// of it: a picture, or a PDF.
+/// Opens one page of a stored site in a browser that reaches only this store's server, and exports it as PNG or PDF.
 struct PageShow {
     private let larder: Larder
     private let plan: ExportPlan
@@ -35,18 +34,19 @@ struct PageShow {
     private let viewport: Viewport
     private let prefersDark: Bool
 
-    /// - Throws: `LarderError` of kind `.input` where what is wanted cannot be.
+    /// - Throws: `LarderError` of kind `.input` if there is no browser, no page, or the size of the window is
+    ///   invalid.
     init(_ larder: Larder, _ plan: ExportPlan, _ options: ExportOptions) throws(LarderError) {
         (self.larder, self.plan, prefersDark) = (larder, plan, options.prefersDark)
         program = try BrowserProgram.needed(options.browser)
         guard let page = plan.page?.href ?? plan.site.start.first else {
-            throw LarderError(.input, "\(plan.site.name) has no page to begin at: name the URL of one")
+            throw LarderError(.input, "\(plan.site.name) has no start page; name the URL of a page")
         }
         self.page = page
         guard let viewport = Viewport(options.viewport ?? "1280x900") else {
             let text = options.viewport ?? ""
             throw LarderError(
-                .input, "\"\(text)\" is no size of a window: write it like 390x844 or 390x844@3")
+                .input, "\"\(text)\" is not a window size; write it like 390x844 or 390x844@3")
         }
         self.viewport = viewport
     }
@@ -67,7 +67,7 @@ struct PageShow {
         visit.viewports = [viewport]
         visit.prefersDark = prefersDark
         visit.limit = .seconds(60)
-        // Apps make pauses while they load, and the picture is taken once.
+        // Web apps pause while they load, and there is only one screenshot.
         visit.quiet = .milliseconds(1500)
         visit.wantsPaper = plan.form == .pdf
         visit.wantsPicture = plan.form == .png
@@ -82,35 +82,42 @@ struct PageShow {
         }
     }
 
-    /// Where it is served, as of the visit that is wanted.
+    /// The URL under which the server serves the page in the chosen snapshot.
     private func address(at service: MirrorService) -> String {
-        if let visit = plan.visit { return "http://localhost:\(service.port)/@\(visit)/\(page)" }
-        return service.address(of: page) ?? page
+        let address =
+            if let snapshot = plan.snapshot {
+                service.address(of: page, inSnapshot: snapshot)
+            } else {
+                service.address(of: page)
+            }
+        return address ?? page
     }
 
     private func report(_ outcome: PageOutcome, _ service: MirrorService) throws(LarderError) -> ExportReport
     {
-        // The page's own comes before those of its frames.
+        // The first one is the page's own; documents of frames follow.
         let document = outcome.requests.first {
             $0.type == "Document" && !(300..<400).contains($0.status ?? 0)
         }
         if let status = document?.status, status >= 400 {
+            let advice = plan.hasPrivate ? "prefetch it" : "prefetch it, or include private responses"
             throw LarderError(
-                .input, "cannot show \(page): the larder does not hold it, or may not show it; prefetch it",
+                .input, "cannot export \(page): it is not stored, or private; \(advice)",
                 remedy: plan.hasPrivate ? nil : .privateToo)
         }
         if let elsewhere = ledTo(outcome) {
             throw LarderError(
                 .input,
-                "a script of \(page) leads on to \(original(of: elsewhere, service)), which the larder does not hold; prefetch that, or export the page as HTML"
+                "cannot export \(page): a script redirects to \(original(of: elsewhere, service)), which is not stored; prefetch that, or export the page as HTML"
             )
         }
         guard let bytes = plan.form == .pdf ? outcome.paper : outcome.picture else {
-            throw LarderError(.machine, "the browser made nothing of \(page): \(words(outcome.ending))")
+            throw LarderError(.machine, "cannot export \(page): \(words(outcome.ending))")
         }
         let (plan, missing) = (plan, missing(outcome, service))
         return try archiving { () throws(ArchiveError) -> ExportReport in
-            var report = ExportReport(site: plan.site.name, visit: plan.visit, form: plan.form)
+            var report = ExportReport(
+                site: plan.site.name, snapshot: plan.site.name(ofSnapshot: plan.snapshot), form: plan.form)
             let file = try ArchiveFiles.write(bytes, to: plan.path)
             let isVerified = plan.isVerified ? try ShownFile(plan.path).holds(bytes, plan.form) : nil
             report.tell(
@@ -120,19 +127,19 @@ struct PageShow {
         }
     }
 
-    /// Of a PNG, in pixels (section 11.2.1 of its standard).
+    /// The height of a PNG in pixels (PNG specification, section 11.2.1).
     private static func height(of picture: [UInt8]) -> Int {
         picture.count < 24 ? 0 : picture[20..<24].reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// Where scripts led the tab, and nothing is held.
+    /// The URL to which a script redirected the tab, if it is not stored.
     private func ledTo(_ outcome: PageOutcome) -> String? {
         guard let end = WebURL(outcome.address)?.key.href else { return nil }
         let last = outcome.requests.last { $0.type == "Document" && WebURL($0.url)?.key.href == end }
         return (last?.status ?? 0) >= 400 ? end : nil
     }
 
-    /// What it asked for and is not held, under the name that it has in the web, as far as that is known.
+    /// The requested URLs that are not stored, under their original names if these are known, each with the page.
     private func missing(_ outcome: PageOutcome, _ service: MirrorService) -> [String: String] {
         var missing: [String: String] = [:]
         for request in outcome.requests
@@ -149,13 +156,13 @@ struct PageShow {
 
     private func words(_ ending: PageOutcome.Ending) -> String {
         switch ending {
-        case .complete: "it gave no picture; try again, or a smaller page"
+        case .complete: "the browser made no picture; try again, or export a smaller page"
         case .outOfTime where plan.form == .pdf:
-            "it does not come to rest, or has no end; export it as PNG, or as HTML with its scripts left out"
-        case .outOfTime: "it does not come to rest; export it as HTML with its scripts left out"
-        case .hung: "its scripts never pause; export it as HTML with its scripts left out"
-        case .crashed: "it crashes the browser; try another one"
-        case .download: "it is a file, and no page; name a page"
+            "it keeps loading, or is endless; export it as PNG, or as HTML without its scripts"
+        case .outOfTime: "it keeps loading; export it as HTML without its scripts"
+        case .hung: "its scripts do not end; export it as HTML without its scripts"
+        case .crashed: "it crashes the browser; try another browser"
+        case .download: "it is a download, not a page; name a page"
         case .failed(let why): "\(why); try again"
         }
     }

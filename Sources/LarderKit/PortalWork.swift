@@ -8,13 +8,13 @@ internal import Store
 internal import System
 internal import Web
 
-/// Carries out what people ask for on a server's portal, by the same calls that programs have: every gate and
-/// guard of theirs holds. It runs on threads of the portal's, which wait.
+/// Carries out orders of the portal through the public API, so that all of its checks apply. Runs on threads
+/// of the portal, which block.
 struct PortalWork: Sendable {
     let larder: Larder
-    /// How servers are asked, as the server was told.
+    /// The network options of the server.
     let network: NetworkOptions
-    /// Users of other machines are told nothing of responses that were fetched with credentials.
+    /// Whether private responses are hidden from users of other machines.
     var hidesPrivate = false
 
     func carryOut(_ order: PortalOrder, _ run: JobRun) -> (end: JobEnd, outcome: [Phrase]) {
@@ -30,13 +30,13 @@ struct PortalWork: Sendable {
     /// Whether the report for this job must not mention private responses.
     private func hidesPrivate(from run: JobRun) -> Bool { hidesPrivate && run.principal == .remoteUser }
 
-    /// The credentials of the user of this machine are for the user's own orders, and for the schedule.
+    /// The local user's credentials are used only for that user's orders and for scheduled updates.
     private func network(for run: JobRun) -> NetworkOptions {
         run.principal == .remoteUser ? network.withoutIdentity : network
     }
 
-    /// The outcome without lines that name a URL which only private responses mention, if the order came from
-    /// another machine.
+    /// The outcome; for orders from other machines, without lines that name URLs which only private responses
+    /// mention.
     private func shown(_ outcome: [Phrase], of order: PortalOrder, _ run: JobRun) -> [Phrase] {
         guard hidesPrivate(from: run) else { return outcome }
         guard let reader = try? StoreReader(larder.folder, hidesPrivate: true) else { return [] }
@@ -51,11 +51,11 @@ struct PortalWork: Sendable {
         of order: PortalOrder, _ run: JobRun
     ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
         let larder = larder
-        // A prefetch would make another one, be it where a disk was mounted.
+        // A prefetch would create a new store, for example in an unmounted mount point.
         guard larder.folder.exists else {
             throw LarderError(
                 .machine,
-                "the larder is gone from \(larder.shownPath): see that its disk is there, then try again")
+                "the store at \(larder.shownPath) is missing: check that its disk is mounted, then try again")
         }
         switch order {
         case .prefetch(let address, let form):
@@ -94,7 +94,7 @@ struct PortalWork: Sendable {
                 try await larder.pin(pin.name, as: pin.isSite ? .site : .url)
             }
             let words = Phrase(.pinned, Wording.grouped(change.pin.urls), Wording.bytes(change.pin.byteCount))
-            // The figures contain private responses.
+            // The figures include private responses.
             let figures = hidesPrivate(from: run) ? [] : [words]
             return (.done, change.isNew ? figures : [Phrase(.pinnedBefore)] + figures)
         case .unpin(let pin):
@@ -102,12 +102,12 @@ struct PortalWork: Sendable {
                 try await larder.unpin(pin.name, as: pin.isSite ? .site : .url)
             }
             return (.done, [Phrase(.unpinned)])
-        case .drop(let visit, let site):
-            _ = try waiting(run) { () throws(LarderError) in try await larder.drop([visit], of: site) }
-            return (.done, [Phrase(.dropped, "\(visit)")])
-        case .rollBack(let site, let visit):
+        case .drop(let snapshot, let site):
+            _ = try waiting(run) { () throws(LarderError) in try await larder.drop([snapshot], of: site) }
+            return (.done, [Phrase(.dropped, "\(snapshot)")])
+        case .rollBack(let site, let snapshot):
             let served = try waiting(run) { () throws(LarderError) in
-                try await larder.rollBack(site, to: visit)
+                try await larder.rollBack(site, to: snapshot)
             }
             return (.done, [Phrase(.nowServed, "\(served)")])
         case .remove(let site):
@@ -129,15 +129,15 @@ struct PortalWork: Sendable {
         case .settle(let site, let form):
             try waiting(run) { () throws(LarderError) in try await larder.settle(site, as: form) }
             return (.done, [Phrase(.settled)])
-        case .export(let site, let visit, let form):
-            return try export(site, visit, form, run)
+        case .export(let site, let snapshot, let form):
+            return try export(site, snapshot, form, run)
         case .takeIn(let upload, let name, let site, let base):
             return try takeIn(upload, name, site, base, run)
         }
     }
 
-    /// Has a call done, which is cancelled with the run. Its task runs on the thread that waits for it, so that
-    /// no job waits for room on Swift's pool.
+    /// Runs an asynchronous call, which is cancelled with the job. The task runs on the waiting thread, so
+    /// that jobs do not block Swift's thread pool.
     private func waiting<Value: Sendable>(
         _ run: JobRun, _ body: @escaping @Sendable () async throws(LarderError) -> Value
     ) throws(LarderError) -> Value {
@@ -157,7 +157,7 @@ struct PortalWork: Sendable {
 
     // MARK: - Archives
 
-    /// Those that can be written here: some take programs of others.
+    /// The formats that can be written on this machine; some need external programs.
     static var exportForms: [String] {
         PortalOrder.exportForms.filter { name in
             ArchiveForm(rawValue: name)?.isWritable == true
@@ -165,19 +165,19 @@ struct PortalWork: Sendable {
     }
 
     private func export(
-        _ site: String, _ visit: Int64?, _ name: String, _ run: JobRun
+        _ site: String, _ snapshot: SnapshotName?, _ name: String, _ run: JobRun
     ) throws(LarderError) -> (end: JobEnd, outcome: [Phrase]) {
         guard let form = ArchiveForm(rawValue: name), let files = run.files else {
-            throw LarderError(.input, "\(name) is no form of archives that is written here: choose another")
+            throw LarderError(.input, "archive format \(name) cannot be written here: choose another")
         }
         let path: String
         do throws(SystemError) {
-            path = try files.place(ofJob: run.number, named: Self.fileName(of: site, visit, form))
+            path = try files.place(ofJob: run.number, named: Self.fileName(of: site, snapshot, form))
         } catch {
             throw LarderError(error)
         }
         var options = ExportOptions()
-        (options.form, options.visit) = (form, visit)
+        (options.form, options.snapshot) = (form, snapshot)
         options.progress = Self.reporting(run)
         let report = try waiting(run) { [larder, options] () throws(LarderError) in
             try await larder.export(site, to: path, options: options)
@@ -193,8 +193,8 @@ struct PortalWork: Sendable {
         return (outcome.count == 1 ? .done : .lacking, outcome)
     }
 
-    /// `example.com-visit-3.wacz`
-    private static func fileName(of site: String, _ visit: Int64?, _ form: ArchiveForm) -> String {
+    /// `example.com-snapshot-3.wacz`
+    private static func fileName(of site: String, _ snapshot: SnapshotName?, _ form: ArchiveForm) -> String {
         let host = (WebURL(site)?.host ?? site).utf8.prefix(80).map { byte -> UInt8 in
             switch byte {
             case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "."): byte
@@ -202,7 +202,7 @@ struct PortalWork: Sendable {
             }
         }
         let name = String(decoding: host, as: UTF8.self)
-        return name + (visit.map { "-visit-\($0)" } ?? "") + form.suffix
+        return name + (snapshot.map { "-snapshot-\($0)" } ?? "") + form.suffix
     }
 
     private func takeIn(
@@ -220,7 +220,7 @@ struct PortalWork: Sendable {
                 return report
             }
         } catch {
-            // It is known by the name that it was handed in with.
+            // Users know the file by its original name.
             guard error.kind != .interrupted else { throw error }
             return (.failed, [Phrase(.quoted, error.description.replacing(path, with: name))])
         }
@@ -260,7 +260,7 @@ struct PortalWork: Sendable {
         return options
     }
 
-    // MARK: - What came of it
+    // MARK: - Outcomes
 
     private func told(_ reports: [PrefetchReport]) -> (end: JobEnd, outcome: [Phrase]) {
         var end = JobEnd.done
@@ -268,9 +268,9 @@ struct PortalWork: Sendable {
         for report in reports {
             outcome.append(
                 Phrase(
-                    .endedPages, Wording.grouped(report.pages), Wording.grouped(report.requisites),
+                    .endedPages, Wording.grouped(report.pages), Wording.grouped(report.assets),
                     Wording.bytes(report.wireByteCount), Wording.time(report.elapsed)))
-            let lost = report.missing.count { !$0.isGone || $0.isRequisite }
+            let lost = report.missing.count { !$0.isGone || $0.isAsset }
             if lost > 0 { outcome.append(Phrase(.endedMissing, Wording.grouped(lost))) }
             if let limit = report.limit { outcome.append(Phrase(.endedLimit, limit)) }
             if report.isInterrupted {
@@ -305,16 +305,16 @@ struct PortalWork: Sendable {
         return (.lacking, [first] + items)
     }
 
-    /// - Parameter hasFigures: says how large the store is.
+    /// - Parameter hasFigures: whether to include the size of the store.
     private func told(_ forecast: CollectionForecast, hasFigures: Bool) -> [Phrase] {
         let report = forecast.report
         let first = Phrase(
             .wouldCollect, Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter))
-        let visits = forecast.visits.prefix(Self.mostItems).map {
-            Phrase(.wouldDrop, "\($0.number)", $0.site)
+        let snapshots = forecast.snapshots.prefix(Self.mostItems).map {
+            Phrase(.wouldDrop, "\($0.name)", $0.site)
         }
         let urls = forecast.urls.prefix(Self.mostItems).map { Phrase(.wouldEvict, $0) }
-        return (hasFigures ? [first] : []) + visits + urls
+        return (hasFigures ? [first] : []) + snapshots + urls
     }
 }
 
@@ -331,7 +331,7 @@ extension PortalOrder {
 }
 
 extension Phrase {
-    /// The http and https URLs that it names.
+    /// The http and https URLs that the phrase names.
     fileprivate var addresses: [String] {
         var addresses: [String] = []
         let (around, behind) = (Array(" \n\"'()<>".utf8), Array(",;:.".utf8))
@@ -352,7 +352,7 @@ extension JobFigures {
         site = progress.site
         isStoring = progress.phase == .storing
         (pages, queuedPages) = (progress.pages.done, progress.pages.queued)
-        (files, queuedFiles) = (progress.requisites.done, progress.requisites.queued)
+        (files, queuedFiles) = (progress.assets.done, progress.assets.queued)
         failed = progress.failed
         (byteCount, bytesPerSecond) = (progress.byteCount, progress.bytesPerSecond)
         seconds = Int(progress.elapsed / .seconds(1))

@@ -10,7 +10,7 @@ internal import TLS
 internal import Web
 
 extension PrefetchOptions {
-    /// With somebody who renders pages for the larder in the folder.
+    /// Options with a browser that renders pages and uses the certificate authority of the store at the path.
     func rendering(by path: String) -> PrefetchOptions {
         var options = self
         options.rendering = { (options, plan, folder) throws(LarderError) in
@@ -21,9 +21,9 @@ extension PrefetchOptions {
 }
 
 extension RenderPlan {
-    /// Nil where nothing is to be rendered.
+    /// Fails if the plan renders no pages.
     ///
-    /// - Throws: `LarderError` of kind `.input` where what is wanted cannot be.
+    /// - Throws: `LarderError` of kind `.input` if there is no browser, or a setting is invalid.
     fileprivate init?(
         _ options: PrefetchOptions, _ plan: SitePlan, authorityFolder: String
     ) throws(LarderError) {
@@ -42,24 +42,24 @@ extension RenderPlan {
 extension BrowserProgram {
     static func isNamedOrFound(_ name: String?) -> Bool { name.map { !$0.isEmpty } ?? (find() != nil) }
 
-    /// The one that is named, else the first that is found.
+    /// The named browser, else the first one that is found.
     static func needed(_ name: String?, forWindow: Bool = false) throws(LarderError) -> String {
         let found = name.map { $0.isEmpty ? nil : $0 } ?? find(forWindow: forWindow)
         guard let program = found else {
             throw LarderError(
-                .input, "no Chromium or Chrome is found to show pages with; install one, or say where it is",
+                .input, "cannot find a Chromium or Chrome; install one, or name its path",
                 remedy: .browser)
         }
         guard access(program, X_OK) == 0 else {
             throw LarderError(
-                .input, "\(program) cannot be run; name a Chromium or Chrome that can",
+                .input, "\(program) is not executable; name a Chromium or Chrome",
                 remedy: .browser)
         }
         return program
     }
 }
 
-/// How each page of a site is shown, while prefetching and when it is proven.
+/// How the pages of a site are opened, while prefetching and in an offline check.
 struct RenderManner: Sendable {
     let settings: RenderSettings
     private let mostViews: Int?
@@ -75,7 +75,7 @@ struct RenderManner: Sendable {
         for text in settings.viewports {
             guard let viewport = Viewport(text) else {
                 throw LarderError(
-                    .input, "\"\(text)\" is no size of a window: write it like 390x844 or 390x844@3")
+                    .input, "\"\(text)\" is not a window size; write it like 390x844 or 390x844@3")
             }
             viewports.append(viewport)
         }
@@ -107,14 +107,14 @@ struct RenderManner: Sendable {
     }
 }
 
-/// Shows pages in one browser, each in a tab with a proxy of its own.
+/// Renders pages in one browser, each in a tab with its own proxy. `render` may be called from any thread.
 private final class BrowserRenderer: PageRenderer {
     private let door: RenderDoor
     private let browser: Browser
     private let manner: RenderManner
     private let security: TLSServer
     private let reader: Mutex<StoreReader>
-    /// Those that no page uses.
+    /// Proxies that no page uses now.
     private let idle = Mutex<(proxies: [PageProxy], isClosed: Bool)>(([], false))
 
     init(
@@ -164,7 +164,7 @@ private final class BrowserRenderer: PageRenderer {
             var rendered = RenderedPage(outcome)
             let traffic = proxy.end()
             rendered.given = traffic.given.compactMap { WebURL($0) }
-            // Scripts neither see nor set those that are for HTTP only.
+            // Scripts cannot read or set cookies that are HTTP only, and the fetcher knows those of servers already.
             rendered.cookies = outcome.cookies.filter {
                 !$0.isHTTPOnly && !traffic.servedCookies.contains($0.name)
             }.compactMap(\.line)
@@ -177,17 +177,19 @@ private final class BrowserRenderer: PageRenderer {
         }
     }
 
-    /// Nil for a page that is not steady, or that cannot be read, of which its proxy tells.
+    /// The time that the scripts of a page see if the site is rendered with a steady clock; nil for other pages, and
+    /// for one that cannot be read, whose error its proxy reports.
     private func steadySince(_ url: WebURL) -> Int? {
         guard manner.settings.steadySince != nil else { return nil }
-        let stored = reader.withLock { reader in try? reader.response(for: url.key.href, ofVisit: door.visit)
+        let stored = reader.withLock { reader in
+            try? reader.response(for: url.key.href, ofSnapshot: door.snapshot)
         }
         return stored.flatMap { SteadyTime.since(HTTPFields(block: $0.fields.utf8.span)) }
     }
 
     private func takeProxy() throws(ServerError) -> PageProxy {
         if let proxy = idle.withLock({ $0.proxies.popLast() }) { return proxy }
-        return try PageProxy(door.folder, visit: door.visit, security: security) {
+        return try PageProxy(door.folder, snapshot: door.snapshot, security: security) {
             [door] page, request, answer in
             door.ask(page, request, answer: answer)
         }
@@ -223,18 +225,18 @@ extension RenderedPage {
 }
 
 extension Machine {
-    /// How many pages may be shown at once.
+    /// The number of tabs that the cores and the memory of this machine allow.
     static var usualTabs: Int {
         let pages = max(0, sysconf(Int32(_SC_AVPHYS_PAGES))) * max(1, sysconf(Int32(_SC_PAGESIZE)))
         return max(1, min(coreCount * 3, pages / bytesOfTab, 12))
     }
 
-    /// How many times as long as alone something takes now: what others do is not a page's fault.
+    /// The factor by which the present load slows this machine down. Time limits of pages grow with it.
     static var slowness: Double {
         var load = 0.0
         return getloadavg(&load, 1) == 1 ? max(1, load / Double(max(1, coreCount))) : 1
     }
 
-    /// What a page of some size takes, with its processes. Most of its time it waits.
+    /// The memory of a page of average size, with its processes. Most of the time a page waits for the network.
     private static let bytesOfTab = 256 * 1024 * 1024
 }

@@ -7,7 +7,7 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// Asks servers for a mirror, on whichever thread it belongs to.
+/// Sends requests to servers for a mirror. Belongs to the thread that calls it.
 final class LoadLoop: OwnLoads {
     let waker: FetchWaker
     private let loop: FetchLoop
@@ -17,7 +17,7 @@ final class LoadLoop: OwnLoads {
 
     typealias Completion = @Sendable (LoadOutcome) -> Void
 
-    /// - Parameter clock: by which requests and answers are dated.
+    /// - Parameter clock: dates requests and responses.
     init(_ options: FetchOptions, clock: @escaping @Sendable () -> HTTPDate) throws(FetchFailure) {
         var options = options
         options.shortWay = .half
@@ -38,7 +38,8 @@ final class LoadLoop: OwnLoads {
 
     func turn(isReadable: Bool) { turn(waitingAtMost: isReadable ? .zero : nil) }
 
-    /// - Parameter time: nil for who knows that nothing has come.
+    /// - Parameter time: the maximum time to wait. Nil if the caller knows that no socket is readable: handles only
+    ///   expired timers.
     func turn(waitingAtMost time: Duration?) {
         do throws(FetchFailure) {
             guard let time else { return conclude(try loop.turnToWhatIsDue()) }
@@ -61,7 +62,7 @@ final class LoadLoop: OwnLoads {
     }
 }
 
-/// The same on a thread of its own. Any thread may ask.
+/// Sends requests like `LoadLoop`, on a thread of its own. May be called from any thread.
 final class ServerLoads: Sendable {
     private struct Waiting {
         var requests: [(LoadRequest, LoadLoop.Completion)] = []
@@ -72,7 +73,7 @@ final class ServerLoads: Sendable {
     private let waker: FetchWaker
     private let thread = Mutex<NamedThread?>(nil)
 
-    /// - Throws: `LarderError` of kind `.machine` when libcurl or the thread does not start.
+    /// - Throws: `LarderError` of kind `.machine` if libcurl or the thread cannot be started.
     init(_ options: FetchOptions, clock: @escaping @Sendable () -> HTTPDate) throws(LarderError) {
         do throws(FetchFailure) {
             let loop = try LoadLoop(options, clock: clock)
@@ -94,10 +95,10 @@ final class ServerLoads: Sendable {
             if !waiting.isClosed { waiting.requests.append((request, done)) }
             return !waiting.isClosed
         }
-        if isTaken { waker.wake() } else { done(.failure("the larder is closing")) }
+        if isTaken { waker.wake() } else { done(.failure("the server is stopping")) }
     }
 
-    /// Ends what is under way. From any other thread, and as often as one likes.
+    /// Cancels running requests. May be called from any other thread, repeatedly.
     func stop() {
         waiting.withLock { $0.isClosed = true }
         waker.wake()
@@ -116,7 +117,7 @@ final class ServerLoads: Sendable {
         }
     }
 
-    /// The loop goes to its thread and to no other.
+    /// Carries the loop to its thread, the only one that uses it from then on, so the transfer is safe.
     private struct Lent: @unchecked Sendable {
         let loop: LoadLoop
     }
@@ -156,7 +157,7 @@ extension LoadOutcome {
     }
 }
 
-/// A server's client, as whoever fetches knows it.
+/// Adapts a mirror's client to the stream that the fetch loop writes to.
 private final class StreamBridge: BodyStream {
     private let stream: any LoadStream
 
@@ -173,8 +174,8 @@ private final class StreamBridge: BodyStream {
 }
 
 extension HTTPFields {
-    /// As clients are shown them: without what described a coding that is undone (RFC 9530 §2), and without
-    /// what some readers end a line by.
+    /// The header fields for clients: without those that describe a content coding that was removed (RFC 9530 section
+    /// 2), and without control characters that some clients take for line ends.
     fileprivate func shown(isCoded: Bool) -> HTTPFields {
         var fields = withoutControls
         guard !isCoded, fields.contains("Content-Encoding") else { return fields }

@@ -1,10 +1,10 @@
 internal import Synchronization
 internal import System
 
-/// Runs the jobs of one task on the thread that waits for it.
+/// Runs the jobs of one task on the thread that waits for the task.
 ///
-/// Whoever enqueues a job holds no reference, and may still be about it when the job has run and its task has
-/// ended: none is ever let go, and each is used again.
+/// Executors are reused and never freed: the runtime holds no reference while it enqueues a job, and may still be in
+/// that call when the job has run and its task has ended.
 final class WaitingExecutor: TaskExecutor {
     private enum Turn: Sendable {
         case job(UnownedJob)
@@ -20,7 +20,7 @@ final class WaitingExecutor: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) { turns.put(.job(UnownedJob(job))) }
 
-    /// Returns when the task has said that it is done.
+    /// Runs jobs until `finish` is called.
     func work() {
         while case .job(let job)? = turns.next() { job.runSynchronously(on: asUnownedTaskExecutor()) }
     }

@@ -72,7 +72,7 @@ struct JSONScanner {
         }
     }
 
-    /// A web application's manifest. The pages it leads to are pages, its pictures are requisites.
+    /// A web application's manifest. The pages it leads to are pages, its pictures are assets.
     mutating func webManifest(_ manifest: JSONValue) {
         pictures(manifest["icons"], .icon)
         pictures(manifest["screenshots"], .image)

@@ -25,7 +25,7 @@ package enum LinkKind: UInt8, CaseIterable, Sendable {
     /// An entry of a sitemap, or a further sitemap.
     case sitemapEntry = 12
 
-    // Requisites.
+    // Assets.
     case script = 32
     case module = 33
     case worker = 34
@@ -91,7 +91,7 @@ package enum LinkKind: UInt8, CaseIterable, Sendable {
     package var role: LinkRole {
         switch rawValue {
         case 1..<32: .page
-        case 32..<96: .requisite
+        case 32..<96: .asset
         default: .other
         }
     }
@@ -99,7 +99,7 @@ package enum LinkKind: UInt8, CaseIterable, Sendable {
     /// Whether a browser asks for it by CORS: with the origin of its document, and only for what the other
     /// origin lets that have.
     package func isCORS(_ flags: LinkFlags) -> Bool {
-        role == .requisite && (flags.contains(.isCORS) || isAlwaysCORS)
+        role == .asset && (flags.contains(.isCORS) || isAlwaysCORS)
     }
 
     /// Fonts, modules and manifests by their standards, and what scripts load, as they do unless they say
@@ -136,7 +136,7 @@ package enum LinkRole: UInt8, Sendable {
     /// Something a person navigates to: followed as far as the scope says.
     case page
     /// What a page needs to look and work as it did: followed always.
-    case requisite
+    case asset
     /// A name, a base, a beacon: rewritten or left as it stands, never fetched.
     case other
 }

@@ -310,7 +310,7 @@ final class LinkSink {
         if text.bytes.part(value).equals("referrer") { mark(.referrer, value, in: text) }
     }
 
-    /// In their order, those that speak of a link with its number: that of the first requisite of their tag.
+    /// In their order, those that speak of a link with its number: that of the first asset of their tag.
     private func settledMarks() -> [DocumentMark] {
         guard !marks.isEmpty else { return [] }
         marks.sort { $0.mark.place < $1.mark.place }
@@ -325,7 +325,7 @@ final class LinkSink {
                 next += 1
             }
             let rest = table.occurrences[next...].prefix { $0.range.lowerBound < tag.upperBound }
-            guard let link = rest.firstIndex(where: { $0.role == .requisite }) else { continue }
+            guard let link = rest.firstIndex(where: { $0.role == .asset }) else { continue }
             settled.append(DocumentMark(.integrity, at: mark.place, link: link))
         }
         return settled

@@ -1,46 +1,51 @@
-package import Store
+public import Store
 package import Web
 
-/// What changed of a site from one visit to another, as its readers see it.
+/// The changes of a site between two snapshots, as its readers see them.
 public struct DifferenceReport: Sendable, Equatable {
     public let site: String
-    public let from: Int64
-    public let to: Int64
+    public let from: SnapshotName
+    public let to: SnapshotName
+    /// URLs that only the later snapshot has.
     public let added: [String]
-    /// The body is another one.
+    /// URLs whose body differs.
     public let changed: [String]
-    /// The origin says that it is gone.
+    /// URLs that the origin reports as gone.
     public let gone: [String]
+    /// Pages and assets whose URL changed.
     public let moved: [Move]
 
-    /// What was at one address is, byte for byte, at another.
+    /// A body that is unchanged, byte for byte, but has another URL.
     public struct Move: Sendable, Equatable {
         public let from: String
         public let to: String
     }
 
+    /// Whether the snapshots do not differ.
     public var isEmpty: Bool { added.isEmpty && changed.isEmpty && gone.isEmpty && moved.isEmpty }
 
-    package init(of site: Site, from: Visit, to: Visit, _ reader: StoreReader) throws(StoreError) {
+    package init(of site: Site, from: Snapshot, to: Snapshot, _ reader: StoreReader) throws(StoreError) {
         let difference = try reader.difference(from: from.id, to: to.id)
         self.site = site.name
-        self.from = from.id
-        self.to = to.id
+        self.from = from.name
+        self.to = to.name
         added = difference.added
         changed = difference.changed
         gone = difference.gone
         moved = difference.moved.map { Move(from: $0.from, to: $0.to) }
     }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
 extension DifferenceReport: JSONObject {
     package var members: JSONMembers {
         [
-            "site": site, "from": from, "to": to, "added": added, "changed": changed, "gone": gone,
-            "moved": moved,
+            "site": site, "from": from.number, "fromOverlay": IfAny(from.isOverlay ? true : nil),
+            "to": to.number, "toOverlay": IfAny(to.isOverlay ? true : nil), "added": added,
+            "changed": changed,
+            "gone": gone, "moved": moved,
         ]
     }
 }
@@ -49,37 +54,41 @@ extension DifferenceReport.Move: JSONObject {
     package var members: JSONMembers { ["from": from, "to": to] }
 }
 
-/// How the pages of a site looked in one visit and in another, as far as pictures of them were kept.
+/// A comparison of the screenshots of a site's pages in two snapshots.
 public struct PictureReport: Sendable, Equatable {
     public let site: String
-    public let from: Int64
-    public let to: Int64
-    /// In the order of their addresses.
+    public let from: SnapshotName
+    public let to: SnapshotName
+    /// The pages in the order of their URLs.
     public let pages: [Page]
 
+    /// A page with a screenshot in at least one of the snapshots.
     public struct Page: Sendable, Equatable {
         public let url: String
         public let state: State
-        /// The visits that took its pictures; nil where there is none.
-        public let from: Int64?
-        public let to: Int64?
+        /// The snapshot in which the earlier screenshot was taken; nil if there is none.
+        public let from: SnapshotName?
+        /// The snapshot in which the later screenshot was taken; nil if there is none.
+        public let to: SnapshotName?
     }
 
+    /// The result of comparing two screenshots.
     public enum State: String, Sendable, CaseIterable {
+        /// The screenshots differ.
         case changed
-        /// There was no picture of it before.
+        /// Only the later snapshot has a screenshot.
         case added
-        /// The page is gone, or no picture of it is left.
+        /// The page is gone, or the later snapshot has no screenshot of it.
         case gone
-        /// It was taken again, and is the same byte for byte.
+        /// A new screenshot was taken, which is the same byte for byte.
         case same
-        /// It was not taken again: what there is of both visits is one picture.
+        /// No new screenshot was taken; both snapshots share one.
         case kept
     }
 
-    package init(of site: Site, from: Visit, to: Visit, _ reader: StoreReader) throws(StoreError) {
+    package init(of site: Site, from: Snapshot, to: Snapshot, _ reader: StoreReader) throws(StoreError) {
         self.site = site.name
-        (self.from, self.to) = (from.id, to.id)
+        (self.from, self.to) = (from.name, to.name)
         let (before, after) = (try reader.pictures(shownBy: from.id), try reader.pictures(shownBy: to.id))
         pages = Set(before.keys).union(after.keys).sorted().map { url in
             let (old, new) = (before[url], after[url])
@@ -87,65 +96,66 @@ public struct PictureReport: Sendable, Equatable {
                 switch (old, new) {
                 case (nil, _): .added
                 case (_, nil): .gone
-                case (let old?, let new?) where old.visit == new.visit: .kept
+                case (let old?, let new?) where old.snapshot == new.snapshot: .kept
                 case (let old?, let new?): old.body?.id == new.body?.id ? .same : .changed
                 }
-            return Page(url: url, state: state, from: old?.visit, to: new?.visit)
+            return Page(
+                url: url, state: state, from: site.name(ofSnapshot: old?.snapshot),
+                to: site.name(ofSnapshot: new?.snapshot))
         }
     }
 
+    /// The number of pages in a state.
     public func count(_ state: State) -> Int { pages.count { $0.state == state } }
 
-    /// Those that look another way now, or of which only one visit has a picture.
+    /// Pages whose screenshots differ, or that have a screenshot in only one of the snapshots.
     public var differing: [Page] { pages.filter { $0.state != .same && $0.state != .kept } }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
 extension PictureReport: JSONObject {
-    package var members: JSONMembers { ["site": site, "from": from, "to": to, "pages": pages] }
+    package var members: JSONMembers {
+        [
+            "site": site, "from": from.number, "fromOverlay": IfAny(from.isOverlay ? true : nil),
+            "to": to.number, "toOverlay": IfAny(to.isOverlay ? true : nil), "pages": pages,
+        ]
+    }
 }
 
 extension PictureReport.Page: JSONObject {
     package var members: JSONMembers {
-        ["url": url, "state": state.rawValue, "from": from, "to": to]
+        ["url": url, "state": state.rawValue, "from": from?.number, "to": to?.number]
     }
 }
 
 extension Site {
-    /// The two visits that a person wants compared: as a rule what is served, with what servers loaded on top
-    /// of it, and the complete visit before it.
+    /// The two snapshots to compare: by default the live snapshot with its overlay, and the complete snapshot before
+    /// it.
     ///
-    /// - Throws: `StoreError` for the reason `.request` when the site has no such visit.
-    package func visitsToCompare(
-        from first: Int64? = nil, to second: Int64? = nil
-    ) throws(StoreError) -> (from: Visit, to: Visit) {
-        let to = try visit(second ?? overlay ?? published ?? visits.last?.id ?? 1)
-        let from = if let first { try visit(first) } else { try visit(before: to.id) }
+    /// - Throws: `StoreError` for the reason `.request` if the site has no such snapshot.
+    package func snapshotsToCompare(
+        from first: SnapshotName? = nil, to second: SnapshotName? = nil
+    ) throws(StoreError) -> (from: Snapshot, to: Snapshot) {
+        let live = name(ofSnapshot: overlay ?? published ?? snapshots.last?.id)
+        let to = try snapshot(second ?? live ?? 1)
+        let from = if let first { try snapshot(first) } else { try snapshot(before: to.id) }
         return (from, to)
     }
 
-    package func visit(_ number: Int64) throws(StoreError) -> Visit {
-        guard let visit = visits.first(where: { $0.id == number }) else {
-            throw StoreError(
-                .request, doing: "find a visit of", path: name, detail: "it has no visit \(number)",
-                advice: "see its visits with: larder visits")
-        }
-        return visit
-    }
-
-    /// The last that is complete, of a prefetch, and was not held back.
-    package func visit(before number: Int64) throws(StoreError) -> Visit {
+    /// The last complete snapshot before the one with this `id` that is neither an overlay nor rejected.
+    package func snapshot(before id: Int64) throws(StoreError) -> Snapshot {
         guard
-            let before = visits.last(where: {
-                $0.id < number && $0.finished != nil && !$0.isHeldBack && $0.base == nil
+            let before = snapshots.last(where: {
+                $0.id < id && $0.finished != nil && !$0.isRejected && $0.base == nil
             })
         else {
             throw StoreError(
-                .request, doing: "find an earlier visit of", path: name,
-                detail: "there is none that is complete",
-                advice: "see its visits with: larder visits")
+                .request, doing: "find an earlier snapshot of", path: name,
+                detail: name(ofSnapshot: id).map { "there is no complete one before snapshot \($0)" }
+                    ?? "it has no complete snapshot",
+                advice: "list its snapshots with: larder snapshots")
         }
         return before
     }

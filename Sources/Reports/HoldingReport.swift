@@ -1,30 +1,31 @@
 internal import Digest
-package import Store
+public import Store
 package import Web
 
-/// Everything that is known of one URL.
+/// Everything that a store knows about one URL.
 public struct HoldingReport: Sendable, Equatable {
     public let url: String
-    /// What is held under it, from every visit; the newest first. Empty when it is not held.
+    /// The stored responses of the URL in all snapshots, the newest first. Empty if none is stored.
     public let rows: [Row]
-    /// Pages and files that link to it as they are shown, whether or not it is held.
+    /// The URLs of live responses that link to the URL, whether or not it is stored.
     public let linkedFrom: [String]
-    /// Where `larder serve` shows it, on the port that it has unless told otherwise; nil when it is not held.
+    /// The URL under which `larder serve` serves it on its default port; nil if it is not stored.
     public let shownAt: String?
-    /// What there is instead; nil when it is held.
+    /// The stored URLs that replace it or are near it; nil if the URL is stored.
     public let absence: Absence?
 
+    /// Whether a response of the URL is stored.
     public var isHeld: Bool { !rows.isEmpty }
 
-    /// Looks at all that is held under the URL, however large: MD5s that nobody computed yet are computed,
-    /// and kept.
+    /// Reads all stored responses of the URL, however large. Missing MD5s are computed and stored.
     ///
-    /// - Parameter shownAt: where the larder shows it, if it is held.
+    /// - Parameter shownAt: the URL under which a server serves it, if it is stored.
     package init(of url: WebURL, shownAt: String?, _ reader: StoreReader) throws(StoreError) {
         var md5s = KnownMD5s(reader)
         var rows: [Row] = []
+        let names = try reader.snapshotNames()
         for row in try reader.rows(of: url.href) {
-            rows.append(try Row(row, links: reader.storedLinks(of: row.response), reader, &md5s))
+            rows.append(try Row(row, names, links: reader.storedLinks(of: row.response), reader, &md5s))
         }
         try md5s.keep(in: reader.folder)
         self.url = url.href
@@ -34,47 +35,52 @@ public struct HoldingReport: Sendable, Equatable {
         absence = rows.isEmpty ? try Absence(of: url, in: reader) : nil
     }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 
-    /// What the URL answered in one visit.
+    /// A stored response.
     public struct Row: Sendable, Equatable {
         public let site: String
-        public let visit: Int64
-        /// The last visit that got the same once more; nil where none did.
+        public let snapshot: SnapshotName
+        /// The number of the last snapshot that confirmed this response; nil if none did.
         public let confirmed: Int64?
-        /// Whoever asks the larder gets this one.
+        /// Whether a server serves this response by default.
         public let isShown: Bool
         public let status: Int
-        public let isRequisite: Bool
+        /// Whether the URL is an asset; else it is a page.
+        public let isAsset: Bool
+        /// The media type; nil if the server sent none.
         public let type: String?
-        /// What was asked, when it was no plain GET: the method, and the MD5 of what was sent.
+        /// For requests other than a plain GET: the method, and the MD5 of the request body. Nil for GET.
         public let request: String?
-        /// Where the answer varies: the fields of the request that it was given to, a line each.
+        /// If the response varies (`Vary`): the header fields of the request that it belongs to, one per line.
         public let variant: String?
-        /// Seconds since 1970.
+        /// The time of the request, in seconds since 1970.
         public let requested: Int64
+        /// The time of the response, in seconds since 1970.
         public let fetched: Int64
-        /// The page that first asked for it.
+        /// The page that first requested it.
         public let referrer: String?
+        /// The header fields of the response.
         public let headers: [Header]
-        /// Something showed that it may no longer hold: policies that ask will ask.
+        /// Whether the response may be outdated: policies that use the network validate it first.
         public let isInvalidated: Bool
-        /// Only a part of the body is held.
+        /// Whether only a part of the body is stored.
         public let isPart: Bool
-        /// It was fetched with credentials, such as cookies or a login: it is for who prefetched it, and for
-        /// nobody else.
+        /// Whether it was fetched with credentials, such as cookies or a login. Only the user who prefetched it
+        /// receives it.
         public let isPrivate: Bool
-        /// How it came into the larder.
+        /// How the response was stored.
         public let provenance: Provenance
-        /// The paths of the archives that it was imported from, in the order in which they were read. Empty
-        /// unless it was imported, and where the larder that imported it did not record them.
+        /// The paths of the archives that it was imported from, in the order in which they were read. Empty if it was
+        /// not imported, or an old version imported it.
         public let archives: [String]
-        /// Nil for a redirect, or what is gone.
+        /// The body; nil for a redirect, or if the origin reports the URL as gone.
         public let body: Body?
-        /// Nil where there is no body, and where links were never looked for.
+        /// The links of the body; nil if there is no body, or it was never scanned for links.
         public let links: Links?
 
+        /// A way in which a response is stored.
         public enum Provenance: String, Sendable, CaseIterable {
             /// A prefetch or an update fetched it from its origin.
             case fetched
@@ -82,7 +88,7 @@ public struct HoldingReport: Sendable, Equatable {
             case loaded
             /// A proxy recorded it.
             case recorded
-            /// It was read from an archive.
+            /// An archive contained it.
             case imported
 
             init(_ kind: Store.Provenance.Kind) {
@@ -96,37 +102,38 @@ public struct HoldingReport: Sendable, Equatable {
             }
         }
 
-        /// Where it came from, for people: `imported from site.warc.gz`.
+        /// The provenance for messages: `imported from site.warc.gz`.
         package var provenanceText: String {
             let names = archives.map { $0.split(separator: "/").last.map { String($0) } ?? $0 }
             return names.isEmpty
                 ? provenance.rawValue : "\(provenance.rawValue) from \(names.joined(separator: ", "))"
         }
 
-        /// When it came, in universal time: `2026-01-31T12:00:00Z`.
+        /// The time of the response in UTC: `2026-01-31T12:00:00Z`.
         public var fetchDate: String { Wording.date(fetched) }
 
-        /// What is to be known of it before it is used, a clause each.
+        /// Warnings about the response, one clause each.
         package var states: [String] {
             [
-                isInvalidated ? "to be asked about before it is used again" : nil,
-                isPart ? "only a part is held" : nil, isPrivate ? "private: fetched with credentials" : nil,
+                isInvalidated ? "to be validated before it is used again" : nil,
+                isPart ? "only a part is stored" : nil, isPrivate ? "private: fetched with credentials" : nil,
             ].compactMap { $0 }
         }
 
         package var isRedirect: Bool { (300..<400).contains(status) }
 
-        /// - Parameter links: nil where they are of no interest, too.
+        /// - Parameter links: nil if the caller does not need them.
         package init(
-            _ row: HeldRow, links: StoredLinks?, _ reader: StoreReader, _ md5s: inout KnownMD5s
+            _ row: HeldRow, _ names: [Int64: SnapshotName], links: StoredLinks?, _ reader: StoreReader,
+            _ md5s: inout KnownMD5s
         ) throws(StoreError) {
             let response = row.response
             site = row.site
-            visit = response.visit
-            confirmed = row.confirmed > response.visit ? row.confirmed : nil
+            snapshot = names[response.snapshot] ?? 0
+            confirmed = row.confirmed > response.snapshot ? names[row.confirmed]?.number : nil
             isShown = row.isShown
             status = response.status
-            isRequisite = response.role != 0
+            isAsset = response.role != 0
             type = response.type
             request = response.request == .get ? nil : response.request.text
             variant = response.variant.isEmpty ? nil : VaryKey(stored: response.variant).shown
@@ -143,29 +150,32 @@ public struct HoldingReport: Sendable, Equatable {
             archives =
                 response.isImported ? row.archive?.split(separator: "\n").map { String($0) } ?? [] : []
             body = try response.body.map { (body) throws(StoreError) in try Body(body, reader, &md5s) }
-            self.links = links.map { Links(pages: $0.pages, requisites: $0.requisites, guesses: $0.guesses) }
+            self.links = links.map { Links(pages: $0.pages, assets: $0.assets, guesses: $0.guesses) }
         }
     }
 
+    /// A header field.
     public struct Header: Sendable, Equatable {
         public let name: String
         public let value: String
     }
 
+    /// A stored body.
     public struct Body: Sendable, Equatable {
         public let byteCount: Int
         public let sha256: String
-        /// Nil when its bytes cannot be read, or are too many to be read now.
+        /// The MD5; nil if the bytes cannot be read, or are too many to be read now.
         public let md5: String?
-        /// Why its bytes cannot be read.
+        /// Why the bytes cannot be read; nil if they can.
         public let fault: String?
-        /// How it is read: format and character set.
+        /// The format and character set that it is scanned as.
         public let form: String
+        /// The title of a page.
         public let title: String?
-        /// `larder.db`, or the file below the larder's folder; nil when its bytes are gone.
+        /// `larder.db`, or the path of the file below the store's folder; nil if the bytes are gone.
         public let place: String?
 
-        /// `html, UTF-8`
+        /// The format for messages: `html, UTF-8`.
         package var readAs: String { form.replacing(";", with: ", ") }
 
         init(_ body: StoredBody, _ reader: StoreReader, _ md5s: inout KnownMD5s) throws(StoreError) {
@@ -184,17 +194,18 @@ public struct HoldingReport: Sendable, Equatable {
                 md5 = try md5s.md5(of: body)?.hex
                 fault = nil
             } catch {
-                // The rest is still worth to be seen.
+                // The report is useful even if the body cannot be read.
                 md5 = nil
                 fault = error.detail
             }
         }
     }
 
+    /// The links of a body.
     public struct Links: Sendable, Equatable {
         public let pages: [String]
-        public let requisites: [String]
-        /// What looks like a link in a script, and may be none.
+        public let assets: [String]
+        /// Texts in scripts that look like links.
         public let guesses: [String]
     }
 }
@@ -202,7 +213,7 @@ public struct HoldingReport: Sendable, Equatable {
 extension HoldingReport: JSONObject {
     package var members: JSONMembers {
         [
-            "url": url, "held": isHeld, "shownAt": shownAt, "rows": rows, "linkedFrom": linkedFrom,
+            "url": url, "stored": isHeld, "shownAt": shownAt, "rows": rows, "linkedFrom": linkedFrom,
             "instead": IfAny(absence),
         ]
     }
@@ -211,12 +222,14 @@ extension HoldingReport: JSONObject {
 extension HoldingReport.Row: JSONObject {
     package var members: JSONMembers { answerMembers + ["links": links] }
 
-    /// All but the links.
+    /// All members except the links.
     package var answerMembers: JSONMembers {
         [
-            "site": site, "visit": visit, "confirmed": confirmed, "shown": isShown, "status": status,
-            "role": isRequisite ? "requisite" : "page", "type": type, "request": request, "variant": variant,
-            "requested": requested, "fetched": fetched, "referrer": referrer, "invalidated": isInvalidated,
+            "site": site, "snapshot": snapshot.number, "overlay": IfAny(snapshot.isOverlay ? true : nil),
+            "confirmed": confirmed, "shown": isShown, "status": status,
+            "role": isAsset ? "asset" : "page", "type": type, "request": request, "variant": variant,
+            "requested": Wording.date(requested), "fetched": Wording.date(fetched), "referrer": referrer,
+            "invalidated": isInvalidated,
             "part": isPart, "private": isPrivate, "provenance": provenance.rawValue, "archives": archives,
             "headers": headers, "body": body,
         ]
@@ -238,46 +251,48 @@ extension HoldingReport.Body: JSONObject {
 }
 
 extension HoldingReport.Links: JSONObject {
-    package var members: JSONMembers { ["pages": pages, "requisites": requisites, "guesses": guesses] }
+    package var members: JSONMembers { ["pages": pages, "assets": assets, "guesses": guesses] }
 }
 
-/// What there is of an URL that is not held.
+/// The stored URLs that replace a missing URL, or are near it.
 public struct Absence: Sendable, Equatable {
-    /// What answers for it offline, if anything does.
+    /// The stored URL that is served instead, if any.
     public let standIn: StandIn?
-    /// Held URLs of the same folder or, where it has none, of the nearest folder above it.
+    /// Stored URLs of the same folder or, if it has none, of the nearest parent folder.
     public let nearby: [String]
 
+    /// A stored URL that is served instead of another one.
     public struct StandIn: Sendable, Equatable {
         public let url: String
-        /// In what it differs from the URL that was asked for; never empty.
+        /// The differences from the requested URL; never empty.
         public let differences: [Difference]
 
-        /// Why it may stand in: `one that differs in the query answers for it`.
+        /// The reason for messages: `one that differs in the query answers for it`.
         package var reason: String {
-            "one that differs \(differences.map(\.words).joined(separator: " and ")) answers for it"
+            "one that differs \(differences.map(\.words).joined(separator: " and ")) is served instead"
         }
     }
 
+    /// A difference between two URLs that are served as one.
     public enum Difference: String, Sendable, CaseIterable {
-        /// http for https, or https for http.
+        /// http instead of https, or https instead of http.
         case scheme
-        /// With or without the slash at the path's end, where a redirect leads from one to the other.
+        /// With or without the slash at the path's end, if one redirects to the other.
         case slash
         /// Without known cache-busting parameters.
         case busters = "cache-busters"
-        /// Without the query, as a rule of the site says.
+        /// Without the query, because a rule of the site says so.
         case query
-        /// Without the query, which the page's own scripts read: a static page that searches.
+        /// Without the query, which only the page's own scripts read, as in a static search page.
         case search
 
         fileprivate var words: String {
             switch self {
             case .scheme: "in http and https"
-            case .slash: "in the slash at the end"
+            case .slash: "in the trailing slash"
             case .busters: "in cache-busting parameters"
             case .query: "in the query"
-            case .search: "in the query, which it reads by itself,"
+            case .search: "in the query, which its scripts read,"
             }
         }
     }
@@ -305,7 +320,7 @@ extension Absence {
         }
     }
 
-    /// From the URL's own folder up to its host's root.
+    /// Stored URLs in the URL's folder, else in the nearest parent that has any.
     private static func neighbours(of url: WebURL, in reader: StoreReader) throws(StoreError) -> [String] {
         var path = url.path[...]
         while let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) {
@@ -326,38 +341,41 @@ extension Absence.StandIn: JSONObject {
     package var members: JSONMembers { ["url": url, "differences": differences.map(\.rawValue)] }
 }
 
-/// What came of reading a body.
+/// The result of reading a body.
 public struct BodyReport: Sendable, Equatable {
     public let url: String
     public let outcome: Outcome
 
+    /// How the reading ended.
     public enum Outcome: Sendable, Equatable {
-        /// All of it was handed over, and is what was fetched.
+        /// The whole body was read, and its digest is correct.
         case whole
-        /// Whoever took it wanted no more.
+        /// The caller ended the reading.
         case cut
-        /// What was handed over is not what was fetched.
+        /// The body is damaged, for the reason given. Part of it may have been passed to the caller.
         case damaged(String)
-        /// It is a redirect; nil where that leads to no URL.
+        /// The response is a redirect; nil if its target is not a valid URL.
         case redirect(status: Int, to: String?)
-        /// The answer has no body, as when the page is gone.
+        /// The response has no body, for example because the page is gone.
         case empty(status: Int)
-        /// The visit does not show it; these visits have it.
-        case notInVisit([Int64])
+        /// The snapshot does not have the URL; these snapshots do, oldest first.
+        case notInSnapshot([SnapshotName])
+        /// The URL is not stored.
         case notHeld(Absence)
     }
 
-    /// Hands over the body in pieces. What is found to be damaged is marked: the next who fetches loads it
-    /// again.
+    /// Passes the body to a function in pieces. A damaged body is marked, so that the next prefetch loads it again.
     ///
     /// - Parameters:
-    ///   - visit: as this visit shows it; nil for what the larder shows.
-    ///   - take: false ends it.
+    ///   - snapshot: nil for the live snapshot.
+    ///   - site: the site that the snapshot belongs to; nil for the only one that has the URL.
+    ///   - take: returns false to end the reading.
     package init(
-        of url: WebURL, visit: Int64?, _ reader: StoreReader, _ take: (Span<UInt8>) -> Bool
+        of url: WebURL, snapshot: SnapshotName?, of site: String? = nil, _ reader: StoreReader,
+        _ take: (Span<UInt8>) -> Bool
     ) throws(StoreError) {
         self.url = url.href
-        switch try Self.find(url, visit, in: reader) {
+        switch try Self.find(url, snapshot, of: site, in: reader) {
         case .success(let response):
             outcome = try Self.read(response, of: url, in: reader, take)
             if case .damaged = outcome, let body = response.body {
@@ -372,26 +390,44 @@ public struct BodyReport: Sendable, Equatable {
     }
 
     private static func find(
-        _ url: WebURL, _ visit: Int64?, in reader: StoreReader
+        _ url: WebURL, _ name: SnapshotName?, of wanted: String?, in reader: StoreReader
     ) throws(StoreError) -> Result<StoredResponse, Refusal> {
-        guard let visit else {
+        guard let name else {
             if let response = try reader.response(for: url.href) { return .success(response) }
             return .failure(Refusal(outcome: .notHeld(try Absence(of: url, in: reader))))
         }
-        guard let site = try reader.sites().first(where: { $0.visits.contains { $0.id == visit } }) else {
-            throw StoreError(
-                .request, doing: "find the visit", path: "\(visit)", detail: "there is none with this number",
-                advice: "see them with: larder visits")
-        }
         let rows = try reader.rows(of: url.href).filter { $0.response.request == .get }
-        // A visit shows the newest that is not newer than itself.
-        if let row = rows.first(where: { $0.site == site.name && $0.response.visit <= visit }) {
+        guard !rows.isEmpty else {
+            return .failure(Refusal(outcome: .notHeld(try Absence(of: url, in: reader))))
+        }
+        let sites = try reader.sites()
+        let chosen = try wanted.map { (text) throws(StoreError) in [try SiteName.site(text, in: sites)] }
+        let named =
+            chosen
+            ?? sites.filter { site in
+                rows.contains { $0.site == site.name } && site.snapshots.contains { $0.name == name }
+            }
+        guard let site = named.first else {
+            throw StoreError(
+                .request, doing: "find snapshot", path: "\(name)",
+                detail: "no site with \(url.href) has a snapshot of this number",
+                advice: "list them with: larder snapshots")
+        }
+        guard named.count == 1 else {
+            throw StoreError(
+                .request, doing: "find snapshot", path: "\(name)",
+                detail: "several sites contain \(url.href): \(named.map(\.name).joined(separator: ", "))",
+                advice: "name the snapshot with its site: \(site.name)@\(name)")
+        }
+        let snapshot = try site.snapshot(name).id
+        // A snapshot includes the newest response that is not newer than the snapshot.
+        if let row = rows.first(where: { $0.site == site.name && $0.response.snapshot <= snapshot }) {
             return .success(row.response)
         }
-        guard rows.isEmpty else {
-            return .failure(Refusal(outcome: .notInVisit(rows.map(\.response.visit).reversed())))
+        let others = rows.filter { $0.site == site.name }.compactMap {
+            site.name(ofSnapshot: $0.response.snapshot)
         }
-        return .failure(Refusal(outcome: .notHeld(try Absence(of: url, in: reader))))
+        return .failure(Refusal(outcome: .notInSnapshot(others.reversed())))
     }
 
     private static func read(
@@ -420,7 +456,7 @@ public struct BodyReport: Sendable, Equatable {
         return stream.finish().bytes == body.sha256 ? .whole : .damaged("its bytes have changed")
     }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
@@ -436,7 +472,7 @@ extension BodyReport.Outcome: JSONObject {
         case .damaged(let fault): ["outcome": "damaged", "fault": fault]
         case .redirect(let status, let target): ["outcome": "redirect", "status": status, "target": target]
         case .empty(let status): ["outcome": "empty", "status": status]
-        case .notInVisit(let visits): ["outcome": "notInVisit", "visits": visits]
+        case .notInSnapshot(let names): ["outcome": "notInSnapshot", "snapshots": names.map(\.number)]
         case .notHeld(let absence): ["outcome": "notHeld", "instead": absence]
         }
     }

@@ -1,13 +1,16 @@
-package import Store
+public import Store
 package import Web
 
-/// What to list.
+/// The URLs to list.
 public struct ListOptions: Sendable {
-    /// A site by its name, its address or its host; nil for all that is held.
+    /// The name, URL or host of a site; nil for all sites.
     public var site: String?
+    /// The media type; nil for all.
     public var type: TypeFilter?
+    /// The HTTP status; nil for all.
     public var status: Int?
 
+    /// Creates options that list everything.
     public init() {}
 
     func wants(_ url: ListedURL) -> Bool {
@@ -15,17 +18,18 @@ public struct ListOptions: Sendable {
     }
 }
 
-/// What a listing came to.
+/// The totals of a listing.
 public struct ListReport: Sendable, Equatable {
+    /// The number of URLs.
     public private(set) var urls = 0
-    /// The sum of what each URL has; what two URLs share counts twice.
+    /// The sum of the sizes of their bodies. A body that two URLs share counts twice.
     public private(set) var byteCount: Int64 = 0
-    /// Whoever took the URLs wanted no more.
+    /// Whether the caller ended the listing.
     public private(set) var isCut = false
 
-    /// Hands over every URL that the larder shows, in order.
+    /// Passes the URLs of the live snapshots to a function, in order.
     ///
-    /// - Parameter take: false ends it.
+    /// - Parameter take: returns false to end the listing.
     package init(
         _ options: ListOptions, _ reader: StoreReader, take: (ListedURL) -> Bool
     ) throws(StoreError) {
@@ -46,23 +50,23 @@ public struct ListReport: Sendable, Equatable {
 
     private init() {}
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
-/// What the larder shows for an URL, in short.
+/// A URL of a live snapshot.
 public struct ListedURL: Sendable, Equatable {
     public let url: String
     public let status: Int
-    /// Without parameters; nil where the server gave none.
+    /// The media type without parameters; nil if the server sent none.
     public let type: String?
-    /// Nil for what has no body, such as a redirect.
+    /// The size of the body; nil for a response without one, such as a redirect.
     public let byteCount: Int?
     public let sha256: String?
-    /// A page needs it to look and work as it did; else it is a page.
-    public let isRequisite: Bool
-    public let visit: Int64
-    /// Seconds since 1970.
+    /// Whether it is an asset; else it is a page.
+    public let isAsset: Bool
+    public let snapshot: SnapshotName
+    /// The time of the response, in seconds since 1970.
     public let fetched: Int64
 
     init(_ row: ListedResponse) {
@@ -71,8 +75,8 @@ public struct ListedURL: Sendable, Equatable {
         type = row.type
         byteCount = row.byteCount
         sha256 = row.sha256.map { Hex.encode($0) }
-        isRequisite = row.role != 0
-        visit = row.visit
+        isAsset = row.role != 0
+        snapshot = row.snapshot
         fetched = row.fetched
     }
 
@@ -82,12 +86,12 @@ public struct ListedURL: Sendable, Equatable {
         type = entry.type
         byteCount = entry.body?.byteCount
         sha256 = entry.body.map { Hex.encode($0.sha256) }
-        isRequisite = entry.role != 0
-        visit = entry.visit
+        isAsset = entry.role != 0
+        snapshot = entry.snapshot
         fetched = entry.fetched
     }
 
-    /// For programs, on one line.
+    /// The URL as JSON, on one line.
     public var json: String { members.text(.compact) }
 }
 
@@ -98,24 +102,25 @@ extension ListReport: JSONObject {
 extension ListedURL: JSONObject {
     package var members: JSONMembers {
         [
-            "url": url, "status": status, "role": isRequisite ? "requisite" : "page", "type": type,
-            "bytes": byteCount, "sha256": sha256, "visit": visit, "fetched": fetched,
+            "url": url, "status": status, "role": isAsset ? "asset" : "page", "type": type,
+            "bytes": byteCount, "sha256": sha256, "snapshot": snapshot.number,
+            "overlay": IfAny(snapshot.isOverlay ? true : nil), "fetched": Wording.date(fetched),
         ]
     }
 }
 
-/// Which media types are wanted: `text/html`, `image/*`, or a short name such as `js`.
+/// A filter for media types: `text/html`, `image/*`, or a short name such as `js`.
 public struct TypeFilter: Sendable {
     private let patterns: [MediaTypePattern]
 
-    /// Nil when it is neither a media type, with or without a star for the subtype, nor a short name.
+    /// Parses a media type, whose subtype may be a star, or a short name. Nil if the text is neither.
     public init?(_ text: String) {
         let wanted = Self.shortNames.first { $0.name == text.lowercased() }?.types ?? [text]
         patterns = wanted.compactMap { MediaTypePattern($0) }
         guard patterns.count == wanted.count else { return nil }
     }
 
-    /// The short names, in order.
+    /// The short names in alphabetical order.
     public static var names: [String] { shortNames.map(\.name) }
 
     package func matches(_ type: String?) -> Bool {
@@ -123,7 +128,7 @@ public struct TypeFilter: Sendable {
         return patterns.contains { $0.matches(mediaType) }
     }
 
-    /// What servers say for each, old names included.
+    /// The media types of each short name, including obsolete ones.
     private static let shortNames: [(name: String, types: [String])] = [
         ("audio", ["audio/*"]),
         ("css", ["text/css"]),

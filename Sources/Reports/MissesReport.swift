@@ -1,20 +1,20 @@
 package import Store
 package import Web
 
-/// What was asked for and is not held.
+/// The URLs that clients requested from a server or proxy and that are not stored.
 public struct MissesReport: Sendable, Equatable {
-    /// By address.
+    /// The misses in the order of their URLs.
     public let misses: [MissedURL]
 
-    /// What of the notes is not held, and the addresses of what is held by now.
+    /// The recorded misses that are still not stored, and the URLs of those that are stored by now.
     ///
-    /// - Parameter notes: as a server took them.
+    /// - Parameter notes: the misses that servers recorded.
     package static func report(
         on notes: [Miss], _ reader: StoreReader
     ) throws(StoreError) -> (missing: MissesReport, held: [String]) {
         var (missing, held): ([MissedURL], [String]) = ([], [])
         for miss in notes {
-            // What was sent something is never fetched.
+            // Requests with a body are never fetched again, so only GET can be stored by now.
             let url = miss.method == "GET" ? WebURL(miss.href) : nil
             let found = try url.map { (url) throws(StoreError) in try reader.find(url) } ?? nil
             if found != nil { held.append(miss.href) } else { missing.append(MissedURL(miss)) }
@@ -22,7 +22,7 @@ public struct MissesReport: Sendable, Equatable {
         return (MissesReport(misses: missing), held)
     }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String {
         var writer = JSONWriter(.pretty)
         writer.value(misses)
@@ -30,17 +30,20 @@ public struct MissesReport: Sendable, Equatable {
     }
 }
 
+/// A URL that clients requested and that is not stored.
 public struct MissedURL: Sendable, Equatable {
     public let url: String
-    /// What was asked for by another method than GET is told, and never fetched.
+    /// The method of the request. A prefetch fetches only misses of GET requests.
     public let method: String
-    /// Whether a person went there; else a page needs it.
+    /// Whether a person navigated to it; else a page requested it.
     public let isPage: Bool
-    /// The page that asked for it, as far as the browser said.
+    /// The page that requested it, if the browser sent a referrer.
     public let referrer: String?
+    /// The number of requests.
     public let count: Int
-    /// Seconds since 1970.
+    /// The time of the first request, in seconds since 1970.
     public let first: Int64
+    /// The time of the last request, in seconds since 1970.
     public let last: Int64
 
     init(_ miss: Miss) {
@@ -57,20 +60,19 @@ public struct MissedURL: Sendable, Equatable {
 extension MissedURL: JSONObject {
     package var members: JSONMembers {
         [
-            "url": url, "method": method, "role": isPage ? "page" : "requisite", "referrer": referrer,
-            "count": count, "first": first, "last": last,
+            "url": url, "method": method, "role": isPage ? "page" : "asset", "referrer": referrer,
+            "count": count, "first": Wording.date(first), "last": Wording.date(last),
         ]
     }
 }
 
-/// What came of a walk over everything that a site's pages need, as `larder check --offline` makes it, but
-/// for the digests of bodies.
+/// The result of following all links of a site, like `larder check --offline`, but without comparing digests.
 package struct SiteNeeds: Sendable, Equatable {
     package struct Lack: Sendable, Equatable {
         package let href: String
-        /// Why it counts as missing.
+        /// Why the URL counts as missing.
         package let reason: String
-        /// What led there first; nil for a start.
+        /// The URL that first links to it; nil for a start URL.
         package let asker: String?
 
         package init(href: String, reason: String, asker: String?) {
@@ -81,14 +83,14 @@ package struct SiteNeeds: Sendable, Equatable {
     }
 
     package var missing: [Lack] = []
-    /// What the user's own settings kept out.
+    /// The number of URLs that the user's settings leave out.
     package var leftOut = 0
-    /// How many addresses the walk came to.
+    /// The number of URLs that were visited.
     package var walked = 0
 
     package init() {}
 
-    /// Makes the walk; nil where it comes to more addresses than `limit`, and where nobody can make it.
+    /// Follows the links of a site. Nil if that would visit more URLs than `limit`, or is not possible.
     package typealias Walk =
         @Sendable (_ reader: StoreReader, _ site: Site, _ limit: Int) throws(StoreError) ->
         SiteNeeds?

@@ -1,73 +1,101 @@
 public import Store
 package import Web
 
-/// What a larder holds.
+/// The content of a store.
 public struct StatusReport: Sendable, Equatable {
+    /// The path or address of the store.
     public let path: String
     public let sites: [Site]
+    /// The number of stored responses.
     public let responses: Int
+    /// The number of pages.
     public let pages: Int
-    public let requisites: Int
-    /// What the origins said is gone.
+    /// The number of assets.
+    public let assets: Int
+    /// The number of URLs that their origins report as gone.
     public let tombstones: Int
+    /// The number of distinct bodies.
     public let bodies: Int
-    /// The bodies' bytes, each body counted once however many URLs share it.
+    /// The total size of the bodies, each counted once however many URLs share it.
     public let byteCount: Int64
 
+    /// A stored site.
     public struct Site: Sendable, Equatable {
-        /// The URL that names it.
+        /// The name of the site, usually its first start URL.
         public let name: String
+        /// The start URLs.
         public let start: [String]
-        /// Oldest first.
-        public let visits: [Visit]
-        /// The visit that is served; nil when none was complete yet.
-        public let published: Int64?
-        /// What servers loaded, which is served on top of it; nil when they loaded nothing since.
-        public let overlay: Int64?
-        /// How often it is updated by itself; nil for never.
+        /// The snapshots, oldest first.
+        public let snapshots: [Snapshot]
+        /// The number of the live snapshot; nil if none was ever complete.
+        public let live: Int64?
+        /// Whether a server or proxy loaded responses on top of the live snapshot.
+        public let hasOverlay: Bool
+        /// The update schedule; nil for none.
         public let schedule: UpdateSchedule?
-        /// When that is due, in seconds since 1970; 0 for at once.
+        /// The time of the next scheduled update, in seconds since 1970; 0 if it is due now.
         public let next: Int64?
+        /// The figures of the live snapshot; nil in a list of snapshots.
+        public fileprivate(set) var figures: Figures?
     }
 
-    public struct Visit: Sendable, Equatable {
-        public let number: Int64
-        /// Seconds since 1970.
-        public let started: Int64
-        /// Nil for one that was interrupted, or that runs just now.
-        public let finished: Int64?
-        /// It was never served, since what came was not to be: a login, less than half of the site, bundles that do not
-        /// verify.
-        public let isHeldBack: Bool
-        /// The visit over which it lies; nil for a prefetch run.
-        public let base: Int64?
-        public let responses: Int
+    /// How much the live snapshot of a site has.
+    public struct Figures: Sendable, Equatable {
+        public let pages: Int
+        /// The bodies' bytes, each body counted once; an estimate for large sites.
+        public let byteCount: Int64
+        /// The number of URLs that pages need and that are not stored; nil for sites that are too large to look through now.
+        public let missing: Int?
+    }
 
-        /// When it began, in universal time: `2026-01-31T12:00:00Z`.
+    /// A snapshot of a site.
+    public struct Snapshot: Sendable, Equatable {
+        public let name: SnapshotName
+        /// Whether the server shows it: the live snapshot, and the overlay on it.
+        public let isLive: Bool
+        /// The time at which it began, in seconds since 1970.
+        public let started: Int64
+        /// The time at which it ended; nil if it was interrupted or is running.
+        public let finished: Int64?
+        /// Whether it did not go live, for example because a login page came in place of the site, because less than half of
+        /// the pages were left, or because bundles did not verify.
+        public let isRejected: Bool
+        /// The number of its responses.
+        public let responses: Int
+        /// The identifier in the store, unique among the snapshots of all sites.
+        package let id: Int64
+
+        /// The time at which it began, in UTC: `2026-01-31T12:00:00Z`.
         public var startDate: String { Wording.date(started) }
     }
 
-    /// - Parameter path: as whoever asks names the larder.
-    package init(_ reader: StoreReader, path: String) throws(StoreError) {
+    /// - Parameters:
+    ///   - path: the name of the store that the report gives.
+    ///   - walk: counts the missing URLs of a site; nil to leave them out.
+    package init(_ reader: StoreReader, path: String, walk: SiteNeeds.Walk? = nil) throws(StoreError) {
         let summary = try reader.summary()
         self.path = path
         let sites = try reader.sites()
         let attempts = NoteBook.attempts(reader.folder, for: sites)
-        self.sites = sites.map { Site($0, attempts[$0.name]) }
+        self.sites = try sites.map { (site) throws(StoreError) in
+            var line = Site(site, attempts[site.name])
+            line.figures = try Figures(of: site, reader, walk)
+            return line
+        }
         responses = summary.responses
         pages = summary.pages
-        requisites = summary.requisites
+        assets = summary.assets
         tombstones = summary.tombstones
         bodies = summary.bodies
         byteCount = summary.bytes
     }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
-/// The visits of sites.
-public struct VisitsReport: Sendable, Equatable {
+/// The snapshots of sites.
+public struct SnapshotsReport: Sendable, Equatable {
     public let sites: [StatusReport.Site]
 
     package init(_ sites: [Site], _ reader: StoreReader) {
@@ -75,109 +103,128 @@ public struct VisitsReport: Sendable, Equatable {
         self.sites = sites.map { StatusReport.Site($0, attempts[$0.name]) }
     }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
+extension StatusReport.Figures {
+    /// Of each kind at most so many responses are counted.
+    private static let maxCounted = 1_000_000
+    /// A walk that comes to more URLs is given up.
+    private static let maxWalked = 20_000
+
+    fileprivate init?(of site: Site, _ reader: StoreReader, _ walk: SiteNeeds.Walk?) throws(StoreError) {
+        guard let live = site.published else { return nil }
+        let tally = try reader.tally(ofSnapshot: live, limit: Self.maxCounted)
+        (pages, byteCount) = (tally.pages, tally.byteCount)
+        missing = try walk?(reader, site, Self.maxWalked)?.missing.count
+    }
+}
+
+extension StatusReport.Figures: JSONObject {
+    package var members: JSONMembers { ["pages": pages, "bytes": byteCount, "missing": missing] }
+}
+
 extension StatusReport.Site {
-    /// - Parameter attempt: the last update that was begun by itself.
+    /// - Parameter attempt: the last scheduled update that was begun.
     package init(_ site: Site, _ attempt: UpdateAttempt?) {
         schedule = site.schedule
         next = site.nextUpdate(after: attempt)
         name = site.name
         start = site.start
-        visits = site.visits.map(StatusReport.Visit.init)
-        published = site.published
-        overlay = site.overlay
+        snapshots = site.snapshots.map { StatusReport.Snapshot($0, of: site) }
+        live = site.name(ofSnapshot: site.published)?.number
+        hasOverlay = site.overlay != nil
     }
 
-    /// What became of one of the site's visits.
-    package enum VisitState: Sendable, Equatable {
-        case served
-        /// By a server.
-        case loaded(over: Int64, isServed: Bool)
+    /// The state of a snapshot.
+    package enum SnapshotState: Sendable, Equatable {
+        case live
+        case overlay(isLive: Bool)
         case unfinished
-        /// It was never served, since what came was not to be.
-        case heldBack
-        /// For a roll-back.
+        case rejected
+        /// An earlier or later complete snapshot, to roll back to.
         case kept
     }
 
-    package func state(of visit: StatusReport.Visit) -> VisitState {
-        if let base = visit.base { return .loaded(over: base, isServed: visit.number == overlay) }
-        if visit.number == published { return .served }
-        return visit.finished == nil ? .unfinished : visit.isHeldBack ? .heldBack : .kept
+    package func state(of snapshot: StatusReport.Snapshot) -> SnapshotState {
+        if snapshot.name.isOverlay { return .overlay(isLive: snapshot.isLive) }
+        if snapshot.isLive { return .live }
+        return snapshot.finished == nil ? .unfinished : snapshot.isRejected ? .rejected : .kept
     }
 }
 
-extension StatusReport.Visit {
-    package init(_ visit: Visit) {
-        number = visit.id
-        started = visit.started
-        finished = visit.finished
-        isHeldBack = visit.isHeldBack
-        base = visit.base
-        responses = visit.responseCount
+extension StatusReport.Snapshot {
+    package init(_ snapshot: Snapshot, of site: Site) {
+        id = snapshot.id
+        name = snapshot.name
+        isLive = snapshot.id == site.published || snapshot.id == site.overlay
+        started = snapshot.started
+        finished = snapshot.finished
+        isRejected = snapshot.isRejected
+        responses = snapshot.responseCount
     }
 }
 
 extension StatusReport: JSONObject {
     package var members: JSONMembers {
         [
-            "store": path, "sites": sites, "responses": responses, "pages": pages, "requisites": requisites,
+            "store": path, "sites": sites, "responses": responses, "pages": pages, "assets": assets,
             "tombstones": tombstones, "bodies": bodies, "bytes": byteCount,
         ]
     }
 }
 
-extension VisitsReport: JSONObject {
+extension SnapshotsReport: JSONObject {
     package var members: JSONMembers { ["sites": sites] }
 }
 
 extension StatusReport.Site: JSONObject {
-    package var members: JSONMembers { nameMembers + ["visits": visits] }
+    package var members: JSONMembers { nameMembers + ["figures": IfAny(figures), "snapshots": snapshots] }
 
-    /// All but the visits.
+    /// All members except the snapshots.
     package var nameMembers: JSONMembers {
         [
-            "name": name, "start": start, "published": published, "overlay": overlay,
-            "schedule": schedule?.text, "next": next,
+            "name": name, "start": start, "live": live, "overlay": hasOverlay,
+            "schedule": schedule?.text, "next": Wording.date(due: next), "due": IfAny(next == 0 ? true : nil),
         ]
     }
 }
 
-extension StatusReport.Visit: JSONObject {
+extension StatusReport.Snapshot: JSONObject {
     package var members: JSONMembers {
         [
-            "number": number, "started": started, "finished": finished,
-            "heldBack": IfAny(isHeldBack ? true : nil), "base": base, "responses": responses,
+            "number": name.number, "overlay": IfAny(name.isOverlay ? true : nil), "live": isLive,
+            "started": Wording.date(started), "finished": finished.map(Wording.date),
+            "rejected": IfAny(isRejected ? true : nil),
+            "responses": responses,
         ]
     }
 }
 
-/// A site with how much it has, and whether it has all that its pages need.
+/// A site with its size, and whether it has everything that its pages need.
 package struct SiteReport: Sendable {
-    /// The store's number of it.
+    /// The identifier of the site in the store.
     package let id: Int64
     package let site: StatusReport.Site
-    /// The start page's, where it has one.
+    /// The title of the start page, else the host name.
     package let title: String
-    /// The visit that readers see; nil when there is none yet.
-    package let shown: StatusReport.Visit?
-    package let tally: VisitTally
-    /// Nil where nobody looked whether all that its pages need is there.
+    /// The live snapshot, else the last one; nil if there is none yet.
+    package let shown: StatusReport.Snapshot?
+    package let tally: SnapshotTally
+    /// The missing URLs; nil if that was not determined.
     package let needs: SiteNeeds?
 
     /// - Parameters:
-    ///   - tally: of what `shownVisit(of:)` gives.
-    ///   - needs: nil where nobody looked.
+    ///   - tally: the size of the snapshot that `shownSnapshot(of:)` returns.
+    ///   - needs: nil if it was not determined.
     package init(
-        _ site: Site, tally: VisitTally, needs: SiteNeeds?, _ reader: StoreReader
+        _ site: Site, tally: SnapshotTally, needs: SiteNeeds?, _ reader: StoreReader
     ) throws(StoreError) {
         id = site.id
         self.site = StatusReport.Site(
             site, NoteBook.attempts(reader.folder, for: [site])[site.name])
-        shown = Self.shownVisit(of: site).map(StatusReport.Visit.init)
+        shown = Self.shownSnapshot(of: site).map { StatusReport.Snapshot($0, of: site) }
         self.tally = tally
         self.needs = needs
         let start = site.start.first ?? site.name
@@ -185,33 +232,33 @@ package struct SiteReport: Sendable {
         self.title = title.flatMap { $0.isEmpty ? nil : $0 } ?? Self.name(of: start)
     }
 
-    package static func shownVisit(of site: Site) -> Visit? {
-        site.visits.first { $0.id == site.published } ?? site.visits.last { $0.base == nil }
+    package static func shownSnapshot(of site: Site) -> Snapshot? {
+        site.snapshots.first { $0.id == site.published } ?? site.snapshots.last { $0.base == nil }
     }
 
-    /// The host, where it is an address.
+    /// The host of a URL, or the text itself.
     private static func name(of start: String) -> String {
         guard let url = WebURL(start), !url.host.isEmpty else { return start }
         return url.host
     }
 
-    /// Where it starts first.
+    /// The first start URL.
     package var start: String { site.start.first ?? site.name }
 
-    /// Whether its visit ended and everything that its pages need is held; nil where nobody looked.
+    /// Whether its snapshot ended and everything that its pages need is stored; nil if that was not determined.
     package var isComplete: Bool? {
-        site.published == nil ? false : needs.map(\.missing.isEmpty)
+        site.live == nil ? false : needs.map(\.missing.isEmpty)
     }
 }
 
 extension SiteReport: JSONObject {
     package var members: JSONMembers { site.members + countMembers }
 
-    /// How much it has.
+    /// The members with counts and sizes.
     package var countMembers: JSONMembers {
         [
             "id": id, "title": title, "complete": isComplete, "pages": tally.pages,
-            "requisites": tally.requisites,
+            "assets": tally.assets,
             "redirects": tally.redirects, "tombstones": tally.tombstones, "countsAreCapped": tally.isCapped,
             "bytes": tally.byteCount, "bytesAreEstimated": tally.isEstimate, "missing": needs?.missing.count,
             "leftOut": needs?.leftOut,
@@ -219,28 +266,32 @@ extension SiteReport: JSONObject {
     }
 }
 
-/// How a person names a site.
+/// Finds sites by the texts with which users name them.
 package enum SiteName {
-    /// The place of a site by its name, by its address as a person writes it, or by its host when only one
-    /// site has that.
-    package static func place(of text: String, among names: [String]) -> Int? {
+    /// The index of a site by its name or its URL.
+    package static func exactPlace(of text: String, among names: [String]) -> Int? {
         let href = (try? WebURL.typed(text))?.href
-        if let place = names.firstIndex(where: { $0 == text || $0 == href }) { return place }
+        return names.firstIndex { $0 == text || $0 == href }
+    }
+
+    /// The index of a site by its name, its URL, or its host if only one site is on that host.
+    package static func place(of text: String, among names: [String]) -> Int? {
+        if let place = exactPlace(of: text, among: names) { return place }
         let onHost = names.indices.filter { WebURL(names[$0])?.host == text }
         return onHost.count == 1 ? onHost.first : nil
     }
 
     package static func unknown(_ text: String, among names: [String]) -> StoreError {
         StoreError(
-            .request, doing: "find the site", path: text, detail: "the larder does not hold it",
+            .request, doing: "find the site", path: text, detail: "it is not stored",
             advice: names.isEmpty
-                ? "it holds none yet: stock one with: larder prefetch URL"
-                : "it holds: \(names.joined(separator: ", "))")
+                ? "no sites are stored yet; prefetch one with: larder prefetch URL"
+                : "the stored sites are: \(names.joined(separator: ", "))")
     }
 
-    /// The site that is meant.
+    /// The site that a text names.
     ///
-    /// - Throws: `StoreError` for the reason `.request` when the larder holds none of the name.
+    /// - Throws: `StoreError` for the reason `.request` if there is none.
     package static func site(_ text: String, in sites: [Site]) throws(StoreError) -> Site {
         let names = sites.map(\.name)
         guard let place = place(of: text, among: names) else { throw unknown(text, among: names) }

@@ -1,47 +1,55 @@
 package import Store
 package import Web
 
-/// How a larder is kept: where, in which version, how much room it takes, and who writes to it just now.
+/// The location, version, size and current writers of a store.
 public struct StoreReport: Sendable, Equatable {
+    /// The path or address of the store.
     public let path: String
-    /// Of the PostgreSQL that keeps it; nil for a folder.
+    /// The version of the PostgreSQL server; nil for a folder.
     public let serverVersion: String?
-    /// The PostgreSQL follows another one, and may only be read.
+    /// Whether the PostgreSQL server is a standby, from which the store can only be read.
     public let isStandby: Bool
-    /// Of its tables.
+    /// The version of its tables.
     public let version: Int64
-    /// What this larder brings them to.
+    /// The version that this version of Larder uses.
     public let newestVersion: Int64
-    /// A copy to it has not ended.
+    /// Whether a copy into this store is not finished.
     public let isCopying: Bool
+    /// The number of sites.
     public let sites: Int
-    public let visits: Int
+    /// The number of snapshots.
+    public let snapshots: Int
+    /// The files, folders or tables that take space.
     public let parts: [Part]
+    /// The processes that may write to the store now.
     public let writers: [Writer]
 
-    /// What takes room: files and folders, or tables with their indexes.
+    /// A file, a folder, or a table with its indexes.
     public struct Part: Sendable, Equatable {
         public let name: String
         public let byteCount: Int64
     }
 
-    /// Somebody who may write. Of a folder all are told as one.
+    /// A process that may write. For a folder, all processes are reported as one writer.
     public struct Writer: Sendable, Equatable {
-        /// The sites that are being prefetched.
+        /// The sites that it is prefetching.
         public let sites: [String]
-        /// Nobody else may write meanwhile, as while it is collected.
+        /// Whether no other process may write meanwhile, for example during a collection.
         public let isAlone: Bool
-        /// The number of its session in the PostgreSQL, from where it came, and when, in seconds since 1970.
+        /// The process ID of its PostgreSQL session; nil for a folder.
         public let session: Int64?
+        /// The address of the PostgreSQL client.
         public let address: String?
+        /// The time at which the session began, in seconds since 1970.
         public let since: Int64?
     }
 
-    /// It wants to be brought up to date.
+    /// Whether the tables have an older version; see `Larder.migrateStore()`.
     public var needsMigration: Bool { version < newestVersion }
+    /// The total size of the parts.
     public var byteCount: Int64 { parts.reduce(0) { $0 + $1.byteCount } }
 
-    /// - Parameter path: as whoever asks names the larder.
+    /// - Parameter path: the path or address that the user gave.
     package init(_ condition: StoreCondition, path: String) {
         self.path = path
         serverVersion = condition.serverVersion
@@ -50,7 +58,7 @@ public struct StoreReport: Sendable, Equatable {
         newestVersion = condition.newestVersion
         isCopying = condition.isCopying
         sites = condition.sites
-        visits = condition.visits
+        snapshots = condition.snapshots
         parts = condition.parts.map { Part(name: $0.name, byteCount: $0.byteCount) }
         writers = condition.writers.map {
             Writer(
@@ -59,7 +67,7 @@ public struct StoreReport: Sendable, Equatable {
         }
     }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
@@ -68,7 +76,7 @@ extension StoreReport: JSONObject {
         [
             "path": path, "kind": serverVersion == nil ? "folder" : "postgresql", "server": serverVersion,
             "standby": isStandby, "version": version, "newestVersion": newestVersion,
-            "needsMigration": needsMigration, "copying": isCopying, "sites": sites, "visits": visits,
+            "needsMigration": needsMigration, "copying": isCopying, "sites": sites, "snapshots": snapshots,
             "bytes": byteCount, "parts": parts, "writers": writers,
         ]
     }
@@ -80,34 +88,45 @@ extension StoreReport.Part: JSONObject {
 
 extension StoreReport.Writer: JSONObject {
     package var members: JSONMembers {
-        ["sites": sites, "alone": isAlone, "session": session, "address": address, "since": since]
+        [
+            "sites": sites, "alone": isAlone, "session": session, "address": address,
+            "since": since.map(Wording.date),
+        ]
     }
 }
 
-/// What a copy of a larder brought to where it went.
+/// The result of copying a store.
 public struct CopyReport: Sendable, Equatable {
+    /// The path or address of the original.
     public let from: String
+    /// The path or address of the copy.
     public let to: String
-    /// An earlier one that was interrupted was gone on with.
+    /// Whether this run continued an interrupted copy.
     public let isContinued: Bool
-    /// What is there now.
+    /// The number of sites in the copy.
     public let sites: Int
-    public let visits: Int
+    /// The number of snapshots in the copy.
+    public let snapshots: Int
+    /// The number of URLs in the copy.
     public let addresses: Int
+    /// The number of responses in the copy.
     public let responses: Int
+    /// The number of bodies in the copy.
     public let bodies: Int
-    /// What this run brought of the bodies.
+    /// The number of bodies that this run copied.
     public let copiedBodies: Int
+    /// The size of the bodies that this run copied.
     public let copiedByteCount: Int64
-    /// Bodies that are not what their digests say, or are gone: they are left out with what has them.
+    /// Bodies that differ from their digests, or are gone. They are not copied, nor are the responses that have them.
     public let damaged: [InspectionReport.Damage]
+    /// The number of responses that were not copied because their body is damaged.
     public let leftOutResponses: Int
-    /// Bodies that were read back and are what they were; nil where nobody asked for it.
+    /// The number of bodies that were read back and are correct; nil if the copy was not verified.
     public let verifiedBodies: Int?
-    /// What was read back and is not what was written.
+    /// Bodies that were read back and differ from the original.
     public let unlike: [InspectionReport.Damage]
 
-    /// Everything that is held is held there too, as it was fetched.
+    /// Whether the copy has everything that the original has, undamaged.
     public var isWhole: Bool { damaged.isEmpty && unlike.isEmpty }
 
     package init(_ result: StoreCopyResult, from: String, to: String, isVerified: Bool) {
@@ -115,7 +134,7 @@ public struct CopyReport: Sendable, Equatable {
         self.to = to
         isContinued = result.isContinued
         sites = result.sites
-        visits = result.visits
+        snapshots = result.snapshots
         addresses = result.addresses
         responses = result.responses
         bodies = result.bodies
@@ -127,7 +146,7 @@ public struct CopyReport: Sendable, Equatable {
         unlike = result.unlike.map(InspectionReport.Damage.init)
     }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
@@ -135,17 +154,18 @@ extension CopyReport: JSONObject {
     package var members: JSONMembers {
         [
             "from": from, "to": to, "whole": isWhole, "continued": isContinued, "sites": sites,
-            "visits": visits, "addresses": addresses, "responses": responses, "bodies": bodies,
+            "snapshots": snapshots, "addresses": addresses, "responses": responses, "bodies": bodies,
             "copiedBodies": copiedBodies, "copiedBytes": copiedByteCount, "damaged": damaged,
             "leftOutResponses": leftOutResponses, "verifiedBodies": verifiedBodies, "unlike": unlike,
         ]
     }
 }
 
-/// What brought a larder's tables up to date.
+/// The result of migrating a store.
 public struct MigrationReport: Sendable, Equatable {
+    /// The path or address of the store.
     public let path: String
-    /// What each step brought; empty where nothing had to be done.
+    /// The steps that were made; empty if the store was up to date.
     public let steps: [String]
 
     package init(path: String, steps: [String]) {
@@ -153,7 +173,7 @@ public struct MigrationReport: Sendable, Equatable {
         self.steps = steps
     }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 

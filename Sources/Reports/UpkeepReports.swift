@@ -1,12 +1,12 @@
 public import Store
 package import Web
 
-/// What came of pinning something, or of taking a pin away.
+/// The result of adding or removing a pin.
 public struct PinChange: Sendable, Equatable {
     public let pin: HeldPin
-    /// False when it was so before.
+    /// Whether anything changed. False if the pin existed already, or did not exist.
     public let isNew: Bool
-    /// The word names a site, which was taken, and also a URL that is held.
+    /// Whether the text names a site, which was pinned, and also a stored URL.
     public let alsoNamesURL: Bool
 
     package init(_ pin: Pin, isNew: Bool, alsoNamesURL: Bool = false, _ reader: StoreReader)
@@ -17,11 +17,11 @@ public struct PinChange: Sendable, Equatable {
         self.alsoNamesURL = alsoNamesURL
     }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
-/// What is pinned, and how much that is.
+/// The pins of a store.
 public struct PinsReport: Sendable, Equatable {
     public let pins: [HeldPin]
 
@@ -29,18 +29,18 @@ public struct PinsReport: Sendable, Equatable {
         pins = try HeldPin.all(reader.pins(), reader)
     }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
-/// A pin, and what it covers of what is held now.
+/// A pin with the content that it protects.
 public struct HeldPin: Sendable, Equatable {
     public let kind: PinKind
-    /// A URL, a pattern, or the name of a site.
+    /// The URL, the pattern, or the name of the site.
     public let value: String
-    /// Held URLs that it keeps, those included that others need.
+    /// The number of stored URLs that it protects, including those that the pinned pages need.
     public let urls: Int
-    /// Their bodies' bytes, each body counted once.
+    /// The total size of their bodies, each counted once.
     public let byteCount: Int64
 
     fileprivate static func all(_ pins: [Pin], _ reader: StoreReader) throws(StoreError) -> [HeldPin] {
@@ -64,84 +64,91 @@ extension HeldPin: JSONObject {
     }
 }
 
-/// What a collection took away, and what is left.
+/// The result of a collection.
 public struct CollectionReport: Sendable, Equatable {
-    /// Nil when there was none.
+    /// The limit of the size; nil for none.
     public let limit: ByteSize?
-    public let droppedVisits: Int
-    /// URLs of which a response is gone that a server had loaded. What snapshots have of them stays.
+    /// The number of removed snapshots.
+    public let droppedSnapshots: Int
+    /// The number of URLs whose response in an overlay was removed. Their responses in snapshots stay.
     public let removedOverlayURLs: Int
-    /// URLs of live snapshots that are missing now.
+    /// The number of URLs of live snapshots that are missing now.
     public let evictedURLs: Int
-    /// These URLs; of more than 10,000 only the first.
+    /// The first 10,000 of these URLs.
     public let evicted: [String]
+    /// The number of removed bodies.
     public let removedBodies: Int
-    /// What database and bodies took on the disk.
+    /// The size of the store on the disk before the collection.
     public let byteCountBefore: Int64
+    /// The size of the store on the disk after the collection.
     public let byteCountAfter: Int64
-    /// Why what it takes now is more than the limit; nil when it is not.
+    /// Why the store is still larger than the limit; nil if it is not.
     public let obstacle: Obstacle?
-    /// URLs that something is still held of.
+    /// The number of URLs that have stored responses.
     public let heldURLs: Int
-    /// What pins keep of what is held.
+    /// The number of stored URLs that pins protect.
     public let pinnedURLs: Int
+    /// The total size of the bodies that pins protect.
     public let pinnedByteCount: Int64
-    /// Why the database file did not become smaller, though it has room.
+    /// Why the database file could not be made smaller, although it has unused space.
     public let shrinkFailure: String?
 
+    /// A reason why a limit could not be reached.
     public enum Obstacle: String, Sendable, CaseIterable {
-        /// What is left is pinned, or needed by what is.
+        /// All remaining content is pinned, or needed by pinned content.
         case pins
-        /// Nothing is left but the database without a row.
+        /// The database is empty, and larger than the limit by itself.
         case empty
-        /// The database file did not become smaller.
+        /// The database file could not be made smaller.
         case disk
         /// Only live snapshots are left, and evicting from them was not allowed.
         case live
-        /// What could go has gone, and its room was not free yet, as when another program reads the larder.
+        /// Content was removed, but its space is not free yet, for example because another program is reading the
+        /// store.
         case again
     }
 
-    /// It is as small as was wanted. Of a larder that was to be emptied the empty database may stay.
+    /// Whether the limit was reached. With limit 0, an empty database counts as reached.
     public var isWithinLimit: Bool { obstacle == nil || obstacle == .empty && limit?.byteCount == 0 }
 
-    /// By how much it is beyond the limit; 0 when it is not.
+    /// The number of bytes beyond the limit; 0 if it was reached.
     public var excess: Int64 { obstacle == nil ? 0 : byteCountAfter - (limit?.byteCount ?? byteCountAfter) }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
-/// What a collection would take, if it were done now.
+/// The content that a collection would remove.
 public struct CollectionForecast: Sendable, Equatable {
-    /// As it would be then.
+    /// The report of the collection.
     public let report: CollectionReport
-    /// Would be dropped, the oldest first.
-    public let visits: [Visit]
-    /// Of these nothing would be held any more; by address.
+    /// The snapshots that would be removed, the oldest first.
+    public let snapshots: [Snapshot]
+    /// The URLs of which no response would be left, in alphabetical order.
     public let urls: [String]
 
-    public struct Visit: Sendable, Equatable {
+    /// A snapshot that would be removed.
+    public struct Snapshot: Sendable, Equatable {
         public let site: String
-        public let number: Int64
+        public let name: SnapshotName
     }
 
-    /// - Parameter reader: of the copy in which it was tried.
+    /// - Parameter reader: a reader of the copy on which the collection was tried.
     package init(
         _ forecast: Store.CollectionForecast, limit: ByteSize?, allowsIncomplete: Bool, _ reader: StoreReader
     ) throws(StoreError) {
         report = try CollectionReport(
             forecast.result, limit: limit, allowsIncomplete: allowsIncomplete, reader)
-        visits = forecast.visits.map { Visit(site: $0.site, number: $0.id) }
+        snapshots = forecast.snapshots.map { Snapshot(site: $0.site, name: $0.name) }
         urls = forecast.urls
     }
 
-    /// The forecast for programs: that of the collection, and what it would take.
+    /// The forecast as JSON: the members of the report, and the snapshots and URLs.
     public var json: String { members.text() }
 }
 
 extension CollectionReport {
-    /// - Parameter reader: of the larder as it is now.
+    /// - Parameter reader: a reader of the store after the collection.
     package init(
         _ result: CollectionResult, limit: ByteSize?, allowsIncomplete: Bool, _ reader: StoreReader
     ) throws(StoreError) {
@@ -149,7 +156,7 @@ extension CollectionReport {
         let covers = try reader.covers(of: [reader.pins(), everything])
         let (pinned, held) = (covers[0], covers[1])
         self.limit = limit
-        droppedVisits = result.droppedVisits
+        droppedSnapshots = result.droppedSnapshots
         removedOverlayURLs = result.removedOverlayURLs
         evicted = result.evicted
         evictedURLs = result.evictedURLs
@@ -181,11 +188,11 @@ extension CollectionReport {
 extension CollectionReport: JSONObject {
     package var members: JSONMembers {
         [
-            "limit": limit?.byteCount, "withinLimit": isWithinLimit, "droppedVisits": droppedVisits,
+            "limit": limit?.byteCount, "withinLimit": isWithinLimit, "droppedSnapshots": droppedSnapshots,
             "removedOverlayURLs": removedOverlayURLs, "evictedURLs": evictedURLs, "evicted": evicted,
             "removedBodies": removedBodies, "bytesBefore": byteCountBefore,
             "bytesAfter": byteCountAfter, "excess": excess, "obstacle": IfAny(obstacle?.rawValue),
-            "heldURLs": heldURLs, "pinnedURLs": pinnedURLs, "pinnedBytes": pinnedByteCount,
+            "storedURLs": heldURLs, "pinnedURLs": pinnedURLs, "pinnedBytes": pinnedByteCount,
             "shrinkFailure": IfAny(shrinkFailure),
         ]
     }
@@ -193,53 +200,62 @@ extension CollectionReport: JSONObject {
 
 extension CollectionForecast: JSONObject {
     package var members: JSONMembers {
-        report.members + ["dryRun": true, "visits": visits, "urls": urls]
+        report.members + ["dryRun": true, "snapshots": snapshots, "urls": urls]
     }
 }
 
-extension CollectionForecast.Visit: JSONObject {
-    package var members: JSONMembers { ["site": site, "visit": number] }
+extension CollectionForecast.Snapshot: JSONObject {
+    package var members: JSONMembers {
+        ["site": site, "snapshot": name.number, "overlay": IfAny(name.isOverlay ? true : nil)]
+    }
 }
 
-/// What an inspection of a larder found.
+/// The result of inspecting a store.
 public struct InspectionReport: Sendable, Equatable {
+    /// The number of bodies that were read.
     public let bodiesChecked: Int
+    /// The size of the bodies that were read.
     public let bytesChecked: Int64
-    /// Bodies that are not what their digest says, or are gone.
+    /// Bodies that differ from their digests, or are gone.
     public let damaged: [Damage]
-    /// Bodies that no response has: kept by nothing, harmless.
+    /// The number of bodies that no response has, which is harmless. The next collection removes them.
     public let orphanBodies: Int
+    /// Files of bodies that the database does not name.
     public let orphanFiles: [String]
-    /// What SQLite says of the database itself.
+    /// Faults of the database that SQLite reports.
     public let databaseFaults: [String]
-    /// Addresses of bodies whose link table was damaged. They were served all the same: their links were read anew.
+    /// URLs of bodies whose link table is damaged. They are served nevertheless: their links are scanned again.
     public let damagedLinkTables: [String]
     /// Rows that the journal lacks. A lost database is rebuilt from the journal.
     public let journalFaults: [String]
-    /// The index of words is what was written. Nothing is lost with one that is not: a repair removes it, and
-    /// the next indexing makes it anew.
+    /// Whether the search index is intact. A damaged one loses no content: a repair removes it, and the next indexing
+    /// rebuilds it.
     public package(set) var isIndexSound = true
-    /// The damaged bodies were taken out of service, and what nothing refers to was removed.
+    /// Whether damaged bodies were removed from service, and unreferenced content was removed.
     public let isRepaired: Bool
-    /// What came back where the database had to be made anew; nil where it had not.
+    /// The content that a rebuilt database has; nil if it was not rebuilt.
     public let rebuilt: Rebuilt?
 
+    /// The content of a rebuilt database.
     public struct Rebuilt: Sendable, Equatable {
-        /// Addresses and bodies that are held again.
+        /// The number of recovered URLs.
         public let addresses: Int
+        /// The number of recovered bodies.
         public let bodies: Int
-        /// Bodies that are not there any more, or are not what they were: what had them is missing.
+        /// The number of bodies that are gone or damaged. The responses that had them are missing.
         public let lostBodies: Int
     }
 
+    /// A damaged body.
     public struct Damage: Sendable, Equatable {
         public let sha256: String
+        /// The kind of the damage.
         public let fault: String
-        /// The addresses that have it; after a repair they are missing, and fetched at the next prefetch.
+        /// The URLs that have the body. After a repair they are missing, and the next prefetch fetches them.
         public let addresses: [String]
     }
 
-    /// Everything that is held is what was fetched.
+    /// Whether no damage was found.
     public var isSound: Bool {
         damaged.isEmpty && databaseFaults.isEmpty && damagedLinkTables.isEmpty && journalFaults.isEmpty
     }
@@ -259,7 +275,7 @@ public struct InspectionReport: Sendable, Equatable {
         self.isRepaired = isRepaired
     }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 

@@ -1,6 +1,6 @@
 internal import Web
 
-/// Sizes, durations, counts and dates as people read them: the portal's pages and the command say them alike.
+/// Formats sizes, durations, counts and dates for people, in the portal and the command alike.
 package enum Wording {
     /// `1 page`, `1,234 pages`.
     package static func count(_ number: Int, _ noun: String, plural: String? = nil) -> String {
@@ -24,7 +24,7 @@ package enum Wording {
         guard count >= 1000 else { return "\(count) B" }
         var value = Double(count) / 1000
         var unit = 0
-        // What would be rounded to 1000.0 is 1.0 of the next.
+        // Values that would be rounded to 1000.0 become 1.0 of the next unit.
         while value >= 999.95, unit < units.count - 1 {
             value /= 1000
             unit += 1
@@ -43,13 +43,13 @@ package enum Wording {
         return "\(whole / 3600) h \(whole % 3600 / 60) min"
     }
 
-    /// As a clock that runs shows it: whole seconds.
+    /// A running time in whole seconds.
     package static func clock(_ duration: Duration) -> String {
         let whole = Int(duration / .seconds(1))
         return whole < 60 ? "\(max(0, whole)) s" : time(.seconds(whole))
     }
 
-    /// As an estimate deserves it.
+    /// A duration rounded like an estimate.
     package static func roughTime(_ duration: Duration) -> String {
         let seconds = Int((duration / .seconds(1)).rounded(.up))
         if seconds < 10 { return "\(max(1, seconds)) s" }
@@ -58,14 +58,14 @@ package enum Wording {
         return "\(seconds / 3600) h \(seconds % 3600 / 60) min"
     }
 
-    /// How often a second something happens.
+    /// A number of events per second.
     package static func rate(_ perSecond: Double) -> String {
         perSecond < 99.95 ? oneDecimal(perSecond) : grouped(Int(perSecond.rounded()))
     }
 
     // MARK: - Dates
 
-    /// How long ago something was: the largest unit of which there are at least two, or one.
+    /// The time since an event, in the largest unit of which there are at least two, or in minutes.
     package static func age(_ seconds: Int64) -> String {
         guard seconds >= 60 else { return seconds < 0 ? "in the future" : "just now" }
         let units: [(noun: String, length: Int64)] = [
@@ -76,7 +76,7 @@ package enum Wording {
         return "\(count(Int(seconds / unit.length), unit.noun)) ago"
     }
 
-    /// In a sentence: `20 Nov 2026, 15:10 UTC`.
+    /// A date for a sentence: `20 Nov 2026, 15:10 UTC`.
     package static func moment(_ seconds: Int64) -> String {
         let words = HTTPDate(secondsSinceEpoch: seconds).text.split(separator: " ")
         guard words.count == 6 else { return "" }
@@ -84,12 +84,15 @@ package enum Wording {
         return "\(day) \(words[2]) \(words[3]), \(words[4].prefix(5)) UTC"
     }
 
-    /// In a list, and for programs: `2026-11-20T15:10:00Z`.
+    /// A date for lists and JSON: `2026-11-20T15:10:00Z`.
     package static func date(_ seconds: Int64) -> String { HTTPDate(secondsSinceEpoch: seconds).iso8601 }
+
+    /// The date at which an update is due; nil if there is none, or it is due now (0).
+    package static func date(due seconds: Int64?) -> String? { seconds == 0 ? nil : seconds.map { date($0) } }
 
     // MARK: - Texts
 
-    /// At most so many bytes of a text, cut where a character begins.
+    /// The beginning of a text, up to a number of bytes, cut at a character boundary.
     package static func cut(_ text: String, to byteCount: Int = 300) -> String {
         guard text.utf8.count > byteCount else { return text }
         var bytes = text.utf8.prefix(byteCount)
@@ -104,17 +107,18 @@ package enum Wording {
     }
 }
 
-/// A number of bytes as a person writes it: `500M`, `2G`, `1.5GiB`, `0`.
+/// A number of bytes, which users write as `500M`, `2G`, `1.5GiB` or `0`.
 public struct ByteSize: Sendable, Hashable {
     public let byteCount: Int64
 
+    /// Creates a size from a number of bytes.
     public init(_ byteCount: Int64) {
         self.byteCount = byteCount
     }
 
-    /// Digits, with a fraction or without, and a unit or none: `k`, `M`, `G` and `T` are powers of 1000, with
-    /// an `i` behind them powers of 1024; a `B` may follow; case is nothing. Nil for anything else, and for
-    /// more than can be counted.
+    /// Parses a decimal number with an optional unit: `k`, `M`, `G` and `T` are powers of 1000, and powers of 1024 if
+    /// an `i` follows. A `B` may follow the unit. Case does not matter. Nil for any other text, and if the size
+    /// exceeds `Int64`.
     public init?(_ text: String) {
         let bytes = Array(text.utf8)
         let digits = bytes.prefix(while: Self.isDigit)
@@ -130,7 +134,7 @@ public struct ByteSize: Sendable, Hashable {
         }
         let (count, overflow) = whole.multipliedReportingOverflow(by: unit)
         guard !overflow else { return nil }
-        // A millionth of the largest unit is a megabyte: what is finer tells nothing, and could overflow.
+        // Six digits suffice: a millionth of the largest unit is a megabyte. More digits could overflow.
         let part = fraction.prefix(6).reduce((of: Int64(0), in: Int64(1))) { part, digit in
             (part.of * 10 + Int64(digit - UInt8(ascii: "0")), part.in * 10)
         }

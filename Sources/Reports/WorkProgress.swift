@@ -1,18 +1,21 @@
 internal import Synchronization
 package import Web
 
-/// How far some longer work is.
+/// The progress of a long operation.
 public struct WorkProgress: Sendable, Equatable {
+    /// The kind of the counted items.
     public enum Unit: String, Sendable, CaseIterable {
         case bodies, bundles, pages, responses
-        /// Nothing is counted: the bytes are what is in use by now.
+        /// No items: `byteCount` is the number of bytes in use.
         case room
     }
 
     public let unit: Unit
+    /// The number of finished items.
     public let done: Int
-    /// Nil where nobody knows how much there is.
+    /// The number of all items; nil if it is not known.
     public let total: Int?
+    /// The number of processed bytes.
     public let byteCount: Int64
 
     package init(_ unit: Unit, done: Int, of total: Int?, byteCount: Int64 = 0) {
@@ -22,11 +25,11 @@ public struct WorkProgress: Sendable, Equatable {
         self.byteCount = byteCount
     }
 
-    /// One line for programs.
+    /// The progress as JSON, on one line.
     public var json: String { members.text(.compact) }
 }
 
-/// Counts what threads do side by side. Nothing is counted when nobody wants to know.
+/// Counts the work of several threads, for a progress function. May be used from any thread.
 package final class WorkTally: Sendable {
     private let unit: WorkProgress.Unit
     private let total: Int

@@ -4,28 +4,30 @@ package import Store
 package import System
 package import Web
 
-/// What an indexing did.
+/// The result of an indexing.
 public struct IndexReport: Sendable, Equatable {
-    /// Texts that are to be found from now on.
+    /// The number of texts that were added.
     public package(set) var texts = 0
-    /// Bodies that had been read before.
+    /// The number of bodies that were in the index already.
     public package(set) var known = 0
-    /// Bodies without any text, and those whose text is another body's.
+    /// The number of bodies without text, or with the text of another body.
     public package(set) var others = 0
-    /// Texts that nothing has any more, and that are found no more.
+    /// The number of texts that were removed because no response has them any more.
     public package(set) var forgotten = 0
-    /// Bodies that are left for the next indexing.
+    /// The number of bodies that are left for the next indexing.
     public package(set) var left = 0
-    /// What was read.
+    /// The size of the bodies that were read.
     public package(set) var byteCount: Int64 = 0
+    /// The duration of the indexing.
     public package(set) var elapsed = Duration.zero
+    /// Whether it was interrupted.
     public package(set) var isInterrupted = false
-    /// What stopped it; nil where nothing did.
+    /// Why it failed; nil if it did not.
     public package(set) var failure: String?
 
     package init(failure: String? = nil) { self.failure = failure }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
@@ -39,12 +41,11 @@ extension IndexReport: JSONObject {
     }
 }
 
-/// Reads the text of what is held and was not read yet, and puts it into the index: one thread reads, and
-/// the one that runs this writes. What was committed stays, whatever stops it, and the next run goes on
-/// behind that.
+/// Adds the texts of stored bodies to the index that are not in it yet. A second thread reads, and the calling thread
+/// writes. Committed texts stay if the run is stopped, and the next run continues.
 package struct IndexRun {
     package var site: String?
-    /// It ends after so long, with the rest left for the next one.
+    /// The time after which the run ends and leaves the rest to the next one; nil for no limit.
     package var budget: Duration?
     package var progress: (@Sendable (WorkProgress) -> Void)?
     private let folder: StoreFolder
@@ -55,10 +56,10 @@ package struct IndexRun {
         self.interruption = interruption
     }
 
-    /// About so long it takes until a kilobyte of a page has been read and written.
+    /// The approximate time to read and write a kilobyte of a page.
     private static let timeOfKilobyte = Duration.microseconds(80)
 
-    /// An index that is damaged is made anew.
+    /// Runs the indexing. A damaged index is rebuilt.
     package func run() throws(StoreError) -> IndexReport {
         do throws(StoreError) {
             return try goOn()
@@ -86,12 +87,12 @@ package struct IndexRun {
         report.known = try index.bodyCount()
         let pass = IndexPass(reader, index, try TextReading(folder), report, isHasty: budget != nil, progress)
         defer { pass.end() }
-        for visit in try reader.textVisits(site: site) where try !index.hasRead(visit) {
-            try pass.read(visit, until: isOver)
+        for snapshot in try reader.textSnapshots(site: site) where try !index.hasRead(snapshot) {
+            try pass.read(snapshot, until: isOver)
         }
         report = pass.report
         if report.texts > 0, report.left == 0 { try index.settle() }
-        // Of other sites nobody knows more than before.
+        // The counts of other sites are unchanged.
         let unread = site == nil ? 0 : try index.unreadCount()
         try index.noteUnread(site == nil || report.left > 0 ? max(report.left, unread) : unread)
         report.isInterrupted = interruption.isRequested
@@ -101,8 +102,8 @@ package struct IndexRun {
     }
 }
 
-/// One run's work: what was asked for and not read yet, what was read and not written yet. It belongs to the
-/// thread that runs it.
+/// The state of one run: bodies that are being read, and texts that are not written yet. Belongs to the thread that
+/// runs it.
 private final class IndexPass {
     private(set) var report: IndexReport
     private let reader: StoreReader
@@ -111,23 +112,24 @@ private final class IndexPass {
     private let isHasty: Bool
     private let progress: (@Sendable (WorkProgress) -> Void)?
     private var askedCount = 0
-    /// What was asked for and is not written.
+    /// The size of the bodies that are being read, or not written yet.
     private var pendingBytes = 0
     private var batch: [(candidate: TextCandidate, text: DocumentText)] = []
     private var batchBytes = 0
-    /// Bodies that are left for the next indexing, and whether the visit at hand has such.
+    /// Bodies that are left for the next indexing, and whether the current snapshot has any.
     private var left: Set<Int64> = []
     private var isLeft = false
-    /// How many pages lead to an URL; not counted before there is something new.
+    /// The number of pages that link to each URL; counted when there is something new.
     private var links: [Int64: Int]?
 
-    /// Asked for and not read yet, at most: what is asked for is read, whatever time it is.
+    /// The maximum number of bodies in the queue of the reading thread. They are read even when the time is over.
     private static let mostWaiting = 4
-    /// Committed together, and where time is short: what was read is written, whatever time it is.
+    /// The size of a transaction; smaller if there is a time limit. Texts that were read are written even when the
+    /// time is over.
     private static let textsAtOnce = 256
     private static let bytesAtOnce = 16 << 20
     private static let bytesInHaste = 128 << 10
-    /// Of more bodies nobody counts who leads to which.
+    /// The number of bodies beyond which links are not counted.
     private static let mostCounted = 300_000
 
     init(
@@ -142,11 +144,11 @@ private final class IndexPass {
 
     func tell() { progress?(WorkProgress(.pages, done: report.texts, of: nil, byteCount: report.byteCount)) }
 
-    /// Reads what the visit brought. Once all of that is in the index, the visit is not looked through again.
+    /// Adds the texts of a snapshot. When all of them are in the index, the snapshot is not visited again.
     ///
-    /// - Parameter isOver: whether there is no time for so many bytes more.
-    func read(_ visit: TextVisit, until isOver: (Int) -> Bool) throws(StoreError) {
-        let bodies = try reader.textBodies(of: visit)
+    /// - Parameter isOver: whether the time does not suffice for a number of bytes.
+    func read(_ snapshot: TextSnapshot, until isOver: (Int) -> Bool) throws(StoreError) {
+        let bodies = try reader.textBodies(of: snapshot)
         isLeft = false
         for (offset, body) in bodies.enumerated() {
             guard !isOver(pendingBytes) else {
@@ -167,10 +169,10 @@ private final class IndexPass {
         }
         while askedCount > 0 { try take() }
         try write()
-        if !isLeft { try index.noteRead(visit) }
+        if !isLeft { try index.noteRead(snapshot) }
     }
 
-    /// Many of them other visits have as well.
+    /// Leaves bodies to the next indexing. Bodies that other snapshots share count once.
     private func leave(_ bodies: ArraySlice<Int64>) {
         isLeft = true
         left.formUnion(bodies)
@@ -199,7 +201,7 @@ private final class IndexPass {
         let priors = texts.map { Self.logarithm(links[$0.candidate.url] ?? 0) }
         let added = try index.changing { () throws(StoreError) in
             var added = 0
-            // By the numbers that they get: FTS5 writes down what it has when one comes with a smaller.
+            // In ascending order of their row numbers: FTS5 flushes its buffer when a smaller one follows.
             for number in texts.indices.sorted(by: { (priors[$1], $0) < (priors[$0], $1) }) {
                 let (candidate, text) = texts[number]
                 if try index.add(text, at: candidate.place, prior: priors[number]) { added += 1 }
@@ -217,13 +219,13 @@ private final class IndexPass {
         return counted
     }
 
-    /// To the base 2, of one more.
+    /// The binary logarithm of the count plus one.
     private static func logarithm(_ count: Int) -> Double {
         Double(Int.bitWidth - (count + 1).leadingZeroBitCount - 1)
     }
 }
 
-/// A thread that reads the texts of bodies, in the order in which they are asked for.
+/// A thread that reads the texts of bodies, in the order of the requests.
 private final class TextReading: Sendable {
     private let asked = Inbox<TextCandidate>()
     private let read = Inbox<Result<(TextCandidate, DocumentText), StoreError>>()
@@ -243,7 +245,7 @@ private final class TextReading: Sendable {
             }
         } catch {
             throw StoreError(
-                .failed, doing: "read the texts of", path: folder.path, detail: "\(error)",
+                .failed, doing: "read the stored pages of", path: folder.path, detail: "\(error)",
                 advice: "try again")
         }
     }
@@ -251,13 +253,13 @@ private final class TextReading: Sendable {
     func read(_ candidate: TextCandidate) { asked.put(candidate) }
 
     func next() throws(StoreError) -> (TextCandidate, DocumentText) {
-        guard let result = read.next() else { preconditionFailure("nobody closes it") }
+        guard let result = read.next() else { preconditionFailure("the queue was closed") }
         return try result.get()
     }
 
     func end() { asked.close() }
 
-    /// Empty for what is damaged or gone: whoever finds that out tells it.
+    /// The text of a body; empty if the body is damaged or gone, which other checks report.
     private static func text(of candidate: TextCandidate, _ reader: StoreReader) throws(StoreError)
         -> DocumentText
     {

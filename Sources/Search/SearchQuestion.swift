@@ -1,7 +1,7 @@
 internal import Store
 internal import Web
 
-/// What is wrong with a question, and what would be right.
+/// The error in a query, with what to change.
 package struct QuestionMistake: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
 }
@@ -50,13 +50,13 @@ package struct SearchQuestion: Sendable, Equatable {
     private(set) var unwanted: [Term] = []
     private var cutter: WordCutter { WordCutter() }
 
-    /// - Throws: where nothing of it is a word, or it is longer than any question.
+    /// - Throws: `QuestionMistake` if the text contains no words or is too long.
     package init(_ text: String) throws(QuestionMistake) {
         self.text = text
         guard text.utf8.count <= Self.longest else {
             throw QuestionMistake(
                 description:
-                    "the question has \(text.utf8.count) bytes: ask with no more than \(Self.longest)")
+                    "the query has \(text.utf8.count) bytes: use no more than \(Self.longest)")
         }
         var pieces = Self.pieces(of: text)[...]
         var joins = false
@@ -86,13 +86,13 @@ package struct SearchQuestion: Sendable, Equatable {
         }
         guard wanted.flatMap(\.terms).count + unwanted.count <= Self.mostTerms else {
             throw QuestionMistake(
-                description: "the question has more than \(Self.mostTerms) words: ask with fewer of them")
+                description: "the query has more than \(Self.mostTerms) words: use fewer")
         }
         guard !wanted.isEmpty else {
             throw QuestionMistake(
                 description: unwanted.isEmpty
-                    ? "there is no word in \"\(Self.shown(text))\": ask with letters or digits"
-                    : "the question only says what is not wanted: add a word that is")
+                    ? "there is no word in \"\(Self.shown(text))\": use letters or digits"
+                    : "the query only excludes words: add a word to search for")
         }
     }
 

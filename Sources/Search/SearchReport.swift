@@ -1,66 +1,72 @@
 public import Reports
-internal import Store
+public import Store
 package import Web
 
-/// What to look for, and where.
+/// Options for a search.
 public struct SearchOptions: Sendable {
-    /// A site by its name, its address or its host; nil for all that is held.
+    /// The name, URL or host of a site; nil for all sites.
     public var site: String?
+    /// The media type; nil for all.
     public var type: TypeFilter?
-    /// As this visit shows its site; nil for what is served.
-    public var visit: Int64?
-    /// The most hits.
+    /// The snapshot of `site`, or of the only site, to search; nil for live snapshots.
+    public var snapshot: SnapshotName?
+    /// The maximum number of hits.
     public var limit = 10
-    /// How many of the best are left out, as those that were shown already.
+    /// The number of best hits to leave out, for example because they were shown already.
     public var offset = 0
 
+    /// Creates options for the first ten hits in all sites.
     public init() {}
 
-    /// The index knows nothing of types and visits.
-    var isFiltering: Bool { type != nil || visit != nil }
+    /// Whether hits have to be filtered: the index does not contain types and snapshots.
+    var isFiltering: Bool { type != nil || snapshot != nil }
 }
 
-/// What a search found.
+/// The result of a search.
 public struct SearchReport: Sendable, Equatable {
-    /// A page that was found.
+    /// A page that matches.
     public struct Hit: Sendable, Equatable {
         public let url: String
         public let title: String
-        /// The part of the page that has it, and the fragment that leads there; empty where there is none.
+        /// The heading of the part of the page that matches; empty if there is none.
         public let heading: String
+        /// The fragment that links to that part; empty if there is none.
         public let anchor: String
+        /// The text around the words.
         public let snippet: Snippet
         /// The name of its site.
         public let site: String
-        public let visit: Int64
+        public let snapshot: SnapshotName
         public let type: String?
         public let language: String
-        /// Seconds since 1970.
+        /// The time of the response, in seconds since 1970.
         public let fetched: Int64
-        /// The higher, the better; of use in comparisons within one search.
+        /// The rank: higher is better. Comparable only within one search.
         public let score: Double
 
-        /// The address with the fragment that leads to the part.
+        /// The URL with the fragment of the part.
         public var address: String { anchor.isEmpty ? url : "\(url)#\(FragmentText.encoded(anchor))" }
     }
 
+    /// The query.
     public let question: String
+    /// The matches, the best first.
     public package(set) var hits: [Hit] = []
-    /// There are more.
+    /// Whether there are further matches.
     public package(set) var hasMore = false
-    /// Nothing had all the words; the hits have some of them.
+    /// Whether no page has all words, so that the hits have only some of them.
     public package(set) var isRelaxed = false
-    /// What was meant, where a word stands nowhere: whole questions.
+    /// Corrected queries, if no page has a word of the query.
     public package(set) var proposals: [String] = []
-    /// How many texts are known; nil where nothing was indexed yet.
+    /// The number of texts in the index; nil if nothing was indexed yet.
     public package(set) var texts: Int?
 
-    /// Pages whose words nobody has read yet: an indexing had no time for them.
+    /// The number of pages that are not in the index yet.
     public package(set) var unread = 0
 
     package init(question: String) { self.question = question }
 
-    /// The report for programs.
+    /// The report as JSON.
     public var json: String { members.text() }
 }
 
@@ -80,13 +86,14 @@ extension SearchReport.Hit: JSONObject {
         [
             "url": url, "title": title, "heading": heading, "anchor": anchor,
             "snippet": snippet.parts.map { ["text": $0.text, "marked": $0.isMarked] as JSONMembers },
-            "site": site, "visit": visit, "type": type, "language": language, "fetched": fetched,
+            "site": site, "snapshot": snapshot.number, "overlay": IfAny(snapshot.isOverlay ? true : nil),
+            "type": type, "language": language, "fetched": Wording.date(fetched),
             "score": score,
         ]
     }
 }
 
-/// A fragment as an address writes it.
+/// Percent-encodes the fragment of a URL.
 enum FragmentText {
     static func encoded(_ anchor: String) -> String {
         let url = WebURL("http://localhost/#\(anchor.replacing("\n", with: "").replacing("\t", with: ""))")

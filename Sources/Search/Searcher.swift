@@ -6,6 +6,8 @@ internal import Web
 package final class Searcher {
     private let reader: StoreReader
     private var index: SearchIndex?
+    /// `Snapshot.id` of the snapshot that the current search is about; nil for live snapshots.
+    private var snapshot: Int64?
     private let cutter = WordCutter()
     /// Asked now and then; where it says false, what comes of the search is of no use to anybody.
     package var isWanted: () -> Bool = { true }
@@ -14,7 +16,7 @@ package final class Searcher {
 
     /// So many of the best by words alone are looked at.
     private static let pool = 120
-    /// With a type or a visit wanted, which the index knows nothing of, so many.
+    /// With a type or a snapshot wanted, which the index knows nothing of, so many.
     private static let widePool = 5000
 
     /// Nil where nothing was indexed yet.
@@ -36,6 +38,9 @@ package final class Searcher {
         report.unread = try index.unreadCount()
         let site = try options.site.map { (name) throws(StoreError) in
             try SiteName.site(name, in: reader.sites())
+        }
+        snapshot = try options.snapshot.map { (name) throws(StoreError) in
+            try snapshot(name, of: site).id
         }
         var pool = Pool(wanted: options.offset + options.limit)
         var strictness = SearchQuestion.Strictness.all
@@ -70,6 +75,19 @@ package final class Searcher {
             report.proposals = try proposals(for: question, index)
         }
         return report
+    }
+
+    /// The snapshot of the site, or of the only site.
+    private func snapshot(_ name: SnapshotName, of site: Site?) throws(StoreError) -> Snapshot {
+        if let site { return try site.snapshot(name) }
+        let sites = try reader.sites()
+        guard let only = sites.first, sites.count == 1 else {
+            throw StoreError(
+                .request, doing: "find snapshot", path: "\(name)",
+                detail: "several sites are stored, and each has snapshots of its own",
+                advice: "name the site too")
+        }
+        return try only.snapshot(name)
     }
 
     /// So many are ranked by more than their words.
@@ -150,7 +168,7 @@ package final class Searcher {
     ) throws(StoreError) -> TextHolding? {
         for body in try index.bodies(of: match.id) {
             let holdings = try reader.holdings(
-                ofText: body.sha256, form: body.form, site: site?.id, visit: options.visit, limit: 4)
+                ofText: body.sha256, form: body.form, site: site?.id, snapshot: snapshot, limit: 4)
             for holding in holdings where options.type?.matches(holding.type) ?? true { return holding }
         }
         return nil
@@ -172,7 +190,7 @@ package final class Searcher {
         return SearchReport.Hit(
             url: holding?.href ?? "", title: facts.title, heading: section?.title ?? "",
             anchor: section?.anchor ?? "", snippet: snippet, site: holding?.site ?? "",
-            visit: holding?.visit ?? 0, type: holding?.type, language: facts.language,
+            snapshot: holding?.snapshot ?? 0, type: holding?.type, language: facts.language,
             fetched: holding?.fetched ?? 0, score: candidate.score)
     }
 

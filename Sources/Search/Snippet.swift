@@ -1,27 +1,30 @@
 internal import Store
 package import Web
 
-/// A piece of a text around what was looked for, in parts of which some are it.
+/// An excerpt of a text around the words of a query, in parts, some of which are these words.
 public struct Snippet: Sendable, Equatable {
+    /// A part of an excerpt.
     public struct Part: Sendable, Equatable {
         public let text: String
-        /// It is what was looked for.
+        /// Whether the part is a word of the query.
         public let isMarked: Bool
     }
 
+    /// The parts in order.
     public package(set) var parts: [Part] = []
-    /// Where in the text the first of it stands.
+    /// The offset of the first match in the text.
     package private(set) var place: Int?
 
+    /// The whole excerpt.
     public var text: String { parts.map(\.text).joined() }
 
-    /// About so many bytes are shown.
+    /// The approximate length in bytes.
     private static let length = 220
-    /// So far the texts of one answer are looked through, all together.
+    /// The number of bytes that are searched for all excerpts of one result together.
     static let reach = 2 << 20
-    /// And at least so far each of them.
+    /// The number of bytes of each text that are searched in any case.
     static let leastReach = 32 << 10
-    /// Behind a piece that has all the words, so far for a better one.
+    /// The number of bytes after a complete match in which a better one is searched.
     private static let further = 8 << 10
     private static let mostHits = 2000
 
@@ -30,13 +33,13 @@ public struct Snippet: Sendable, Equatable {
         let word: Int
     }
 
-    /// The piece with the most different words of the question, and of those the one that has them closest
-    /// together: of the beginning of the text, where that has one with all of them.
+    /// Finds the excerpt with the most different words of the query, and among those the one that has them closest
+    /// together. Ends early if the beginning of the text has all words.
     ///
-    /// - Parameter reach: Takes from it what was looked through.
+    /// - Parameter reach: the number of bytes that may be searched; reduced by those that were.
     package init(of body: [UInt8], _ words: SoughtWords, reach: inout Int) {
         var hits: [Hit] = []
-        // Of each word where it stood last.
+        // The offset of the last occurrence of each word.
         var last: [Int: Int] = [:]
         let wordCount = words.count
         var end = body.count
@@ -68,12 +71,12 @@ public struct Snippet: Sendable, Equatable {
                 })
     }
 
-    /// A sentence in place of a piece of text.
+    /// Creates an excerpt that is a plain sentence.
     package init(plain text: String) {
         if !text.isEmpty { parts = [Part(text: text, isMarked: false)] }
     }
 
-    /// Which of the hits are in the best piece.
+    /// The hits in the best excerpt.
     private static func best(_ hits: [Hit]) -> Range<Int> {
         var best = 0..<0
         var bestScore = 0
@@ -92,11 +95,11 @@ public struct Snippet: Sendable, Equatable {
         return best
     }
 
-    /// Whole words around a place, of the lines there.
+    /// The range of whole words around a match, within its lines.
     private static func window(_ body: [UInt8], around start: Int, to end: Int) -> Range<Int> {
         let spare = max(0, length - (end - start))
         var lower = max(0, start - spare / 3)
-        // Not into the line before, where it is another block far away.
+        // The preceding line is another block, which may be far away in the page.
         if let line = body[lower..<min(start, body.count)].lastIndex(of: 0x0A) { lower = line + 1 }
         while lower > 0, lower < start, body[lower - 1] != 0x20, body[lower - 1] != 0x0A { lower += 1 }
         var upper = min(body.count, lower + length)
@@ -129,19 +132,19 @@ public struct Snippet: Sendable, Equatable {
     }
 }
 
-/// The words of a question, as they are looked for in a text. It belongs to one thread.
+/// The words of a query, prepared for searching texts. Belongs to one thread.
 package final class SoughtWords {
     let cutter: WordCutter
     private var numbers: [[UInt8]: Int] = [:]
     private var prefixes: [(bytes: [UInt8], number: Int)] = []
-    /// How many different words there are.
+    /// The number of different words.
     let count: Int
-    /// All of them as one word, as names of files write them; nil where there is but one.
+    /// All words joined into one, as in file names; nil if there is only one word.
     private let together: [UInt8]?
-    /// Whether one of them begins with a byte: by far the most words of a text are told by that.
+    /// Whether a word begins with a byte, which excludes most words of a text quickly.
     private var beginnings = [Bool](repeating: false, count: 256)
 
-    /// - Parameter cutter: to be used again and again: it learns how characters are folded.
+    /// - Parameter cutter: reused for many texts, since it caches how characters are folded.
     package init(_ question: SearchQuestion, lastBegins: Bool, _ cutter: WordCutter = WordCutter()) {
         self.cutter = cutter
         var number = 0
@@ -176,22 +179,22 @@ package final class SoughtWords {
         return numbers[bytes] ?? prefixes.first { bytes.starts(with: $0.bytes) }?.number
     }
 
-    /// What a short text, such as a title, has of the words.
+    /// How well a short text, such as a title, matches the words.
     struct Share {
-        /// How many of them. A word that is only a part of one, as in an identifier, counts half.
+        /// The number of matching words. A word that is only part of one, as in an identifier, counts half.
         var found = 0.0
-        /// How many words it has itself.
+        /// The number of words of the text.
         var total = 0.0
-        /// It has all of them, one behind the other.
+        /// Whether it has all words, one after the other.
         var isInOrder = false
-        /// It has nothing else.
+        /// Whether it has no other words.
         var isAll = true
     }
 
     func share(of text: String) -> Share {
         var found: [Int: Double] = [:]
         var share = Share()
-        // So many of the words stand right before.
+        // The number of words that directly precede.
         var run = 0
         cutter.cut(Array(text.utf8).span, for: .index) { word, _, isColocated in
             let number = number(of: word)

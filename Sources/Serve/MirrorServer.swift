@@ -39,11 +39,11 @@ package final class MirrorServer: Sendable {
         let verifier = BodyVerifier(options.verification)
         let notes = access(folder.path, W_OK) == 0 ? ServingNotes() : nil
         let recording = RecordingHealth(options.notice)
-        let heldBackResponses = HeldBackResponses(options.notice)
+        let rejectedResponses = RejectedResponses(options.notice)
         let loading = try options.load.map { (load) throws(ServerError) in
             try Loading(
                 folder, options, tier: tier, shelfByteLimit: shelfByteLimit, recording: recording,
-                heldBackResponses: heldBackResponses, load: load)
+                rejectedResponses: rejectedResponses, load: load)
         }
         self.loading = loading
         let seals = PageSeals()
@@ -73,7 +73,7 @@ package final class MirrorServer: Sendable {
                 options, port: port, proxy: proxy, verifier: verifier, tier: tier, budget: budget,
                 notes: notes,
                 loading: loading, seals: seals, powers: powers, totals: totals, health: health,
-                heldBackResponses: heldBackResponses,
+                rejectedResponses: rejectedResponses,
                 rootHistory: rootHistory)
         }
         var searches: PortalSearches?
@@ -240,6 +240,11 @@ package final class MirrorServer: Sendable {
     /// Where this machine is shown an http or https URL; nil for anything else.
     package func address(of url: String) -> String? {
         WebURL(url).flatMap(layout.address)
+    }
+
+    /// Where this machine is shown an http or https URL as of a snapshot, by its `Snapshot.id`; nil for anything else.
+    package func address(of url: String, inSnapshot id: Int64) -> String? {
+        WebURL(url).flatMap { layout.address(of: $0, in: id) }
     }
 
     /// The original URLs that one of the larder's addresses may show, the likelier first; none for what shows

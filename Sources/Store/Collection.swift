@@ -3,7 +3,7 @@ internal import Web
 
 /// What a collection removed.
 package struct CollectionResult: Sendable, Equatable {
-    package var droppedVisits = 0
+    package var droppedSnapshots = 0
     /// URLs of which servers had loaded a newer response, or the only one: that response is gone. What snapshots have
     /// of these URLs stays.
     package var removedOverlayURLs = 0
@@ -24,7 +24,7 @@ package struct CollectionResult: Sendable, Equatable {
 
     /// Adds what an earlier collection of the same command removed.
     package mutating func add(earlier: CollectionResult) {
-        droppedVisits += earlier.droppedVisits
+        droppedSnapshots += earlier.droppedSnapshots
         removedOverlayURLs += earlier.removedOverlayURLs
         evictedURLs += earlier.evictedURLs
         evicted = earlier.evicted + evicted
@@ -75,7 +75,7 @@ extension StoreWriter {
                 let bodiesBefore = try count("SELECT count(*) FROM body")
                 try removeOrphans()
                 if let keepLast = options.keepLast {
-                    result.droppedVisits += try dropVisits(keepingLast: keepLast, progress)
+                    result.droppedSnapshots += try dropSnapshots(keepingLast: keepLast, progress)
                 }
                 result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
                 if let limit = options.limit { try makeFit(limit, options, &result, progress) }
@@ -182,8 +182,8 @@ extension StoreWriter {
             if try hasRoom() { try vacuum() }
             guard try !isLogEmptied() else { return nil }
             return StoreError(
-                .busy, doing: "shrink", path: folder.database, detail: "somebody is reading from it",
-                advice: "collect again when nobody does")
+                .busy, doing: "shrink", path: folder.database, detail: "another process is reading from it",
+                advice: "run larder gc again when it has finished")
         } catch {
             return error
         }

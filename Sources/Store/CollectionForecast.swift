@@ -4,14 +4,15 @@ internal import System
 /// What a collection would take, as the store is now.
 package struct CollectionForecast: Sendable, Equatable {
     package var result = CollectionResult()
-    /// The visits that would be dropped, with their sites' names.
-    package var visits: [Visit] = []
+    /// The snapshots that would be dropped, with their sites' names.
+    package var snapshots: [Snapshot] = []
     /// The URLs of which nothing would be held any more, by address.
     package var urls: [String] = []
 
-    package struct Visit: Sendable, Equatable {
+    package struct Snapshot: Sendable, Equatable {
         package let site: String
         package let id: Int64
+        package let name: SnapshotName
     }
 }
 
@@ -24,12 +25,12 @@ extension StoreWriter {
         _ options: CollectionOptions, in copy: StoreFolder
     ) throws(StoreError) -> CollectionForecast {
         if isServed { return try rehearseCollection(options) }
-        try alone(doing: "look through") { () throws(StoreError) in
+        try alone(doing: "scan") { () throws(StoreError) in
             _ = try? isLogEmptied()
             try folder.copyWithoutBytes(to: copy)
         }
         let writer = try StoreWriter(copy)
-        let (visits, urls) = (try writer.everyVisit(), try writer.everyURL())
+        let (snapshots, urls) = (try writer.everySnapshot(), try writer.everyURL())
         let usedBefore = try writer.usedByteCount()
         var forecast = CollectionForecast(result: try writer.collect(options))
         // The files have no blocks on the disk.
@@ -38,8 +39,10 @@ extension StoreWriter {
         // The journal says once more what the database does, and is made anew or stays.
         let used = Int64(Double(try writer.usedByteCount()) * share) + copy.journalByteCount
         forecast.result.byteCountAfter = min(used, folder.byteCount)
-        let (leftVisits, leftURLs) = (Set(try writer.everyVisit().map(\.id)), Set(try writer.everyURL()))
-        forecast.visits = visits.filter { !leftVisits.contains($0.id) }
+        let (leftSnapshots, leftURLs) = (
+            Set(try writer.everySnapshot().map(\.id)), Set(try writer.everyURL())
+        )
+        forecast.snapshots = snapshots.filter { !leftSnapshots.contains($0.id) }
         forecast.urls = urls.filter { !leftURLs.contains($0) }
         return forecast
     }
@@ -47,25 +50,29 @@ extension StoreWriter {
     /// In a transaction that is not to be.
     private func rehearseCollection(_ options: CollectionOptions) throws(StoreError) -> CollectionForecast {
         var forecast = CollectionForecast()
-        let (visits, urls) = (try everyVisit(), try everyURL())
+        let (snapshots, urls) = (try everySnapshot(), try everyURL())
         try rehearsing { () throws(StoreError) in
             forecast.result = try collect(options)
-            let (leftVisits, leftURLs) = (Set(try everyVisit().map(\.id)), Set(try everyURL()))
-            forecast.visits = visits.filter { !leftVisits.contains($0.id) }
+            let (leftSnapshots, leftURLs) = (Set(try everySnapshot().map(\.id)), Set(try everyURL()))
+            forecast.snapshots = snapshots.filter { !leftSnapshots.contains($0.id) }
             forecast.urls = urls.filter { !leftURLs.contains($0) }
         }
         return forecast
     }
 
-    private func everyVisit() throws(StoreError) -> [CollectionForecast.Visit] {
-        var visits: [CollectionForecast.Visit] = []
+    private func everySnapshot() throws(StoreError) -> [CollectionForecast.Snapshot] {
+        var snapshots: [CollectionForecast.Snapshot] = []
         try eachRow(
-            "SELECT site.name, visit.id FROM visit JOIN site ON site.id = visit.site ORDER BY visit.id"
-        ) {
-            row in
-            visits.append(CollectionForecast.Visit(site: row.text(0), id: row.integer(1)))
+            """
+            SELECT site.name, snapshot.id, \(SnapshotName.columns) FROM snapshot
+            JOIN site ON site.id = snapshot.site ORDER BY snapshot.id
+            """
+        ) { row in
+            snapshots.append(
+                CollectionForecast.Snapshot(
+                    site: row.text(0), id: row.integer(1), name: SnapshotName(row, from: 2)))
         }
-        return visits
+        return snapshots
     }
 
     private func everyURL() throws(StoreError) -> [String] {

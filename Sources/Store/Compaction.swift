@@ -149,7 +149,7 @@ extension Connection {
             named.insert(row.integer(0))
             if let referrer = row.optionalInteger(1) { named.insert(referrer) }
         }
-        try prepare("SELECT pages, requisites, guesses FROM link").each { row in
+        try prepare("SELECT pages, assets, guesses FROM link").each { row in
             for column in 0..<3 as Range<Int32> {
                 row.withBytes(column) { LinkLists.each($0) { named.insert($0) } }
             }

@@ -57,8 +57,8 @@ final class CopyTarget {
 
     private static func isTaken(_ folder: StoreFolder) -> StoreError {
         StoreError(
-            .request, doing: "copy to", path: folder.name, detail: "there is a larder already",
-            advice: "name a folder that is empty, or a schema that is not there yet")
+            .request, doing: "copy to", path: folder.name, detail: "a store already exists there",
+            advice: "name an empty folder, or a schema that does not exist yet")
     }
 
     /// Whether a copy of the same larder is gone on with. Fails where anything else is there.
@@ -67,13 +67,13 @@ final class CopyTarget {
             guard mark == origin else {
                 throw StoreError(
                     .request, doing: "copy to", path: folder.name,
-                    detail: "a copy of another larder to it has not ended",
-                    advice: "go on with that one, or name another place")
+                    detail: "an unfinished copy of another store is there",
+                    advice: "finish that copy, or name another place")
             }
             folder.clearIncoming()
             return true
         }
-        for table in ["site", "visit", "url", "body", "pin"] where try count(table) > 0 {
+        for table in ["site", "snapshot", "url", "body", "pin"] where try count(table) > 0 {
             throw Self.isTaken(folder)
         }
         try origin.put(in: folder, connection)
@@ -323,18 +323,18 @@ final class CopyTarget {
     // MARK: The end
 
     /// Numbers that are given from here on are new ones.
-    func end(lastVisit: Int64) throws(StoreError) {
+    func end(lastSnapshot: Int64) throws(StoreError) {
         guard connection.isServed else {
             try connection.execute(
                 """
                 DELETE FROM tally;
-                DELETE FROM sqlite_sequence WHERE name = 'visit';
-                INSERT INTO sqlite_sequence (name, seq) VALUES ('visit', \(lastVisit));
+                DELETE FROM sqlite_sequence WHERE name = 'snapshot';
+                INSERT INTO sqlite_sequence (name, seq) VALUES ('snapshot', \(lastSnapshot));
                 """, doing: "copy to")
             return
         }
-        for table in ["site", "visit", "url", "body"] {
-            let least = table == "visit" ? max(1, lastVisit) : 1
+        for table in ["site", "snapshot", "url", "body"] {
+            let least = table == "snapshot" ? max(1, lastSnapshot) : 1
             _ = try connection.prepare(
                 """
                 SELECT setval(pg_get_serial_sequence('\(table)', 'id'),
@@ -411,8 +411,9 @@ struct CopyMark: Equatable {
     static func refuse(_ folder: StoreFolder, _ connection: Connection) throws(StoreError) {
         guard try CopyMark(in: folder, connection) != nil else { return }
         throw StoreError(
-            .busy, doing: "open", path: folder.name, detail: "a copy of a larder to it has not ended",
-            advice: "run the larder store copy again that began it, or name another place", remedy: .larder)
+            .busy, doing: "open", path: folder.name, detail: "it is an unfinished copy of another store",
+            advice: "finish it by running the same larder store copy again, or name another store",
+            remedy: .larder)
     }
 }
 

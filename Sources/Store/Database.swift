@@ -60,7 +60,7 @@ final class Connection {
         let name = Self.uri(short?.path ?? path) + (words.isEmpty ? "" : "?" + words.joined(separator: "&"))
         let code = sqlite3_open_v2(name, &opened, access.flags, nil)
         guard let opened else {
-            throw StoreError(.failed, doing: "open", path: path, detail: "no memory is left")
+            throw StoreError(.failed, doing: "open", path: path, detail: "out of memory")
         }
         guard code == SQLITE_OK else {
             let error = Self.error(of: opened, code: code, doing: "open", path: path)
@@ -81,7 +81,8 @@ final class Connection {
             // Else the log would be written into the database when the connection closes.
             guard larder_sqlite_keep_log(opened) == SQLITE_OK else {
                 throw StoreError(
-                    .failed, doing: "open", path: path, detail: "this SQLite cannot leave its log alone")
+                    .failed, doing: "open", path: path,
+                    detail: "this SQLite cannot close a database without changing its log")
             }
             try execute("PRAGMA locking_mode = EXCLUSIVE", doing: "open")
         }
@@ -276,7 +277,9 @@ final class Connection {
     }
 
     fileprivate func prepareHandle(_ sql: String) throws(StoreError) -> OpaquePointer {
-        guard case .file(let file) = driver else { preconditionFailure("PostgreSQL prepares by itself") }
+        guard case .file(let file) = driver else {
+            preconditionFailure("PostgreSQL prepares statements itself")
+        }
         var statement: OpaquePointer?
         let code = sqlite3_prepare_v3(file, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
         guard code == SQLITE_OK, let statement else { throw error(code, doing: "read") }
@@ -424,7 +427,7 @@ final class Connection {
         }
         return StoreError(
             reason, doing: doing, path: path, detail: detail,
-            advice: "it is cut or damaged; what is whole of it and beside it can be put together",
+            advice: "recover the intact content from it and the files beside it",
             remedy: .repair)
     }
 }

@@ -94,8 +94,8 @@ extension StoreWriter {
             isJournalBehind = true
             return true
         case .oldSnapshots:
-            let dropped = try dropVisits(keepingLast: 1, downTo: target, progress)
-            result.droppedVisits += dropped
+            let dropped = try dropSnapshots(keepingLast: 1, downTo: target, progress)
+            result.droppedSnapshots += dropped
             return dropped > 0
         case .overlays:
             let removed = try evict(.overlays, downTo: target, options, progress)
@@ -128,7 +128,7 @@ extension StoreWriter {
     /// - Parameters:
     ///   - count: how many finished snapshots each site keeps, the served one among them.
     ///   - limit: stops when no more bytes than that are in use; nil to drop all the others.
-    func dropVisits(
+    func dropSnapshots(
         keepingLast count: Int, downTo limit: Int64? = nil, _ progress: (Int64) -> Void
     ) throws(StoreError) -> Int {
         let reader = try StoreReader(folder)
@@ -139,24 +139,25 @@ extension StoreWriter {
             $0.published != nil && !pins.holds(site: $0.name) && !held.contains($0.id)
         }
         let old = sites.flatMap { site in
-            let others = site.visits.filter {
+            let others = site.snapshots.filter {
                 $0.id != site.published && $0.id != site.overlay
-                    && ($0.finished != nil || $0 != site.visits.last)
+                    && ($0.finished != nil || $0 != site.snapshots.last)
             }
             let kept = Set(others.filter { $0.finished != nil }.suffix(max(0, count - 1)).map(\.id))
             return others.map(\.id).filter { !kept.contains($0) }
         }
         var dropped = 0
-        for visit in old.sorted() {
+        for snapshot in old.sorted() {
             let used = try usedByteCount()
             progress(used)
             if let limit, used <= limit { break }
-            // Looked up again: dropping a visit changes its site.
-            guard let site = try reader.sites().first(where: { $0.visits.contains { $0.id == visit } }) else {
+            // Looked up again: dropping a snapshot changes its site.
+            guard let site = try reader.sites().first(where: { $0.snapshots.contains { $0.id == snapshot } })
+            else {
                 continue
             }
             isJournalBehind = true
-            try dropRows(ofVisit: visit, of: site)
+            try dropRows(ofSnapshot: snapshot, of: site)
             dropped += 1
             // The freed space is known once the bodies are gone. Without a limit one pass at the end is enough.
             if limit != nil { try removeOrphans() }
@@ -175,7 +176,7 @@ extension StoreWriter {
         /// The rows that go with a URL.
         var condition: String {
             switch self {
-            case .overlays: "visit IN (SELECT overlay FROM site WHERE overlay IS NOT NULL)"
+            case .overlays: "snapshot IN (SELECT overlay FROM site WHERE overlay IS NOT NULL)"
             case .everything: "true"
             }
         }
@@ -326,7 +327,7 @@ extension StoreWriter {
         try pinUnremovable(in: &pinned)
         for site in try heldSites() {
             try eachRow(
-                "SELECT DISTINCT url FROM response WHERE visit IN (SELECT id FROM visit WHERE site = ?)",
+                "SELECT DISTINCT url FROM response WHERE snapshot IN (SELECT id FROM snapshot WHERE site = ?)",
                 .integer(site)
             ) { pinned.insert($0.integer(0)) }
         }
@@ -415,7 +416,7 @@ extension StoreWriter {
         try eachRow(
             """
             SELECT DISTINCT url.id, url.href, site.name FROM response JOIN url ON url.id = response.url
-            JOIN visit ON visit.id = response.visit JOIN site ON site.id = visit.site
+            JOIN snapshot ON snapshot.id = response.snapshot JOIN site ON site.id = snapshot.site
             """
         ) { row in
             if pins.holds(site: row.text(2)) || pins.holds(address: row.text(1)) {

@@ -99,7 +99,7 @@ extension StoreReader {
         guard !isServed else { return }
         var addresses = Set(findings.damagedLinkTables)
         try eachRow(
-            "SELECT pages, requisites, guesses, sum, url, body, href FROM link JOIN url ON url.id = link.url"
+            "SELECT pages, assets, guesses, sum, url, body, href FROM link JOIN url ON url.id = link.url"
         ) { row in
             guard !LinkLists.areSound(row) else { return }
             findings.damagedLinkLists.append(LinkListKey(url: row.integer(4), body: row.integer(5)))
@@ -111,7 +111,7 @@ extension StoreReader {
         // A damaged database may fail anywhere. Making its indexes anew would keep a damaged row, so that it is made anew
         // from the journal. Counts are counted again.
         guard findings.databaseFaults.isEmpty else {
-            let isDamaged = findings.databaseFaults.contains { !$0.hasPrefix("counts that are kept") }
+            let isDamaged = findings.databaseFaults.contains { !$0.hasPrefix("stored counts") }
             findings.isRebuildNeeded = isDamaged && !folder.journalFiles.isEmpty
             return
         }
@@ -120,19 +120,19 @@ extension StoreReader {
         if check.isDatabaseDamaged {
             let count = check.conflicting + check.missing
             let some =
-                check.conflicts.isEmpty ? "" : ", among them " + check.conflicts.joined(separator: ", ")
+                check.conflicts.isEmpty ? "" : ", including " + check.conflicts.joined(separator: ", ")
             findings.databaseFaults.append("rows that differ from the journal: \(count)\(some)")
         } else if check.missing > 0 {
-            findings.journalFaults.append("responses and bodies that it does not have: \(check.missing)")
+            findings.journalFaults.append("missing responses and bodies: \(check.missing)")
         }
         if check.isStateMissing {
-            findings.journalFaults.append("it does not say which snapshots there are now")
+            findings.journalFaults.append("it does not list the current snapshots")
         }
     }
 
     /// Nil for a body that is what it should be.
     func fault(of body: StoredBody, _ digest: Digest?) throws(StoreError) -> String? {
-        guard let digest else { return "its digest has another length" }
+        guard let digest else { return "its digest has the wrong length" }
         guard let content = try found(body, isFresh: true) else { return "its bytes are gone" }
         let measured: (sha256: Digest, byteCount: Int)
         do throws(StoreError) {
@@ -223,7 +223,7 @@ extension StoreWriter {
                 flags = flags | \(ResponseFlags.isLost.rawValue)
             WHERE \(isMeant) AND EXISTS (
                 SELECT 1 FROM response AS older WHERE older.url = response.url AND older.request = response.request
-                    AND (older.visit < response.visit
+                    AND (older.snapshot < response.snapshot
                         OR \(Provenance.isImported("older")) AND NOT \(Provenance.isImported("response"))))
             """, .integer(body.id), .text(body.sha256))
         try run("DELETE FROM response WHERE \(isMeant)", .integer(body.id), .text(body.sha256))
@@ -283,14 +283,14 @@ extension StoreWriter {
         try execute(
             """
             DELETE FROM response WHERE url NOT IN (SELECT id FROM url) OR body NOT IN (SELECT id FROM body)
-                OR visit NOT IN (SELECT visit.id FROM visit JOIN site ON site.id = visit.site);
+                OR snapshot NOT IN (SELECT snapshot.id FROM snapshot JOIN site ON site.id = snapshot.site);
             UPDATE response SET referrer = NULL WHERE referrer NOT IN (SELECT id FROM url);
             UPDATE site SET published =
-                (SELECT max(visit.id) FROM visit WHERE visit.site = site.id AND visit.finished IS NOT NULL)
-                WHERE published NOT IN (SELECT visit.id FROM visit JOIN site ON site.id = visit.site);
+                (SELECT max(snapshot.id) FROM snapshot WHERE snapshot.site = site.id AND snapshot.finished IS NOT NULL)
+                WHERE published NOT IN (SELECT snapshot.id FROM snapshot JOIN site ON site.id = snapshot.site);
             UPDATE site SET overlay = NULL
-                WHERE overlay NOT IN (SELECT visit.id FROM visit JOIN site ON site.id = visit.site);
-            DELETE FROM visit WHERE site NOT IN (SELECT id FROM site);
+                WHERE overlay NOT IN (SELECT snapshot.id FROM snapshot JOIN site ON site.id = snapshot.site);
+            DELETE FROM snapshot WHERE site NOT IN (SELECT id FROM site);
             DELETE FROM link WHERE url NOT IN (SELECT id FROM url) OR body NOT IN (SELECT id FROM body);
             DELETE FROM content WHERE body NOT IN (SELECT id FROM body);
             """, doing: "repair")

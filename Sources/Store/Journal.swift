@@ -39,8 +39,8 @@ final class Journal {
         }
     }
 
-    /// A response that its visit has.
-    func note(_ response: NewResponse, ofVisit visit: Int64) {
+    /// A response that its snapshot has.
+    func note(_ response: NewResponse, ofSnapshot snapshot: Int64) {
         guard isNeeded else { return }
         let body: (sha256: String, form: String)? =
             switch response.body {
@@ -50,7 +50,8 @@ final class Journal {
             }
         note(
             JournalLine.Response(
-                href: response.href, visit: visit, request: response.request.text, variant: response.variant,
+                href: response.href, snapshot: snapshot, request: response.request.text,
+                variant: response.variant,
                 status: Int64(response.status), role: Int64(response.role),
                 flags: Int64(response.flags.rawValue),
                 requested: response.requested, fetched: response.fetched, type: response.type,
@@ -283,7 +284,7 @@ extension StoreFolder {
     func lostDatabase(_ detail: String) -> StoreError {
         StoreError(
             .unusable, doing: "open", path: database, detail: detail,
-            advice: "what was in it can be had again from what stands beside it", remedy: .repair)
+            advice: "recover its content from the files beside it", remedy: .repair)
     }
 }
 
@@ -385,7 +386,7 @@ extension Connection {
         // An earlier larder's has no such column.
         let confirmed = (try? prepare("SELECT confirmed FROM response LIMIT 0")) == nil ? "0" : "confirmed"
         let columns = "\(JournalLine.responseColumns), \(confirmed), url, referrer, body"
-        try rows("response", columns, by: "url,visit,request,variant") { row in
+        try rows("response", columns, by: "url,snapshot,request,variant") { row in
             guard let href = hrefs[row.integer(11)] else { return }
             let body = row.optionalInteger(13).flatMap { bodies[$0] }
             // What its body was is not known: it is missing.
@@ -397,7 +398,7 @@ extension Connection {
         }
     }
 
-    /// The sites, visits and pins.
+    /// The sites, snapshots and pins.
     func state(time: Int64? = nil, isDamaged: Bool = false) throws(StoreError) -> JournalLine.State {
         func each(_ sql: String, read: (Row) -> Void) throws(StoreError) {
             do throws(StoreError) {
@@ -407,22 +408,30 @@ extension Connection {
             }
         }
         var state = JournalLine.State(time: time ?? SystemClock.microsecondsSinceEpoch())
-        try each("SELECT id, name, start, published, settings, overlay FROM site ORDER BY id") { row in
+        // A damaged database may be one of an earlier version, without some of the columns.
+        func column(_ name: String, of table: String, else value: String) -> String {
+            (try? prepare("SELECT \(name) FROM \(table) LIMIT 0")) == nil ? value : name
+        }
+        let highest = column("snapshots", of: "site", else: "0")
+        try each("SELECT id, name, start, published, settings, overlay, \(highest) FROM site ORDER BY id") {
+            row in
             state.sites.append(
                 JournalLine.State.Site(
                     id: row.integer(0), name: row.text(1), start: row.text(2),
                     published: row.optionalInteger(3),
-                    settings: row.text(4), overlay: row.optionalInteger(5)))
+                    settings: row.text(4), overlay: row.optionalInteger(5), snapshots: row.integer(6)))
         }
-        let counted = (try? prepare("SELECT confirmed FROM visit LIMIT 0")) == nil ? "0" : "confirmed"
-        let archive = (try? prepare("SELECT archive FROM visit LIMIT 0")) == nil ? "NULL" : "archive"
-        try each("SELECT id, site, started, finished, base, \(counted), \(archive) FROM visit ORDER BY id") {
-            row in
-            state.visits.append(
-                JournalLine.State.Visit(
+        let confirmed = column("confirmed", of: "snapshot", else: "0")
+        let archive = column("archive", of: "snapshot", else: "NULL")
+        let number = column("number", of: "snapshot", else: "0")
+        try each(
+            "SELECT id, site, started, finished, base, \(confirmed), \(archive), \(number) FROM snapshot ORDER BY id"
+        ) { row in
+            state.snapshots.append(
+                JournalLine.State.Snapshot(
                     id: row.integer(0), site: row.integer(1), started: row.integer(2),
                     finished: row.optionalInteger(3), base: row.optionalInteger(4),
-                    confirmed: row.integer(5), archive: row.optionalText(6)))
+                    confirmed: row.integer(5), archive: row.optionalText(6), number: row.integer(7)))
         }
         try each("SELECT kind, value, added FROM pin ORDER BY kind, value") { row in
             state.pins.append(
@@ -463,9 +472,9 @@ extension StoreReader {
                     id: row.integer(0), name: row.text(1), start: "", published: row.optionalInteger(2),
                     settings: "", overlay: row.optionalInteger(3)))
         }
-        try eachRow("SELECT id, site, started FROM visit WHERE finished IS NOT NULL ORDER BY id") { row in
-            state.visits.append(
-                JournalLine.State.Visit(id: row.integer(0), site: row.integer(1), started: row.integer(2)))
+        try eachRow("SELECT id, site, started FROM snapshot WHERE finished IS NOT NULL ORDER BY id") { row in
+            state.snapshots.append(
+                JournalLine.State.Snapshot(id: row.integer(0), site: row.integer(1), started: row.integer(2)))
         }
         return state
     }
@@ -477,7 +486,7 @@ extension JournalLine {
 
     /// Of `response`, what a line of a row reads first.
     fileprivate static let responseColumns = """
-        response.visit, response.request, response.variant, response.status, response.role, response.flags,
+        response.snapshot, response.request, response.variant, response.status, response.role, response.flags,
         response.requested, response.fetched, response.type, response.fields
         """
 }
@@ -493,7 +502,7 @@ extension JournalLine.BodyLine {
 extension JournalLine.ResponseLine {
     fileprivate init(_ row: Row, href: Text, referrer: Text?, sha256: Text?, form: Text?) {
         self.init(
-            href: href, visit: row.integer(0), request: Text(row, 1), variant: Text(row, 2),
+            href: href, snapshot: row.integer(0), request: Text(row, 1), variant: Text(row, 2),
             status: row.integer(3), role: row.integer(4), flags: row.integer(5), requested: row.integer(6),
             fetched: row.integer(7), type: Text(optional: row, 8), referrer: referrer, fields: Text(row, 9),
             sha256: sha256, form: form, confirmed: row.integer(10))

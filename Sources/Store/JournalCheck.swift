@@ -43,7 +43,7 @@ private struct JournalHashes {
 
     private static func parts(_ line: JournalLine.Response) -> (key: [String?], content: [String?]) {
         (
-            ["response", line.href, "\(line.visit)", line.request, line.variant],
+            ["response", line.href, "\(line.snapshot)", line.request, line.variant],
             ["\(line.status)", line.type, line.fields, line.sha256, line.form]
         )
     }
@@ -129,7 +129,7 @@ extension StoreReader {
 
     /// Whether the journal names all snapshots that there are.
     private static func names(_ noted: JournalLine.State, _ state: JournalLine.State) -> Bool {
-        Set(noted.visits.map(\.id)).isSuperset(of: state.visits.map(\.id))
+        Set(noted.snapshots.map(\.id)).isSuperset(of: state.snapshots.map(\.id))
     }
 
     private static func isSame(_ noted: JournalLine.State, _ state: JournalLine.State) -> Bool {

@@ -8,7 +8,7 @@ enum JournalLine {
 
     struct ResponseLine<Text: LineText> {
         var href: Text
-        var visit: Int64
+        var snapshot: Int64
         var request: Text
         var variant: Text
         var status: Int64
@@ -24,10 +24,10 @@ enum JournalLine {
         var confirmed: Int64 = 0
     }
 
-    /// A plain response that a later visit of its site got once more.
+    /// A plain response that a later snapshot of its site got once more.
     struct Confirmation: LineWritable {
         var href: String
-        var visit: Int64
+        var snapshot: Int64
         var confirmed: Int64
         var flags: Int64
         var requested: Int64
@@ -46,14 +46,14 @@ enum JournalLine {
         var bytes: Text?
     }
 
-    /// All sites, visits and pins, as they are from this time on.
+    /// All sites, snapshots and pins, as they are from this time on.
     struct State: JSONWritable {
         /// In microseconds since 1970. What a damaged database said counts least.
         var time: Int64
         /// The version of the tables that the rows were in; 0 where an earlier version of Larder wrote the line.
         var schema: Int64 = Schema.version
         var sites: [Site] = []
-        var visits: [Visit] = []
+        var snapshots: [Snapshot] = []
         var pins: [Pin] = []
 
         struct Site: JSONWritable {
@@ -63,9 +63,11 @@ enum JournalLine {
             var published: Int64?
             var settings: String
             var overlay: Int64?
+            /// The highest number that a snapshot of it was given.
+            var snapshots: Int64 = 0
         }
 
-        struct Visit: JSONWritable {
+        struct Snapshot: JSONWritable {
             var id: Int64
             var site: Int64
             var started: Int64
@@ -74,6 +76,8 @@ enum JournalLine {
             var confirmed: Int64 = 0
             /// The paths of the archives that it was imported from, a line each.
             var archive: String?
+            /// Its number among the snapshots of its site; 0 where an earlier version of Larder wrote the line.
+            var number: Int64 = 0
         }
 
         struct Pin: JSONWritable {
@@ -117,11 +121,12 @@ extension JSONValue {
 
 extension JournalLine.ResponseLine<String> {
     init?(_ json: JSONValue) {
-        guard let href = json["r"]?.string, let visit = json.integer("v"), let status = json.integer("s"),
+        guard let href = json["r"]?.string, let snapshot = json.integer("v"), let status = json.integer("s"),
             let fields = json["h"]?.string, let requested = json.integer("t"), let fetched = json.integer("u")
         else { return nil }
         self.init(
-            href: href, visit: visit, request: json["q"]?.string ?? "", variant: json["x"]?.string ?? "",
+            href: href, snapshot: snapshot, request: json["q"]?.string ?? "",
+            variant: json["x"]?.string ?? "",
             status: status, role: json.integer("o") ?? 0, flags: json.integer("f") ?? 0, requested: requested,
             fetched: fetched, type: json["m"]?.string, referrer: json["w"]?.string, fields: fields,
             sha256: json["b"]?.string, form: json["k"]?.string, confirmed: json.integer("c") ?? 0)
@@ -130,17 +135,18 @@ extension JournalLine.ResponseLine<String> {
 
 extension JournalLine.Confirmation {
     init?(_ json: JSONValue) {
-        guard let href = json["r"]?.string, let visit = json.integer("v"), let confirmed = json.integer("c"),
+        guard let href = json["r"]?.string, let snapshot = json.integer("v"),
+            let confirmed = json.integer("c"),
             let requested = json.integer("t"), let fetched = json.integer("u")
         else { return nil }
         self.init(
-            href: href, visit: visit, confirmed: confirmed, flags: json.integer("f") ?? 0,
+            href: href, snapshot: snapshot, confirmed: confirmed, flags: json.integer("f") ?? 0,
             requested: requested, fetched: fetched)
     }
 
     func write(to line: inout LineWriter) {
         line.member("r", href)
-        line.member("v", visit)
+        line.member("v", snapshot)
         if flags != 0 { line.member("f", flags) }
         line.member("t", requested)
         line.member("u", fetched)
@@ -151,7 +157,7 @@ extension JournalLine.Confirmation {
 extension JournalLine.ResponseLine: LineWritable {
     func write(to line: inout LineWriter) {
         line.member("r", href)
-        line.member("v", visit)
+        line.member("v", snapshot)
         if !request.isEmpty { line.member("q", request) }
         if !variant.isEmpty { line.member("x", variant) }
         line.member("s", status)
@@ -241,11 +247,11 @@ extension JournalLine.Packed {
 extension JournalLine.State {
     init?(_ json: JSONValue) {
         guard let time = json.integer("time"), let sites = json["sites"]?.array,
-            let visits = json["visits"]?.array
+            let snapshots = (json["snapshots"] ?? json["visits"])?.array
         else { return nil }
         self.init(
             time: time, schema: json.integer("schema") ?? 0, sites: sites.compactMap { Site($0) },
-            visits: visits.compactMap { Visit($0) },
+            snapshots: snapshots.compactMap { Snapshot($0) },
             pins: json["pins"]?.array?.compactMap { Pin($0) } ?? [])
     }
 
@@ -254,7 +260,7 @@ extension JournalLine.State {
             object.member("time", time)
             object.member("schema", schema)
             object.member("sites", sites)
-            object.member("visits", visits)
+            object.member("snapshots", snapshots)
             object.member("pins", pins)
         }
     }
@@ -268,7 +274,8 @@ extension JournalLine.State.Site {
         }
         self.init(
             id: id, name: name, start: start, published: json.integer("published"),
-            settings: json["settings"]?.string ?? "", overlay: json.integer("overlay"))
+            settings: json["settings"]?.string ?? "", overlay: json.integer("overlay"),
+            snapshots: json.integer("snapshots") ?? 0)
     }
 
     func write(to writer: inout JSONWriter) {
@@ -279,11 +286,12 @@ extension JournalLine.State.Site {
             object.memberIfPresent("published", published)
             object.member("settings", settings)
             object.memberIfPresent("overlay", overlay)
+            object.member("snapshots", snapshots)
         }
     }
 }
 
-extension JournalLine.State.Visit {
+extension JournalLine.State.Snapshot {
     init?(_ json: JSONValue) {
         guard let id = json.integer("id"), let site = json.integer("site"),
             let started = json.integer("started")
@@ -293,7 +301,7 @@ extension JournalLine.State.Visit {
         self.init(
             id: id, site: site, started: started, finished: json.integer("finished"),
             base: json.integer("base"), confirmed: json.integer("confirmed") ?? 0,
-            archive: json["archive"]?.string)
+            archive: json["archive"]?.string, number: json.integer("number") ?? 0)
     }
 
     func write(to writer: inout JSONWriter) {
@@ -305,6 +313,7 @@ extension JournalLine.State.Visit {
             object.memberIfPresent("base", base)
             if confirmed > 0 { object.member("confirmed", confirmed) }
             object.memberIfPresent("archive", archive)
+            object.member("number", number)
         }
     }
 }

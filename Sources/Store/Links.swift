@@ -3,7 +3,7 @@ internal import Web
 /// What a stored response links to, by address.
 package struct StoredLinks: Sendable, Equatable {
     package var pages: [String] = []
-    package var requisites: [String] = []
+    package var assets: [String] = []
     package var guesses: [String] = []
 
     package init() {}
@@ -11,7 +11,7 @@ package struct StoredLinks: Sendable, Equatable {
 
 package struct StoredLinkNumbers: Sendable, Equatable {
     package let pages: [Int64]
-    package let requisites: [Int64]
+    package let assets: [Int64]
     package let guesses: [Int64]
 
     /// - Parameter column: that of the first list. The others and their checksum follow it.
@@ -19,11 +19,11 @@ package struct StoredLinkNumbers: Sendable, Equatable {
     init?(_ row: Row, from column: Int32 = 0) {
         guard LinkLists.areSound(row, from: column) else { return nil }
         pages = row.withBytes(column, LinkLists.numbers)
-        requisites = row.withBytes(column + 1, LinkLists.numbers)
+        assets = row.withBytes(column + 1, LinkLists.numbers)
         guesses = row.withBytes(column + 2, LinkLists.numbers)
     }
 
-    package var all: [Int64] { pages + requisites + guesses }
+    package var all: [Int64] { pages + assets + guesses }
 }
 
 /// The links of a body, and the two bytes with which its link table begins, and the one with which it ends: by which
@@ -39,7 +39,7 @@ package struct ToldLinks: Sendable, Equatable {
     }
 }
 
-/// All that a walk through a visit asks of an address.
+/// All that a walk through a snapshot asks of an address.
 package struct WalkedResponse: Sendable {
     package let response: StoredResponse
     /// Nil where they were never kept.
@@ -52,7 +52,7 @@ extension StoreReader {
         guard let numbers = try linkNumbers(of: response) else { return nil }
         var links = StoredLinks()
         links.pages = try addresses(numbers.pages)
-        links.requisites = try addresses(numbers.requisites)
+        links.assets = try addresses(numbers.assets)
         links.guesses = try addresses(numbers.guesses)
         return links
     }
@@ -71,28 +71,28 @@ extension StoreReader {
         return try findToldLinks.first(.integer(response.url), .integer(body.id)) { ToldLinks($0) }
     }
 
-    /// What the visit has for those of the addresses for which it has anything: of a PostgreSQL, where one question for
+    /// What the snapshot has for those of the addresses for which it has anything: of a PostgreSQL, where one question for
     /// all takes one way there and back. The limits keep its planner at one look into an index for each.
-    package func walk(_ hrefs: [String], ofVisit visit: Int64) throws(StoreError) -> [WalkedResponse] {
+    package func walk(_ hrefs: [String], ofSnapshot snapshot: Int64) throws(StoreError) -> [WalkedResponse] {
         var walked: [WalkedResponse] = []
         walked.reserveCapacity(hrefs.count)
         try prepare(
             """
-            SELECT \(StoredResponse.columns), told.pages, told.requisites, told.guesses, NULL, told.start, told.finish
+            SELECT \(StoredResponse.columns), told.pages, told.assets, told.guesses, NULL, told.start, told.finish
             FROM unnest(?1) AS given(address)
             CROSS JOIN LATERAL (SELECT id, href FROM url WHERE url.href = given.address LIMIT 1) AS url
             CROSS JOIN LATERAL (
                 SELECT * FROM response
-                WHERE response.url = url.id AND response.visit = ?2 AND response.request = ?3
+                WHERE response.url = url.id AND response.snapshot = ?2 AND response.request = ?3
                 ORDER BY response.fetched DESC LIMIT 1) AS response
             LEFT JOIN LATERAL (SELECT * FROM body WHERE body.id = response.body LIMIT 1) AS body ON true
             LEFT JOIN LATERAL (
-                SELECT pages, requisites, guesses, substr(content.links, 1, 2) AS start,
+                SELECT pages, assets, guesses, substr(content.links, 1, 2) AS start,
                     substr(content.links, length(content.links), 1) AS finish
                 FROM link LEFT JOIN content ON content.body = link.body
                 WHERE link.url = response.url AND link.body = response.body LIMIT 1) AS told ON true
             """
-        ).each([.texts(hrefs), .integer(visit), .text(RequestKey.get.text)]) { row in
+        ).each([.texts(hrefs), .integer(snapshot), .text(RequestKey.get.text)]) { row in
             let links = row.isNull(18) ? nil : ToldLinks(row, from: 18)
             walked.append(WalkedResponse(response: StoredResponse(row), links: links))
         }
@@ -126,7 +126,7 @@ extension StoreReader {
         try eachRow(
             """
             SELECT href FROM url
-            WHERE id IN (SELECT url FROM link WHERE instr(pages, ?1) > 0 OR instr(requisites, ?1) > 0) ORDER BY href
+            WHERE id IN (SELECT url FROM link WHERE instr(pages, ?1) > 0 OR instr(assets, ?1) > 0) ORDER BY href
             """, .text(LinkLists.text([number]))
         ) { referrers.append($0.text(0)) }
         return referrers
@@ -141,9 +141,9 @@ extension StoreReader {
             SELECT href FROM url WHERE id IN (
                 SELECT link.url FROM link
                 CROSS JOIN response ON response.url = link.url AND response.request = '' AND response.body = link.body
-                CROSS JOIN visit ON visit.id = response.visit
-                CROSS JOIN site ON site.id = visit.site
-                WHERE (instr(link.pages, ?2) > 0 OR instr(link.requisites, ?2) > 0)
+                CROSS JOIN snapshot ON snapshot.id = response.snapshot
+                CROSS JOIN site ON site.id = snapshot.site
+                WHERE (instr(link.pages, ?2) > 0 OR instr(link.assets, ?2) > 0)
                     AND \(HeldEntry.isVisible) AND \(HeldEntry.isNewest))
             ORDER BY href
             """, .null, .text(LinkLists.text([number]))
@@ -169,7 +169,7 @@ extension StoreReader {
     /// Adds to some URLs what they need: a page needs a style sheet that needs a font. Where one redirects to
     /// another, that one is needed too, with what it needs.
     func addNeeds(to urls: inout Set<Int64>) throws(StoreError) {
-        let needs = try prepare("SELECT requisites FROM link WHERE url = ?")
+        let needs = try prepare("SELECT assets FROM link WHERE url = ?")
         let redirects = try prepare(
             """
             SELECT url.href, response.fields FROM response JOIN url ON url.id = response.url

@@ -10,7 +10,7 @@ package struct ListedResponse: Sendable, Equatable {
     /// Nil for what has no body.
     package let byteCount: Int?
     package let sha256: [UInt8]?
-    package let visit: Int64
+    package let snapshot: SnapshotName
     /// Seconds since 1970.
     package let fetched: Int64
 }
@@ -34,10 +34,10 @@ extension StoreReader {
             """
             SELECT title, href FROM (
                 SELECT body.title AS title, url.href AS href, response.status AS status, response.role AS role,
-                    max(response.visit - iif(\(Provenance.isSubordinate("response")), \(Int64(1) << 60), 0))
-                FROM visit
-                CROSS JOIN site ON site.id = visit.site
-                CROSS JOIN response ON response.visit = visit.id
+                    max(response.snapshot - iif(\(Provenance.isSubordinate("response")), \(Int64(1) << 60), 0))
+                FROM snapshot
+                CROSS JOIN site ON site.id = snapshot.site
+                CROSS JOIN response ON response.snapshot = snapshot.id
                 CROSS JOIN url ON url.id = response.url
                 LEFT JOIN body ON body.id = response.body
                 WHERE site.id = ?1 AND response.request = '' AND \(Schema.isVisible("response"))
@@ -88,12 +88,12 @@ extension StoreReader {
         // CROSS JOIN keeps SQLite at the order of the addresses' index.
         try eachRow(
             """
-            SELECT url.href, response.status, response.role, response.type, body.size, response.visit, response.fetched,
-                body.sha256
+            SELECT url.href, response.status, response.role, response.type, body.size, \(SnapshotName.columns),
+                response.fetched, body.sha256
             FROM url
             CROSS JOIN response ON response.url = url.id AND response.request = ''
-            CROSS JOIN visit ON visit.id = response.visit
-            CROSS JOIN site ON site.id = visit.site
+            CROSS JOIN snapshot ON snapshot.id = response.snapshot
+            CROSS JOIN site ON site.id = snapshot.site
             LEFT JOIN body ON body.id = response.body
             WHERE url.href > ?1 AND url.href <= ?2 AND (CAST(?3 AS BIGINT) IS NULL OR site.id = ?3)
                 AND \(Schema.isVisible("response"))
@@ -108,7 +108,8 @@ extension StoreReader {
                 ListedResponse(
                     href: href, status: Int(row.integer(1)), role: UInt8(truncatingIfNeeded: row.integer(2)),
                     type: row.optionalText(3), byteCount: row.optionalInteger(4).map { Int($0) },
-                    sha256: row.optionalBlob(7), visit: row.integer(5), fetched: row.integer(6)))
+                    sha256: row.optionalBlob(8), snapshot: SnapshotName(row, from: 5), fetched: row.integer(7)
+                ))
         }
     }
 
@@ -120,7 +121,7 @@ extension StoreReader {
 
 /// What readers get for an URL, with whether its body is there.
 package struct ShownResponse: Sendable {
-    package let visit: Int64
+    package let snapshot: Int64
     package let status: Int
     package let isImported: Bool
     package let body: StoredBody?
@@ -147,7 +148,7 @@ extension StoreReader {
                 let isThere =
                     try response.body.map { (body) throws(StoreError) in try self.isThere(body) } ?? false
                 shown[href] = ShownResponse(
-                    visit: response.visit, status: response.status, isImported: response.isImported,
+                    snapshot: response.snapshot, status: response.status, isImported: response.isImported,
                     body: response.body, isThere: isThere)
             }
             return shown
@@ -163,12 +164,12 @@ extension StoreReader {
             : inline
         try eachRow(
             """
-            SELECT url.href, response.visit, response.status, body.pack, body.start, body.frame,
+            SELECT url.href, response.snapshot, response.status, body.pack, body.start, body.frame,
                 iif(body.pack IS NULL, \(stored), NULL), \(StoredBody.columns), response.flags
             FROM url
             CROSS JOIN response ON response.url = url.id AND response.request = ''
-            CROSS JOIN visit ON visit.id = response.visit
-            CROSS JOIN site ON site.id = visit.site
+            CROSS JOIN snapshot ON snapshot.id = response.snapshot
+            CROSS JOIN site ON site.id = snapshot.site
             LEFT JOIN body ON body.id = response.body
             WHERE url.href BETWEEN ?1 AND ?2 AND \(Schema.isVisible("response"))
             ORDER BY url.href, \(StoredResponse.shownFirst)
@@ -194,7 +195,8 @@ extension StoreReader {
             }
             let flags = ResponseFlags(rawValue: UInt16(truncatingIfNeeded: row.integer(13)))
             shown[href] = ShownResponse(
-                visit: row.integer(1), status: Int(row.integer(2)), isImported: flags.contains(.isImported),
+                snapshot: row.integer(1), status: Int(row.integer(2)),
+                isImported: flags.contains(.isImported),
                 body: body, isThere: isThere)
         }
         guard let outer, !outside.isEmpty else { return shown }
@@ -211,7 +213,7 @@ package struct HeldEntry: Sendable, Equatable {
     package let url: Int64
     package let href: String
     package let site: Int64
-    package let visit: Int64
+    package let snapshot: SnapshotName
     package let status: Int
     package let role: UInt8
     package let type: String?
@@ -222,13 +224,13 @@ package struct HeldEntry: Sendable, Equatable {
 }
 
 extension HeldEntry {
-    /// What `init(_:)` reads, from `response` with its `url`, its `visit` and, where it has one, its `body`.
+    /// What `init(_:)` reads, from `response` with its `url`, its `snapshot` and, where it has one, its `body`.
     static let columns = """
-        url.id, url.href, visit.site, response.visit, response.status, response.role, response.type, response.fetched,
+        url.id, url.href, snapshot.site, \(SnapshotName.columns), response.status, response.role, response.type, response.fetched,
         \(StoredBody.columns)
         """
 
-    /// Of plain responses with their `visit` and `site`: those that readers may see, of the site ?1 or of
+    /// Of plain responses with their `snapshot` and `site`: those that readers may see, of the site ?1 or of
     /// all.
     static let isVisible = """
         (CAST(?1 AS BIGINT) IS NULL OR site.id = ?1) AND \(Schema.isVisible("response"))
@@ -238,7 +240,7 @@ extension HeldEntry {
     /// another site's response is left out.
     static let isNewest = """
         NOT EXISTS (
-            SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
+            SELECT 1 FROM response AS newer JOIN snapshot AS later ON later.id = newer.snapshot
             WHERE newer.url = response.url AND newer.request = ''
                 AND \(Provenance.isPreferred("newer", to: "response"))
                 AND later.site = site.id AND \(Schema.isVisible("newer")))
@@ -249,12 +251,12 @@ extension HeldEntry {
         url = row.integer(0)
         href = row.text(1)
         site = row.integer(2)
-        visit = row.integer(3)
-        status = Int(row.integer(4))
-        role = UInt8(truncatingIfNeeded: row.integer(5))
-        type = row.optionalText(6)
-        fetched = row.integer(7)
-        body = StoredBody(row, from: 8)
+        snapshot = SnapshotName(row, from: 3)
+        status = Int(row.integer(5))
+        role = UInt8(truncatingIfNeeded: row.integer(6))
+        type = row.optionalText(7)
+        fetched = row.integer(8)
+        body = StoredBody(row, from: 9)
     }
 }
 
@@ -267,20 +269,20 @@ package struct HeldRow: Sendable, Equatable {
     package let referrer: String?
     /// A reader gets it: of what its URL answered to the same request, it is the newest that is published.
     package let isShown: Bool
-    /// The last visit that got it once more; 0 where none did.
+    /// The last snapshot that got it once more; 0 where none did.
     package let confirmed: Int64
-    /// The paths of the archives that its visit was imported from, a line each.
+    /// The paths of the archives that its snapshot was imported from, a line each.
     package let archive: String?
 
-    /// Whether a visit of its site has it.
-    package func isOf(_ visit: Int64) -> Bool {
-        response.visit == visit || response.visit < visit && visit <= confirmed
+    /// Whether a snapshot of its site has it.
+    package func isOf(_ snapshot: Int64) -> Bool {
+        response.snapshot == snapshot || response.snapshot < snapshot && snapshot <= confirmed
     }
 }
 
 extension StoreReader {
-    /// Everything that is held under the address, whatever the visit, the request and the variant; the newest
-    /// visit first.
+    /// Everything that is held under the address, whatever the snapshot, the request and the variant; the newest
+    /// snapshot first.
     package func rows(of href: String) throws(StoreError) -> [HeldRow] {
         struct Slot: Hashable {
             let request: RequestKey
@@ -293,11 +295,11 @@ extension StoreReader {
         try eachRow(
             """
             SELECT \(StoredResponse.columns), site.name, referrer.href,
-                \(Schema.isVisible("response")), response.confirmed, visit.archive, \(Provenance.precedence)
+                \(Schema.isVisible("response")), response.confirmed, snapshot.archive, \(Provenance.precedence)
             FROM url
             JOIN response ON response.url = url.id
-            JOIN visit ON visit.id = response.visit
-            JOIN site ON site.id = visit.site
+            JOIN snapshot ON snapshot.id = response.snapshot
+            JOIN site ON site.id = snapshot.site
             LEFT JOIN body ON body.id = response.body
             LEFT JOIN url AS referrer ON referrer.id = response.referrer
             WHERE url.href = ?
@@ -320,7 +322,7 @@ extension StoreReader {
                     response: response, site: row.text(18), referrer: row.optionalText(19), isShown: isShown,
                     confirmed: row.integer(21), archive: row.optionalText(22)))
         }
-        return rows.sorted { $0.response.visit > $1.response.visit }
+        return rows.sorted { $0.response.snapshot > $1.response.snapshot }
     }
 }
 
@@ -347,8 +349,8 @@ extension StoreReader {
             """
             SELECT \(HeldEntry.columns) FROM url
             CROSS JOIN response ON response.url = url.id AND response.request = ''
-            CROSS JOIN visit ON visit.id = response.visit
-            CROSS JOIN site ON site.id = visit.site
+            CROSS JOIN snapshot ON snapshot.id = response.snapshot
+            CROSS JOIN site ON site.id = snapshot.site
             LEFT JOIN body ON body.id = response.body
             WHERE \(HeldEntry.isVisible) AND url.href >= ?2 AND url.href < ?3
             ORDER BY url.href, \(StoredResponse.shownFirst)
@@ -398,8 +400,8 @@ extension StoreReader {
             SELECT site.name FROM url
             CROSS JOIN response ON response.url = url.id AND response.request = '' AND response.role = 0
                 AND response.status = 200
-            CROSS JOIN visit ON visit.id = response.visit
-            CROSS JOIN site ON site.id = visit.site
+            CROSS JOIN snapshot ON snapshot.id = response.snapshot
+            CROSS JOIN site ON site.id = snapshot.site
             WHERE url.href >= ? AND url.href < ? AND site.name <> ? LIMIT 1
             """)
         for scheme in ["https", "http"] {
@@ -430,8 +432,8 @@ extension StoreReader {
             """
             SELECT url.id, response.flags FROM url
             CROSS JOIN response ON response.url = url.id AND response.request = ''
-            CROSS JOIN visit ON visit.id = response.visit
-            CROSS JOIN site ON site.id = visit.site
+            CROSS JOIN snapshot ON snapshot.id = response.snapshot
+            CROSS JOIN site ON site.id = snapshot.site
             WHERE url.href >= ? AND url.href < ? AND \(Schema.isVisible("response"))
             ORDER BY url.href, \(StoredResponse.shownFirst)
             """)

@@ -153,7 +153,7 @@ extension StoreReader {
         return best.map { FoundResponse(response: $0.response, change: .time) }
     }
 
-    /// Whether some visit, shown or not, was led from one URL to the other, by whichever scheme.
+    /// Whether some snapshot, shown or not, was led from one URL to the other, by whichever scheme.
     private func isRedirect(from source: WebURL, to target: WebURL) throws(StoreError) -> Bool {
         var isRedirect = false
         for candidate in LookupCandidate.all(for: source) where candidate.change.subtracting(.scheme).isEmpty
@@ -257,7 +257,7 @@ extension StoreReader {
         }
         if try reads(body) { return true }
         guard let links = try linkNumbers(of: page) else { return false }
-        for number in links.requisites.prefix(Self.mostScripts) {
+        for number in links.assets.prefix(Self.mostScripts) {
             guard let href = try address(of: number), let script = try response(for: href)?.body,
                 script.form.hasPrefix("javaScript;")
             else { continue }

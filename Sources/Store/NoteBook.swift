@@ -39,7 +39,8 @@ package final class NoteBook {
         if folder.server != nil {
             let connection = try folder.connect(.readWrite)
             guard try ServerSchema.isThere(connection) else {
-                throw StoreError(.missing, doing: "open", path: folder.name, detail: "there is no larder")
+                throw StoreError(
+                    .missing, doing: "open", path: folder.name, detail: "the store does not exist")
             }
             try ServerSchema.check(connection)
             return connection
@@ -546,8 +547,8 @@ extension StoreReader {
         try eachRow(
             """
             SELECT href FROM url WHERE id IN (
-                SELECT url FROM (SELECT url, pages, requisites FROM link LIMIT 5000)
-                WHERE instr(pages, ?1) OR instr(requisites, ?1) LIMIT ?2) ORDER BY href
+                SELECT url FROM (SELECT url, pages, assets FROM link LIMIT 5000)
+                WHERE instr(pages, ?1) OR instr(assets, ?1) LIMIT ?2) ORDER BY href
             """, .text(LinkLists.text([number])), .integer(Int64(count))
         ) { referrers.append($0.text(0)) }
         return referrers

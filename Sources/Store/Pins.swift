@@ -1,16 +1,16 @@
 internal import Web
 
-/// What a pin names.
+/// The kind of a pin.
 public enum PinKind: String, Sendable, CaseIterable {
-    /// One URL, with what it needs.
+    /// One URL, with everything that it needs.
     case url
-    /// The URLs that a pattern matches, with what they need.
+    /// The URLs that a pattern matches, with everything that they need.
     case pattern
-    /// Everything of a site, all its visits included.
+    /// A site with all its snapshots.
     case site
 }
 
-/// What eviction may never take.
+/// A pin, which protects content from eviction.
 package struct Pin: Sendable, Hashable {
     package let kind: PinKind
     package let value: String
@@ -83,7 +83,7 @@ extension StoreWriter {
     }
 }
 
-/// How much pins keep from being evicted.
+/// The number and size of the URLs that pins protect.
 package struct PinCover: Sendable, Equatable {
     package var urlCount = 0
     /// The bodies' bytes, each counted once.
@@ -96,8 +96,8 @@ package struct PinCover: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// What each group of pins covers of all that is held: what it names, with everything that this needs,
-    /// and what that needs in turn.
+    /// The stored URLs that each group of pins protects: those that it names, and recursively everything that they
+    /// need.
     package func covers(of groups: [[Pin]]) throws(StoreError) -> [PinCover] {
         let sets = groups.map(PinSet.init)
         var held: Set<Int64> = []
@@ -106,8 +106,8 @@ extension StoreReader {
             """
             SELECT DISTINCT url.id, url.href, site.name FROM response
             JOIN url ON url.id = response.url
-            JOIN visit ON visit.id = response.visit
-            JOIN site ON site.id = visit.site
+            JOIN snapshot ON snapshot.id = response.snapshot
+            JOIN site ON site.id = snapshot.site
             """
         ) { row in
             held.insert(row.integer(0))

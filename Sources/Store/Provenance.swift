@@ -76,18 +76,18 @@ extension Provenance {
         "((\(response).flags & \(kinds)) = \(imported))"
     }
 
-    /// A number for `response`, with its `visit` joined to it: the higher, the earlier readers see it.
+    /// A number for `response`, with its `snapshot` joined to it: the higher, the earlier readers see it.
     ///
-    /// For a response from the origin it is its visit. A subordinate import has 0, after all of those. An
+    /// For a response from the origin it is its snapshot. A subordinate import has 0, after all of those. An
     /// import into a named site takes the place of what that site had before it, and nobody else's: it has the
-    /// visit of the site's last earlier response from the origin.
+    /// snapshot of the site's last earlier response from the origin.
     static let precedence = """
-        CASE WHEN (response.flags & \(imported)) = 0 THEN response.visit
+        CASE WHEN (response.flags & \(imported)) = 0 THEN response.snapshot
             WHEN (response.flags & \(kinds)) = \(imported) THEN 0
             ELSE coalesce((
-                SELECT max(earlier.visit) FROM response AS earlier JOIN visit AS earlier_visit ON earlier_visit.id = earlier.visit
+                SELECT max(earlier.snapshot) FROM response AS earlier JOIN snapshot AS earlier_snapshot ON earlier_snapshot.id = earlier.snapshot
                 WHERE earlier.url = response.url AND earlier.request = response.request
-                    AND earlier.visit < response.visit AND earlier_visit.site = visit.site
+                    AND earlier.snapshot < response.snapshot AND earlier_snapshot.site = snapshot.site
                     AND (earlier.flags & \(imported)) = 0), 0) END
         """
 
@@ -95,14 +95,14 @@ extension Provenance {
     static func isPreferred(_ newer: String, to response: String) -> String {
         """
         (\(isSubordinate(response)) > \(isSubordinate(newer))
-            OR \(isSubordinate(response)) = \(isSubordinate(newer)) AND \(newer).visit > \(response).visit)
+            OR \(isSubordinate(response)) = \(isSubordinate(newer)) AND \(newer).snapshot > \(response).snapshot)
         """
     }
 
     /// Whether another response hides the subordinate import `response` from readers of all sites.
     static let isHiddenByOrigin = """
         (\(isSubordinate("response")) AND EXISTS (
-            SELECT 1 FROM response AS live JOIN visit ON visit.id = live.visit JOIN site ON site.id = visit.site
+            SELECT 1 FROM response AS live JOIN snapshot ON snapshot.id = live.snapshot JOIN site ON site.id = snapshot.site
             WHERE live.url = response.url AND live.request = response.request AND NOT \(isImported("live"))
                 AND \(Schema.isVisible("live"))))
         """
@@ -116,16 +116,16 @@ extension Provenance {
         """
 
     /// Marks the imports of a database that did not record provenance. Larder had no other way to store a
-    /// visit all of whose responses are older than the visit itself: either nobody ever prefetched the site,
-    /// or it is the first visit of one that was prefetched later.
+    /// snapshot all of whose responses are older than the snapshot itself: either nobody ever prefetched the site,
+    /// or it is the first snapshot of one that was prefetched later.
     static let markEarlierImports = """
         UPDATE response SET flags = flags | \(imported)
-        WHERE visit IN (
-            SELECT visit.id FROM visit JOIN site ON site.id = visit.site
-            WHERE visit.base IS NULL AND visit.finished IS NOT NULL
-                AND (site.settings = '' OR visit.id = (SELECT min(id) FROM visit AS first_visit WHERE first_visit.site = site.id))
-                AND EXISTS (SELECT 1 FROM response AS own WHERE own.visit = visit.id)
+        WHERE snapshot IN (
+            SELECT snapshot.id FROM snapshot JOIN site ON site.id = snapshot.site
+            WHERE snapshot.base IS NULL AND snapshot.finished IS NOT NULL
+                AND (site.settings = '' OR snapshot.id = (SELECT min(id) FROM snapshot AS first_snapshot WHERE first_snapshot.site = site.id))
+                AND EXISTS (SELECT 1 FROM response AS own WHERE own.snapshot = snapshot.id)
                 AND NOT EXISTS (
-                    SELECT 1 FROM response AS own WHERE own.visit = visit.id AND own.fetched >= visit.started));
+                    SELECT 1 FROM response AS own WHERE own.snapshot = snapshot.id AND own.fetched >= snapshot.started));
         """
 }

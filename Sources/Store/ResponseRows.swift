@@ -18,60 +18,61 @@ struct ResponseRows {
         // Most are new: what there is already is looked for only then.
         addResponse = try connection.prepare("INSERT OR IGNORE \(Self.insertion)")
         removeResponse = try connection.prepare(
-            "DELETE FROM response WHERE url = ? AND visit = ? AND request = ? AND variant = ?")
+            "DELETE FROM response WHERE url = ? AND snapshot = ? AND request = ? AND variant = ?")
         addLinks = try connection.prepare(
             """
-            INSERT OR IGNORE INTO link (url, body, pages, requisites, guesses, sum)
+            INSERT OR IGNORE INTO link (url, body, pages, assets, guesses, sum)
             SELECT url, body, ?3, ?4, ?5, ?6 FROM response
             WHERE url = ?1 AND \(Schema.isOf("?2")) AND request = '' AND body IS NOT NULL
             """)
         changeLinks = try connection.prepare(
             """
-            UPDATE link SET pages = ?3, requisites = ?4, guesses = ?5, sum = ?6
+            UPDATE link SET pages = ?3, assets = ?4, guesses = ?5, sum = ?6
             WHERE url = ?1
                 AND body IN (SELECT body FROM response WHERE url = ?1 AND \(Schema.isOf("?2")) AND request = '')
-                AND (pages <> ?3 OR requisites <> ?4 OR guesses <> ?5 OR sum IS NOT ?6)
+                AND (pages <> ?3 OR assets <> ?4 OR guesses <> ?5 OR sum IS NOT ?6)
             """)
         knownLinks = try connection.prepare(
             """
-            SELECT pages, requisites, guesses, sum FROM link
+            SELECT pages, assets, guesses, sum FROM link
             WHERE url = ?1
                 AND body IN (SELECT body FROM response WHERE url = ?1 AND \(Schema.isOf("?2")) AND request = '')
             """)
         findNewest = try connection.prepare(
             """
-            SELECT response.visit, visit.base IS NULL, variant, status, role, flags, type, body, response.confirmed, fields,
-                visit.site, fetched
-            FROM response JOIN visit ON visit.id = response.visit
-            WHERE url = ? AND request = '' ORDER BY response.visit DESC
+            SELECT response.snapshot, snapshot.base IS NULL, variant, status, role, flags, type, body, response.confirmed, fields,
+                snapshot.site, fetched
+            FROM response JOIN snapshot ON snapshot.id = response.snapshot
+            WHERE url = ? AND request = '' ORDER BY response.snapshot DESC
             """)
         confirm = try connection.prepare(
             """
             UPDATE response SET confirmed = ?, flags = ?, requested = ?, fetched = ?, fields = ?
-            WHERE url = ? AND visit = ? AND request = '' AND variant = ''
+            WHERE url = ? AND snapshot = ? AND request = '' AND variant = ''
             """)
-        countConfirmed = try connection.prepare("UPDATE visit SET confirmed = confirmed + ? WHERE id = ?")
+        countConfirmed = try connection.prepare("UPDATE snapshot SET confirmed = confirmed + ? WHERE id = ?")
         removeCount = try connection.prepare(KeptTally.remove)
     }
 
     /// The same once more, in a row of its own.
-    fileprivate func bringPage(_ url: Int64, of earlier: Int64, toVisit visit: Int64) throws(StoreError) {
+    fileprivate func bringPage(_ url: Int64, of earlier: Int64, toSnapshot snapshot: Int64) throws(StoreError)
+    {
         try connection.prepare(
             """
             INSERT OR IGNORE INTO response
-                (url, visit, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields)
+                (url, snapshot, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields)
                 SELECT url, ?3, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields
-                FROM response WHERE url = ?1 AND visit = ?2 AND request = '' AND variant = ''
+                FROM response WHERE url = ?1 AND snapshot = ?2 AND request = '' AND variant = ''
             """
-        ).run([.integer(url), .integer(earlier), .integer(visit)], doing: "write to")
+        ).run([.integer(url), .integer(earlier), .integer(snapshot)], doing: "write to")
     }
 
     /// In place of the one that there is.
     fileprivate func add(
-        _ response: NewResponse, url: Int64, referrer: Int64?, body: Int64?, ofVisit visit: Int64
+        _ response: NewResponse, url: Int64, referrer: Int64?, body: Int64?, ofSnapshot snapshot: Int64
     ) throws(StoreError) {
         let values: [SQLValue] = [
-            .integer(url), .integer(visit), .text(response.request.text), .text(response.variant),
+            .integer(url), .integer(snapshot), .text(response.request.text), .text(response.variant),
             .integer(Int64(response.status)), .integer(Int64(response.role)),
             .integer(Int64(response.flags.rawValue)), .integer(response.requested),
             .integer(response.fetched),
@@ -84,54 +85,56 @@ struct ResponseRows {
         }
     }
 
-    /// What there is last for a plain GET of the URL, whichever site and visit it came in.
+    /// What there is last for a plain GET of the URL, whichever site and snapshot it came in.
     fileprivate func newest(of url: Int64) throws(StoreError) -> NewestResponse? {
         var newest: NewestResponse?
-        // A sorter for what else the same visit has would cost more than to look at it.
+        // A sorter for what else the same snapshot has would cost more than to look at it.
         _ = try findNewest.first([.integer(url)]) { row -> Bool? in
             guard let found = newest else {
                 newest = NewestResponse(row)
                 return nil
             }
-            if row.integer(0) < found.visit { return true }
+            if row.integer(0) < found.snapshot { return true }
             newest?.isOther = true
             return nil
         }
         return newest
     }
 
-    /// The visit has what an earlier one had.
+    /// The snapshot has what an earlier one had.
     fileprivate func confirm(
-        _ newest: NewestResponse, by response: NewResponse, url: Int64, inVisit visit: Int64
+        _ newest: NewestResponse, by response: NewResponse, url: Int64, inSnapshot snapshot: Int64
     ) throws(StoreError) {
         try confirm.run(
-            .integer(visit), .integer(Int64(response.flags.rawValue)), .integer(response.requested),
-            .integer(response.fetched), .text(response.fields), .integer(url), .integer(newest.visit))
+            .integer(snapshot), .integer(Int64(response.flags.rawValue)), .integer(response.requested),
+            .integer(response.fetched), .text(response.fields), .integer(url), .integer(newest.snapshot))
     }
 
     /// It has something else after all.
-    fileprivate func takeBack(_ newest: NewestResponse, url: Int64, inVisit visit: Int64) throws(StoreError) {
+    fileprivate func takeBack(_ newest: NewestResponse, url: Int64, inSnapshot snapshot: Int64)
+        throws(StoreError)
+    {
         try connection.prepare(
-            "UPDATE response SET confirmed = ? WHERE url = ? AND visit = ? AND request = '' AND variant = ''"
-        ).run([.integer(visit - 1), .integer(url), .integer(newest.visit)], doing: "write to")
+            "UPDATE response SET confirmed = ? WHERE url = ? AND snapshot = ? AND request = '' AND variant = ''"
+        ).run([.integer(snapshot - 1), .integer(url), .integer(newest.snapshot)], doing: "write to")
     }
 
-    fileprivate func count(confirmed: Int, inVisit visit: Int64) throws(StoreError) {
+    fileprivate func count(confirmed: Int, inSnapshot snapshot: Int64) throws(StoreError) {
         guard confirmed != 0 else { return }
-        try countConfirmed.run(.integer(Int64(confirmed)), .integer(visit))
+        try countConfirmed.run(.integer(Int64(confirmed)), .integer(snapshot))
     }
 
-    /// The lists of what the URL's body in the visit links to: pages, requisites and guesses. Nil where there are none,
+    /// The lists of what the URL's body in the snapshot links to: pages, assets and guesses. Nil where there are none,
     /// or damaged ones.
-    fileprivate func lists(of url: Int64, ofVisit visit: Int64) throws(StoreError) -> [String]? {
-        try knownLinks.first(.integer(url), .integer(visit)) { row in
+    fileprivate func lists(of url: Int64, ofSnapshot snapshot: Int64) throws(StoreError) -> [String]? {
+        try knownLinks.first(.integer(url), .integer(snapshot)) { row in
             LinkLists.areSound(row) ? (0..<3).map { row.text($0) } : nil
         }
     }
 
-    fileprivate func add(_ lists: [String], of url: Int64, ofVisit visit: Int64) throws(StoreError) {
+    fileprivate func add(_ lists: [String], of url: Int64, ofSnapshot snapshot: Int64) throws(StoreError) {
         let sum = SQLValue.integer(LinkLists.checksum(of: lists))
-        let values = [SQLValue.integer(url), .integer(visit)] + lists.map(SQLValue.text) + [sum]
+        let values = [SQLValue.integer(url), .integer(snapshot)] + lists.map(SQLValue.text) + [sum]
         try addLinks.run(values, doing: "write to")
         // The body was scanned before: by a larder that looked for other links, say.
         if connection.changedRowCount == 0 { try changeLinks.run(values, doing: "write to") }
@@ -139,33 +142,33 @@ struct ResponseRows {
 
     private static let insertion = """
         INTO response
-            (url, visit, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields)
+            (url, snapshot, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
 }
 
 extension StoreWriter {
     /// Keeps the responses and links in one transaction: all of them or, when it throws, none. Links count
-    /// for the body that their source has in the visit, which comes before them or along with them.
-    package func add(_ responses: [NewResponse], links: [NewLinks] = [], to visit: OpenVisit)
+    /// for the body that their source has in the snapshot, which comes before them or along with them.
+    package func add(_ responses: [NewResponse], links: [NewLinks] = [], to snapshot: OpenSnapshot)
         throws(StoreError)
     {
-        try put(responses, links: links, to: visit)
+        try put(responses, links: links, to: snapshot)
         try commit()
     }
 
     /// The same, in a transaction that stays open until `commit`. When it throws, all of that is lost.
-    func put(_ responses: [NewResponse], links: [NewLinks], to visit: OpenVisit) throws(StoreError) {
-        urls.begin(visit: visit.id)
+    func put(_ responses: [NewResponse], links: [NewLinks], to snapshot: OpenSnapshot) throws(StoreError) {
+        urls.begin(snapshot: snapshot.id)
         try bring(responses)
         try putting { () throws(StoreError) in
             notePages(responses.count { $0.isPage })
-            if !responses.isEmpty { try forgetCount(of: visit.id) }
-            if let batch { return try put(responses, links: links, to: visit, by: batch) }
+            if !responses.isEmpty { try forgetCount(of: snapshot.id) }
+            if let batch { return try put(responses, links: links, to: snapshot, by: batch) }
             var confirmed = 0
-            for response in responses { confirmed += try add(response, to: visit) }
-            try rows.count(confirmed: confirmed, inVisit: visit.id)
-            for links in links { try add(links, to: visit) }
+            for response in responses { confirmed += try add(response, to: snapshot) }
+            try rows.count(confirmed: confirmed, inSnapshot: snapshot.id)
+            for links in links { try add(links, to: snapshot) }
         }
     }
 
@@ -189,12 +192,12 @@ extension StoreWriter {
         }
     }
 
-    /// How many more the visit has now of what an earlier one had.
-    private func add(_ response: NewResponse, to visit: OpenVisit) throws(StoreError) -> Int {
+    /// How many more the snapshot has now of what an earlier one had.
+    private func add(_ response: NewResponse, to snapshot: OpenSnapshot) throws(StoreError) -> Int {
         noteRow(byteCount: response.fields.utf8.count + 200)
         let url = try urls.row(of: response.href, response.number, known: response.row)
         var newest: NewestResponse?
-        if response.isPlain, try mayConfirm(visit) { newest = try rows.newest(of: url) }
+        if response.isPlain, try mayConfirm(snapshot) { newest = try rows.newest(of: url) }
         let body: Int64? =
             switch response.body {
             case .none: nil
@@ -203,59 +206,62 @@ extension StoreWriter {
             case .held(let held) where held.id == newest?.body && held.md5 == nil: held.id
             case .held(let held): try bodies.row(ofHeld: held)
             }
-        let wasConfirmed = newest.map { $0.site == visit.site && $0.confirmed >= visit.id } ?? false
-        if let newest, newest.visit < visit.id, newest.isSaid(by: response, body: body, ofSite: visit.site) {
-            try rows.confirm(newest, by: response, url: url, inVisit: visit.id)
+        let wasConfirmed = newest.map { $0.site == snapshot.site && $0.confirmed >= snapshot.id } ?? false
+        if let newest, newest.snapshot < snapshot.id,
+            newest.isSaid(by: response, body: body, ofSite: snapshot.site)
+        {
+            try rows.confirm(newest, by: response, url: url, inSnapshot: snapshot.id)
             journal.note(
                 JournalLine.Confirmation(
-                    href: response.href, visit: newest.visit, confirmed: visit.id,
+                    href: response.href, snapshot: newest.snapshot, confirmed: snapshot.id,
                     flags: Int64(response.flags.rawValue), requested: response.requested,
                     fetched: response.fetched))
             return wasConfirmed ? 0 : 1
         }
-        if let newest, wasConfirmed { try rows.takeBack(newest, url: url, inVisit: visit.id) }
+        if let newest, wasConfirmed { try rows.takeBack(newest, url: url, inSnapshot: snapshot.id) }
         var referrer: Int64?
         if let href = response.referrer { referrer = try urls.row(of: href, response.referrerNumber) }
         var isBrought = false
         if response.request == .shown || response.request == .pictured {
-            isBrought = try bringPage(url, to: visit)
+            isBrought = try bringPage(url, to: snapshot)
         }
-        try rows.add(response, url: url, referrer: referrer, body: body, ofVisit: visit.id)
-        journal.note(response, ofVisit: visit.id)
+        try rows.add(response, url: url, referrer: referrer, body: body, ofSnapshot: snapshot.id)
+        journal.note(response, ofSnapshot: snapshot.id)
         return wasConfirmed || isBrought ? -1 : 0
     }
 
-    /// What a browser saw of a page is found by the page's own row in the same visit: where that is an earlier one's, the
-    /// visit gets one.
-    private func bringPage(_ url: Int64, to visit: OpenVisit) throws(StoreError) -> Bool {
-        guard try mayConfirm(visit), let page = try rows.newest(of: url), page.visit < visit.id,
-            page.site == visit.site, page.confirmed >= visit.id
+    /// What a browser saw of a page is found by the page's own row in the same snapshot: where that is an earlier one's, the
+    /// snapshot gets one.
+    private func bringPage(_ url: Int64, to snapshot: OpenSnapshot) throws(StoreError) -> Bool {
+        guard try mayConfirm(snapshot), let page = try rows.newest(of: url), page.snapshot < snapshot.id,
+            page.site == snapshot.site, page.confirmed >= snapshot.id
         else { return false }
-        try rows.bringPage(url, of: page.visit, toVisit: visit.id)
-        try rows.takeBack(page, url: url, inVisit: visit.id)
-        try noteResponses("response.url = \(url) AND response.visit = \(visit.id) AND response.request = ''")
+        try rows.bringPage(url, of: page.snapshot, toSnapshot: snapshot.id)
+        try rows.takeBack(page, url: url, inSnapshot: snapshot.id)
+        try noteResponses(
+            "response.url = \(url) AND response.snapshot = \(snapshot.id) AND response.request = ''")
         return true
     }
 
-    /// Whether there is something that a visit may have once more. What servers load is theirs.
-    private func mayConfirm(_ visit: OpenVisit) throws(StoreError) -> Bool {
-        if let confirming, confirming.visit == visit.id { return confirming.isSo }
+    /// Whether there is something that a snapshot may have once more. What servers load is theirs.
+    private func mayConfirm(_ snapshot: OpenSnapshot) throws(StoreError) -> Bool {
+        if let confirming, confirming.snapshot == snapshot.id { return confirming.isSo }
         let isSo = try prepare(
-            "SELECT base IS NULL AND EXISTS (SELECT 1 FROM visit WHERE site = ?1 AND id < ?2) FROM visit WHERE id = ?2"
-        ).first(.integer(visit.site), .integer(visit.id)) { $0.integer(0) != 0 }
-        confirming = (visit.id, isSo ?? false)
+            "SELECT base IS NULL AND EXISTS (SELECT 1 FROM snapshot WHERE site = ?1 AND id < ?2) FROM snapshot WHERE id = ?2"
+        ).first(.integer(snapshot.site), .integer(snapshot.id)) { $0.integer(0) != 0 }
+        confirming = (snapshot.id, isSo ?? false)
         return isSo ?? false
     }
 
-    func add(_ links: NewLinks, to visit: OpenVisit) throws(StoreError) {
+    func add(_ links: NewLinks, to snapshot: OpenSnapshot) throws(StoreError) {
         guard let source = try urls.row(of: links.source) else { return }
         noteRow(byteCount: links.count * 6)
-        let known = links.areFurther ? try rows.lists(of: source, ofVisit: visit.id) : nil
+        let known = links.areFurther ? try rows.lists(of: source, ofSnapshot: snapshot.id) : nil
         var lists: [String] = []
-        for (place, targets) in [links.pages, links.requisites, links.guesses].enumerated() {
+        for (place, targets) in [links.pages, links.assets, links.guesses].enumerated() {
             lists.append(try list(targets, after: known?[place] ?? ""))
         }
-        try rows.add(lists, of: source, ofVisit: visit.id)
+        try rows.add(lists, of: source, ofSnapshot: snapshot.id)
     }
 
     func list(_ targets: [NewLinks.Target], after known: String) throws(StoreError) -> String {
@@ -278,18 +284,18 @@ extension StoreWriter {
         }
     }
 
-    /// Rows of the visit come, go or move in the transaction that is open: they are not counted until `countAgain`.
-    func forgetCount(of visit: Int64) throws(StoreError) {
+    /// Rows of the snapshot come, go or move in the transaction that is open: they are not counted until `countAgain`.
+    func forgetCount(of snapshot: Int64) throws(StoreError) {
         guard !isServed else { return }
-        try rows.removeCount.run(.integer(visit))
+        try rows.removeCount.run(.integer(snapshot))
     }
 }
 
-/// What there is for a plain GET of an URL, of all visits of all sites the newest: what others have later is shown before
+/// What there is for a plain GET of an URL, of all snapshots of all sites the newest: what others have later is shown before
 /// it, until there is a row that is later still.
 private struct NewestResponse {
     let site: Int64
-    let visit: Int64
+    let snapshot: Int64
     let body: Int64?
     let confirmed: Int64
     /// A server loaded it, or it varies: nothing confirms it but a row of its own.
@@ -302,7 +308,7 @@ private struct NewestResponse {
     private let fetched: Int64
 
     init(_ row: Row) {
-        visit = row.integer(0)
+        snapshot = row.integer(0)
         isOther = row.integer(1) == 0 || !row.text(2).isEmpty
         status = row.integer(3)
         role = row.integer(4)
@@ -327,7 +333,7 @@ private struct NewestResponse {
 }
 
 extension NewResponse {
-    /// What an earlier visit may have had: an answer to a plain GET that does not vary.
+    /// What an earlier snapshot may have had: an answer to a plain GET that does not vary.
     fileprivate var isPlain: Bool { request == .get && variant.isEmpty }
 }
 

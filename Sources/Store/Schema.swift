@@ -4,7 +4,7 @@ internal import Web
 enum Schema {
     /// "lrdr", so that `file` and we know our own.
     static let applicationID: Int64 = 0x6c72_6472
-    static let version: Int64 = 9
+    static let version: Int64 = 10
 
     /// Makes an empty database ours, or checks that it is ours and not newer than we are. An older one stays
     /// as it is: `Migration` is for those who hold the store alone.
@@ -42,33 +42,37 @@ enum Schema {
         guard try connection.integer("PRAGMA application_id") == applicationID else {
             let folder = StoreFolder(ofDatabase: connection.path)
             if !folder.journalFiles.isEmpty {
-                throw folder.lostDatabase("its beginning is not that of a larder")
+                throw folder.lostDatabase("it does not begin like the database of a store")
             }
-            throw StoreError(.unusable, doing: "open", path: connection.path, detail: "it is not a larder")
+            throw StoreError(
+                .unusable, doing: "open", path: connection.path, detail: "it is not the database of a store")
         }
         let found = try connection.integer("PRAGMA user_version")
         guard (1...version).contains(found) else {
             throw StoreError(
                 .unusable, doing: "open", path: connection.path,
-                detail: "it has version \(found), this larder reads versions 1 to \(version)",
-                advice: "use the larder that wrote it, or name another store", remedy: .larder)
+                detail: "it has version \(found), and this version of Larder reads versions 1 to \(version)",
+                advice: "use the version of Larder that wrote it, or name another store", remedy: .larder)
         }
         return found
     }
 
-    /// What a site shows are its visits up to the published one and, on top of it, the overlay: what servers
-    /// loaded since, in a visit that lies over its `base`.
+    /// What a site shows are its snapshots up to the published one and, on top of it, the overlay: what servers
+    /// loaded since, in a snapshot that lies over its `base`.
     ///
-    /// A response is what an URL answered in a visit: to a plain GET, or to the request that `request` tells
+    /// A response is what an URL answered in a snapshot: to a plain GET, or to the request that `request` tells
     /// apart; where it varies, to the fields in `variant`. A body is content as it is read (`form`: format
     /// and character set), shared by every response that has it; its bytes are in a pack, from `start` on (a
     /// frame of zstd of so many bytes where `frame` says so), or stand apart, so that counting bodies does not read them: in `content`, or in a file of their own.
     ///
-    /// What a later visit got once more is not written once more: the row says in `confirmed` which visit that was last, and has
-    /// the times and fields of its answer; the visit counts them. A visit has the rows that came in it, and those of before that it
-    /// confirmed (`isOf`, `rows(ofVisit:)`).
+    /// What a later snapshot got once more is not written once more: the row says in `confirmed` which snapshot that was last, and has
+    /// the times and fields of its answer; the snapshot counts them. A snapshot has the rows that came in it, and those of before that it
+    /// confirmed (`isOf`, `rows(ofSnapshot:)`).
     ///
-    /// The flags of a response say how it came into the store (`Provenance`). The visit of an import has the paths of
+    /// `id` numbers the snapshots of all sites in the order in which they began. `number` counts those of one site, from 1, and is
+    /// the one that users see; `site.snapshots` is the highest that was given. An overlay has the number of its base.
+    ///
+    /// The flags of a response say how it came into the store (`Provenance`). The snapshot of an import has the paths of
     /// its archives in `archive`, a line each.
     ///
     /// What a body at an URL links to are lists of URLs' numbers with a comma before and after each, so that
@@ -79,20 +83,22 @@ enum Schema {
             id INTEGER PRIMARY KEY,
             name TEXT NOT NULL UNIQUE,
             start TEXT NOT NULL,
-            published INTEGER REFERENCES visit(id),
+            published INTEGER REFERENCES snapshot(id),
             settings TEXT NOT NULL DEFAULT '',
-            overlay INTEGER REFERENCES visit(id)
+            overlay INTEGER REFERENCES snapshot(id),
+            snapshots INTEGER NOT NULL DEFAULT 0
         ) STRICT;
-        CREATE TABLE visit (
+        CREATE TABLE snapshot (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             site INTEGER NOT NULL REFERENCES site(id),
             started INTEGER NOT NULL,
             finished INTEGER,
             base INTEGER,
             confirmed INTEGER NOT NULL DEFAULT 0,
-            archive TEXT
+            archive TEXT,
+            number INTEGER NOT NULL DEFAULT 0
         ) STRICT;
-        CREATE INDEX visit_site ON visit(site);
+        CREATE INDEX snapshot_site ON snapshot(site);
         CREATE TABLE url (
             id INTEGER PRIMARY KEY,
             href TEXT NOT NULL UNIQUE
@@ -120,7 +126,7 @@ enum Schema {
     static let sinceVersion2 = """
         CREATE TABLE response (
             url INTEGER NOT NULL REFERENCES url(id),
-            visit INTEGER NOT NULL REFERENCES visit(id),
+            snapshot INTEGER NOT NULL REFERENCES snapshot(id),
             request TEXT NOT NULL,
             variant TEXT NOT NULL,
             status INTEGER NOT NULL,
@@ -133,15 +139,15 @@ enum Schema {
             body INTEGER REFERENCES body(id),
             fields TEXT NOT NULL,
             confirmed INTEGER NOT NULL DEFAULT 0,
-            PRIMARY KEY (url, visit, request, variant)
+            PRIMARY KEY (url, snapshot, request, variant)
         ) STRICT, WITHOUT ROWID;
-        CREATE INDEX response_visit ON response(visit, role, status, body);
+        CREATE INDEX response_snapshot ON response(snapshot, role, status, body);
         CREATE INDEX response_body ON response(body);
         CREATE TABLE link (
             url INTEGER NOT NULL REFERENCES url(id),
             body INTEGER NOT NULL REFERENCES body(id),
             pages TEXT NOT NULL,
-            requisites TEXT NOT NULL,
+            assets TEXT NOT NULL,
             guesses TEXT NOT NULL,
             sum INTEGER,
             PRIMARY KEY (url, body)
@@ -166,50 +172,63 @@ enum Schema {
         """
 
     /// Whether readers may see a response, with its `site` joined to it. One that was never published shows
-    /// what its first visit has so far.
+    /// what its first snapshot has so far.
     static func isVisible(_ response: String) -> String {
-        "(site.published IS NULL OR \(response).visit <= site.published OR \(response).visit = site.overlay)"
+        "(site.published IS NULL OR \(response).snapshot <= site.published OR \(response).snapshot = site.overlay)"
     }
 
-    /// Whether a visit has a response: it came in it, or is of an earlier visit of its site, and this one or a later one
+    /// Whether a snapshot has a response: it came in it, or is of an earlier snapshot of its site, and this one or a later one
     /// confirmed it.
-    static func isOf(_ visit: String, _ response: String = "response") -> String {
+    static func isOf(_ snapshot: String, _ response: String = "response") -> String {
         """
-        (\(response).visit = \(visit) OR \(response).visit < \(visit) AND \(response).confirmed >= \(visit)
-            AND (SELECT site FROM visit WHERE id = \(response).visit) = (SELECT site FROM visit WHERE id = \(visit)))
+        (\(response).snapshot = \(snapshot) OR \(response).snapshot < \(snapshot) AND \(response).confirmed >= \(snapshot)
+            AND (SELECT site FROM snapshot WHERE id = \(response).snapshot) = (SELECT site FROM snapshot WHERE id = \(snapshot)))
         """
     }
 
-    /// All that a visit has, to select from.
-    static func rows(ofVisit visit: String) -> String {
+    /// All that a snapshot has, to select from.
+    static func rows(ofSnapshot snapshot: String) -> String {
         """
-        (SELECT * FROM response WHERE response.visit = \(visit)
-            UNION ALL SELECT kept.* FROM visit AS earlier JOIN response AS kept ON kept.visit = earlier.id
-            WHERE (SELECT confirmed FROM visit WHERE id = \(visit)) > 0
-                AND earlier.site = (SELECT site FROM visit WHERE id = \(visit)) AND earlier.id < \(visit)
-                AND kept.confirmed >= \(visit))
+        (SELECT * FROM response WHERE response.snapshot = \(snapshot)
+            UNION ALL SELECT kept.* FROM snapshot AS earlier JOIN response AS kept ON kept.snapshot = earlier.id
+            WHERE (SELECT confirmed FROM snapshot WHERE id = \(snapshot)) > 0
+                AND earlier.site = (SELECT site FROM snapshot WHERE id = \(snapshot)) AND earlier.id < \(snapshot)
+                AND kept.confirmed >= \(snapshot))
         """
     }
+
+    /// Gives the snapshots of each site numbers from 1, in a database that did not have them.
+    static let numberSnapshots = """
+        UPDATE snapshot SET number = (
+            SELECT count(*) FROM snapshot AS earlier
+            WHERE earlier.site = snapshot.site AND earlier.base IS NULL AND earlier.id <= snapshot.id)
+            WHERE base IS NULL;
+        UPDATE snapshot SET number = coalesce(
+            (SELECT under.number FROM snapshot AS under WHERE under.id = snapshot.base), 0) WHERE base IS NOT NULL;
+        UPDATE site SET snapshots = coalesce(
+            (SELECT max(snapshot.number) FROM snapshot WHERE snapshot.site = site.id), 0);
+
+        """
 
     /// For people with `sqlite3`. They stay when the tables change.
     static let views = """
         CREATE VIEW larder_response AS
-            SELECT site.name AS site, response.visit, url.href AS url, response.status,
-                iif(response.role = 0, 'page', 'requisite') AS role, response.type,
+            SELECT site.name AS site, snapshot.number AS snapshot, snapshot.base IS NOT NULL AS overlay, url.href AS url, response.status,
+                iif(response.role = 0, 'page', 'asset') AS role, response.type,
                 response.request, response.variant, datetime(response.fetched, 'unixepoch') AS fetched,
                 body.size, lower(hex(body.sha256)) AS sha256, referrer.href AS referrer, response.fields,
-                nullif(response.confirmed, 0) AS confirmed,
-                \(Provenance.kindName) AS provenance, visit.archive,
+                (SELECT max(last.number) FROM snapshot AS last WHERE last.site = site.id AND last.id <= response.confirmed) AS confirmed,
+                \(Provenance.kindName) AS provenance, snapshot.archive,
                 \(isVisible("response")) AND NOT EXISTS (
-                    SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
+                    SELECT 1 FROM response AS newer JOIN snapshot AS later ON later.id = newer.snapshot
                     WHERE newer.url = response.url AND newer.request = response.request
                         AND newer.variant IN (response.variant, '') AND later.site = site.id
                         AND \(Provenance.isPreferred("newer", to: "response"))
                         AND \(isVisible("newer"))) AS shown
             FROM response
             JOIN url ON url.id = response.url
-            JOIN visit ON visit.id = response.visit
-            JOIN site ON site.id = visit.site
+            JOIN snapshot ON snapshot.id = response.snapshot
+            JOIN site ON site.id = snapshot.site
             LEFT JOIN body ON body.id = response.body
             LEFT JOIN url AS referrer ON referrer.id = response.referrer;
         CREATE VIEW larder_body AS
@@ -226,7 +245,7 @@ enum Schema {
             SELECT source.href AS source, target.href AS target, listed.role
             FROM (
                 SELECT url, pages AS targets, 'page' AS role FROM link
-                UNION ALL SELECT url, requisites, 'requisite' FROM link
+                UNION ALL SELECT url, assets, 'asset' FROM link
                 UNION ALL SELECT url, guesses, 'guess' FROM link) AS listed
             JOIN url AS source ON source.id = listed.url
             JOIN json_each('[' || trim(listed.targets, ',') || ']') AS number
@@ -252,18 +271,20 @@ enum Migration {
         _ connection: Connection, beforeCommit: () throws(StoreError) -> Void = {}
     ) throws(StoreError) {
         // References would be followed while the tables are exchanged.
-        try connection.execute("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE;", doing: "bring up to date")
+        try connection.execute("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE;", doing: "migrate")
         do {
-            for step in try Schema.checkOurs(connection)..<Schema.version { try run(step, connection) }
-            try connection.execute("PRAGMA user_version = \(Schema.version)", doing: "bring up to date")
+            let version = try Schema.checkOurs(connection)
+            try renameTables(ofVersion: version, connection)
+            for step in version..<Schema.version { try run(step, connection) }
+            try connection.execute("PRAGMA user_version = \(Schema.version)", doing: "migrate")
             try beforeCommit()
-            try connection.execute("COMMIT", doing: "bring up to date")
+            try connection.execute("COMMIT", doing: "migrate")
         } catch {
             // The first error is the one that tells.
             try? connection.execute("ROLLBACK")
             throw error
         }
-        try connection.execute("PRAGMA foreign_keys = ON", doing: "bring up to date")
+        try connection.execute("PRAGMA foreign_keys = ON", doing: "migrate")
     }
 
     private static func run(_ step: Int64, _ connection: Connection) throws(StoreError) {
@@ -276,6 +297,7 @@ enum Migration {
         case 6: try from6(connection)
         case 7: try from7(connection)
         case 8: try from8(connection)
+        case 9: try from9(connection)
         default: break
         }
     }
@@ -289,13 +311,12 @@ enum Migration {
             ALTER TABLE body ADD COLUMN md5 BLOB;
             ALTER TABLE body ADD COLUMN title TEXT;
             ALTER TABLE response RENAME TO earlier;
-            DROP INDEX response_visit;
             \(Schema.sinceVersion2)
             INSERT INTO response
-                (url, visit, request, variant, status, role, flags, requested, fetched, referrer, body, fields)
-                SELECT url, visit, '', '', status, role, 0, fetched, fetched, referrer, body, fields FROM earlier;
+                (url, snapshot, request, variant, status, role, flags, requested, fetched, referrer, body, fields)
+                SELECT url, snapshot, '', '', status, role, 0, fetched, fetched, referrer, body, fields FROM earlier;
             DROP TABLE earlier;
-            """, doing: "bring up to date")
+            """, doing: "migrate")
         try fillTypes(connection)
     }
 
@@ -307,7 +328,7 @@ enum Migration {
             ALTER TABLE body ADD COLUMN pack INTEGER;
             ALTER TABLE body ADD COLUMN start INTEGER;
             \(Schema.sinceVersion3)
-            """, doing: "bring up to date")
+            """, doing: "migrate")
     }
 
     /// Overlays.
@@ -315,9 +336,9 @@ enum Migration {
         try connection.execute(
             """
             \(dropViews)
-            ALTER TABLE site ADD COLUMN overlay INTEGER REFERENCES visit(id);
-            ALTER TABLE visit ADD COLUMN base INTEGER;
-            """, doing: "bring up to date")
+            ALTER TABLE site ADD COLUMN overlay INTEGER REFERENCES snapshot(id);
+            ALTER TABLE snapshot ADD COLUMN base INTEGER;
+            """, doing: "migrate")
     }
 
     /// Frames. What is held stays as it is.
@@ -326,38 +347,80 @@ enum Migration {
             """
             \(dropViews)
             ALTER TABLE body ADD COLUMN frame INTEGER;
-            """, doing: "bring up to date")
+            """, doing: "migrate")
     }
 
     /// Counts. Whoever opens it to write next counts what there is.
     private static func from5(_ connection: Connection) throws(StoreError) {
-        try connection.execute(KeptTally.table, doing: "bring up to date")
+        try connection.execute(KeptTally.table, doing: "migrate")
     }
 
-    /// Which visit confirmed a response last. Of what is held, none did: each visit has rows of its own.
+    /// Which snapshot confirmed a response last. Of what is held, none did: each snapshot has rows of its own.
     private static func from6(_ connection: Connection) throws(StoreError) {
         try add("confirmed", "INTEGER NOT NULL DEFAULT 0", to: "response", connection)
         try connection.execute(
             """
             \(dropViews)
-            ALTER TABLE visit ADD COLUMN confirmed INTEGER NOT NULL DEFAULT 0;
-            """, doing: "bring up to date")
+            ALTER TABLE snapshot ADD COLUMN confirmed INTEGER NOT NULL DEFAULT 0;
+            """, doing: "migrate")
     }
 
-    /// Adds provenance. Responses count as fetched unless their visit can be recognised as an import.
+    /// Adds provenance. Responses count as fetched unless their snapshot can be recognised as an import.
     private static func from7(_ connection: Connection) throws(StoreError) {
         try connection.execute(
             """
             \(dropViews)
-            ALTER TABLE visit ADD COLUMN archive TEXT;
+            ALTER TABLE snapshot ADD COLUMN archive TEXT;
             \(Provenance.markEarlierImports)
-            \(Schema.views)
-            """, doing: "bring up to date")
+            """, doing: "migrate")
     }
 
     /// Adds checksums of lists of links. Earlier lists get theirs when they are next written.
     private static func from8(_ connection: Connection) throws(StoreError) {
         try add("sum", "INTEGER", to: "link", connection)
+    }
+
+    /// Numbers the snapshots of each site, and creates the views again, with the new names of their columns.
+    private static func from9(_ connection: Connection) throws(StoreError) {
+        try connection.execute(
+            """
+            \(dropViews)
+            ALTER TABLE site ADD COLUMN snapshots INTEGER NOT NULL DEFAULT 0;
+            ALTER TABLE snapshot ADD COLUMN number INTEGER NOT NULL DEFAULT 0;
+            \(Schema.numberSnapshots)
+            \(Schema.views)
+            """, doing: "migrate")
+    }
+
+    /// Renames tables and columns that had other names before version 10. It runs before all other steps, so that these
+    /// know only one set of names.
+    private static func renameTables(
+        ofVersion version: Int64, _ connection: Connection
+    ) throws(StoreError) {
+        guard version < 10 else { return }
+        var sql = """
+            \(dropViews)
+            ALTER TABLE visit RENAME TO snapshot;
+            DROP INDEX visit_site;
+            CREATE INDEX snapshot_site ON snapshot(site);
+            ALTER TABLE response RENAME COLUMN visit TO snapshot;
+            DROP INDEX response_visit;
+
+            """
+        if version >= 2 {
+            sql += """
+                CREATE INDEX response_snapshot ON response(snapshot, role, status, body);
+                ALTER TABLE link RENAME COLUMN requisites TO assets;
+
+                """
+        }
+        if version >= 6 {
+            sql += """
+                ALTER TABLE tally RENAME COLUMN visit TO snapshot;
+                ALTER TABLE tally RENAME COLUMN requisites TO assets;
+                """
+        }
+        try connection.execute(sql, doing: "migrate")
     }
 
     /// Adds a column, unless an earlier step of this migration created the table with it.
@@ -368,7 +431,7 @@ enum Migration {
             "SELECT 1 FROM pragma_table_info('\(table)') WHERE name = '\(column)'")
         guard try find.first(read: { _ in true }) == nil else { return }
         try connection.execute(
-            "ALTER TABLE \(table) ADD COLUMN \(column) \(type)", doing: "bring up to date")
+            "ALTER TABLE \(table) ADD COLUMN \(column) \(type)", doing: "migrate")
     }
 
     private static let dropViews = """
@@ -379,20 +442,20 @@ enum Migration {
     private static func fillTypes(_ connection: Connection) throws(StoreError) {
         let find = try connection.prepare(
             """
-            SELECT url, visit, fields FROM response WHERE (url, visit) > (?, ?) ORDER BY url, visit LIMIT 4096
+            SELECT url, snapshot, fields FROM response WHERE (url, snapshot) > (?, ?) ORDER BY url, snapshot LIMIT 4096
             """)
-        let update = try connection.prepare("UPDATE response SET type = ? WHERE url = ? AND visit = ?")
-        var last: (url: Int64, visit: Int64)? = (0, 0)
+        let update = try connection.prepare("UPDATE response SET type = ? WHERE url = ? AND snapshot = ?")
+        var last: (url: Int64, snapshot: Int64)? = (0, 0)
         while let start = last {
             last = nil
-            var types: [(url: Int64, visit: Int64, type: String)] = []
-            try find.each(.integer(start.url), .integer(start.visit)) { row in
-                let (url, visit) = (row.integer(0), row.integer(1))
-                last = (url, visit)
+            var types: [(url: Int64, snapshot: Int64, type: String)] = []
+            try find.each(.integer(start.url), .integer(start.snapshot)) { row in
+                let (url, snapshot) = (row.integer(0), row.integer(1))
+                last = (url, snapshot)
                 let type = HTTPFields(block: row.text(2).utf8.span)["Content-Type"].flatMap { MediaType($0) }
-                if let type { types.append((url, visit, type.essence)) }
+                if let type { types.append((url, snapshot, type.essence)) }
             }
-            for row in types { try update.run(.text(row.type), .integer(row.url), .integer(row.visit)) }
+            for row in types { try update.run(.text(row.type), .integer(row.url), .integer(row.snapshot)) }
         }
     }
 }

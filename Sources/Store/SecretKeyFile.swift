@@ -57,8 +57,8 @@ extension StoreFolder {
         }
         guard let kept = secretKey else {
             throw StoreError(
-                .unusable, doing: "read", path: secretKeyFile, detail: "it is no key of a store",
-                advice: "remove it: responses that vary by a secret are then fetched again")
+                .unusable, doing: "read", path: secretKeyFile, detail: "it is not the key of a store",
+                advice: "remove it; responses that vary by a secret are then fetched again")
         }
         return kept
     }
@@ -94,7 +94,7 @@ extension StoreWriter {
 
     private func withholdSecrets(_ secrets: SecretHasher) throws(StoreError) {
         var rows: [(place: [SQLValue], variant: String, hadSecret: Bool)] = []
-        try prepare("SELECT url, visit, request, variant FROM response WHERE variant LIKE '%: %'").each {
+        try prepare("SELECT url, snapshot, request, variant FROM response WHERE variant LIKE '%: %'").each {
             row in
             let old = row.text(3)
             var hadSecret = false
@@ -106,23 +106,25 @@ extension StoreWriter {
             rows.append((place, new, hadSecret))
         }
         guard !rows.isEmpty else { return }
-        if !isServed { try execute("PRAGMA secure_delete = ON", doing: "withhold secrets") }
+        if !isServed { try execute("PRAGMA secure_delete = ON", doing: "remove secrets from") }
         try transaction { () throws(StoreError) in
             let remove = try prepare(
-                "DELETE FROM response WHERE url = ?1 AND visit = ?2 AND request = ?3 AND variant = ?4")
+                "DELETE FROM response WHERE url = ?1 AND snapshot = ?2 AND request = ?3 AND variant = ?4")
             let change = try prepare(
                 """
                 UPDATE response SET variant = ?5, flags = flags | ?6
-                    WHERE url = ?1 AND visit = ?2 AND request = ?3 AND variant = ?4
+                    WHERE url = ?1 AND snapshot = ?2 AND request = ?3 AND variant = ?4
                 """)
             for row in rows {
-                try remove.run(Array(row.place.dropLast()) + [.text(row.variant)], doing: "withhold secrets")
+                try remove.run(
+                    Array(row.place.dropLast()) + [.text(row.variant)], doing: "remove secrets from")
                 let flags = row.hadSecret ? Int64(ResponseFlags.isPrivate.rawValue) : 0
-                try change.run(row.place + [.text(row.variant), .integer(flags)], doing: "withhold secrets")
+                try change.run(
+                    row.place + [.text(row.variant), .integer(flags)], doing: "remove secrets from")
             }
             try forgetCounts()
         }
-        if !isServed { try execute("PRAGMA secure_delete = OFF", doing: "withhold secrets") }
+        if !isServed { try execute("PRAGMA secure_delete = OFF", doing: "remove secrets from") }
         try countAgain()
         try renewJournal()
         emptyLog()

@@ -65,8 +65,10 @@ package struct ServerAddress: Sendable, Hashable {
                 if !setting.contains("@") { shown.append(setting) }
             }
         }
-        if !Self.isName(schema) { fault = "\"\(schema)\" is no name of a schema: a-z, 0-9 and _, 48 at most" }
-        if let folder, !folder.hasPrefix("/") { fault = "\"\(folder)\" is no whole path of a folder" }
+        if !Self.isName(schema) {
+            fault = "\"\(schema)\" is not the name of a schema: use at most 48 of a-z, 0-9 and _"
+        }
+        if let folder, !folder.hasPrefix("/") { fault = "\"\(folder)\" is not the absolute path of a folder" }
         do throws(DepotPlace.Mistake) {
             self.bodies = try DepotPlace(words: bodies)
         } catch {

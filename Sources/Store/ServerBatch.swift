@@ -58,22 +58,22 @@ final class ServerBatch {
         ]
         addResponses = try connection.prepare(
             """
-            INSERT INTO response (url, visit, request, variant, \(columns.joined(separator: ", ")))
+            INSERT INTO response (url, snapshot, request, variant, \(columns.joined(separator: ", ")))
             SELECT * FROM unnest(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (url, visit, md5(request), md5(variant))
+            ON CONFLICT (url, snapshot, md5(request), md5(variant))
             DO UPDATE SET \(columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", "))
             """)
         addLinks = try connection.prepare(
             """
-            INSERT INTO link (url, body, pages, requisites, guesses)
-            SELECT given.url, held.body, given.pages, given.requisites, given.guesses
-            FROM unnest(?1, ?2, ?3, ?4) AS given(url, pages, requisites, guesses)
+            INSERT INTO link (url, body, pages, assets, guesses)
+            SELECT given.url, held.body, given.pages, given.assets, given.guesses
+            FROM unnest(?1, ?2, ?3, ?4) AS given(url, pages, assets, guesses)
             CROSS JOIN LATERAL (
                 SELECT DISTINCT response.body FROM response WHERE response.url = given.url
-                    AND response.visit = ?5 AND response.request = '' AND response.body IS NOT NULL) AS held
+                    AND response.snapshot = ?5 AND response.request = '' AND response.body IS NOT NULL) AS held
             ON CONFLICT (url, body) DO UPDATE
-            SET pages = excluded.pages, requisites = excluded.requisites, guesses = excluded.guesses
-            WHERE link.pages <> excluded.pages OR link.requisites <> excluded.requisites
+            SET pages = excluded.pages, assets = excluded.assets, guesses = excluded.guesses
+            WHERE link.pages <> excluded.pages OR link.assets <> excluded.assets
                 OR link.guesses <> excluded.guesses
             """)
     }
@@ -130,7 +130,7 @@ final class ServerBatch {
     }
 
     /// In place of what is there; of two for the same the later counts.
-    func add(_ responses: [Response], toVisit visit: Int64) throws(StoreError) {
+    func add(_ responses: [Response], toSnapshot snapshot: Int64) throws(StoreError) {
         struct Key: Hashable {
             let url: Int64
             let request: RequestKey
@@ -144,7 +144,7 @@ final class ServerBatch {
         guard !rows.isEmpty else { return }
         try addResponses.run(
             [
-                .integers(rows.map(\.url)), .integers(rows.map { _ in visit }),
+                .integers(rows.map(\.url)), .integers(rows.map { _ in snapshot }),
                 .texts(rows.map(\.response.request.text)), .texts(rows.map(\.response.variant)),
                 .integers(rows.map { Int64($0.response.status) }),
                 .integers(rows.map { Int64($0.response.role) }),
@@ -159,20 +159,20 @@ final class ServerBatch {
     struct Links {
         let url: Int64
         let pages: String
-        let requisites: String
+        let assets: String
         let guesses: String
     }
 
     /// In place of those that are kept; of two for the same the later counts.
-    func add(_ links: [Links], ofVisit visit: Int64) throws(StoreError) {
+    func add(_ links: [Links], ofSnapshot snapshot: Int64) throws(StoreError) {
         var last: [Int64: Int] = [:]
         for (place, row) in links.enumerated() { last[row.url] = place }
         let rows = last.values.sorted().map { links[$0] }
         guard !rows.isEmpty else { return }
         try addLinks.run(
             [
-                .integers(rows.map(\.url)), .texts(rows.map(\.pages)), .texts(rows.map(\.requisites)),
-                .texts(rows.map(\.guesses)), .integer(visit),
+                .integers(rows.map(\.url)), .texts(rows.map(\.pages)), .texts(rows.map(\.assets)),
+                .texts(rows.map(\.guesses)), .integer(snapshot),
             ], doing: "write to")
     }
 }
@@ -180,7 +180,7 @@ final class ServerBatch {
 extension StoreWriter {
     /// `put` for a PostgreSQL, in the transaction that is open.
     func put(
-        _ responses: [NewResponse], links: [NewLinks], to visit: OpenVisit, by batch: ServerBatch
+        _ responses: [NewResponse], links: [NewLinks], to snapshot: OpenSnapshot, by batch: ServerBatch
     ) throws(StoreError) {
         var hrefs: [String] = []
         for response in responses {
@@ -189,7 +189,7 @@ extension StoreWriter {
         }
         for links in links {
             urls.addUnknown(links.source, to: &hrefs)
-            for target in links.pages + links.requisites + links.guesses {
+            for target in links.pages + links.assets + links.guesses {
                 urls.addUnknown(target, to: &hrefs)
             }
         }
@@ -223,9 +223,9 @@ extension StoreWriter {
                 }
             rows.append(ServerBatch.Response(url: url, referrer: referrer, body: body, response: response))
         }
-        try batch.add(rows, toVisit: visit.id)
+        try batch.add(rows, toSnapshot: snapshot.id)
         guard !links.contains(where: \.areFurther) else {
-            for links in links { try add(links, to: visit) }
+            for links in links { try add(links, to: snapshot) }
             return
         }
         var lists: [ServerBatch.Links] = []
@@ -236,9 +236,9 @@ extension StoreWriter {
             lists.append(
                 ServerBatch.Links(
                     url: source, pages: try list(links.pages, after: ""),
-                    requisites: try list(links.requisites, after: ""),
+                    assets: try list(links.assets, after: ""),
                     guesses: try list(links.guesses, after: "")))
         }
-        try batch.add(lists, ofVisit: visit.id)
+        try batch.add(lists, ofSnapshot: snapshot.id)
     }
 }

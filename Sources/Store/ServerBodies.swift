@@ -127,7 +127,7 @@ extension Connection {
                 FROM body JOIN content ON content.body = body.id)
             + (SELECT coalesce(sum(octet_length(fields) + 200), 0) FROM response)
             + (SELECT coalesce(sum(octet_length(href) + 50), 0) FROM url)
-            + (SELECT coalesce(sum(octet_length(pages) + octet_length(requisites) + octet_length(guesses)), 0) FROM link)
+            + (SELECT coalesce(sum(octet_length(pages) + octet_length(assets) + octet_length(guesses)), 0) FROM link)
             """)
     }
 
@@ -135,9 +135,9 @@ extension Connection {
     func danglingRows() throws(StoreError) -> [(table: String, parent: String, count: Int64)] {
         var faults: [(table: String, parent: String, count: Int64)] = []
         for (table, column, parent) in [
-            ("response", "url", "url"), ("response", "visit", "visit"), ("response", "body", "body"),
-            ("response", "referrer", "url"), ("visit", "site", "site"), ("link", "url", "url"),
-            ("link", "body", "body"), ("site", "published", "visit"), ("site", "overlay", "visit"),
+            ("response", "url", "url"), ("response", "snapshot", "snapshot"), ("response", "body", "body"),
+            ("response", "referrer", "url"), ("snapshot", "site", "site"), ("link", "url", "url"),
+            ("link", "body", "body"), ("site", "published", "snapshot"), ("site", "overlay", "snapshot"),
         ] {
             let count = try integer(
                 """

@@ -33,11 +33,11 @@ extension ServerFrontier {
     }
 
     /// Puts in what a worker found; what is known goes. False when its lease is over.
-    package func send(_ found: [Found], by worker: Int64, of visit: Int64) throws(StoreError) -> Bool {
+    package func send(_ found: [Found], by worker: Int64, of snapshot: Int64) throws(StoreError) -> Bool {
         guard !found.isEmpty else { return true }
         return try transaction { () throws(StoreError) in
             guard try holdsLease(worker) else { return false }
-            try add(found, to: visit)
+            try add(found, to: snapshot)
             return true
         }
     }
@@ -49,25 +49,25 @@ extension ServerFrontier {
 
     static let fence = "SELECT id FROM work_worker WHERE id = ? FOR KEY SHARE"
 
-    func add(_ found: [Found], to visit: Int64) throws(StoreError) {
+    func add(_ found: [Found], to snapshot: Int64) throws(StoreError) {
         let origins = Set(found.map(\.origin)).sorted()
         _ = try change(
             """
-            INSERT INTO work_host (visit, origin) SELECT ?, given FROM unnest(?) AS given ORDER BY given
+            INSERT INTO work_host (snapshot, origin) SELECT ?, given FROM unnest(?) AS given ORDER BY given
             ON CONFLICT DO NOTHING
-            """, [.integer(visit), .texts(origins)])
+            """, [.integer(snapshot), .texts(origins)])
         var known: Set<Int64> = []
         let rows = found.map { (key: $0.key, found: $0) }.filter { known.insert($0.key).inserted }
         _ = try change(
             """
-            INSERT INTO work_url (visit, key, host, href, referrer, facts)
+            INSERT INTO work_url (snapshot, key, host, href, referrer, facts)
             SELECT ?1, given.key, work_host.id, given.address, given.referrer, given.facts
             FROM unnest(?2, ?3, ?4, ?5, ?6) AS given(origin, key, address, referrer, facts)
-            JOIN work_host ON work_host.visit = ?1 AND work_host.origin = given.origin
+            JOIN work_host ON work_host.snapshot = ?1 AND work_host.origin = given.origin
             ORDER BY given.key ON CONFLICT DO NOTHING
             """,
             [
-                .integer(visit), .texts(rows.map(\.found.origin)), .integers(rows.map(\.key)),
+                .integer(snapshot), .texts(rows.map(\.found.origin)), .integers(rows.map(\.key)),
                 .texts(rows.map(\.found.href)), .texts(rows.map(\.found.referrer)),
                 .integers(rows.map(\.found.facts)),
             ])
@@ -77,17 +77,17 @@ extension ServerFrontier {
     /// index, whatever it knows of the table: else it may go through all of it for each host, since it expects to come
     /// upon one soon.
     static func waiting(
-        _ columns: String, for host: String? = nil, of visit: String, atMost count: String = "1"
+        _ columns: String, for host: String? = nil, of snapshot: String, atMost count: String = "1"
     ) -> String {
         let range = host.map { "AND work_url.host BETWEEN \($0) AND \($0)" } ?? ""
         return """
-            (SELECT \(columns) FROM work_url WHERE work_url.visit = \(visit) AND NOT is_read \(range)
+            (SELECT \(columns) FROM work_url WHERE work_url.snapshot = \(snapshot) AND NOT is_read \(range)
                 ORDER BY work_url.host LIMIT \(count))
             """
     }
 
     /// Leases up to so many hosts for which something waits.
-    package func lease(_ count: Int, for worker: Int64, of visit: Int64) throws(StoreError) -> [Host] {
+    package func lease(_ count: Int, for worker: Int64, of snapshot: Int64) throws(StoreError) -> [Host] {
         guard count > 0 else { return [] }
         return try transaction { () throws(StoreError) in
             guard try holdsLease(worker) else { return [] }
@@ -97,14 +97,14 @@ extension ServerFrontier {
                 """
                 WITH free AS MATERIALIZED (
                     SELECT id, left_by FROM work_host
-                    WHERE visit = ?1 AND worker IS NULL AND next <= now()
+                    WHERE snapshot = ?1 AND worker IS NULL AND next <= now()
                         AND (left_by > 0 OR \(Self.waiting("1", for: "work_host.id", of: "?1")) IS NOT NULL)
                     ORDER BY next, id LIMIT ?3 FOR NO KEY UPDATE SKIP LOCKED)
                 UPDATE work_host SET worker = ?2, left_by = 0 FROM free
-                WHERE work_host.visit = ?1 AND work_host.id = free.id
+                WHERE work_host.snapshot = ?1 AND work_host.id = free.id
                 RETURNING work_host.id, work_host.origin, free.left_by
                 """
-            ).each(.integer(visit), .integer(worker), .integer(Int64(count))) { row in
+            ).each(.integer(snapshot), .integer(worker), .integer(Int64(count))) { row in
                 let wasLeft = row.integer(2) > 0
                 if wasLeft { left.append(row.integer(0)) }
                 hosts.append(Host(origin: row.text(1), wasLeft: wasLeft))
@@ -112,8 +112,8 @@ extension ServerFrontier {
             guard !hosts.isEmpty else { return [] }
             if !left.isEmpty {
                 _ = try change(
-                    "UPDATE work_url SET is_read = false WHERE visit = ? AND host = ANY(?) AND is_read",
-                    [.integer(visit), .integers(left)])
+                    "UPDATE work_url SET is_read = false WHERE snapshot = ? AND host = ANY(?) AND is_read",
+                    [.integer(snapshot), .integers(left)])
             }
             _ = try change("UPDATE work_worker SET is_idle = false WHERE id = ?", [.integer(worker)])
             return hosts
@@ -121,7 +121,7 @@ extension ServerFrontier {
     }
 
     /// Hosts that the worker has asked nothing of any more; another one may after so long.
-    package func release(_ hosts: [(origin: String, pause: Duration)], by worker: Int64, of visit: Int64)
+    package func release(_ hosts: [(origin: String, pause: Duration)], by worker: Int64, of snapshot: Int64)
         throws(StoreError)
     {
         guard !hosts.isEmpty else { return }
@@ -130,17 +130,18 @@ extension ServerFrontier {
             UPDATE work_host
             SET worker = NULL, left_by = 1, next = now() + given.pause * interval '1 millisecond'
             FROM unnest(?, ?) AS given(origin, pause)
-            WHERE work_host.visit = ? AND work_host.origin = given.origin AND work_host.worker = ?
+            WHERE work_host.snapshot = ? AND work_host.origin = given.origin AND work_host.worker = ?
             """,
             [
                 .texts(hosts.map(\.origin)), .integers(hosts.map { Int64($0.pause / .milliseconds(1)) }),
-                .integer(visit), .integer(worker),
+                .integer(snapshot), .integer(worker),
             ])
     }
 
     /// What others found for the hosts that the worker has. Where more waits for a host than is taken at once, it is what
     /// lies first in the table, which is what came first but for the room of what is gone.
-    package func take(atMost count: Int, for worker: Int64, of visit: Int64) throws(StoreError) -> [Found] {
+    package func take(atMost count: Int, for worker: Int64, of snapshot: Int64) throws(StoreError) -> [Found]
+    {
         try transaction { () throws(StoreError) in
             guard try holdsLease(worker) else { return [] }
             var found: [(number: Int64, found: Found)] = []
@@ -149,12 +150,12 @@ extension ServerFrontier {
                 WITH mine AS MATERIALIZED (
                     SELECT waiting.key, work_host.origin FROM work_host
                     CROSS JOIN LATERAL \(Self.waiting("key, number", for: "work_host.id", of: "?1", atMost: "?3")) AS waiting
-                    WHERE work_host.visit = ?1 AND work_host.worker = ?2
+                    WHERE work_host.snapshot = ?1 AND work_host.worker = ?2
                     ORDER BY waiting.number LIMIT ?3)
-                UPDATE work_url SET is_read = true FROM mine WHERE work_url.visit = ?1 AND work_url.key = mine.key
+                UPDATE work_url SET is_read = true FROM mine WHERE work_url.snapshot = ?1 AND work_url.key = mine.key
                 RETURNING work_url.number, mine.origin, work_url.href AS address, work_url.referrer, work_url.facts
                 """
-            ).each(.integer(visit), .integer(worker), .integer(Int64(count))) { row in
+            ).each(.integer(snapshot), .integer(worker), .integer(Int64(count))) { row in
                 let one = Found(
                     origin: row.text(1), href: row.text(2), referrer: row.optionalText(3),
                     facts: row.integer(4),
@@ -170,18 +171,18 @@ extension ServerFrontier {
 
     /// Says to all that a start leads to another host. One at a time, so that whoever has heard of a number
     /// has heard of those before it.
-    package func move(from source: String, to target: String, by worker: Int64, of visit: Int64)
+    package func move(from source: String, to target: String, by worker: Int64, of snapshot: Int64)
         throws(StoreError)
     {
         _ = try connection.prepare(
             """
-            WITH alone AS MATERIALIZED (SELECT visit FROM work_visit WHERE visit = ?1 FOR NO KEY UPDATE),
-            added AS (INSERT INTO work_move (visit, source, target) SELECT alone.visit, ?2, ?3 FROM alone
+            WITH alone AS MATERIALIZED (SELECT snapshot FROM work_snapshot WHERE snapshot = ?1 FOR NO KEY UPDATE),
+            added AS (INSERT INTO work_move (snapshot, source, target) SELECT alone.snapshot, ?2, ?3 FROM alone
                 WHERE NOT EXISTS (
-                    SELECT 1 FROM work_move WHERE work_move.visit = ?1 AND source = ?2 AND target = ?3)
+                    SELECT 1 FROM work_move WHERE work_move.snapshot = ?1 AND source = ?2 AND target = ?3)
                 RETURNING number)
             SELECT count(*) FROM added
             """
-        ).first(.integer(visit), .text(source), .text(target)) { $0.integer(0) }
+        ).first(.integer(snapshot), .text(source), .text(target)) { $0.integer(0) }
     }
 }

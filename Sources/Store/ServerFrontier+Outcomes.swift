@@ -5,7 +5,7 @@ extension ServerFrontier {
         package var href: String
         /// As whoever works writes and reads it.
         package var text: String
-        /// A page was asked for, of which nothing is stored: it counts among those that the visit may ask
+        /// A page was asked for, of which nothing is stored: it counts among those that the snapshot may ask
         /// for.
         package var isPage: Bool
 
@@ -43,7 +43,7 @@ extension ServerFrontier {
         }
     }
 
-    package func note(_ outcomes: [Outcome], _ answers: [Answer], by worker: Int64, of visit: Int64)
+    package func note(_ outcomes: [Outcome], _ answers: [Answer], by worker: Int64, of snapshot: Int64)
         throws(StoreError)
     {
         guard !outcomes.isEmpty || !answers.isEmpty else { return }
@@ -51,9 +51,9 @@ extension ServerFrontier {
             guard try holdsLease(worker) else { return }
             if !outcomes.isEmpty {
                 _ = try change(
-                    "INSERT INTO work_outcome (visit, origin, href, outcome) SELECT ?, * FROM unnest(?, ?, ?)",
+                    "INSERT INTO work_outcome (snapshot, origin, href, outcome) SELECT ?, * FROM unnest(?, ?, ?)",
                     [
-                        .integer(visit), .texts(outcomes.map(\.origin)), .texts(outcomes.map(\.href)),
+                        .integer(snapshot), .texts(outcomes.map(\.origin)), .texts(outcomes.map(\.href)),
                         .texts(outcomes.map(\.text)),
                     ])
                 let pages = outcomes.count(where: \.isPage)
@@ -62,11 +62,11 @@ extension ServerFrontier {
             for answer in answers {
                 _ = try change(
                     """
-                    INSERT INTO work_answer (visit, origin, href, status, location, reach, failure, body)
+                    INSERT INTO work_answer (snapshot, origin, href, status, location, reach, failure, body)
                     VALUES (?, ?, ?, ?, ?, ?, ?, ?)
                     """,
                     [
-                        .integer(visit), .text(answer.origin), .text(answer.href),
+                        .integer(snapshot), .text(answer.origin), .text(answer.href),
                         .integer(Int64(answer.status)),
                         .optional(answer.location), .integer(Int64(answer.reach)), .optional(answer.failure),
                         .blob(answer.body),
@@ -76,26 +76,26 @@ extension ServerFrontier {
     }
 
     /// What is known of those hosts; of all where none is named.
-    package func outcomes(of origins: [String]? = nil, in visit: Int64) throws(StoreError) -> [Outcome] {
+    package func outcomes(of origins: [String]? = nil, in snapshot: Int64) throws(StoreError) -> [Outcome] {
         var outcomes: [Outcome] = []
-        let sql = "SELECT origin, work_outcome.href AS address, outcome FROM work_outcome WHERE visit = ?1"
+        let sql = "SELECT origin, work_outcome.href AS address, outcome FROM work_outcome WHERE snapshot = ?1"
         let read = { (row: Row) in
             outcomes.append(Outcome(origin: row.text(0), href: row.text(1), text: row.text(2)))
         }
         if let origins {
             try connection.prepare(sql + " AND origin = ANY(?2)").each(
-                .integer(visit), .texts(origins), read: read)
+                .integer(snapshot), .texts(origins), read: read)
         } else {
-            try connection.prepare(sql).each(.integer(visit), read: read)
+            try connection.prepare(sql).each(.integer(snapshot), read: read)
         }
         return outcomes
     }
 
-    package func answers(of origins: [String]? = nil, in visit: Int64) throws(StoreError) -> [Answer] {
+    package func answers(of origins: [String]? = nil, in snapshot: Int64) throws(StoreError) -> [Answer] {
         var answers: [Answer] = []
         let sql = """
             SELECT origin, work_answer.href AS address, status, location, reach, failure, body
-            FROM work_answer WHERE visit = ?1
+            FROM work_answer WHERE snapshot = ?1
             """
         let read = { (row: Row) in
             answers.append(
@@ -106,9 +106,9 @@ extension ServerFrontier {
         }
         if let origins {
             try connection.prepare(sql + " AND origin = ANY(?2)").each(
-                .integer(visit), .texts(origins), read: read)
+                .integer(snapshot), .texts(origins), read: read)
         } else {
-            try connection.prepare(sql).each(.integer(visit), read: read)
+            try connection.prepare(sql).each(.integer(snapshot), read: read)
         }
         return answers
     }
@@ -131,31 +131,31 @@ extension ServerFrontier {
     }
 
     /// In place of what the worker told before.
-    package func tell(_ tallies: [Tally], by worker: Int64, of visit: Int64) throws(StoreError) {
+    package func tell(_ tallies: [Tally], by worker: Int64, of snapshot: Int64) throws(StoreError) {
         guard !tallies.isEmpty else { return }
         _ = try change(
             """
-            INSERT INTO work_tally (visit, worker, name, requests, failures, bytes, version)
+            INSERT INTO work_tally (snapshot, worker, name, requests, failures, bytes, version)
             SELECT ?1, ?2, * FROM unnest(?3, ?4, ?5, ?6, ?7)
-            ON CONFLICT (visit, worker, name) DO UPDATE SET requests = excluded.requests,
+            ON CONFLICT (snapshot, worker, name) DO UPDATE SET requests = excluded.requests,
                 failures = excluded.failures, bytes = excluded.bytes, version = excluded.version
             """,
             [
-                .integer(visit), .integer(worker), .texts(tallies.map(\.name)),
+                .integer(snapshot), .integer(worker), .texts(tallies.map(\.name)),
                 .integers(tallies.map { Int64($0.requests) }), .integers(tallies.map { Int64($0.failures) }),
                 .integers(tallies.map { Int64($0.bytes) }), .texts(tallies.map(\.version)),
             ])
     }
 
     /// Of all workers that there were, each host once.
-    package func tallies(of visit: Int64) throws(StoreError) -> [Tally] {
+    package func tallies(of snapshot: Int64) throws(StoreError) -> [Tally] {
         var tallies: [Tally] = []
         try connection.prepare(
             """
             SELECT name, CAST(sum(requests) AS bigint), CAST(sum(failures) AS bigint), CAST(sum(bytes) AS bigint),
-                max(version) FROM work_tally WHERE visit = ? GROUP BY name ORDER BY name
+                max(version) FROM work_tally WHERE snapshot = ? GROUP BY name ORDER BY name
             """
-        ).each(.integer(visit)) { row in
+        ).each(.integer(snapshot)) { row in
             tallies.append(
                 Tally(
                     name: row.text(0), requests: Int(row.integer(1)), failures: Int(row.integer(2)),

@@ -1,12 +1,12 @@
 extension ServerFrontier {
     /// Gives the number of a new worker, under whose name writes count as long as its lease holds.
-    package func join(_ visit: Int64, named name: String) throws(StoreError) -> Int64 {
+    package func join(_ snapshot: Int64, named name: String) throws(StoreError) -> Int64 {
         try connection.prepare(
             """
-            INSERT INTO work_worker (visit, name, until) SELECT visit, ?, now() + \(Self.interval)
-            FROM work_visit WHERE visit = ? RETURNING id
+            INSERT INTO work_worker (snapshot, name, until) SELECT snapshot, ?, now() + \(Self.interval)
+            FROM work_snapshot WHERE snapshot = ? RETURNING id
             """
-        ).first(.text(name), .integer(visit)) { $0.integer(0) } ?? 0
+        ).first(.text(name), .integer(snapshot)) { $0.integer(0) } ?? 0
     }
 
     private static let interval = "interval '\(lease.components.seconds) seconds'"
@@ -15,7 +15,7 @@ extension ServerFrontier {
         package var isIdle = false
         /// It could ask more than it has.
         package var isHungry = true
-        /// Pages wait for what the visit may still ask for.
+        /// Pages wait for what the snapshot may still ask for.
         package var isStarved = false
         /// Hosts at which it has something to do.
         package var hosts = 0
@@ -29,7 +29,7 @@ extension ServerFrontier {
         package init() {}
     }
 
-    /// How it stands with the visit, as one worker sees it.
+    /// How it stands with the snapshot, as one worker sees it.
     package struct Standing: Sendable {
         package var workers = 1
         /// Of the others, how many could ask more than they have, and how many of those have nothing to do.
@@ -47,7 +47,7 @@ extension ServerFrontier {
         package var bytes = 0
         package var finisher: Int64?
         package var moves: [Move] = []
-        /// The visit is over.
+        /// The snapshot is over.
         package var isOver = false
 
         package init() {}
@@ -62,14 +62,14 @@ extension ServerFrontier {
 
     /// The lease is renewed; nil where others have taken its hosts. A worker is idle when nothing waits for it
     /// either.
-    package func beat(_ worker: Int64, of visit: Int64, _ sign: Sign) throws(StoreError) -> Standing? {
+    package func beat(_ worker: Int64, of snapshot: Int64, _ sign: Sign) throws(StoreError) -> Standing? {
         let isThere = try connection.prepare(
             """
             UPDATE work_worker SET until = now() + \(Self.interval), is_hungry = ? <> 0, is_starved = ? <> 0, hosts = ?,
                 share = ?, heard = ?, is_idle = ? <> 0 AND NOT EXISTS (
                     SELECT 1 FROM work_host
-                    WHERE work_host.visit = work_worker.visit AND work_host.worker = work_worker.id
-                        AND \(Self.waiting("1", for: "work_host.id", of: "work_worker.visit")) IS NOT NULL)
+                    WHERE work_host.snapshot = work_worker.snapshot AND work_host.worker = work_worker.id
+                        AND \(Self.waiting("1", for: "work_host.id", of: "work_worker.snapshot")) IS NOT NULL)
             WHERE id = ? RETURNING id
             """
         ).first(
@@ -79,31 +79,31 @@ extension ServerFrontier {
         guard isThere != nil else { return nil }
         if sign.bytes > 0 {
             _ = try change(
-                "UPDATE work_visit SET bytes = bytes + ? WHERE visit = ?",
-                [.integer(Int64(sign.bytes)), .integer(visit)])
+                "UPDATE work_snapshot SET bytes = bytes + ? WHERE snapshot = ?",
+                [.integer(Int64(sign.bytes)), .integer(snapshot)])
         }
-        return try standing(worker, of: visit, after: sign.heard)
+        return try standing(worker, of: snapshot, after: sign.heard)
     }
 
     private func standing(
-        _ worker: Int64, of visit: Int64, after heard: Int64
+        _ worker: Int64, of snapshot: Int64, after heard: Int64
     ) throws(StoreError) -> Standing? {
         var lastMove: Int64 = 0
         let found = try connection.prepare(
             """
-            SELECT (SELECT count(*) FROM work_worker WHERE visit = ?1),
-                (SELECT count(*) FROM work_worker WHERE visit = ?1 AND id <> ?2 AND is_hungry),
-                (SELECT count(*) FROM work_worker WHERE visit = ?1 AND id <> ?2 AND is_hungry AND hosts = 0),
-                (SELECT coalesce(CAST(sum(hosts) AS bigint), 0) FROM work_worker WHERE visit = ?1),
-                (SELECT coalesce(CAST(sum(share) AS bigint), 0) FROM work_worker WHERE visit = ?1 AND id <> ?2),
+            SELECT (SELECT count(*) FROM work_worker WHERE snapshot = ?1),
+                (SELECT count(*) FROM work_worker WHERE snapshot = ?1 AND id <> ?2 AND is_hungry),
+                (SELECT count(*) FROM work_worker WHERE snapshot = ?1 AND id <> ?2 AND is_hungry AND hosts = 0),
+                (SELECT coalesce(CAST(sum(hosts) AS bigint), 0) FROM work_worker WHERE snapshot = ?1),
+                (SELECT coalesce(CAST(sum(share) AS bigint), 0) FROM work_worker WHERE snapshot = ?1 AND id <> ?2),
                 max_pages - pages, bytes, finisher,
-                (SELECT coalesce(max(number), 0) FROM work_move WHERE visit = ?1),
-                (SELECT coalesce(min(hosts), 0) FROM work_worker WHERE visit = ?1 AND id <> ?2),
+                (SELECT coalesce(max(number), 0) FROM work_move WHERE snapshot = ?1),
+                (SELECT coalesce(min(hosts), 0) FROM work_worker WHERE snapshot = ?1 AND id <> ?2),
                 (SELECT count(*) FROM (
-                    SELECT 1 FROM work_host WHERE visit = ?1 AND worker IS NULL AND next <= now() LIMIT 1000) AS free)
-            FROM work_visit WHERE visit = ?1
+                    SELECT 1 FROM work_host WHERE snapshot = ?1 AND worker IS NULL AND next <= now() LIMIT 1000) AS free)
+            FROM work_snapshot WHERE snapshot = ?1
             """
-        ).first(.integer(visit), .integer(worker)) { row in
+        ).first(.integer(snapshot), .integer(worker)) { row in
             var standing = Standing()
             standing.workers = max(1, Int(row.integer(0)))
             standing.hungry = Int(row.integer(1))
@@ -125,8 +125,8 @@ extension ServerFrontier {
         }
         if lastMove > heard {
             try connection.prepare(
-                "SELECT number, source, target FROM work_move WHERE visit = ? AND number > ? ORDER BY number"
-            ).each(.integer(visit), .integer(heard)) {
+                "SELECT number, source, target FROM work_move WHERE snapshot = ? AND number > ? ORDER BY number"
+            ).each(.integer(snapshot), .integer(heard)) {
                 standing.moves.append(Move(number: $0.integer(0), source: $0.text(1), target: $0.text(2)))
             }
         }
@@ -135,25 +135,25 @@ extension ServerFrontier {
 
     /// Takes away the leases that nobody has renewed in time, but for those that ran while the PostgreSQL was not
     /// there. One whose transaction is just being written is left for the next time.
-    package func endLeases(of visit: Int64) throws(StoreError) -> Int {
+    package func endLeases(of snapshot: Int64) throws(StoreError) -> Int {
         let late = """
             FROM work_worker
-            WHERE visit = ? AND until < now() AND pg_postmaster_start_time() < now() - \(Self.interval)
+            WHERE snapshot = ? AND until < now() AND pg_postmaster_start_time() < now() - \(Self.interval)
             """
         // Nearly always there is none.
-        let isAnyLate = try connection.prepare("SELECT EXISTS (SELECT 1 \(late))").first(.integer(visit)) {
+        let isAnyLate = try connection.prepare("SELECT EXISTS (SELECT 1 \(late))").first(.integer(snapshot)) {
             $0.integer(0) != 0
         }
         guard isAnyLate == true else { return 0 }
         return try transaction { () throws(StoreError) in
-            try end(visit, "SELECT id \(late) ORDER BY id FOR UPDATE SKIP LOCKED", .integer(visit))
+            try end(snapshot, "SELECT id \(late) ORDER BY id FOR UPDATE SKIP LOCKED", .integer(snapshot))
         }
     }
 
     /// The worker goes, and others have its hosts at once. What it wrote is committed.
-    package func leave(_ worker: Int64, of visit: Int64) throws(StoreError) {
+    package func leave(_ worker: Int64, of snapshot: Int64) throws(StoreError) {
         _ = try transaction { () throws(StoreError) in
-            try end(visit, "SELECT id FROM work_worker WHERE id = ? FOR UPDATE", .integer(worker))
+            try end(snapshot, "SELECT id FROM work_worker WHERE id = ? FOR UPDATE", .integer(worker))
         }
     }
 
@@ -161,95 +161,97 @@ extension ServerFrontier {
     /// those workers did until their rows were locked is seen by the next one alone. What they were granted
     /// and did not ask for others may; what they asked for and kept is gone through again, and not counted
     /// again.
-    private func end(_ visit: Int64, _ locked: String, _ value: SQLValue) throws(StoreError) -> Int {
+    private func end(_ snapshot: Int64, _ locked: String, _ value: SQLValue) throws(StoreError) -> Int {
         var workers: [Int64] = []
         try connection.prepare(locked).each(value) { workers.append($0.integer(0)) }
         guard !workers.isEmpty else { return 0 }
         _ = try change(
-            "UPDATE work_host SET worker = NULL, left_by = 1 WHERE visit = ? AND worker = ANY(?)",
-            [.integer(visit), .integers(workers)])
+            "UPDATE work_host SET worker = NULL, left_by = 1 WHERE snapshot = ? AND worker = ANY(?)",
+            [.integer(snapshot), .integers(workers)])
         _ = try connection.prepare(
             """
             WITH ended AS (DELETE FROM work_worker WHERE id = ANY(?2) RETURNING granted - kept AS unused),
-            pages AS (UPDATE work_visit SET pages = pages - (SELECT CAST(sum(unused) AS bigint) FROM ended)
-                WHERE visit = ?1 AND EXISTS (SELECT 1 FROM ended))
+            pages AS (UPDATE work_snapshot SET pages = pages - (SELECT CAST(sum(unused) AS bigint) FROM ended)
+                WHERE snapshot = ?1 AND EXISTS (SELECT 1 FROM ended))
             SELECT count(*) FROM ended
             """
-        ).first(.integer(visit), .integers(workers)) { $0.integer(0) }
+        ).first(.integer(snapshot), .integers(workers)) { $0.integer(0) }
         return workers.count
     }
 
-    /// True for the one worker that ends the visit: nobody has anything left, and no other who lives has it.
-    package func finishes(_ worker: Int64, _ visit: Int64) throws(StoreError) -> Bool {
+    /// True for the one worker that ends the snapshot: nobody has anything left, and no other who lives has it.
+    package func finishes(_ worker: Int64, _ snapshot: Int64) throws(StoreError) -> Bool {
         let finisher = try connection.prepare(
             """
-            UPDATE work_visit SET finisher = ?2
-            WHERE visit = ?1 AND EXISTS (SELECT 1 FROM work_worker WHERE id = ?2)
+            UPDATE work_snapshot SET finisher = ?2
+            WHERE snapshot = ?1 AND EXISTS (SELECT 1 FROM work_worker WHERE id = ?2)
                 AND (finisher IS NULL OR finisher = ?2
-                    OR NOT EXISTS (SELECT 1 FROM work_worker WHERE work_worker.id = work_visit.finisher))
-                AND NOT EXISTS (SELECT 1 FROM work_worker WHERE work_worker.visit = ?1 AND (NOT is_idle
-                    OR heard < (SELECT coalesce(max(number), 0) FROM work_move WHERE work_move.visit = ?1)))
+                    OR NOT EXISTS (SELECT 1 FROM work_worker WHERE work_worker.id = work_snapshot.finisher))
+                AND NOT EXISTS (SELECT 1 FROM work_worker WHERE work_worker.snapshot = ?1 AND (NOT is_idle
+                    OR heard < (SELECT coalesce(max(number), 0) FROM work_move WHERE work_move.snapshot = ?1)))
                 AND (is_cut
-                    OR NOT EXISTS (SELECT 1 FROM work_host WHERE work_host.visit = ?1 AND left_by > 0)
+                    OR NOT EXISTS (SELECT 1 FROM work_host WHERE work_host.snapshot = ?1 AND left_by > 0)
                         AND \(Self.waiting("1", of: "?1")) IS NULL)
             RETURNING finisher
             """
-        ).first(.integer(visit), .integer(worker)) { $0.integer(0) }
+        ).first(.integer(snapshot), .integer(worker)) { $0.integer(0) }
         return finisher == worker
     }
 
-    /// A limit was reached: whoever ends the visit asks for nothing more.
-    package func cut(_ visit: Int64) throws(StoreError) {
+    /// A limit was reached: whoever ends the snapshot asks for nothing more.
+    package func cut(_ snapshot: Int64) throws(StoreError) {
         _ = try change(
-            "UPDATE work_visit SET is_cut = true WHERE visit = ? AND NOT is_cut", [.integer(visit)])
+            "UPDATE work_snapshot SET is_cut = true WHERE snapshot = ? AND NOT is_cut", [.integer(snapshot)])
     }
 
     /// Whether a limit was reached, how many pages may still be asked for where their number is limited, and
     /// how much came.
-    package func limits(of visit: Int64) throws(StoreError) -> (isCut: Bool, pagesLeft: Int?, bytes: Int) {
-        try connection.prepare("SELECT is_cut, max_pages - pages, bytes FROM work_visit WHERE visit = ?")
-            .first(
-                .integer(visit)
-            ) { ($0.integer(0) != 0, $0.optionalInteger(1).map { max(0, Int($0)) }, Int($0.integer(2))) }
+    package func limits(of snapshot: Int64) throws(StoreError) -> (isCut: Bool, pagesLeft: Int?, bytes: Int) {
+        try connection.prepare(
+            "SELECT is_cut, max_pages - pages, bytes FROM work_snapshot WHERE snapshot = ?"
+        )
+        .first(
+            .integer(snapshot)
+        ) { ($0.integer(0) != 0, $0.optionalInteger(1).map { max(0, Int($0)) }, Int($0.integer(2))) }
             ?? (false, nil, 0)
     }
 
     /// Since when workers share it.
-    package func age(of visit: Int64) throws(StoreError) -> Duration {
+    package func age(of snapshot: Int64) throws(StoreError) -> Duration {
         try connection.prepare(
             """
-            SELECT CAST(extract(epoch FROM clock_timestamp() - started) * 1000 AS bigint) FROM work_visit
-            WHERE visit = ?
+            SELECT CAST(extract(epoch FROM clock_timestamp() - started) * 1000 AS bigint) FROM work_snapshot
+            WHERE snapshot = ?
             """
-        ).first(.integer(visit)) { .milliseconds($0.integer(0)) } ?? .zero
+        ).first(.integer(snapshot)) { .milliseconds($0.integer(0)) } ?? .zero
     }
 
-    /// So many pages more may the worker ask for, of those that the visit may.
-    package func takePages(_ count: Int, for worker: Int64, of visit: Int64) throws(StoreError) -> Int {
+    /// So many pages more may the worker ask for, of those that the snapshot may.
+    package func takePages(_ count: Int, for worker: Int64, of snapshot: Int64) throws(StoreError) -> Int {
         let granted = try connection.prepare(
             """
             WITH mine AS MATERIALIZED (SELECT id FROM work_worker WHERE id = ?2 FOR NO KEY UPDATE),
             free AS MATERIALIZED (
-                SELECT greatest(0, least(?3, max_pages - pages)) AS pages FROM work_visit
-                WHERE visit = ?1 AND EXISTS (SELECT 1 FROM mine) FOR NO KEY UPDATE),
-            taken AS (UPDATE work_visit SET pages = work_visit.pages + free.pages FROM free WHERE visit = ?1),
+                SELECT greatest(0, least(?3, max_pages - pages)) AS pages FROM work_snapshot
+                WHERE snapshot = ?1 AND EXISTS (SELECT 1 FROM mine) FOR NO KEY UPDATE),
+            taken AS (UPDATE work_snapshot SET pages = work_snapshot.pages + free.pages FROM free WHERE snapshot = ?1),
             noted AS (UPDATE work_worker SET granted = granted + free.pages, share = share + free.pages FROM free
                 WHERE id = ?2)
             SELECT pages FROM free
             """
-        ).first(.integer(visit), .integer(worker), .integer(Int64(count))) { Int($0.integer(0)) }
+        ).first(.integer(snapshot), .integer(worker), .integer(Int64(count))) { Int($0.integer(0)) }
         return granted ?? 0
     }
 
     /// What it will not ask for, others may.
-    package func givePages(_ count: Int, by worker: Int64, of visit: Int64) throws(StoreError) {
+    package func givePages(_ count: Int, by worker: Int64, of snapshot: Int64) throws(StoreError) {
         _ = try connection.prepare(
             """
             WITH noted AS (UPDATE work_worker SET granted = granted - ?3, share = 0 WHERE id = ?2 RETURNING id),
-            given AS (UPDATE work_visit SET pages = pages - ?3 WHERE visit = ?1 AND EXISTS (SELECT 1 FROM noted))
+            given AS (UPDATE work_snapshot SET pages = pages - ?3 WHERE snapshot = ?1 AND EXISTS (SELECT 1 FROM noted))
             SELECT count(*) FROM noted
             """
-        ).first(.integer(visit), .integer(worker), .integer(Int64(count))) { $0.integer(0) }
+        ).first(.integer(snapshot), .integer(worker), .integer(Int64(count))) { $0.integer(0) }
     }
 
     /// So many pages that the worker asked for are kept, or known to be lost, once the transaction that is

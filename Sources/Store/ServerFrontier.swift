@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// What the workers of a shared visit have in common, in the PostgreSQL that keeps the larder: who has which host,
-/// what was found for hosts of others, and what the visit may still cost.
+/// What the workers of a shared snapshot have in common, in the PostgreSQL that keeps the larder: who has which host,
+/// what was found for hosts of others, and what the snapshot may still cost.
 ///
 /// A worker's number is its lease, and comes once: when its row goes, so do its hosts, and every write in its name is
 /// refused from then on. The server's clock alone counts. It has a session of its own, and belongs to one thread.
@@ -19,7 +19,7 @@ package final class ServerFrontier {
         guard folder.server != nil else {
             throw StoreError(
                 .request, doing: "share work on", path: folder.name, detail: "it is a folder",
-                advice: "name a larder that a PostgreSQL keeps: postgres://USER@HOST/DATABASE",
+                advice: "name a store in PostgreSQL, postgres://USER@HOST/DATABASE,",
                 remedy: .larder)
         }
         self.folder = folder
@@ -40,7 +40,7 @@ package final class ServerFrontier {
         }
     }
 
-    /// One at a time begins a visit, or ends one; until the transaction ends.
+    /// One at a time begins a snapshot, or ends one; until the transaction ends.
     func holdAlone() throws(StoreError) {
         let key = folder.server?.key(Self.beginning) ?? 0
         _ = try connection.prepare("SELECT pg_advisory_xact_lock(?)").first(.integer(key)) { _ in true }
@@ -48,15 +48,15 @@ package final class ServerFrontier {
 
     private static let beginning: Int64 = 0x4000_0000_0000_0100
 
-    /// What the visit's rows are in goes as a whole.
+    /// What the snapshot's rows are in goes as a whole.
     private static let parts = ["work_host", "work_url", "work_outcome", "work_answer"]
 
-    /// What is known is told by an index that no larger frontier makes slow as long as it lies in memory: each visit's has
+    /// What is known is told by an index that no larger frontier makes slow as long as it lies in memory: each snapshot's has
     /// the keys alone, and what waits for a host is a list of places behind its number. Those of an earlier larder become so.
     private static let tables = """
         CREATE SEQUENCE IF NOT EXISTS work_number;
-        CREATE TABLE IF NOT EXISTS work_visit (
-            visit bigint PRIMARY KEY,
+        CREATE TABLE IF NOT EXISTS work_snapshot (
+            snapshot bigint PRIMARY KEY,
             site bigint NOT NULL,
             name text COLLATE "C" NOT NULL,
             started timestamptz NOT NULL DEFAULT now(),
@@ -71,7 +71,7 @@ package final class ServerFrontier {
         );
         CREATE TABLE IF NOT EXISTS work_worker (
             id bigint PRIMARY KEY DEFAULT nextval('work_number'),
-            visit bigint NOT NULL,
+            snapshot bigint NOT NULL,
             name text COLLATE "C" NOT NULL,
             until timestamptz NOT NULL,
             is_idle boolean NOT NULL DEFAULT true,
@@ -85,33 +85,33 @@ package final class ServerFrontier {
         ALTER TABLE work_worker ADD COLUMN IF NOT EXISTS kept bigint NOT NULL DEFAULT 0;
         CREATE TABLE IF NOT EXISTS work_move (
             number bigint PRIMARY KEY DEFAULT nextval('work_number'),
-            visit bigint NOT NULL,
+            snapshot bigint NOT NULL,
             source text COLLATE "C" NOT NULL,
             target text COLLATE "C" NOT NULL
         );
         CREATE TABLE IF NOT EXISTS work_tally (
-            visit bigint NOT NULL,
+            snapshot bigint NOT NULL,
             worker bigint NOT NULL,
             name text COLLATE "C" NOT NULL,
             requests bigint NOT NULL,
             failures bigint NOT NULL,
             bytes bigint NOT NULL,
             version text COLLATE "C",
-            PRIMARY KEY (visit, worker, name)
+            PRIMARY KEY (snapshot, worker, name)
         );
         CREATE TABLE IF NOT EXISTS work_host (
-            visit bigint NOT NULL,
+            snapshot bigint NOT NULL,
             id bigint NOT NULL DEFAULT nextval('work_number'),
             origin text COLLATE "C" NOT NULL,
             worker bigint,
             left_by bigint NOT NULL DEFAULT 0,
             next timestamptz NOT NULL DEFAULT now(),
-            PRIMARY KEY (visit, origin)
-        ) PARTITION BY LIST (visit);
+            PRIMARY KEY (snapshot, origin)
+        ) PARTITION BY LIST (snapshot);
         CREATE INDEX IF NOT EXISTS work_host_id ON work_host (id);
         CREATE INDEX IF NOT EXISTS work_host_free ON work_host (next, id) WHERE worker IS NULL;
         CREATE TABLE IF NOT EXISTS work_url (
-            visit bigint NOT NULL,
+            snapshot bigint NOT NULL,
             key bigint NOT NULL,
             number bigint NOT NULL DEFAULT nextval('work_number'),
             host bigint NOT NULL,
@@ -119,17 +119,17 @@ package final class ServerFrontier {
             referrer text COLLATE "C",
             facts bigint NOT NULL,
             is_read boolean NOT NULL DEFAULT false
-        ) PARTITION BY LIST (visit);
+        ) PARTITION BY LIST (snapshot);
         CREATE INDEX IF NOT EXISTS work_url_waiting ON work_url (host) WHERE NOT is_read;
         CREATE TABLE IF NOT EXISTS work_outcome (
-            visit bigint NOT NULL,
+            snapshot bigint NOT NULL,
             origin text COLLATE "C" NOT NULL,
             href text COLLATE "C" NOT NULL,
             outcome text COLLATE "C" NOT NULL
-        ) PARTITION BY LIST (visit);
+        ) PARTITION BY LIST (snapshot);
         CREATE INDEX IF NOT EXISTS work_outcome_origin ON work_outcome (origin);
         CREATE TABLE IF NOT EXISTS work_answer (
-            visit bigint NOT NULL,
+            snapshot bigint NOT NULL,
             origin text COLLATE "C" NOT NULL,
             href text COLLATE "C" NOT NULL,
             status bigint NOT NULL,
@@ -137,13 +137,13 @@ package final class ServerFrontier {
             reach bigint NOT NULL,
             failure text COLLATE "C",
             body bytea NOT NULL
-        ) PARTITION BY LIST (visit);
+        ) PARTITION BY LIST (snapshot);
         CREATE INDEX IF NOT EXISTS work_answer_origin ON work_answer (origin);
         ALTER TABLE work_url DROP CONSTRAINT IF EXISTS work_url_pkey;
         DROP INDEX IF EXISTS work_url_unread;
-        DO $$ DECLARE visit bigint; BEGIN
-            FOR visit IN SELECT work_visit.visit FROM work_visit LOOP
-                EXECUTE format('CREATE UNIQUE INDEX IF NOT EXISTS work_url_%1$s_key ON work_url_%1$s (key)', visit);
+        DO $$ DECLARE snapshot bigint; BEGIN
+            FOR snapshot IN SELECT work_snapshot.snapshot FROM work_snapshot LOOP
+                EXECUTE format('CREATE UNIQUE INDEX IF NOT EXISTS work_url_%1$s_key ON work_url_%1$s (key)', snapshot);
             END LOOP;
         END $$;
 
@@ -203,12 +203,12 @@ package final class ServerFrontier {
     }
 }
 
-// MARK: - Visits
+// MARK: - Snapshots
 
 extension ServerFrontier {
-    /// A visit that workers share.
+    /// A snapshot that workers share.
     package struct Shared: Sendable, Equatable {
-        package let visit: Int64
+        package let snapshot: Int64
         package let site: Int64
         package let name: String
         package var maxPages: Int?
@@ -224,15 +224,15 @@ extension ServerFrontier {
         var shared: [Shared] = []
         try connection.prepare(
             """
-            SELECT work_visit.visit, work_visit.site, work_visit.name, max_pages, max_bytes,
-                max_milliseconds - CAST(extract(epoch FROM now() - work_visit.started) * 1000 AS bigint), was_empty
-            FROM work_visit JOIN visit ON visit.id = work_visit.visit
-            WHERE visit.finished IS NULL ORDER BY work_visit.visit
+            SELECT work_snapshot.snapshot, work_snapshot.site, work_snapshot.name, max_pages, max_bytes,
+                max_milliseconds - CAST(extract(epoch FROM now() - work_snapshot.started) * 1000 AS bigint), was_empty
+            FROM work_snapshot JOIN snapshot ON snapshot.id = work_snapshot.snapshot
+            WHERE snapshot.finished IS NULL ORDER BY work_snapshot.snapshot
             """
         ).each { row in
             shared.append(
                 Shared(
-                    visit: row.integer(0), site: row.integer(1), name: row.text(2),
+                    snapshot: row.integer(0), site: row.integer(1), name: row.text(2),
                     maxPages: row.optionalInteger(3).map { Int($0) },
                     maxBytes: row.optionalInteger(4).map { Int($0) },
                     millisecondsLeft: row.optionalInteger(5).map { Int($0) }, wasEmpty: row.integer(6) != 0))
@@ -240,20 +240,20 @@ extension ServerFrontier {
         return shared
     }
 
-    /// Has the visit shared from here on, beginning at these; false where it is already.
+    /// Has the snapshot shared from here on, beginning at these; false where it is already.
     package func share(
-        _ visit: OpenVisit, named name: String, maxPages: Int?, maxBytes: Int?, milliseconds: Int?,
+        _ snapshot: OpenSnapshot, named name: String, maxPages: Int?, maxBytes: Int?, milliseconds: Int?,
         starts: [Found]
     ) throws(StoreError) -> Bool {
         try transaction { () throws(StoreError) in
             try holdAlone()
             let isNew = try change(
                 """
-                INSERT INTO work_visit (visit, site, name, max_pages, max_bytes, max_milliseconds, was_empty)
+                INSERT INTO work_snapshot (snapshot, site, name, max_pages, max_bytes, max_milliseconds, was_empty)
                 VALUES (?, ?, ?, ?, ?, ?, NOT EXISTS (SELECT 1 FROM response)) ON CONFLICT DO NOTHING
                 """,
                 [
-                    .integer(visit.id), .integer(visit.site), .text(name),
+                    .integer(snapshot.id), .integer(snapshot.site), .text(name),
                     .optional(maxPages.map { Int64($0) }),
                     .optional(maxBytes.map { Int64($0) }), .optional(milliseconds.map { Int64($0) }),
                 ])
@@ -261,26 +261,26 @@ extension ServerFrontier {
             for part in Self.parts {
                 try connection.execute(
                     """
-                    CREATE TABLE IF NOT EXISTS \(part)_\(visit.id) PARTITION OF \(part) FOR VALUES IN (\(visit.id))
+                    CREATE TABLE IF NOT EXISTS \(part)_\(snapshot.id) PARTITION OF \(part) FOR VALUES IN (\(snapshot.id))
                     WITH (autovacuum_vacuum_scale_factor = 0.05, fillfactor = 80)
                     """, doing: "set up")
             }
             try connection.execute(
-                "CREATE UNIQUE INDEX IF NOT EXISTS work_url_\(visit.id)_key ON work_url_\(visit.id) (key)",
+                "CREATE UNIQUE INDEX IF NOT EXISTS work_url_\(snapshot.id)_key ON work_url_\(snapshot.id) (key)",
                 doing: "set up")
-            try add(starts, to: visit.id)
+            try add(starts, to: snapshot.id)
             return true
         }
     }
 
     /// At what it began: what nobody led to.
-    package func starts(of visit: Int64) throws(StoreError) -> [Found] {
+    package func starts(of snapshot: Int64) throws(StoreError) -> [Found] {
         var starts: [Found] = []
         try connection.prepare(
             """
-            SELECT work_url.href AS address, facts FROM work_url WHERE visit = ? AND referrer IS NULL ORDER BY number
+            SELECT work_url.href AS address, facts FROM work_url WHERE snapshot = ? AND referrer IS NULL ORDER BY number
             """
-        ).each(.integer(visit)) {
+        ).each(.integer(snapshot)) {
             starts.append(
                 Found(origin: "", href: $0.text(0), referrer: nil, facts: $0.integer(1), identity: 0))
         }
@@ -296,44 +296,44 @@ extension ServerFrontier {
         } ?? false
     }
 
-    /// What stands in the way of a new shared visit of the site: one of which nothing is left but its rows.
+    /// What stands in the way of a new shared snapshot of the site: one of which nothing is left but its rows.
     package func clear() throws(StoreError) {
         var over: [Int64] = []
         try connection.prepare(
             """
-            SELECT work_visit.visit FROM work_visit LEFT JOIN visit ON visit.id = work_visit.visit
-            WHERE visit.id IS NULL OR visit.finished IS NOT NULL
+            SELECT work_snapshot.snapshot FROM work_snapshot LEFT JOIN snapshot ON snapshot.id = work_snapshot.snapshot
+            WHERE snapshot.id IS NULL OR snapshot.finished IS NOT NULL
             """
         ).each { over.append($0.integer(0)) }
-        for visit in over { try remove(visit: visit) }
+        for snapshot in over { try remove(snapshot: snapshot) }
     }
 
-    /// The visit is over: everything that workers kept of it goes.
-    package func remove(visit: Int64) throws(StoreError) {
+    /// The snapshot is over: everything that workers kept of it goes.
+    package func remove(snapshot: Int64) throws(StoreError) {
         try transaction { () throws(StoreError) in
             try holdAlone()
             for part in Self.parts {
-                try connection.execute("DROP TABLE IF EXISTS \(part)_\(visit)", doing: "end")
+                try connection.execute("DROP TABLE IF EXISTS \(part)_\(snapshot)", doing: "end")
             }
-            for table in ["work_move", "work_tally", "work_worker", "work_visit"] {
-                _ = try change("DELETE FROM \(table) WHERE visit = ?", [.integer(visit)])
+            for table in ["work_move", "work_tally", "work_worker", "work_snapshot"] {
+                _ = try change("DELETE FROM \(table) WHERE snapshot = ?", [.integer(snapshot)])
             }
         }
     }
 
     /// Whether anybody still works on it, or waits for its end.
-    package func isShared(visit: Int64) throws(StoreError) -> Bool {
-        try connection.prepare("SELECT EXISTS (SELECT 1 FROM work_visit WHERE visit = ?)").first(
-            .integer(visit)
+    package func isShared(snapshot: Int64) throws(StoreError) -> Bool {
+        try connection.prepare("SELECT EXISTS (SELECT 1 FROM work_snapshot WHERE snapshot = ?)").first(
+            .integer(snapshot)
         ) {
             $0.integer(0) != 0
         } ?? false
     }
 
     /// Whether readers see it, and it is complete.
-    package func isPublished(visit: Int64) throws(StoreError) -> Bool {
+    package func isPublished(snapshot: Int64) throws(StoreError) -> Bool {
         try connection.prepare("SELECT EXISTS (SELECT 1 FROM site WHERE published = ?)").first(
-            .integer(visit)
+            .integer(snapshot)
         ) {
             $0.integer(0) != 0
         } ?? false

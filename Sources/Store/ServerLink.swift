@@ -41,7 +41,7 @@ final class ServerLink {
                 library.connect(words)
             }
         guard let connected else {
-            throw StoreError(.failed, doing: "open", path: address.shown, detail: "no memory is left")
+            throw StoreError(.failed, doing: "open", path: address.shown, detail: "out of memory")
         }
         handle = connected
         guard library.status(handle) == 0, library.setNonblocking(handle, 1) == 0 else {
@@ -223,7 +223,9 @@ final class ServerLink {
         if message.contains("certificate") {
             return StoreError(
                 .denied, doing: "open", path: address.shown, detail: line(message),
-                advice: "name its authority with sslrootcert=FILE, and the server as its certificate does")
+                advice:
+                    "name its certificate authority with sslrootcert=FILE, and use the host name in its certificate"
+            )
         }
         if ["invalid ", "unexpected "].contains(where: message.hasPrefix) || message.contains(" in URI")
             || message.contains("invalid integer value")
@@ -257,28 +259,28 @@ final class ServerLink {
         let (reason, advice): (StoreError.Reason, String) =
             switch (code, code.prefix(2)) {
             case ("53100", _), ("53200", _):
-                (.full, "free some space on the PostgreSQL's machine, then run the same command again")
+                (.full, "free some space on the PostgreSQL server, then run the same command again")
             case ("53300", _):
-                (.busy, "raise its max_connections, or have fewer processes work on it at a time")
+                (.busy, "raise max_connections of the server, or use it from fewer processes at a time")
             case (_, "08"), (_, "57"), ("25P03", _):
                 (
                     .unreachable,
-                    "see that the PostgreSQL runs and can be reached, then run the same command again"
+                    "check that the PostgreSQL server is running and reachable, then run the same command again"
                 )
             case (_, "28"):
-                (.denied, "check the user's name, and keep its password in a PGPASSFILE")
+                (.denied, "check the user name, and put its password into a PGPASSFILE")
             case ("3D000", _):
-                (.missing, "create it on the PostgreSQL's machine with createdb, or name another one")
+                (.missing, "create it on the PostgreSQL server with createdb, or name another one")
             case ("42501", _):
-                (.denied, "have its owner GRANT this user what it needs, or name another one")
+                (.denied, "ask its owner to GRANT this user the missing privileges, or name another one")
             case ("25006", _):
-                (.denied, "name the server that may be written to: this one only reads")
+                (.denied, "name the primary server: this one is read-only")
             case ("40001", _), ("40P01", _), ("55P03", _):
-                (.busy, "run the same command again: others changed the same at that moment")
+                (.busy, "run the same command again: another session changed the same data")
             case (_, "XX"):
-                (.unusable, "see the PostgreSQL's log, and restore the database from a copy")
+                (.unusable, "check the PostgreSQL log, and restore the database from a backup")
             default:
-                (.failed, "see the PostgreSQL's log (\(code)), then run the same command again")
+                (.failed, "check the PostgreSQL log (\(code)), then run the same command again")
             }
         return StoreError(reason, doing: doing, path: address.shown, detail: detail, advice: advice)
     }

@@ -1,74 +1,92 @@
 internal import Glibc
 
-/// What the tables of a PostgreSQL have got since their first version, a step for each later one.
+/// The changes to the tables of a PostgreSQL store since their first version, one step for each later version.
 ///
-/// Larders on other machines go on with their work meanwhile, so that a step makes new tables, or adds columns
-/// that may be left out, and nothing else: neither holds anybody up for longer than a moment.
+/// A step only creates tables or adds columns with defaults, so that it blocks other users of the database only for a moment. The
+/// exception is `renaming`. Every version of Larder works with exactly one version of the tables, so that other workers and
+/// servers have to be stopped before a migration, and updated afterwards.
 enum ServerMigration {
     struct Step: Sendable {
-        /// What it brings, for people.
+        /// The name that `larder store migrate` prints.
         let name: String
         let sql: String
         /// Runs in a transaction of its own before the step, and again if the step is repeated. It changes rows that nobody
         /// writes to any more, and locks no table.
         var before = ""
-        /// Changes views, in a transaction of its own after the step.
+        /// Fills new columns, in a transaction of its own after the step, and again if that failed.
         var afterwards = ""
     }
 
-    /// One after the other; none is changed once a larder was released with it.
-    static let steps: [Step] = [NoteBook.serverStep, KeptBodies.serverStep, confirmed, provenance]
+    /// In order. A step is never changed once it has been released.
+    static let steps: [Step] = [NoteBook.serverStep, KeptBodies.serverStep, confirmed, provenance, numbers]
 
-    /// What a folder that is copied into a PostgreSQL says of visits that confirmed what was held. None of the larders that
-    /// write to one writes it.
+    /// Columns that only `larder store copy` fills, from a folder.
     private static let confirmed = Step(
-        name: "visits that confirm",
+        name: "snapshots that confirm",
         sql: """
-            ALTER TABLE visit ADD COLUMN confirmed bigint NOT NULL DEFAULT 0;
+            ALTER TABLE snapshot ADD COLUMN confirmed bigint NOT NULL DEFAULT 0;
             ALTER TABLE response ADD COLUMN confirmed bigint NOT NULL DEFAULT 0;
             """)
 
-    /// Marks the responses of imports and adds the archives of their visits. The view gets its new columns at the end,
-    /// where PostgreSQL wants them.
+    /// Marks the responses of imports and adds the archives of their snapshots.
     private static let provenance = Step(
-        name: "where responses come from", sql: "ALTER TABLE visit ADD COLUMN archive text COLLATE \"C\";",
-        before: Provenance.markEarlierImports,
-        afterwards: """
-            CREATE OR REPLACE VIEW larder_response AS
-                SELECT site.name AS site, response.visit, url.href AS url, response.status,
-                    CASE response.role WHEN 0 THEN 'page' ELSE 'requisite' END AS role, response.type,
-                    response.request, response.variant, to_timestamp(response.fetched) AS fetched,
-                    body.size, encode(body.sha256, 'hex') AS sha256, referrer.href AS referrer, response.fields,
-                    \(Schema.isVisible("response")) AND NOT EXISTS (
-                        SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
-                        WHERE newer.url = response.url AND newer.request = response.request
-                            AND newer.variant IN (response.variant, '') AND later.site = site.id
-                            AND \(Provenance.isPreferred("newer", to: "response"))
-                            AND \(Schema.isVisible("newer"))) AS shown,
-                    \(Provenance.kindName) AS provenance, visit.archive
-                FROM response
-                JOIN url ON url.id = response.url
-                JOIN visit ON visit.id = response.visit
-                JOIN site ON site.id = visit.site
-                LEFT JOIN body ON body.id = response.body
-                LEFT JOIN url AS referrer ON referrer.id = response.referrer;
-            """)
+        name: "where responses come from", sql: "ALTER TABLE snapshot ADD COLUMN archive text COLLATE \"C\";",
+        before: Provenance.markEarlierImports)
 
-    /// So long it waits for those who use a table, and tries again afterwards: whoever comes meanwhile would
-    /// wait behind it.
+    private static let numbers = Step(
+        name: "numbers of snapshots for each site",
+        sql: """
+            ALTER TABLE site ADD COLUMN snapshots bigint NOT NULL DEFAULT 0;
+            ALTER TABLE snapshot ADD COLUMN number bigint NOT NULL DEFAULT 0;
+            """,
+        afterwards: Schema.numberSnapshots)
+
+    /// Renames tables and columns that had other names before version 6. It runs before all other steps, so that these
+    /// know only one set of names. Earlier versions of Larder that are still connected fail from then on.
+    private static let renaming = """
+        DO $$ DECLARE work text; BEGIN
+            IF NOT EXISTS (
+                SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'visit') THEN
+                RETURN;
+            END IF;
+            DROP VIEW IF EXISTS larder_response;
+            DROP VIEW IF EXISTS larder_link;
+            ALTER TABLE visit RENAME TO snapshot;
+            ALTER SEQUENCE visit_id_seq RENAME TO snapshot_id_seq;
+            ALTER INDEX visit_pkey RENAME TO snapshot_pkey;
+            ALTER INDEX visit_site RENAME TO snapshot_site;
+            ALTER TABLE response RENAME COLUMN visit TO snapshot;
+            ALTER INDEX response_visit RENAME TO response_snapshot;
+            ALTER TABLE link RENAME COLUMN requisites TO assets;
+            ALTER TABLE IF EXISTS work_visit RENAME TO work_snapshot;
+            FOR work IN
+                SELECT relname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+                WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+                    AND attname = 'visit' AND starts_with(relname, 'work_')
+            LOOP
+                EXECUTE format('ALTER TABLE %I RENAME COLUMN visit TO snapshot', work);
+            END LOOP;
+        END $$;
+        """
+
+    /// How long a step waits for a lock before it gives way and tries again. Other users of the table would have to wait behind it.
     private static let patience = "500ms"
 
-    /// Leads the tables from the version that they have to the last one, each step in a transaction of its
-    /// own. Gives the names of the steps that were taken. One at a time: the caller sees to it.
+    /// Migrates the tables to the current version, each step in a transaction of its own, and returns the names of the steps.
+    /// The caller makes sure that only one migration runs at a time.
     static func run(_ connection: Connection) throws(StoreError) -> [String] {
         var names: [String] = []
-        for step in try ServerSchema.known(connection)..<ServerSchema.version {
+        let version = try ServerSchema.known(connection)
+        guard version < ServerSchema.version else { return [] }
+        if version < 6 { try take(renaming, connection, isStep: false) }
+        for step in version..<ServerSchema.version {
             let step = steps[Int(step) - 1]
             if !step.before.isEmpty { try take(step.before, connection, isStep: false) }
             try take(step.sql, connection)
             if !step.afterwards.isEmpty { try take(step.afterwards, connection, isStep: false) }
             names.append(step.name)
         }
+        try take(ServerSchema.views, connection, isStep: false)
         return names
     }
 
@@ -79,12 +97,12 @@ enum ServerMigration {
             do throws(StoreError) {
                 return try connection.transaction { () throws(StoreError) in
                     try connection.execute(
-                        "SET LOCAL lock_timeout = '\(patience)'", doing: "bring up to date")
-                    try connection.execute(sql, doing: "bring up to date")
+                        "SET LOCAL lock_timeout = '\(patience)'", doing: "migrate")
+                    try connection.execute(sql, doing: "migrate")
                     guard isStep else { return }
                     try connection.execute(
                         "UPDATE larder SET value = value + 1 WHERE name = 'version'",
-                        doing: "bring up to date")
+                        doing: "migrate")
                 }
             } catch {
                 guard error.reason == .busy, attempt < Limits.attempts else { throw error }
@@ -95,13 +113,13 @@ enum ServerMigration {
 }
 
 extension StoreFolder {
-    /// Brings the larder up to date, and gives what that brought: nothing for one that was. Of a folder, any
-    /// command does that by itself.
+    /// Migrates the store to the current version, and returns the names of the steps that were needed. A folder is also migrated
+    /// by any command that opens it.
     package func migrate() throws(StoreError) -> [String] {
         guard server != nil else {
             guard exists else {
                 throw StoreError(
-                    .missing, doing: "bring up to date", path: name, detail: "there is no larder")
+                    .missing, doing: "migrate", path: name, detail: "the store does not exist")
             }
             let before = try condition().version
             _ = try StoreReader(self)
@@ -110,7 +128,7 @@ extension StoreFolder {
         try create()
         let connection = try connect(.readWrite)
         guard try ServerSchema.isThere(connection) else {
-            throw StoreError(.missing, doing: "bring up to date", path: name, detail: "there is no larder")
+            throw StoreError(.missing, doing: "migrate", path: name, detail: "the store does not exist")
         }
         var names: [String] = []
         try StoreLocks(self, of: connection).whileAlone(.settingUp) { () throws(StoreError) in

@@ -63,8 +63,8 @@ final class ServerSession {
         if let encoding = link.parameter("server_encoding"), encoding != "UTF8" {
             throw StoreError(
                 .unusable, doing: "open", path: address.shown,
-                detail: "its texts are in \(encoding), and addresses and titles may have any letter",
-                advice: "create a database whose encoding is UTF8, and name that")
+                detail: "its encoding is \(encoding), but URLs and titles need UTF8",
+                advice: "create a database with the encoding UTF8, and name that one")
         }
         try command(
             """
@@ -405,7 +405,7 @@ package final class ServerWatch: Sendable, Equatable {
             state.isTold = true
             return true
         }
-        if isNews { tell("\(error.problem); waiting until it is there again") }
+        if isNews { tell("\(error.problem); waiting for it to come back") }
     }
 
     func isThere(_ name: String) {
@@ -413,6 +413,6 @@ package final class ServerWatch: Sendable, Equatable {
             defer { state = State(hasConnected: true) }
             return state.isTold
         }
-        if isNews { tell("\(name) is there again, and the work goes on") }
+        if isNews { tell("\(name) is back; continuing") }
     }
 }

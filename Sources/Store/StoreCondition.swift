@@ -13,7 +13,7 @@ package struct StoreCondition: Sendable, Equatable {
     /// A copy to it has not ended.
     package var isCopying = false
     package var sites = 0
-    package var visits = 0
+    package var snapshots = 0
     /// What takes room, by names that people find again: files and folders, or tables.
     package var parts: [Part] = []
     package var writers: [Writer] = []
@@ -46,7 +46,7 @@ extension StoreFolder {
     package func condition() throws(StoreError) -> StoreCondition {
         guard server == nil else { return try servedCondition() }
         guard exists else {
-            throw StoreError(.missing, doing: "open", path: name, detail: "there is no larder")
+            throw StoreError(.missing, doing: "open", path: name, detail: "the store does not exist")
         }
         let connection = try read(database)
         var condition = StoreCondition(newestVersion: Schema.version)
@@ -71,7 +71,7 @@ extension StoreFolder {
     private func servedCondition() throws(StoreError) -> StoreCondition {
         let connection = try connect(.readOnly)
         guard let server, try ServerSchema.isThere(connection) else {
-            throw StoreError(.missing, doing: "open", path: name, detail: "there is no larder")
+            throw StoreError(.missing, doing: "open", path: name, detail: "the store does not exist")
         }
         var condition = StoreCondition(newestVersion: ServerSchema.version)
         condition.version = try ServerSchema.known(connection)
@@ -108,7 +108,12 @@ extension StoreFolder {
 extension StoreCondition {
     fileprivate mutating func count(_ connection: Connection) throws(StoreError) {
         sites = Int(try connection.integer("SELECT count(*) FROM site"))
-        visits = Int(try connection.integer("SELECT count(*) FROM visit"))
+        do throws(StoreError) {
+            snapshots = Int(try connection.integer("SELECT count(*) FROM snapshot"))
+        } catch  where version < newestVersion {
+            // The name of the table in earlier versions.
+            snapshots = Int(try connection.integer("SELECT count(*) FROM visit"))
+        }
     }
 }
 

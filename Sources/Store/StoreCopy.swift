@@ -7,7 +7,7 @@ internal import Web
 package struct StoreCopyResult: Sendable, Equatable {
     /// What is there now.
     package var sites = 0
-    package var visits = 0
+    package var snapshots = 0
     package var addresses = 0
     package var responses = 0
     package var bodies = 0
@@ -49,7 +49,7 @@ package final class StoreCopy {
     ) throws(StoreError) -> StoreCopyResult {
         guard CopyMark(of: from) != CopyMark(of: to) else {
             throw StoreError(
-                .request, doing: "copy", path: from.name, detail: "that is where it is",
+                .request, doing: "copy", path: from.name, detail: "the destination is the same store",
                 advice: "name another folder, or another schema")
         }
         try refuse(to, for: from)
@@ -80,8 +80,10 @@ package final class StoreCopy {
         guard isWithin || !others.isEmpty && access(to.database, F_OK) != 0 else { return }
         throw StoreError(
             .request, doing: "copy to", path: to.path,
-            detail: isWithin ? "it is in the larder itself" : "\(others[0]) is in it, which is no larder's",
-            advice: "name a folder that is empty or not there yet")
+            detail: isWithin
+                ? "it is inside the store to copy"
+                : "\(others[0]) is in it, which does not belong to a store",
+            advice: "name a folder that is empty or does not exist")
     }
 
     private init(
@@ -103,9 +105,9 @@ package final class StoreCopy {
         // In one transaction: from here on it shows what the other shows.
         try target.transaction { () throws(StoreError) in
             try copyRows(of: .pin)
-            try copyRows(of: .visit)
+            try copyRows(of: .snapshot)
             try copyRows(of: .site)
-            try target.end(lastVisit: try source.lastVisit())
+            try target.end(lastSnapshot: try source.lastSnapshot())
         }
         try target.forgetMark()
         try count()
@@ -113,19 +115,19 @@ package final class StoreCopy {
 
     /// Whether as much arrived as went.
     private func count() throws(StoreError) {
-        for table in [CopyTable.url, .response, .link, .pin, .visit, .site] {
+        for table in [CopyTable.url, .response, .link, .pin, .snapshot, .site] {
             let (here, there) = (try source.count(table.name), try target.count(table.name))
             let leftOut = table.name == "response" || table.name == "link" ? here - there : 0
             guard here == there || (!damaged.isEmpty && leftOut > 0) else {
                 throw StoreError(
                     .failed, doing: "copy", path: source.folder.name,
-                    detail: "of \(here) rows of \(table.name) \(there) arrived",
-                    advice: "run larder fsck on it, and copy it to another place")
+                    detail: "\(there) of \(here) rows of \(table.name) were copied",
+                    advice: "check it with larder fsck, then copy it to another place")
             }
             if table.name == "response" { result.leftOutResponses = Int(leftOut) }
         }
         result.sites = Int(try target.count("site"))
-        result.visits = Int(try target.count("visit"))
+        result.snapshots = Int(try target.count("snapshot"))
         result.addresses = Int(try target.count("url"))
         result.responses = Int(try target.count("response"))
         result.bodies = Int(try target.count("body"))
@@ -355,7 +357,7 @@ struct CopyTable: Sendable {
     static let response = CopyTable(
         name: "response",
         columns: [
-            ("url", .integer), ("visit", .integer), ("request", .text), ("variant", .text),
+            ("url", .integer), ("snapshot", .integer), ("request", .text), ("variant", .text),
             ("status", .integer), ("role", .integer), ("flags", .integer), ("requested", .integer),
             ("fetched", .integer), ("type", .text), ("referrer", .integer), ("body", .integer),
             ("fields", .text), ("confirmed", .integer),
@@ -363,22 +365,22 @@ struct CopyTable: Sendable {
     static let link = CopyTable(
         name: "link",
         columns: [
-            ("url", .integer), ("body", .integer), ("pages", .text), ("requisites", .text),
+            ("url", .integer), ("body", .integer), ("pages", .text), ("assets", .text),
             ("guesses", .text),
         ], keyCount: 2, numbers: "url", body: 1)
     static let pin = CopyTable(
         name: "pin", columns: [("kind", .text), ("value", .text), ("added", .integer)], keyCount: 2)
-    static let visit = CopyTable(
-        name: "visit",
+    static let snapshot = CopyTable(
+        name: "snapshot",
         columns: [
             ("id", .integer), ("site", .integer), ("started", .integer), ("finished", .integer),
-            ("base", .integer), ("confirmed", .integer), ("archive", .text),
+            ("base", .integer), ("confirmed", .integer), ("archive", .text), ("number", .integer),
         ], keyCount: 1, numbers: "id")
     static let site = CopyTable(
         name: "site",
         columns: [
             ("id", .integer), ("name", .text), ("start", .text), ("published", .integer),
-            ("settings", .text), ("overlay", .integer),
+            ("settings", .text), ("overlay", .integer), ("snapshots", .integer),
         ], keyCount: 1, numbers: "id")
     /// Of bodies what is compared: links that were found anew are others.
     static let body = CopyTable(
@@ -444,15 +446,16 @@ extension StoreReader {
         return try prepare("SELECT coalesce(max(\(key)), -1) FROM \(table.name)").first { $0.integer(0) }
     }
 
-    /// The greatest number that a visit ever had: none is given again.
-    fileprivate func lastVisit() throws(StoreError) -> Int64 {
+    /// The greatest number that a snapshot ever had: none is given again.
+    fileprivate func lastSnapshot() throws(StoreError) -> Int64 {
         var given = "SELECT max(seq) FROM sqlite_sequence"
         if isServed {
             // A user who may read the tables may not be allowed to look at what counts.
-            let mayLook = try prepare("SELECT has_sequence_privilege('visit_id_seq', 'SELECT')").first {
+            let mayLook = try prepare("SELECT has_sequence_privilege('snapshot_id_seq', 'SELECT')").first {
                 $0.integer(0) != 0
             }
-            given = mayLook == true ? "SELECT last_value FROM visit_id_seq" : "SELECT max(id) FROM visit"
+            given =
+                mayLook == true ? "SELECT last_value FROM snapshot_id_seq" : "SELECT max(id) FROM snapshot"
         }
         return try prepare(given).first { $0.optionalInteger(0) } ?? 0
     }

@@ -1,32 +1,31 @@
 internal import Glibc
 package import System
 
-/// What of a call would be changed to get further, where a message says so: the command has an option for
-/// each, which it names behind the message.
+/// The option of a call that resolves an error. The command appends the name of its own option to the message.
 ///
 /// ```swift
-/// do { try await larder.status() } catch where error.remedy == .larder { print("is there a larder elsewhere?") }
+/// do { try await larder.status() } catch where error.remedy == .larder { print("name another store") }
 /// ```
 public enum Remedy: Sendable, Equatable {
-    /// Another larder.
+    /// Another store.
     case larder
-    /// Another larder, or `ServeOptions.mayBeEmpty`.
+    /// Another store, or `ServeOptions.mayBeEmpty`.
     case newLarder
-    /// `Larder.inspect`, which repairs.
+    /// `Larder.inspect`, to repair the store.
     case repair
-    /// `CheckOptions.bases`, or the base of a manifest that is prefetched.
+    /// `CheckOptions.bases`, or the base of the manifest to prefetch.
     case base
-    /// `CheckOptions.format`: the form that it most likely has.
+    /// `CheckOptions.format`, with the most likely format.
     case format(String)
     /// `ServeOptions.root`.
     case root
-    /// The port that is listened at.
+    /// The port to listen on.
     case port
     /// `ServeOptions.address`.
     case address
     /// `ProxyOptions.login`.
     case proxyLogin
-    /// To say what the name is that was given, one of two or more.
+    /// The kind of pin, if a name fits several.
     case pinKind([PinKind])
     /// `SitePlan.maxPages`.
     case maxPages
@@ -46,28 +45,28 @@ public enum Remedy: Sendable, Equatable {
     case privateToo
     /// `Larder.takeIn(_:into:at:)`.
     case folderAddress
-    /// The site of `Larder.takeIn(_:into:)`: this stored one, or a new one.
+    /// The site of `Larder.takeIn(_:into:)`: this stored site or a new one.
     case siteName(String)
 }
 
-/// What stopped the store: what was being done, to what, why it failed and what to try next.
+/// An error of the store. Its message says what failed, why, and what to do: "cannot DOING PATH: DETAIL; ADVICE".
 package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Reason: Sendable, Equatable {
-        /// What was asked for is not there, or cannot be done: whoever asked can mend it.
+        /// The request is wrong: something does not exist or is not possible.
         case request
-        /// There is no store at the path.
+        /// The store does not exist.
         case missing
-        /// Another process holds the site, or the database for longer than we wait.
+        /// Another process has locked the site, or the database for too long.
         case busy
         /// The disk is full.
         case full
-        /// The path cannot be read or written by this user.
+        /// This user may not read or write the path.
         case denied
-        /// What is there is not ours, newer than we are, or damaged.
+        /// The data is not a store, was written by a newer version, or is damaged.
         case unusable
-        /// The PostgreSQL does not answer, or has hung up.
+        /// The PostgreSQL server does not answer or has closed the connection.
         case unreachable
-        /// The disk or SQLite failed in another way.
+        /// Any other failure of the disk or the database.
         case failed
     }
 
@@ -76,7 +75,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package let path: String
     package let detail: String
     package let advice: String
-    /// With what the advice ends.
+    /// The option that completes the advice.
     package let remedy: Remedy?
 
     package init(
@@ -91,7 +90,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         self.remedy = advice == nil ? Self.usualRemedy(for: reason) : remedy
     }
 
-    /// What a call of the system gave.
+    /// The error for an `errno` of a system call.
     init(_ code: Int32, doing: String, path: String) {
         let reason: Reason =
             switch code {
@@ -112,7 +111,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
             told.reason, doing: error.doing, path: error.subject, detail: error.reason, advice: error.advice)
     }
 
-    /// What the system refuses, as the store's error.
+    /// Runs `body` and turns its `SystemError` into a `StoreError`.
     static func wrapping<Value: ~Copyable>(
         _ body: () throws(SystemError) -> Value
     ) throws(StoreError) -> Value {
@@ -121,7 +120,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
 
     package var description: String { "\(problem); \(advice)" }
 
-    /// Without what to try next.
+    /// The message without the advice.
     package var problem: String { "cannot \(doing) \(path): \(detail)" }
 
     private static func usualAdvice(for reason: Reason) -> String {
@@ -131,8 +130,8 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case .busy: "wait for the other process to end, then try again"
         case .full: "free some space, then run the same command again"
         case .denied: "check the folder's owner and permissions, or name another store"
-        case .unusable: "restore this one from a copy, or name another store"
-        case .unreachable: "see that the server runs, then run the same command again"
+        case .unusable: "restore it from a backup, or name another store"
+        case .unreachable: "check that the server is running, then run the same command again"
         case .failed: "check the disk, then run the same command again"
         }
     }
@@ -145,58 +144,56 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// Every bound of the store, in one place.
+/// The limits of the store.
 package enum Limits {
-    /// Bodies up to here live inside the database.
+    /// Bodies up to this number of bytes are stored in the database.
     package static let inlineBody = 1024
-    /// Bodies up to here live in packs, larger ones are files.
+    /// Bodies up to this number of bytes are stored in packs, larger ones in files of their own.
     package static let packedBody = 1024 * 1024
-    /// Texts up to here live there as well where zstd makes so little of them.
+    /// Texts up to this number of bytes are stored in packs too, if zstd compresses them to `packedBody` bytes or less.
     static let framedBody = 16 * 1024 * 1024
-    /// Smaller ones stay as they are: a page of the disk is as much.
+    /// Smaller bodies are not compressed, since they fit into a block of the disk anyway.
     static let leastFramed = 2 * 1024
-    /// Larger ones that a PostgreSQL keeps are there in pieces of this size.
+    /// The size of the pieces of large bodies in PostgreSQL.
     static let serverPiece = 2 * 1024 * 1024
-    /// Bodies up to here stay in rows where larger ones are in a folder or a bucket, unless the address says
-    /// otherwise: of 36,093 files of documentation, 5 in 100 are larger and have 65 % of the bytes, and each costs a
-    /// request.
+    /// Bodies up to this number of bytes stay in PostgreSQL if larger ones are in a folder or bucket. The address of
+    /// the store can change it. Of 36,093 files of documentation, 5 % are larger and have 65 % of the bytes; each of
+    /// these costs a request.
     static let rowBody = 64 * 1024
-    /// What no row names and came there lately may be about to be named.
+    /// Unreferenced bodies in a folder or bucket are kept for this time, since a writer may be about to add their rows.
     static let secondsOfStrays: Int64 = 60 * 60
-    /// Files there that no writer has ended by then are nobody's.
+    /// Unfinished files in such a folder are abandoned after this time.
     static let secondsOfDrafts: Int64 = 24 * 60 * 60
-    /// So many bytes of copies of them are kept at most.
+    /// The maximum size of the local copies of bodies from a server, in bytes.
     static let serverCopies: Int64 = 4 * 1024 * 1024 * 1024
-    /// A pack of this size is not appended to any more.
+    /// Packs of this size are complete.
     static let packSize: Int64 = 256 * 1024 * 1024
-    /// A transaction is committed when so many bytes of bodies, or so many rows and links, are in it, or
-    /// after this time.
+    /// A transaction is committed when it contains this number of bytes of bodies or of rows and links, or after
+    /// `openTime`.
     static let openBodyBytes = 32 * 1024 * 1024
     static let openRowBytes = 1024 * 1024
-    /// What a writer keeps of the database in memory: what does not fit is written more than once in a
-    /// transaction.
+    /// The page cache of a writer. Pages that do not fit are written more than once in a transaction.
     static let writerCacheKiB = 8 * 1024
-    /// The same as `writerCacheKiB` while rows are taken away by the million.
+    /// The page cache of a collection, which removes millions of rows.
     static let collectorCacheKiB = 48 * 1024
-    /// So many bodies a reader counts itself: by then they are kept as a sum.
+    /// A reader counts up to this number of bodies itself; beyond it, the sum is stored.
     static let uncountedBodies = 4096
-    /// What a reader keeps at most. With SQLite's own 2 MB a list of 10,000 URLs reads each page 40 times.
+    /// The page cache of a reader. With SQLite's default of 2 MB, a list of 10,000 URLs reads each page 40 times.
     static let readerCacheKiB = 8 * 1024
-    /// The same where a site is gone through to and fro: with less, each page of lists of links is read twice.
+    /// The page cache of a walk through a site. With less, each page of link lists is read twice.
     static let walkCacheKiB = 32 * 1024
-    /// How often a transaction is tried that fails because of another session. PostgreSQL ends one of those that wait for
-    /// each other, and the others go on: among several writers it may be the same one many times.
+    /// The number of attempts at a transaction that fails because of another session. PostgreSQL aborts one of the
+    /// transactions in a deadlock, and with several writers it may be the same one many times.
     static let attempts = 32
     /// Rewrites the journal above twice its size after the last rewrite plus this number of bytes.
     static let journalSlack: Int64 = 256 * 1024
     static let openTime = Duration.milliseconds(250)
-    /// How much may wait for the writer before those who add have to wait.
+    /// The maximum queue of the writer, in bytes. Beyond it, callers that add to it wait.
     static let queuedBytes = 2 * 1024 * 1024
-    /// An interrupted visit is gone on with for so long; afterwards its site is visited anew.
+    /// An interrupted snapshot can be continued for this time. Afterwards, the next run starts a new snapshot.
     static let secondsToContinue: Int64 = 24 * 60 * 60
-    /// The same of one that ended by a limit, and is served as far as it came: a large site may take some
-    /// nights.
+    /// The same for a snapshot that ended at a limit and is live: a large site may take several nights.
     static let secondsToGoBeyond: Int64 = 14 * 24 * 60 * 60
-    /// How long a connection waits for another process to let go of the database.
+    /// How long a connection waits for a lock of the database.
     static let busyMilliseconds = 10_000
 }

@@ -146,7 +146,7 @@ package struct StoreFolder: Sendable, Equatable {
     /// The caller holds the lock for setting up.
     func createDatabase() throws(StoreError) {
         guard !exists else { return }
-        if hasRemains { throw lostDatabase("it is empty or new, and bodies of a larder are beside it") }
+        if hasRemains { throw lostDatabase("it is empty or missing, but the files of a store are beside it") }
         let draft = incoming + "/new-\(getpid()).db"
         func remove(_ path: String) {
             for suffix in ["", "-wal", "-shm", "-journal"] { unlink(path + suffix) }

@@ -62,8 +62,8 @@ struct StoreLocks: ~Copyable {
     func renew() throws(StoreError) {
         guard try served?.renew() ?? true else {
             throw StoreError(
-                .busy, doing: "go on with", path: folder.name,
-                detail: "another one took the site while the server was away")
+                .busy, doing: "continue with", path: folder.name,
+                detail: "another process took over the site while the server was unreachable")
         }
     }
 
@@ -112,7 +112,8 @@ struct StoreLocks: ~Copyable {
         }
         let result = Result { () throws(StoreError) in
             guard try waits(for: 0) else {
-                throw StoreError(.busy, doing: doing, path: folder.name, detail: "somebody is writing to it")
+                throw StoreError(
+                    .busy, doing: doing, path: folder.name, detail: "another process is writing to it")
             }
             try body(true)
         }
@@ -190,14 +191,14 @@ struct StoreLocks: ~Copyable {
     /// Holds a site along with other workers, against those who want it for themselves.
     func share(site: Int64, named name: String) throws(StoreError) {
         var isHeld = try lock(site, F_RDLCK)
-        // One that has just begun the visit is about to let go of it.
+        // One that has just begun the snapshot is about to let go of it.
         for _ in 0..<60 where !isHeld {
             usleep(50_000)
             isHeld = try lock(site, F_RDLCK)
         }
         guard isHeld else {
             throw StoreError(
-                .busy, doing: "work on", path: name, detail: "a prefetch has this site for itself")
+                .busy, doing: "work on", path: name, detail: "a prefetch of this site is running")
         }
     }
 

@@ -34,7 +34,7 @@ extension StoreFolder {
     package var ownerWarning: String? {
         guard let (path, owner) = foreignPart else { return nil }
         return
-            "\(path) belongs to \(Self.name(of: owner)), who decides what it shows: to be sure, copy it with "
+            "\(path) belongs to \(Self.name(of: owner)), who controls its content; to be sure, copy it with "
             + "larder store copy and check the copy"
     }
 
@@ -45,7 +45,7 @@ extension StoreFolder {
             throw StoreError(
                 .denied, doing: "use", path: path,
                 detail: "it belongs to \(Self.name(of: status.st_uid)), and other users can write to it",
-                advice: "have its owner run: chmod -R go-w \(self.path)")
+                advice: "ask its owner to run: chmod -R go-w \(self.path)")
         }
     }
 

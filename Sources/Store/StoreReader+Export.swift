@@ -1,4 +1,4 @@
-/// A response as whoever looks at a site in a visit gets it.
+/// A response as whoever looks at a site in a snapshot gets it.
 package struct ShownRow: Sendable, Equatable {
     package let response: StoredResponse
     /// The page that first asked for it.
@@ -12,18 +12,18 @@ package struct ShownRow: Sendable, Equatable {
 
 extension StoreReader {
     /// Hands over what a site shows, whatever the request and the variant, in the order of the addresses: as
-    /// of a visit, or as readers see it now, whichever site has it later. Ends early when `take` says false.
+    /// of a snapshot, or as readers see it now, whichever site has it later. Ends early when `take` says false.
     ///
     /// It reads some addresses at a time, so that neither memory nor the log of the store grows with a slow
     /// taker.
     package func eachShown(
-        ofSite site: Int64, asOf visit: Int64?, _ take: (ShownRow) -> Bool
+        ofSite site: Int64, asOf snapshot: Int64?, _ take: (ShownRow) -> Bool
     ) throws(StoreError) {
         let next = try prepare("SELECT href FROM url WHERE href > ? ORDER BY href LIMIT 1 OFFSET ?")
         var start = ""
         while true {
             let end = try next.first(.text(start), .integer(Self.addressesAtOnce - 1)) { $0.text(0) }
-            for row in try shown(after: start, through: end, site, visit) {
+            for row in try shown(after: start, through: end, site, snapshot) {
                 guard take(row) else { return }
             }
             guard let end else { return }
@@ -32,7 +32,7 @@ extension StoreReader {
     }
 
     private func shown(
-        after start: String, through end: String?, _ site: Int64, _ visit: Int64?
+        after start: String, through end: String?, _ site: Int64, _ snapshot: Int64?
     ) throws(StoreError) -> [ShownRow] {
         struct Slot: Hashable {
             let request: RequestKey
@@ -42,36 +42,36 @@ extension StoreReader {
         /// The requests of the address that an origin answered.
         var fromOrigin: Set<RequestKey> = []
         var last: Int64?
-        /// In which visit the address has it.
+        /// In which snapshot the address has it.
         var seen: [Slot: Int64] = [:]
         // Readers see the newest of all sites: a manifest that stands by itself may have brought it.
         let isSeen =
-            visit == nil
+            snapshot == nil
             ? """
             CAST(?4 AS BIGINT) IS NULL AND \(Schema.isVisible("response")) AND (site.id = ?3 OR EXISTS (
-                SELECT 1 FROM response AS own JOIN visit ON visit.id = own.visit JOIN site ON site.id = visit.site
+                SELECT 1 FROM response AS own JOIN snapshot ON snapshot.id = own.snapshot JOIN site ON site.id = snapshot.site
                 WHERE own.url = url.id AND site.id = ?3 AND \(Schema.isVisible("own"))))
             """
             : """
             site.id = ?3
-                AND (response.visit <= coalesce((SELECT base FROM visit WHERE id = ?4), ?4) OR response.visit = ?4)
+                AND (response.snapshot <= coalesce((SELECT base FROM snapshot WHERE id = ?4), ?4) OR response.snapshot = ?4)
             """
         // CROSS JOIN keeps SQLite at the order of the addresses' index.
         try eachRow(
             """
             SELECT \(StoredResponse.columns), referrer.href,
-                \(Provenance.isSubordinate("response")) AND (CAST(?4 AS BIGINT) IS NULL OR response.visit <> ?4)
+                \(Provenance.isSubordinate("response")) AND (CAST(?4 AS BIGINT) IS NULL OR response.snapshot <> ?4)
             FROM url
             CROSS JOIN response ON response.url = url.id
-            CROSS JOIN visit ON visit.id = response.visit
-            CROSS JOIN site ON site.id = visit.site
+            CROSS JOIN snapshot ON snapshot.id = response.snapshot
+            CROSS JOIN site ON site.id = snapshot.site
             LEFT JOIN body ON body.id = response.body
             LEFT JOIN url AS referrer ON referrer.id = response.referrer
             WHERE url.href > ?1 AND url.href <= ?2 AND \(isSeen)
                 AND response.request NOT IN ('\(RequestKey.manifest.text)', '\(RequestKey.shown.text)')
-            ORDER BY url.href, CAST(?4 AS BIGINT) IS NULL OR response.visit <> ?4 OR NOT \(Provenance.isImported("response")),
+            ORDER BY url.href, CAST(?4 AS BIGINT) IS NULL OR response.snapshot <> ?4 OR NOT \(Provenance.isImported("response")),
                 \(StoredResponse.shownFirst)
-            """, .text(start), .text(end ?? "\u{7f}"), .integer(site), .optional(visit)
+            """, .text(start), .text(end ?? "\u{7f}"), .integer(site), .optional(snapshot)
         ) { row in
             let response = StoredResponse(row)
             if response.url != last {
@@ -84,16 +84,16 @@ extension StoreReader {
             if !isSubordinate { fromOrigin.insert(response.request) }
             // What answers every request takes the place of all that is older.
             let general = seen[Slot(request: response.request, variant: "")]
-            if let general, general > response.visit { return }
+            if let general, general > response.snapshot { return }
             let slot = Slot(request: response.request, variant: response.variant)
             guard seen[slot] == nil else { return }
             // And what varies takes the place of what did not.
             if slot.variant.isEmpty,
-                seen.contains(where: { $0.key.request == slot.request && $0.value > response.visit })
+                seen.contains(where: { $0.key.request == slot.request && $0.value > response.snapshot })
             {
                 return
             }
-            seen[slot] = response.visit
+            seen[slot] = response.snapshot
             guard response.ifHeld != nil else { return }
             rows.append(ShownRow(response: response, referrer: row.optionalText(18)))
         }

@@ -46,8 +46,8 @@ extension StoreReader {
             """
             SELECT \(HeldEntry.columns) FROM body
             CROSS JOIN response ON response.body = body.id AND response.request = ''
-            CROSS JOIN visit ON visit.id = response.visit
-            CROSS JOIN site ON site.id = visit.site
+            CROSS JOIN snapshot ON snapshot.id = response.snapshot
+            CROSS JOIN site ON site.id = snapshot.site
             CROSS JOIN url ON url.id = response.url
             WHERE \(HeldEntry.isVisible) AND body.id >= ?2 AND body.id < ?4 AND \(condition)
                 AND (body.id > ?2 OR response.url > ?3) AND \(HeldEntry.isNewest)
@@ -83,8 +83,8 @@ extension StoreReader {
             """
             SELECT \(HeldEntry.columns) FROM url
             CROSS JOIN response ON response.url = url.id AND response.request = ''
-            CROSS JOIN visit ON visit.id = response.visit
-            CROSS JOIN site ON site.id = visit.site
+            CROSS JOIN snapshot ON snapshot.id = response.snapshot
+            CROSS JOIN site ON site.id = snapshot.site
             LEFT JOIN body ON body.id = response.body
             WHERE \(HeldEntry.isVisible) AND url.href > ?2 AND url.href <= ?3 AND url.href LIKE ?4 ESCAPE '\\'
                 AND (body.title IS NULL OR body.title NOT LIKE ?5 ESCAPE '\\')

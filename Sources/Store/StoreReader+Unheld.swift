@@ -21,7 +21,7 @@ package struct UnheldTargets: Sendable, Equatable {
 /// A kind of links that the store keeps in lists.
 package enum LinkList: String, Sendable, CaseIterable {
     case pages
-    case requisites
+    case assets
 }
 
 extension StoreReader {
@@ -38,8 +38,8 @@ extension StoreReader {
             """
             SELECT link.url, link.\(list.rawValue) FROM link
             CROSS JOIN response ON response.url = link.url AND response.request = '' AND response.body = link.body
-            CROSS JOIN visit ON visit.id = response.visit
-            CROSS JOIN site ON site.id = visit.site
+            CROSS JOIN snapshot ON snapshot.id = response.snapshot
+            CROSS JOIN site ON site.id = snapshot.site
             WHERE \(HeldEntry.isVisible) AND link.url > ?2 AND link.url <= ?3 AND \(HeldEntry.isNewest)
             """, .integer(site), .integer(start), .integer(end ?? .max)
         ) { row in
@@ -79,7 +79,7 @@ extension StoreReader {
         let search = try prepare(
             """
             SELECT url.id, url.href FROM link CROSS JOIN url ON url.id = link.url
-            WHERE link.url > ?1 AND link.url <= ?2 AND (instr(link.pages, ?3) > 0 OR instr(link.requisites, ?3) > 0)
+            WHERE link.url > ?1 AND link.url <= ?2 AND (instr(link.pages, ?3) > 0 OR instr(link.assets, ?3) > 0)
             ORDER BY link.url
             """)
         let isCut = try search.first(
@@ -118,8 +118,8 @@ extension StoreReader {
             """
             SELECT url FROM link
             WHERE url > ?1 AND (CAST(?3 AS BIGINT) IS NULL OR EXISTS (
-                SELECT 1 FROM response JOIN visit ON visit.id = response.visit
-                WHERE response.url = link.url AND visit.site = ?3))
+                SELECT 1 FROM response JOIN snapshot ON snapshot.id = response.snapshot
+                WHERE response.url = link.url AND snapshot.site = ?3))
             ORDER BY url LIMIT 1 OFFSET ?2
             """
         ).first(

@@ -11,11 +11,11 @@ package final class StoreReader {
     package let secrets: SecretHasher
     private let connection: Connection
     private let findVisible: Statement
-    private let findOfVisit: Statement
+    private let findOfSnapshot: Statement
     private let findShownBy: Statement
     private let findElsewhere: Statement
-    /// The visit as of which answers are found; nil for what readers see now.
-    private var visit: Int64?
+    /// The snapshot as of which answers are found; nil for what readers see now.
+    private var snapshot: Int64?
     private let findContent: Statement
     private let readers: ReadersLock
     /// Nil where bodies are in files.
@@ -25,8 +25,8 @@ package final class StoreReader {
     private let findVersion: Statement?
     /// While something is read at once.
     private var heldVersion: Int64?
-    /// The result of `liveVisits(ofSitesAt:)` for one version of the store.
-    private var liveVisits: (version: Int64, origins: [String], visits: [LiveVisit])?
+    /// The result of `liveSnapshots(ofSitesAt:)` for one version of the store.
+    private var snapshotsAtOrigins: (version: Int64, origins: [String], snapshots: [LiveSnapshot])?
     var originHosts: OriginHosts?
     /// How often something was looked up at the moment that is held; nil while none is.
     private var looksAtMoment: Int?
@@ -62,9 +62,9 @@ package final class StoreReader {
     ) throws(StoreError) {
         guard folder.server != nil || folder.exists else {
             if folder.hasRemains {
-                throw folder.lostDatabase("it is gone, and what it told of is still there")
+                throw folder.lostDatabase("it is missing, but the files of a store are beside it")
             }
-            throw StoreError(.missing, doing: "open", path: folder.name, detail: "there is no larder")
+            throw StoreError(.missing, doing: "open", path: folder.name, detail: "the store does not exist")
         }
         try folder.refuseOpen()
         self.folder = folder
@@ -80,47 +80,47 @@ package final class StoreReader {
         pieces = folder.server == nil ? nil : try ServerBodies(folder, connection, isWriting: false)
         findVersion = folder.server == nil ? connection.prepareLater("PRAGMA data_version") : nil
         // The address is looked up by itself, and first: a PostgreSQL that has no statistics yet would go through
-        // all that the visit has.
+        // all that the snapshot has.
         findVisible = connection.prepareLater(
             """
             SELECT \(StoredResponse.columns), \(StoredResponse.isUnpublished), \(Provenance.precedence) FROM response
             JOIN url ON url.id = response.url
-            JOIN visit ON visit.id = response.visit
-            JOIN site ON site.id = visit.site
+            JOIN snapshot ON snapshot.id = response.snapshot
+            JOIN site ON site.id = snapshot.site
             LEFT JOIN body ON body.id = response.body
             WHERE response.url = (SELECT id FROM url WHERE href = ?) AND response.request = ?
                 AND \(Schema.isVisible("response"))
-            ORDER BY response.visit DESC
+            ORDER BY response.snapshot DESC
             """)
-        findOfVisit = connection.prepareLater(
+        findOfSnapshot = connection.prepareLater(
             """
             SELECT \(StoredResponse.columns) FROM response
             JOIN url ON url.id = response.url
             LEFT JOIN body ON body.id = response.body
             WHERE response.url = (SELECT id FROM url WHERE href = ?1) AND response.request = ?3
                 AND \(Schema.isOf("?2"))
-            ORDER BY response.visit DESC, response.fetched DESC
+            ORDER BY response.snapshot DESC, response.fetched DESC
             """)
         findShownBy = connection.prepareLater(
             """
             SELECT \(StoredResponse.columns) FROM response
             JOIN url ON url.id = response.url
-            JOIN visit ON visit.id = response.visit
+            JOIN snapshot ON snapshot.id = response.snapshot
             LEFT JOIN body ON body.id = response.body
             WHERE response.url = (SELECT id FROM url WHERE href = ?1) AND response.request = ?3
-                AND (response.visit <= coalesce((SELECT base FROM visit WHERE id = ?2), ?2) OR response.visit = ?2)
-                AND visit.site = (SELECT site FROM visit WHERE id = ?2)
-            ORDER BY \(Provenance.isSubordinate("response")) AND response.visit <> ?2, response.visit DESC, response.fetched DESC, response.variant DESC
+                AND (response.snapshot <= coalesce((SELECT base FROM snapshot WHERE id = ?2), ?2) OR response.snapshot = ?2)
+                AND snapshot.site = (SELECT site FROM snapshot WHERE id = ?2)
+            ORDER BY \(Provenance.isSubordinate("response")) AND response.snapshot <> ?2, response.snapshot DESC, response.fetched DESC, response.variant DESC
             """)
         findElsewhere = connection.prepareLater(
             """
             SELECT \(StoredResponse.columns) FROM response
             JOIN url ON url.id = response.url
-            JOIN visit ON visit.id = response.visit
-            JOIN site ON site.id = visit.site
+            JOIN snapshot ON snapshot.id = response.snapshot
+            JOIN site ON site.id = snapshot.site
             LEFT JOIN body ON body.id = response.body
             WHERE response.url = (SELECT id FROM url WHERE href = ?1) AND response.request = ?3 AND \(Schema.isVisible("response"))
-                AND site.id <> (SELECT site FROM visit WHERE id = ?2)
+                AND site.id <> (SELECT site FROM snapshot WHERE id = ?2)
             ORDER BY \(StoredResponse.shownFirst)
             """)
         findManifests = connection.prepareLater(
@@ -139,10 +139,10 @@ package final class StoreReader {
         // PostgreSQL can have checksums of its own.
         let sum = folder.server == nil ? "link.sum" : "NULL"
         findLinkLists = connection.prepareLater(
-            "SELECT pages, requisites, guesses, \(sum) FROM link WHERE url = ? AND body = ?")
+            "SELECT pages, assets, guesses, \(sum) FROM link WHERE url = ? AND body = ?")
         findToldLinks = connection.prepareLater(
             """
-            SELECT pages, requisites, guesses, \(sum),
+            SELECT pages, assets, guesses, \(sum),
                 substr(content.links, 1, 2), substr(content.links, length(content.links), 1)
             FROM link LEFT JOIN content ON content.body = link.body WHERE link.url = ? AND link.body = ?
             """)
@@ -162,7 +162,7 @@ package final class StoreReader {
             (
                 table: "response",
                 query: """
-                SELECT url, visit, request, variant, status, role, flags, requested, fetched, type,
+                SELECT url, snapshot, request, variant, status, role, flags, requested, fetched, type,
                     CASE WHEN EXISTS (
                         SELECT 1 FROM \(tables).response AS page WHERE page.url = own.referrer AND NOT \(isPublic))
                         THEN NULL ELSE referrer END AS referrer,
@@ -172,7 +172,7 @@ package final class StoreReader {
             ),
             (
                 table: "hidden_response",
-                query: "SELECT url, visit, flags FROM \(tables).response WHERE NOT \(isPublic)"
+                query: "SELECT url, snapshot, flags FROM \(tables).response WHERE NOT \(isPublic)"
             ),
             (
                 table: "link",
@@ -202,7 +202,8 @@ package final class StoreReader {
             try folder.create()
             let connection = try folder.connect(.readOnly, patience: patience)
             guard try ServerSchema.isThere(connection) else {
-                throw StoreError(.missing, doing: "open", path: folder.name, detail: "there is no larder")
+                throw StoreError(
+                    .missing, doing: "open", path: folder.name, detail: "the store does not exist")
             }
             try ServerSchema.check(connection)
             return connection
@@ -210,41 +211,41 @@ package final class StoreReader {
         let connection = try folder.read(folder.database)
         guard try !Schema.isEmpty(connection) else {
             if folder.hasRemains {
-                throw folder.lostDatabase("it is empty, and what it told of is still there")
+                throw folder.lostDatabase("it is empty, but the files of a store are beside it")
             }
-            throw StoreError(.missing, doing: "open", path: folder.path, detail: "there is no larder yet")
+            throw StoreError(.missing, doing: "open", path: folder.path, detail: "the store does not exist")
         }
         guard try Migration.isNeeded(connection) else { return connection }
         guard folder.isWritable else {
             throw StoreError(
-                .denied, doing: "bring up to date", path: folder.path,
-                detail: "an earlier larder made it, and this user may not write to it",
-                advice: "run larder status on it once as a user who may, or name a copy of it",
+                .denied, doing: "migrate", path: folder.path,
+                detail: "an earlier version of Larder created it, and this user cannot write to it",
+                advice: "run larder status on it once as a user who can write to it, or name a copy of it",
                 remedy: .larder)
         }
         _ = try StoreWriter(folder)
         return try Connection(folder.database, access: .readOnly)
     }
 
-    /// What the published visits answer for the URL; nil when none holds it.
+    /// What the published snapshots answer for the URL; nil when none holds it.
     ///
     /// Where the answer varies, it is the newest that was given to a request with these fields, or else the
     /// newest of all: `suits` tells. What was answered before it began to vary suits nobody any more.
     package func response(
         for href: String, request: RequestKey = .get, fields: HTTPFields? = nil
     ) throws(StoreError) -> StoredResponse? {
-        guard let visit else { return try firstShown([.text(href), .text(request.text)], fields) }
-        return try response(for: href, request: request, fields: fields, asOf: visit)
+        guard let snapshot else { return try firstShown([.text(href), .text(request.text)], fields) }
+        return try response(for: href, request: request, fields: fields, asOf: snapshot)
     }
 
-    /// What the site of the visit had up to it, or else what another site shows now. Responses that the site
-    /// imported in earlier visits come last.
+    /// What the site of the snapshot had up to it, or else what another site shows now. Responses that the site
+    /// imported in earlier snapshots come last.
     private func response(
-        for href: String, request: RequestKey, fields: HTTPFields?, asOf visit: Int64
+        for href: String, request: RequestKey, fields: HTTPFields?, asOf snapshot: Int64
     ) throws(StoreError) -> StoredResponse? {
-        let values: [SQLValue] = [.text(href), .integer(visit), .text(request.text)]
+        let values: [SQLValue] = [.text(href), .integer(snapshot), .text(request.text)]
         let own = try first(findShownBy, values, fields)
-        if let own, own.visit == visit || !own.isSubordinate { return own.ifHeld }
+        if let own, own.snapshot == snapshot || !own.isSubordinate { return own.ifHeld }
         let other = try first(findElsewhere, values, fields)
         if let own, other?.isImported ?? true { return own.ifHeld }
         return other?.ifHeld
@@ -257,8 +258,8 @@ package final class StoreReader {
         var choice = VariantChoice(fields, secrets)
         _ = try findVisible.first(values) { row -> Bool? in
             let rank = StoredResponse.Rank(row)
-            // From here on they are of earlier visits, which do not precede the best one.
-            if let best = choice.fitting?.rank, !best.isUnpublished, rank.visit < best.precedence {
+            // From here on they are of earlier snapshots, which do not precede the best one.
+            if let best = choice.fitting?.rank, !best.isUnpublished, rank.snapshot < best.precedence {
                 return true
             }
             choice.add(rank, row)
@@ -287,98 +288,99 @@ package final class StoreReader {
     }
 
     /// Whether a response from an origin that answers the same request, for instance at the http URL of an
-    /// https one, is shown in its place: it is a subordinate import, and the reader did not ask for its visit.
+    /// https one, is shown in its place: it is a subordinate import, and the reader did not ask for its snapshot.
     package func yieldsToOrigin(_ response: StoredResponse) -> Bool {
-        response.isSubordinate && response.visit != visit
+        response.isSubordinate && response.snapshot != snapshot
     }
 
-    /// Finds answers as of a visit for as long as `body` runs: of its site what it had up to then, and of
+    /// Finds answers as of a snapshot for as long as `body` runs: of its site what it had up to then, and of
     /// other sites what readers see of them now.
     package func asOf<Result>(
-        _ visit: Int64, _ body: () throws(StoreError) -> Result
+        _ snapshot: Int64, _ body: () throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
-        let before = self.visit
-        self.visit = visit
-        defer { self.visit = before }
+        let before = self.snapshot
+        self.snapshot = snapshot
+        defer { self.snapshot = before }
         return try body()
     }
 
-    /// The response that a site has for the URL as of one of its visits, whatever other sites have. For an
+    /// The response that a site has for the URL as of one of its snapshots, whatever other sites have. For an
     /// overlay, that includes the snapshot below it.
     package func response(
-        for href: String, request: RequestKey, fields: HTTPFields?, onlyAsOf visit: Int64
+        for href: String, request: RequestKey, fields: HTTPFields?, onlyAsOf snapshot: Int64
     ) throws(StoreError) -> StoredResponse? {
-        try first(findShownBy, [.text(href), .integer(visit), .text(request.text)], fields)?.ifHeld
+        try first(findShownBy, [.text(href), .integer(snapshot), .text(request.text)], fields)?.ifHeld
     }
 
-    /// The visits that readers see of the sites that start at one of the origins: of each site its overlay,
+    /// The snapshots that readers see of the sites that start at one of the origins: of each site its overlay,
     /// or its live snapshot.
     ///
     /// A site that consists of imported responses only counts if no other site starts there: whoever wrote an
     /// archive chose where it starts.
-    package func liveVisits(ofSitesAt origins: [String]) throws(StoreError) -> [LiveVisit] {
+    package func liveSnapshots(ofSitesAt origins: [String]) throws(StoreError) -> [LiveSnapshot] {
         let version = try dataVersion()
-        if let liveVisits, liveVisits.version == version, liveVisits.origins == origins {
-            return liveVisits.visits
+        if let known = snapshotsAtOrigins, known.version == version, known.origins == origins {
+            return known.snapshots
         }
-        var sites: [(id: Int64, visit: Int64)] = []
+        var sites: [(id: Int64, snapshot: Int64)] = []
         try prepare("SELECT start, coalesce(overlay, published), id FROM site ORDER BY id").each { row in
             let starts = row.text(0).split(separator: "\n").compactMap { WebURL(String($0))?.origin }
-            if let visit = row.optionalInteger(1), starts.contains(where: origins.contains) {
-                sites.append((row.integer(2), visit))
+            if let snapshot = row.optionalInteger(1), starts.contains(where: origins.contains) {
+                sites.append((row.integer(2), snapshot))
             }
         }
-        var visits: [LiveVisit] = []
+        var snapshots: [LiveSnapshot] = []
         for site in sites {
-            visits.append(
-                LiveVisit(number: site.visit, isOfArchives: try !hasAnythingFromOrigin(site: site.id)))
+            snapshots.append(
+                LiveSnapshot(number: site.snapshot, isOfArchives: try !hasAnythingFromOrigin(site: site.id)))
         }
-        if visits.contains(where: { !$0.isOfArchives }) { visits.removeAll(where: \.isOfArchives) }
-        liveVisits = (version, origins, visits)
-        return visits
+        if snapshots.contains(where: { !$0.isOfArchives }) { snapshots.removeAll(where: \.isOfArchives) }
+        snapshotsAtOrigins = (version, origins, snapshots)
+        return snapshots
     }
 
-    /// What the visit has for the URL, published or not.
-    package func response(for href: String, ofVisit visit: Int64) throws(StoreError) -> StoredResponse? {
-        try findOfVisit.first(
-            .text(href), .integer(visit), .text(RequestKey.get.text), read: StoredResponse.init)?.ifHeld
+    /// What the snapshot has for the URL, published or not.
+    package func response(for href: String, ofSnapshot snapshot: Int64) throws(StoreError) -> StoredResponse?
+    {
+        try findOfSnapshot.first(
+            .text(href), .integer(snapshot), .text(RequestKey.get.text), read: StoredResponse.init)?.ifHeld
     }
 
-    /// All that a visit has for a request, what was fetched last first: answers that vary by something, one
+    /// All that a snapshot has for a request, what was fetched last first: answers that vary by something, one
     /// of each.
     package func responses(
-        for href: String, ofVisit visit: Int64, request: RequestKey
+        for href: String, ofSnapshot snapshot: Int64, request: RequestKey
     ) throws(StoreError) -> [StoredResponse] {
         var responses: [StoredResponse] = []
-        try findOfVisit.each([.text(href), .integer(visit), .text(request.text)]) { row in
+        try findOfSnapshot.each([.text(href), .integer(snapshot), .text(request.text)]) { row in
             responses.append(StoredResponse(row))
         }
         return responses
     }
 
-    /// What readers would be shown for the URL if the visit were published: the newest that its site has up
+    /// What readers would be shown for the URL if the snapshot were published: the newest that its site has up
     /// to it, or what another site shows.
-    package func response(for href: String, shownBy visit: Int64) throws(StoreError) -> StoredResponse? {
-        try response(for: href, request: .get, fields: nil, asOf: visit)
+    package func response(for href: String, shownBy snapshot: Int64) throws(StoreError) -> StoredResponse? {
+        try response(for: href, request: .get, fields: nil, asOf: snapshot)
     }
 
-    /// The paths of the archives that a visit was imported from; nil for any other visit, and where a larder
-    /// that did not record it imported the visit.
-    package func archives(ofVisit visit: Int64) throws(StoreError) -> [String]? {
-        let text = try prepare("SELECT archive FROM visit WHERE id = ?").first(.integer(visit)) {
+    /// The paths of the archives that a snapshot was imported from; nil for any other snapshot, and where a larder
+    /// that did not record it imported the snapshot.
+    package func archives(ofSnapshot snapshot: Int64) throws(StoreError) -> [String]? {
+        let text = try prepare("SELECT archive FROM snapshot WHERE id = ?").first(.integer(snapshot)) {
             $0.optionalText(0)
         }
         return text.flatMap { $0 }.map { $0.split(separator: "\n").map { String($0) } }
     }
 
-    /// Whether the site has any response from an origin, in whatever visit. Responses that this reader hides
+    /// Whether the site has any response from an origin, in whatever snapshot. Responses that this reader hides
     /// count too.
     package func hasAnythingFromOrigin(site: Int64) throws(StoreError) -> Bool {
         for table in hidesPrivate ? ["response", "hidden_response"] : ["response"] {
             let found = try prepare(
                 """
-                SELECT 1 FROM visit CROSS JOIN \(table) AS own ON own.visit = visit.id
-                WHERE visit.site = ? AND NOT \(Provenance.isImported("own")) LIMIT 1
+                SELECT 1 FROM snapshot CROSS JOIN \(table) AS own ON own.snapshot = snapshot.id
+                WHERE snapshot.site = ? AND NOT \(Provenance.isImported("own")) LIMIT 1
                 """
             ).first(.integer(site)) { _ in true }
             if found != nil { return true }
@@ -386,7 +388,7 @@ package final class StoreReader {
         return false
     }
 
-    /// Whether a response that this reader hides is stored for the URL, in whatever visit.
+    /// Whether a response that this reader hides is stored for the URL, in whatever snapshot.
     package func hidesResponse(for href: String) throws(StoreError) -> Bool {
         guard hidesPrivate else { return false }
         return try prepare(
@@ -409,7 +411,7 @@ package final class StoreReader {
         let find = try prepare(
             """
             SELECT site.name, site.id FROM site
-            WHERE EXISTS (SELECT 1 FROM visit WHERE visit.site = site.id)
+            WHERE EXISTS (SELECT 1 FROM snapshot WHERE snapshot.site = site.id)
             """)
         var sites: [(name: String, id: Int64)] = []
         try find.each { row in sites.append((row.text(0), row.integer(1))) }
@@ -543,28 +545,28 @@ package final class StoreReader {
         try findLinks.first(.integer(body.id), .blob(body.sha256), .text(body.form)) { $0.blob(0) } ?? []
     }
 
-    /// Calls `read` for each response that a visit has, published or not.
-    package func eachResponse(ofVisit visit: Int64, read: (StoredResponse) -> Void) throws(StoreError) {
+    /// Calls `read` for each response that a snapshot has, published or not.
+    package func eachResponse(ofSnapshot snapshot: Int64, read: (StoredResponse) -> Void) throws(StoreError) {
         try connection.prepare(
             """
-            SELECT \(StoredResponse.columns) FROM \(Schema.rows(ofVisit: "?1")) AS response
+            SELECT \(StoredResponse.columns) FROM \(Schema.rows(ofSnapshot: "?1")) AS response
             JOIN url ON url.id = response.url
             LEFT JOIN body ON body.id = response.body
             """
-        ).each(.integer(visit)) { row in read(StoredResponse(row)) }
+        ).each(.integer(snapshot)) { row in read(StoredResponse(row)) }
     }
 
-    /// The addresses of the pages that a visit has, published or not; up to so many of them.
-    package func pages(ofVisit visit: Int64, atMost count: Int) throws(StoreError) -> [String] {
+    /// The addresses of the pages that a snapshot has, published or not; up to so many of them.
+    package func pages(ofSnapshot snapshot: Int64, atMost count: Int) throws(StoreError) -> [String] {
         var pages: [String] = []
         try connection.prepare(
             """
             SELECT url.href FROM (
-                SELECT DISTINCT url FROM \(Schema.rows(ofVisit: "?1")) AS response
+                SELECT DISTINCT url FROM \(Schema.rows(ofSnapshot: "?1")) AS response
                 WHERE role = 0 AND status < 400 LIMIT ?2) AS page
             JOIN url ON url.id = page.url
             """
-        ).each(.integer(visit), .integer(Int64(count))) { pages.append($0.text(0)) }
+        ).each(.integer(snapshot), .integer(Int64(count))) { pages.append($0.text(0)) }
         return pages
     }
 
@@ -632,7 +634,7 @@ package final class StoreReader {
     func databaseFaults() throws(StoreError) -> [String] {
         var faults: [String] = []
         func add(_ table: String, _ parent: String, _ count: Int64) {
-            faults.append("rows of \(table) that name rows of \(parent) which are not there: \(count)")
+            faults.append("rows of \(table) that refer to missing rows of \(parent): \(count)")
         }
         if isServed {
             for (table, parent, count) in try connection.danglingRows() { add(table, parent, count) }
@@ -651,7 +653,7 @@ package final class StoreReader {
             add(row.text(0), row.text(1), row.integer(2))
         }
         let wrong = try connection.integer(KeptTally.wrongCount)
-        if wrong > 0 { faults.append("counts that are kept and are not those of the rows: \(wrong)") }
+        if wrong > 0 { faults.append("stored counts that differ from the rows: \(wrong)") }
         return faults
     }
 
@@ -708,18 +710,20 @@ package final class StoreReader {
         // Stored counts contain the responses that this reader hides.
         let responses =
             isServed || hidesPrivate
-            ? "(SELECT count(*) FROM response WHERE response.visit = visit.id)" : KeptTally.responsesOfVisit
+            ? "(SELECT count(*) FROM response WHERE response.snapshot = snapshot.id)"
+            : KeptTally.responsesOfSnapshot
         let confirmed = hidesPrivate ? KeptTally.countedConfirmed : "confirmed"
-        var visits: [Int64: [Visit]] = [:]
+        var snapshots: [Int64: [Snapshot]] = [:]
         try connection.prepare(
             """
-            SELECT site, id, started, finished, base, \(confirmed) + \(responses) FROM visit ORDER BY id
+            SELECT site, id, number, started, finished, base, \(confirmed) + \(responses) FROM snapshot ORDER BY id
             """
         ).each { row in
-            visits[row.integer(0), default: []].append(
-                Visit(
-                    id: row.integer(1), started: row.integer(2), finished: row.optionalInteger(3),
-                    base: row.optionalInteger(4), responseCount: Int(row.integer(5))))
+            snapshots[row.integer(0), default: []].append(
+                Snapshot(
+                    id: row.integer(1), number: row.integer(2), started: row.integer(3),
+                    finished: row.optionalInteger(4), base: row.optionalInteger(5),
+                    responseCount: Int(row.integer(6))))
         }
         var sites: [Site] = []
         try connection.prepare("SELECT id, name, start, published, settings, overlay FROM site ORDER BY name")
@@ -729,7 +733,7 @@ package final class StoreReader {
                 let start = row.text(2).utf8.split(separator: UInt8(ascii: "\n")).compactMap { String($0) }
                 sites.append(
                     Site(
-                        id: id, name: row.text(1), start: start, visits: visits[id] ?? [],
+                        id: id, name: row.text(1), start: start, snapshots: snapshots[id] ?? [],
                         published: row.optionalInteger(3), settings: row.text(4),
                         overlay: row.optionalInteger(5)))
             }
@@ -753,8 +757,8 @@ package struct LiveSnapshots: Sendable, Equatable {
     }
 }
 
-/// The visit that readers see of a site.
-package struct LiveVisit: Sendable, Equatable {
+/// The snapshot that readers see of a site.
+package struct LiveSnapshot: Sendable, Equatable {
     package let number: Int64
     /// The site consists of imported responses only.
     package let isOfArchives: Bool

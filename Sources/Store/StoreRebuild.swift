@@ -16,8 +16,8 @@ package struct StoreRebuild: Sendable, Equatable {
     package static func run(_ folder: StoreFolder) throws(StoreError) -> StoreRebuild {
         if let server = folder.server {
             throw StoreError(
-                .request, doing: "rebuild", path: server.shown, detail: "a PostgreSQL keeps a log of its own",
-                advice: "restore the database from a copy")
+                .request, doing: "rebuild", path: server.shown, detail: "PostgreSQL has its own log",
+                advice: "restore the database from a backup")
         }
         var result = StoreRebuild()
         let locks = try StoreLocks(folder)
@@ -54,8 +54,8 @@ package struct StoreRebuild: Sendable, Equatable {
         }
         throw StoreError(
             .unusable, doing: "rebuild", path: folder.database,
-            detail: "a newer larder wrote it, which stores what this one does not know",
-            advice: "repair it with the larder that wrote it", remedy: .larder)
+            detail: "a newer version of Larder wrote it",
+            advice: "repair it with that version, or name another store", remedy: .larder)
     }
 
     /// The newest version of the tables that the journal names; nil where no line names any.
@@ -116,8 +116,8 @@ package struct StoreRebuild: Sendable, Equatable {
         guard result.addresses > 0 else {
             throw StoreError(
                 .unusable, doing: "rebuild", path: folder.database,
-                detail: "nothing that can be read tells what was held",
-                advice: "restore the file from a copy, or begin anew in another store", remedy: .larder)
+                detail: "it lists no stored response that can be recovered",
+                advice: "restore the file from a backup, or start over in another store", remedy: .larder)
         }
         try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)", doing: "rebuild")
         return result
@@ -160,7 +160,7 @@ private struct RebuiltRows {
     private let addResponse: Statement
     private let confirm: Statement
     private var state: JournalLine.State?
-    private var visits: Set<Int64> = []
+    private var snapshots: Set<Int64> = []
     /// Of which no whole bytes were found.
     private(set) var lost: Set<String> = []
 
@@ -178,7 +178,7 @@ private struct RebuiltRows {
         addResponse = try connection.prepare(
             """
             INSERT INTO response
-                (url, visit, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields, confirmed)
+                (url, snapshot, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields, confirmed)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT DO UPDATE SET status = excluded.status, role = excluded.role, flags = excluded.flags,
                 requested = excluded.requested, fetched = excluded.fetched, type = excluded.type,
@@ -190,7 +190,7 @@ private struct RebuiltRows {
         confirm = try connection.prepare(
             """
             UPDATE response SET confirmed = ?, flags = ?, requested = ?, fetched = ?
-            WHERE url = ? AND visit = ? AND request = '' AND variant = '' AND confirmed < ?1
+            WHERE url = ? AND snapshot = ? AND request = '' AND variant = '' AND confirmed < ?1
             """)
     }
 
@@ -228,31 +228,37 @@ private struct RebuiltRows {
 
     /// The last one counts.
     mutating func add(_ state: JournalLine.State) {
-        if state.time >= self.state?.time ?? 0, !state.visits.isEmpty || self.state == nil {
+        if state.time >= self.state?.time ?? 0, !state.snapshots.isEmpty || self.state == nil {
             self.state = state
         }
     }
 
     mutating func addState() throws(StoreError) {
         guard let state else { return }
-        let known = Set(state.visits.map(\.id))
+        let known = Set(state.snapshots.map(\.id))
         func run(_ sql: String, _ values: SQLValue...) throws(StoreError) {
             try connection.prepare(sql).run(values, doing: "rebuild")
         }
         for site in state.sites {
             try run(
-                "INSERT OR IGNORE INTO site (id, name, start, published, settings, overlay) VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO site (id, name, start, published, settings, overlay, snapshots) VALUES (?, ?, ?, ?, ?, ?, ?)",
                 .integer(site.id), .text(site.name), .text(site.start),
                 .optional(site.published.flatMap { known.contains($0) ? $0 : nil }), .text(site.settings),
-                .optional(site.overlay.flatMap { known.contains($0) ? $0 : nil }))
+                .optional(site.overlay.flatMap { known.contains($0) ? $0 : nil }), .integer(site.snapshots))
         }
         let sites = Set(state.sites.map(\.id))
-        for visit in state.visits where sites.contains(visit.site) {
+        for snapshot in state.snapshots where sites.contains(snapshot.site) {
             try run(
-                "INSERT OR IGNORE INTO visit (id, site, started, finished, base, confirmed, archive) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                .integer(visit.id), .integer(visit.site), .integer(visit.started), .optional(visit.finished),
-                .optional(visit.base), .integer(visit.confirmed), .optional(visit.archive))
-            visits.insert(visit.id)
+                "INSERT OR IGNORE INTO snapshot (id, site, started, finished, base, confirmed, archive, number) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                .integer(snapshot.id), .integer(snapshot.site), .integer(snapshot.started),
+                .optional(snapshot.finished),
+                .optional(snapshot.base), .integer(snapshot.confirmed), .optional(snapshot.archive),
+                .integer(snapshot.number))
+            snapshots.insert(snapshot.id)
+        }
+        // An earlier version of Larder wrote no numbers.
+        if !state.snapshots.contains(where: { $0.number > 0 }) {
+            try connection.execute(Schema.numberSnapshots, doing: "rebuild")
         }
         for pin in state.pins {
             try run(
@@ -264,7 +270,7 @@ private struct RebuiltRows {
 
     /// One whose body is lost is missing, and fetched at the next prefetch.
     mutating func add(_ response: JournalLine.Response) throws(StoreError) {
-        guard visits.contains(response.visit) else { return }
+        guard snapshots.contains(response.snapshot) else { return }
         var body: Int64?
         if let sha256 = response.sha256 {
             body = try row(sha256, response.form ?? "")
@@ -273,7 +279,7 @@ private struct RebuiltRows {
         let url = try urls.row(of: response.href)
         let referrer: Int64? = if let href = response.referrer { try urls.row(of: href) } else { nil }
         try addResponse.run(
-            .integer(url), .integer(response.visit), .text(response.request), .text(response.variant),
+            .integer(url), .integer(response.snapshot), .text(response.request), .text(response.variant),
             .integer(response.status), .integer(response.role), .integer(response.flags),
             .integer(response.requested), .integer(response.fetched), .optional(response.type),
             .optional(referrer),
@@ -281,11 +287,11 @@ private struct RebuiltRows {
     }
 
     mutating func add(_ confirmation: JournalLine.Confirmation) throws(StoreError) {
-        guard visits.contains(confirmation.confirmed) else { return }
+        guard snapshots.contains(confirmation.confirmed) else { return }
         try confirm.run(
             .integer(confirmation.confirmed), .integer(confirmation.flags), .integer(confirmation.requested),
             .integer(confirmation.fetched), .integer(try urls.row(of: confirmation.href)),
-            .integer(confirmation.visit))
+            .integer(confirmation.snapshot))
     }
 
     /// Whoever goes on with a pack appends behind all that is in it, and what a killed run had confirmed no state tells.

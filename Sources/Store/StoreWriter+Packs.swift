@@ -23,8 +23,8 @@ extension StoreWriter {
         if isServed { return nil }
         guard try waitForReaders() else {
             return StoreError(
-                .busy, doing: "shrink", path: folder.packs, detail: "somebody is reading from it",
-                advice: "collect again when nobody does")
+                .busy, doing: "shrink", path: folder.packs, detail: "another process is reading from it",
+                advice: "run larder gc again when it has finished")
         }
         try removeUnusedPacks()
         var wasteful: [(Pack, [Piece])] = []

@@ -38,7 +38,7 @@ package final class StoreWriter {
     let journal: Journal
     private let locks: StoreLocks
 
-    /// The sites whose visits this writer has open.
+    /// The sites whose snapshots this writer has open.
     private var openSites: Set<Int64> = []
     /// In whose name a worker writes; nil where the site is held by one alone.
     private var fence: Fence?
@@ -55,14 +55,14 @@ package final class StoreWriter {
     /// Of bodies whose rows have gone, and that are not in the database.
     var orphanDigests: [[UInt8]] = []
     /// Where what servers loaded goes, as is known while the transaction is open.
-    var overlays: [LoadedPlace: OpenVisit] = [:]
+    var overlays: [LoadedPlace: OpenSnapshot] = [:]
 
-    /// Of the visit that was written to last.
-    var confirming: (visit: Int64, isSo: Bool)?
+    /// Of the snapshot that was written to last.
+    var confirming: (snapshot: Int64, isSo: Bool)?
 
     /// What was held for a request, and on which host.
     struct LoadedPlace: Hashable {
-        let visit: Int64?
+        let snapshot: Int64?
         let host: String
     }
 
@@ -70,7 +70,7 @@ package final class StoreWriter {
     private struct Fence {
         let worker: Int64
         let check: Statement
-        /// Where the visit may ask for so many pages only: says how many are written. Nil elsewhere.
+        /// Where the snapshot may ask for so many pages only: says how many are written. Nil elsewhere.
         let keep: Statement?
         /// In the transaction that is open.
         var pages = 0
@@ -99,8 +99,8 @@ package final class StoreWriter {
         self.locks = locks
         guard try !Migration.isNeeded(connection) else {
             throw StoreError(
-                .busy, doing: "bring up to date", path: folder.name,
-                detail: "an earlier larder is writing to it")
+                .busy, doing: "migrate", path: folder.name,
+                detail: "an earlier version of Larder is writing to it")
         }
         self.folder = folder
         journal = Journal(folder)
@@ -118,18 +118,18 @@ package final class StoreWriter {
         if folder.isJournalBehind {
             // A run was killed before it had written the journal anew. While others write, one of them does so later.
             isJournalBehind = true
-            try? alone(doing: "put in order") { () throws(StoreError) in try renewJournal() }
+            try? alone(doing: "rewrite the journal of") { () throws(StoreError) in try renewJournal() }
         }
     }
 
-    /// Holds the site against other runs and gives the visit to write to: the site's unfinished one, else a
+    /// Holds the site against other runs and gives the snapshot to write to: the site's unfinished one, else a
     /// new one. With `beyond`, the one that is served is gone on with when it has so many pages: it ended
-    /// there by a limit. A gated run adds nothing to what is served. An import always begins a visit of its own, which
+    /// there by a limit. A gated run adds nothing to what is served. An import always begins a snapshot of its own, which
     /// names its archives.
     package func begin(
         site name: String, start: [String], now: Int64, beyond pages: Int? = nil, isGated: Bool = false,
         importing archives: [String]? = nil
-    ) throws(StoreError) -> OpenVisit {
+    ) throws(StoreError) -> OpenSnapshot {
         let site = try hold(site: name, start: .text(start.joined(separator: "\n")))
         do throws(StoreError) {
             if isGated {
@@ -137,10 +137,10 @@ package final class StoreWriter {
             } else if let pages {
                 try reopen(site, beyond: pages)
             }
-            let visit = try openVisit(of: site, now: now, importing: archives)
+            let snapshot = try openSnapshot(of: site, now: now, importing: archives)
             try noteState()
             openSites.insert(site)
-            return visit
+            return snapshot
         } catch {
             // The first error is the one that tells.
             try? locks.release(site: site)
@@ -148,16 +148,23 @@ package final class StoreWriter {
         }
     }
 
-    /// Goes on with a visit that is open, beside others who do, in the name of a worker: what is written after its
+    /// Goes on with a snapshot that is open, beside others who do, in the name of a worker: what is written after its
     /// lease has ended is refused. Fails with `.busy` when a prefetch has the site for itself.
-    package func join(_ shared: ServerFrontier.Shared, as worker: Int64) throws(StoreError) -> OpenVisit {
+    package func join(_ shared: ServerFrontier.Shared, as worker: Int64) throws(StoreError) -> OpenSnapshot {
         try locks.share(site: shared.site, named: shared.name)
         openSites.insert(shared.site)
         fence = Fence(
             worker: worker, check: try connection.prepare(ServerFrontier.fence),
             keep: shared.maxPages == nil ? nil : try connection.prepare(ServerFrontier.keeping))
         try connection.session?.endWhenStill(ServerFrontier.stillness)
-        return OpenVisit(site: shared.site, id: shared.visit, isContinued: true)
+        return try openSnapshot(site: shared.site, id: shared.snapshot, isContinued: true)
+    }
+
+    func openSnapshot(site: Int64, id: Int64, isContinued: Bool) throws(StoreError) -> OpenSnapshot {
+        let number = try prepare("SELECT number FROM snapshot WHERE id = ?").first(.integer(id)) {
+            $0.integer(0)
+        }
+        return OpenSnapshot(site: site, id: id, number: number ?? 0, isContinued: isContinued)
     }
 
     /// Until the transaction ends, nobody takes the lease away.
@@ -172,8 +179,9 @@ package final class StoreWriter {
         guard isHeld == nil else { return }
         throw StoreError(
             .request, doing: "write to", path: folder.name,
-            detail: "worker \(fence.worker) was not heard of for too long, and others go on with what it had",
-            advice: "run larder work again: it takes up what is left")
+            detail:
+                "worker \(fence.worker) sent no sign of life for too long, and other workers took over its work",
+            advice: "run larder work again to continue")
     }
 
     private func hold(site name: String, start: SQLValue) throws(StoreError) -> Int64 {
@@ -195,31 +203,41 @@ package final class StoreWriter {
         }
     }
 
-    private func openVisit(
+    private func openSnapshot(
         of site: Int64, now: Int64, importing archives: [String]?
-    ) throws(StoreError) -> OpenVisit {
-        // What is older would be published as if it were today's, and what is older than another visit hides
+    ) throws(StoreError) -> OpenSnapshot {
+        // What is older would be published as if it were today's, and what is older than another snapshot hides
         // behind it.
         let unfinished = try connection.prepare(
             """
-            SELECT id FROM visit WHERE site = ?1 AND finished IS NULL
+            SELECT id FROM snapshot WHERE site = ?1 AND finished IS NULL
                 AND started > iif(id = (SELECT published FROM site WHERE id = ?1), ?3, ?2)
-                AND id = (SELECT max(id) FROM visit WHERE site = ?1 AND base IS NULL) AND archive IS NULL
+                AND id = (SELECT max(id) FROM snapshot WHERE site = ?1 AND base IS NULL) AND archive IS NULL
             """
         ).first(
             .integer(site), .integer(now - Limits.secondsToContinue), .integer(now - Limits.secondsToGoBeyond)
         ) { $0.integer(0) }
-        if let unfinished, archives == nil { return OpenVisit(site: site, id: unfinished, isContinued: true) }
+        if let unfinished, archives == nil {
+            return try openSnapshot(site: site, id: unfinished, isContinued: true)
+        }
 
         try finishServed(of: site, now: now)
-        let visit = try connection.prepare("INSERT INTO visit (site, started, archive) VALUES (?, ?, ?)")
-            .insert(.integer(site), .integer(now), .optional(archives?.joined(separator: "\n")))
-        return OpenVisit(site: site, id: visit ?? 0, isContinued: false)
+        let added = try transaction { () throws(StoreError) in
+            try run("UPDATE site SET snapshots = snapshots + 1 WHERE id = ?", .integer(site))
+            return try connection.prepare(
+                """
+                INSERT INTO snapshot (site, started, archive, number)
+                    VALUES (?1, ?2, ?3, (SELECT snapshots FROM site WHERE id = ?1))
+                """
+            ).insert(.integer(site), .integer(now), .optional(archives?.joined(separator: "\n")))
+        }
+        return try openSnapshot(site: site, id: added ?? 0, isContinued: false)
     }
 
     private func refuse(named name: String, if isOpen: Bool) throws(StoreError) {
         guard isOpen else { return }
-        throw StoreError(.busy, doing: "change", path: name, detail: "a visit of it is open here")
+        throw StoreError(
+            .busy, doing: "change", path: name, detail: "this process is writing a snapshot of it")
     }
 
     /// Reads or changes something in the transaction that is open, or in one that stays open. When it throws,
@@ -303,44 +321,50 @@ package final class StoreWriter {
         journal.drop()
     }
 
-    /// Ends this run of a visit and lets go of the site.
-    package func end(_ visit: OpenVisit, _ ending: VisitEnding) throws(StoreError) {
+    /// Ends this run of a snapshot and lets go of the site.
+    package func end(_ snapshot: OpenSnapshot, _ ending: SnapshotEnding) throws(StoreError) {
         switch ending {
         case .publish(let now):
             try transaction { () throws(StoreError) in
-                try connection.prepare("UPDATE visit SET finished = ? WHERE id = ?")
-                    .run(.integer(now), .integer(visit.id))
-                try show(visit)
+                try connection.prepare("UPDATE snapshot SET finished = ? WHERE id = ?")
+                    .run(.integer(now), .integer(snapshot.id))
+                try show(snapshot)
             }
         case .publishSoFar:
-            try transaction { () throws(StoreError) in try show(visit) }
+            try transaction { () throws(StoreError) in try show(snapshot) }
         case .keepOpen:
             break
-        case .holdBack(let now):
+        case .reject(let now):
             // Where nothing was published, readers would see it.
-            guard try published(of: visit.site) != nil else { return try end(visit, .forget) }
+            guard try published(of: snapshot.site) != nil else { return try end(snapshot, .forget) }
             try transaction { () throws(StoreError) in
-                try connection.prepare("UPDATE visit SET finished = ? WHERE id = ?").run(
-                    .integer(-now), .integer(visit.id))
+                try connection.prepare("UPDATE snapshot SET finished = ? WHERE id = ?").run(
+                    .integer(-now), .integer(snapshot.id))
             }
-        case .forget where try isServed(visit):
+        case .forget where try isServed(snapshot):
             // An earlier run of it reached the site.
             break
         case .forget:
             try transaction { () throws(StoreError) in
-                try forgetCount(of: visit.id)
-                try connection.prepare("DELETE FROM response WHERE visit = ?").run(.integer(visit.id))
-                try connection.prepare("DELETE FROM visit WHERE id = ?").run(.integer(visit.id))
+                try forgetCount(of: snapshot.id)
+                try connection.prepare("DELETE FROM response WHERE snapshot = ?").run(.integer(snapshot.id))
+                // The next snapshot gets its number.
+                try run(
+                    """
+                    UPDATE site SET snapshots = snapshots - 1
+                    WHERE id = ?1 AND snapshots = (SELECT number FROM snapshot WHERE id = ?2)
+                    """, .integer(snapshot.site), .integer(snapshot.id))
+                try connection.prepare("DELETE FROM snapshot WHERE id = ?").run(.integer(snapshot.id))
                 try connection.prepare(
-                    "DELETE FROM site WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM visit WHERE site = ?1)"
-                ).run(.integer(visit.site))
+                    "DELETE FROM site WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM snapshot WHERE site = ?1)"
+                ).run(.integer(snapshot.site))
             }
         }
         try countAgain()
         try noteState()
         emptyLog()
-        openSites.remove(visit.site)
-        try locks.release(site: visit.site)
+        openSites.remove(snapshot.site)
+        try locks.release(site: snapshot.site)
         shortenJournal()
         folder.createReserve()
     }
@@ -349,7 +373,7 @@ package final class StoreWriter {
     /// run that ends.
     private func shortenJournal() {
         guard !isServed, openSites.isEmpty, folder.isJournalLong else { return }
-        try? alone(doing: "put in order") { () throws(StoreError) in try renewJournal() }
+        try? alone(doing: "rewrite the journal of") { () throws(StoreError) in try renewJournal() }
     }
 
     /// Whoever opens the database next would read through all of the log. Nobody is waited for.
@@ -360,7 +384,7 @@ package final class StoreWriter {
         waitForOthers(milliseconds: Limits.busyMilliseconds)
     }
 
-    /// Which sites, visits and pins there are goes to the journal.
+    /// Which sites, snapshots and pins there are goes to the journal.
     func noteState() throws(StoreError) {
         guard !connection.isServed else { return }
         journal.note(try connection.state())
@@ -501,7 +525,7 @@ package final class StoreWriter {
 
     func noteRow(byteCount: Int) { openRowBytes? += byteCount }
 
-    /// Of a visit that may ask for so many pages only.
+    /// Of a snapshot that may ask for so many pages only.
     func notePages(_ count: Int) { fence?.pages += count }
 
     func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {

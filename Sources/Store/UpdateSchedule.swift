@@ -1,20 +1,24 @@
 internal import Web
 
-/// How often a site is updated by itself. It is kept with the site, and no run of it changes that.
+/// How often a site is updated automatically. Stored with the site; prefetches and updates do not change it.
 public struct UpdateSchedule: Sendable, Equatable {
+    /// The interval in seconds.
     public let seconds: Int64
 
+    /// Every hour.
     public static let hourly = UpdateSchedule(seconds: 3600)
+    /// Every day.
     public static let daily = UpdateSchedule(seconds: 86_400)
+    /// Every week.
     public static let weekly = UpdateSchedule(seconds: 7 * 86_400)
 
     private init(seconds: Int64) { self.seconds = seconds }
 
-    /// What nobody asks more often than.
+    /// The shortest and the longest interval, in seconds.
     package static let range: ClosedRange<Int64> = 600...366 * 86_400
 
-    /// `hourly`, `daily`, `weekly`, or a time such as `6h`, with `every` in front or without. Nil for what is
-    /// neither, for less than ten minutes, and for more than a year.
+    /// Parses `hourly`, `daily`, `weekly`, or an interval such as `6h`, optionally after `every`. Nil for any other
+    /// text, and for intervals under ten minutes or over 366 days.
     public init?(_ text: String) {
         let words = text.utf8.split(separator: 0x20).map { String(decoding: $0, as: UTF8.self).lowercased() }
         switch words.first == "every" ? Array(words.dropFirst()) : words {
@@ -37,7 +41,7 @@ public struct UpdateSchedule: Sendable, Equatable {
         (UInt8(ascii: "m"), 60), (UInt8(ascii: "s"), 1),
     ]
 
-    /// As it is written, so that it is read again: `daily`, `6h`.
+    /// The text that `init(_:)` parses: `daily`, `6h`.
     public var text: String {
         switch self {
         case .hourly: return "hourly"
@@ -51,7 +55,7 @@ public struct UpdateSchedule: Sendable, Equatable {
 
     // MARK: - In the settings of a site
 
-    /// Nil for a site that is not updated by itself.
+    /// The schedule in the settings of a site; nil if there is none.
     package init?(settings: String) {
         guard let json = try? JSONValue.parse(settings.utf8.span), let text = json["schedule"]?.string,
             let schedule = UpdateSchedule(text)
@@ -59,14 +63,14 @@ public struct UpdateSchedule: Sendable, Equatable {
         self = schedule
     }
 
-    /// The settings with the schedule among them, in place of any other.
+    /// The settings of a site with another schedule.
     ///
-    /// - Parameter settings: as whoever runs writes them; those of a schedule go.
+    /// - Parameter settings: the settings, whose own schedule is removed.
     package static func settings(_ settings: String, with schedule: UpdateSchedule?) -> String {
         let text = settings.isEmpty ? "{}" : settings
         guard let members = (try? JSONValue.parse(text.utf8.span))?.members else { return settings }
         let bytes = Array(text.utf8)
-        // What is not a schedule stays as it stands there.
+        // The other members keep their text.
         var parts = members.filter { $0.key != "schedule" }.map {
             String(decoding: bytes[$0.keyOffset..<$0.value.range.upperBound], as: UTF8.self)
         }
@@ -77,13 +81,13 @@ public struct UpdateSchedule: Sendable, Equatable {
 
     // MARK: - When
 
-    /// When a site is due, in seconds since 1970. Some time about the interval, another for each site and each
-    /// time, and the same for whoever reckons: not everybody asks at once. After an update that did not come to its
-    /// end sooner than that, and each time twice as late.
+    /// The time of a site's next update, in seconds since 1970. It differs from the interval by a random amount that
+    /// depends only on the site and the last update, so that sites are not all due at once, and all processes compute
+    /// the same time. A failed update is repeated earlier, with a delay that doubles each time.
     ///
     /// - Parameters:
-    ///   - ended: when the last complete visit began and ended.
-    ///   - attempt: the last that was begun by itself.
+    ///   - ended: when the last complete snapshot began and ended.
+    ///   - attempt: the last scheduled update that was begun.
     package func next(
         of site: String, since ended: (began: Int64, ended: Int64)?, _ attempt: UpdateAttempt?
     ) -> Int64 {
@@ -97,7 +101,7 @@ public struct UpdateSchedule: Sendable, Equatable {
 
     private static let firstWait: Int64 = 600
 
-    /// From minus the most to the most (FNV-1a).
+    /// A value from `-most` to `most` (FNV-1a).
     private static func jitter(_ site: String, _ time: Int64, _ most: Int64) -> Int64 {
         guard most > 0 else { return 0 }
         let hash = "\(site) \(time)".utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
@@ -107,11 +111,11 @@ public struct UpdateSchedule: Sendable, Equatable {
     }
 }
 
-/// An update that was begun by itself.
+/// A scheduled update that was begun.
 package struct UpdateAttempt: Sendable, Equatable {
-    /// In seconds since 1970.
+    /// The time at which it began, in seconds since 1970.
     package let at: Int64
-    /// How many there were since one came to its end, with this one.
+    /// The number of attempts since the last one that finished, including this one.
     package let count: Int64
 
     package init(at: Int64, count: Int64) { (self.at, self.count) = (at, count) }
@@ -120,18 +124,18 @@ package struct UpdateAttempt: Sendable, Equatable {
 extension Site {
     package var schedule: UpdateSchedule? { UpdateSchedule(settings: settings) }
 
-    /// When it is to be updated; nil where nobody asked for that.
+    /// The time of the next scheduled update, in seconds since 1970; nil if the site has no schedule.
     package func nextUpdate(after attempt: UpdateAttempt?) -> Int64? {
         schedule?.next(of: name, since: lastComplete, attempt)
     }
 
     private var lastComplete: (began: Int64, ended: Int64)? {
-        visits.last { $0.finished != nil && $0.base == nil }.flatMap { visit in
-            visit.finished.map { (visit.started, $0) }
+        snapshots.last { $0.finished != nil && $0.base == nil }.flatMap { snapshot in
+            snapshot.finished.map { (snapshot.started, $0) }
         }
     }
 
-    /// How many updates in a row did not come to their end.
+    /// The number of consecutive scheduled updates that did not finish.
     package func failures(_ attempt: UpdateAttempt?) -> Int {
         guard let attempt, lastComplete.map({ $0.ended < attempt.at }) ?? true else { return 0 }
         return Int(clamping: attempt.count)
@@ -139,7 +143,7 @@ extension Site {
 }
 
 extension StoreWriter {
-    /// How often a site is updated by itself from now on; nil for never.
+    /// Stores the update schedule of a site; nil removes it.
     package func keep(schedule: UpdateSchedule?, ofSite name: String) throws(StoreError) {
         try replaceSettings(where: "name = ?", .text(name)) {
             UpdateSchedule.settings($0, with: schedule)
@@ -149,7 +153,7 @@ extension StoreWriter {
 
 // MARK: - Attempts
 
-/// What was begun by itself, so that of several servers one does it.
+/// Records of scheduled updates, so that only one of several servers runs each.
 extension NoteBook {
     static let attemptTable = """
         CREATE TABLE IF NOT EXISTS attempt (site TEXT PRIMARY KEY, at INTEGER NOT NULL, count INTEGER NOT NULL) STRICT,
@@ -162,9 +166,9 @@ extension NoteBook {
         """
     private static let making: Int64 = 0x4000_0000_0000_0200
 
-    /// Of each site the last, as far as it can be told.
+    /// The last scheduled update of each site; none if they cannot be read.
     package static func attempts(_ folder: StoreFolder, for sites: [Site]) -> [String: UpdateAttempt] {
-        // Few larders have schedules, and whoever may only read does without the notes.
+        // Few stores have schedules. A user without write permission gets none of the records.
         guard sites.contains(where: { $0.schedule != nil }) else { return [:] }
         do throws(StoreError) { return try ifAny(folder)?.attempts() ?? [:] } catch { return [:] }
     }
@@ -187,9 +191,9 @@ extension NoteBook {
         }
     }
 
-    /// Notes that an update begins. False where somebody else has begun one since.
+    /// Records that an update begins. False if another process has begun one since.
     ///
-    /// - Parameter known: the last one that whoever asks knows of.
+    /// - Parameter known: the last update that the caller knows of.
     package func begin(
         _ attempt: UpdateAttempt, of site: String, after known: UpdateAttempt?
     ) throws(StoreError) -> Bool {

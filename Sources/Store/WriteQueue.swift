@@ -25,7 +25,7 @@ package final class WriteQueue: Sendable {
         var batch = Batch()
         var byteCount = 0
         var isClosed = false
-        var ending: @Sendable () throws(StoreError) -> VisitEnding = { .keepOpen }
+        var ending: @Sendable () throws(StoreError) -> SnapshotEnding = { .keepOpen }
         var failure: StoreError?
     }
 
@@ -33,16 +33,16 @@ package final class WriteQueue: Sendable {
     private let thread: NamedThread
 
     /// The writer belongs to the queue's thread from here on.
-    package init(_ writer: sending StoreWriter, visit: OpenVisit) throws(StoreError) {
+    package init(_ writer: sending StoreWriter, snapshot: OpenSnapshot) throws(StoreError) {
         let state = state
         let lent = Lent(writer)
         thread = try StoreError.wrapping { () throws(SystemError) in
             try NamedThread.start("larder-store") {
                 do throws(StoreError) {
-                    try Self.write(state, lent.writer, visit)
+                    try Self.write(state, lent.writer, snapshot)
                     let ending = try state.change { $0.ending }()
                     try lent.writer.persisting { _ throws(StoreError) in
-                        try lent.writer.end(visit, ending)
+                        try lent.writer.end(snapshot, ending)
                     }
                 } catch {
                     // From here on nothing is kept; whoever adds or finishes is told why.
@@ -102,15 +102,15 @@ package final class WriteQueue: Sendable {
         if let failure { throw failure }
     }
 
-    /// Returns when everything that was added is committed and the visit has ended as said.
-    package func finish(_ ending: VisitEnding) throws(StoreError) {
+    /// Returns when everything that was added is committed and the snapshot has ended as said.
+    package func finish(_ ending: SnapshotEnding) throws(StoreError) {
         try finish { ending }
     }
 
     /// The same, where how it ends depends on what is committed: `ending` is called when all of it is, on the
     /// queue's thread.
     package func finish(
-        _ ending: @escaping @Sendable () throws(StoreError) -> VisitEnding
+        _ ending: @escaping @Sendable () throws(StoreError) -> SnapshotEnding
     ) throws(StoreError) {
         state.change { state in
             state.isClosed = true
@@ -121,7 +121,7 @@ package final class WriteQueue: Sendable {
     }
 
     /// Returns when the queue is closed and everything in it committed.
-    private static func write(_ state: Monitor<State>, _ writer: StoreWriter, _ visit: OpenVisit)
+    private static func write(_ state: Monitor<State>, _ writer: StoreWriter, _ snapshot: OpenSnapshot)
         throws(StoreError)
     {
         let clock = ContinuousClock()
@@ -131,7 +131,7 @@ package final class WriteQueue: Sendable {
         /// What is put and not committed, where it may have to be put once more.
         var open: [Batch] = []
         func put(_ batch: Batch) throws(StoreError) {
-            try writer.put(batch.responses, links: batch.links, to: visit)
+            try writer.put(batch.responses, links: batch.links, to: snapshot)
             for table in batch.tables { try writer.put(table.links, of: table.body) }
         }
         /// Does it again, behind all of what is open, as long as that is of use.
@@ -164,7 +164,7 @@ package final class WriteQueue: Sendable {
                     // In a transaction of its own: it is rare.
                     try commitRows()
                     try persisting { () throws(StoreError) in
-                        try writer.mark(softNotFound: batch.missing, in: visit)
+                        try writer.mark(softNotFound: batch.missing, in: snapshot)
                     }
                 }
                 listeners += batch.listeners

@@ -59,7 +59,7 @@ package enum Folder {
         guard mkdtemp(&template) != nil else {
             throw SystemError(
                 errno, doing: "create a folder in", parent,
-                advice: "set TMPDIR to a folder that can be written")
+                advice: "set TMPDIR to a writable folder")
         }
         return template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
     }

@@ -23,7 +23,7 @@ package final class NamedThread: Sendable {
             throw SystemError(
                 code, doing: "start", "the thread \(name)",
                 advice: isMemoryLimited
-                    ? "raise the limit on memory (ulimit -v)" : "raise the limit on threads (ulimit -u)")
+                    ? "raise the memory limit (ulimit -v)" : "raise the limit of threads (ulimit -u)")
         }
         return NamedThread(thread)
     }

@@ -1,13 +1,13 @@
 internal import Glibc
 
-/// What the system refused: what was being done, to what, why it failed and what to try next.
+/// An error of a system call. Its message says what failed, why, and what to do.
 package struct SystemError: Error, Sendable, Equatable, CustomStringConvertible {
     package let doing: String
     package let subject: String
-    /// The number that the call gave (`errno`).
+    /// The error number (`errno`).
     package let code: Int32
     package let reason: String
-    /// Nil where it is for the caller to know.
+    /// What to do; nil if only the caller knows.
     package let advice: String?
 
     package init(
@@ -20,14 +20,14 @@ package struct SystemError: Error, Sendable, Equatable, CustomStringConvertible 
         self.advice = advice
     }
 
-    /// Without the advice, for those who have one of their own.
+    /// The message without advice, for callers that add their own.
     package var problem: String { "cannot \(doing) \(subject): \(reason)" }
 
     package var description: String { advice.map { "\(problem); \($0)" } ?? problem }
 
-    /// The system's words for the number of an error.
+    /// The text of the system for an error number.
     package static func text(of code: Int32) -> String { String(cString: strerror(code)) }
 
-    /// The last one's, on this thread.
+    /// The text for the last error of this thread.
     package static var lastText: String { text(of: errno) }
 }

@@ -49,7 +49,7 @@ package enum WholeFile {
             try file.close()
         } catch {
             throw SystemError(
-                error.code, doing: "write", path, advice: "name a file in a folder that can be written to")
+                error.code, doing: "write", path, advice: "name a file in a writable folder")
         }
     }
 

@@ -4,7 +4,7 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// Why TLS does not work here: what was being done, and what OpenSSL said.
+/// An error of TLS. Its message says what failed and why.
 package struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
 
@@ -13,7 +13,7 @@ package struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
         description = "cannot \(doing): \(why)" + (advice.map { "; \($0)" } ?? "")
     }
 
-    /// The first error that OpenSSL kept for this thread; none is kept afterwards.
+    /// The first error in the queue of OpenSSL for this thread. Clears the queue.
     static func lastReason() -> String {
         let code = ERR_get_error()
         ERR_clear_error()
@@ -60,9 +60,9 @@ package final class Authority: Sendable {
                 throw SystemError(errno, doing: "write", path)
             }
         } catch {
-            throw TLSError("keep an authority in \(folder)", error.description)
+            throw TLSError("store a certificate authority in \(folder)", error.description)
         }
-        guard let held = try held(in: folder) else { throw TLSError("read \(path)", "it is gone") }
+        guard let held = try held(in: folder) else { throw TLSError("read \(path)", "it has been removed") }
         return held
     }
 
@@ -72,7 +72,7 @@ package final class Authority: Sendable {
         guard access(path, F_OK) == 0 else { return nil }
         let bytes: [UInt8]
         do throws(SystemError) { bytes = try WholeFile.read(path, atMost: 64 * 1024) } catch {
-            throw TLSError("read the authority", error.description)
+            throw TLSError("read the certificate authority", error.description)
         }
         return try Authority(try Credential(pem: bytes, path))
     }
@@ -140,7 +140,7 @@ final class Key: @unchecked Sendable {
     let pointer: OpaquePointer
 
     init() throws(TLSError) {
-        guard let pointer = larder_tls_new_key() else { throw TLSError("make a key") }
+        guard let pointer = larder_tls_new_key() else { throw TLSError("create a key") }
         self.pointer = pointer
     }
 
@@ -164,7 +164,7 @@ final class Certificate: @unchecked Sendable {
         by signer: Credential?, key: Key, subject: String, from start: Int64, days: Int64,
         extensions: [(kind: Int32, value: String)]
     ) throws(TLSError) -> Certificate {
-        guard let pointer = X509_new() else { throw TLSError("make a certificate") }
+        guard let pointer = X509_new() else { throw TLSError("create a certificate") }
         let made = Certificate(pointer)
         var serial = [UInt8](repeating: 0, count: 16)
         var end = time_t(start + days * 86_400)
@@ -180,11 +180,11 @@ final class Certificate: @unchecked Sendable {
             X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, subject, -1, -1, 0) == 1,
             X509_set_issuer_name(
                 pointer, signer.map { X509_get_subject_name($0.certificate.pointer) } ?? name) == 1
-        else { throw TLSError("make a certificate") }
+        else { throw TLSError("create a certificate") }
         for (kind, value) in extensions {
             let issuer = signer?.certificate.pointer ?? pointer
             guard larder_tls_add_extension(pointer, issuer, kind, value) == 1 else {
-                throw TLSError("make a certificate for \(subject)")
+                throw TLSError("create a certificate for \(subject)")
             }
         }
         guard X509_sign(pointer, (signer?.key ?? key).pointer, EVP_sha256()) > 0 else {
@@ -255,7 +255,7 @@ struct Credential: Sendable {
     }
 
     init(pem bytes: [UInt8], _ path: String) throws(TLSError) {
-        let advice = "remove it and have a new one made, which clients are to be told of"
+        let advice = "remove it to have a new one created, which clients must be made to trust"
         ERR_clear_error()
         guard let input = BIO_new_mem_buf(bytes, Int32(bytes.count)) else { throw TLSError("read \(path)") }
         defer { BIO_free(input) }
@@ -268,7 +268,7 @@ struct Credential: Sendable {
         }
         self.certificate = Certificate(certificate)
         guard X509_check_private_key(certificate, key) == 1 else {
-            throw TLSError("use \(path)", "its key is not its certificate's", advice: advice)
+            throw TLSError("use \(path)", "its key does not belong to its certificate", advice: advice)
         }
     }
 

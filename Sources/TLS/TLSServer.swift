@@ -26,7 +26,7 @@ package final class TLSServer: @unchecked Sendable {
     /// - Parameter key: the file of its key, which may be the same.
     package convenience init(certificate: String, key: String) throws(TLSError) {
         try self.init(authority: nil, isServed: { _ in true })
-        let advice = "name a file in PEM, the server's own certificate first"
+        let advice = "name a PEM file that begins with the server's own certificate"
         for file in [certificate, key] where access(file, R_OK) != 0 {
             throw TLSError("read \(file)", String(cString: strerror(errno)), advice: advice)
         }
@@ -39,7 +39,8 @@ package final class TLSServer: @unchecked Sendable {
             SSL_CTX_check_private_key(context) == 1
         else {
             throw TLSError(
-                "use the key in \(key)", advice: "name the key of the certificate in PEM, without a password")
+                "use the key in \(key)",
+                advice: "name the PEM file of the key of the certificate, without a password")
         }
     }
 

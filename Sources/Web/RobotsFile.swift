@@ -6,7 +6,7 @@ package struct RobotsFile: Sendable {
     /// The URLs of `Sitemap` records as written (some are relative), each once, in order. They belong to no
     /// group.
     package private(set) var sitemaps: [String] = []
-    /// Whether the file went on beyond what is looked at.
+    /// Whether the file is longer than `byteLimit`, so that its end was not read.
     package let isTruncated: Bool
 
     private var groups: [Group] = []
@@ -17,17 +17,16 @@ package struct RobotsFile: Sendable {
         /// A delay holds for the agents named above it; others may still join the group below.
         var delays: [(agentCount: Int, seconds: Double)] = []
 
-        /// Of several delays the longest counts.
+        /// The delay of an agent; the longest of several.
         func delay(of agent: String) -> Double? {
             guard let index = agents.firstIndex(of: agent) else { return nil }
             return delays.lazy.filter { $0.agentCount > index }.map { $0.seconds }.max()
         }
     }
 
-    /// The least that section 2.5 has a crawler parse, and the most that this one does.
+    /// The maximum size that is read, which is the minimum that RFC 9309 section 2.5 requires.
     static let byteLimit = 500 * 1024
-    /// Longer lines are cut here, where Google's parser cuts them: eight times the longest URL of old
-    /// browsers.
+    /// The length at which longer lines are cut, as in Google's parser: eight times the longest URL of old browsers.
     static let lineLimit = 2083 * 8 - 1
 
     /// Reads a body in UTF-8, or in UTF-16 when it begins with that byte order mark.
@@ -61,8 +60,8 @@ package struct RobotsFile: Sendable {
         sitemaps = sitemaps.filter { seen.insert($0).inserted }
     }
 
-    /// What holds for the agent with this product token (`Larder`, without a version): all groups that name
-    /// it taken together, in any case of letters, or else all groups of `*`, or else no rule at all.
+    /// The rules for the agent with this product token (`Larder`, without a version): those of all groups that name
+    /// it, regardless of case; else those of all groups of `*`; else none.
     package func rules(for productToken: String) -> RobotsRules {
         let token = HTTPGrammar.lowercased(productToken.utf8)
         let named = groups.filter { $0.agents.contains(token) }
@@ -194,14 +193,14 @@ struct RobotsLines {
 
 // MARK: - RobotsRules
 
-/// What a robots.txt says to one user agent.
+/// The rules of a robots.txt for one user agent.
 package struct RobotsRules: Sendable {
     /// One `Allow` or `Disallow`.
     package struct Rule: Sendable, CustomStringConvertible {
         package let isAllow: Bool
         /// The pattern as it was written, to show to people.
         package let text: String
-        /// Where it stands in the file, counted from 1.
+        /// The line in the file, counted from 1.
         package let line: Int
         let pattern: RobotsPattern
 
@@ -237,7 +236,7 @@ package struct RobotsRules: Sendable {
         }
     }
 
-    /// What holds where there is no robots.txt (RFC 9309, section 2.3.1.3).
+    /// The rules if there is no robots.txt (RFC 9309, section 2.3.1.3).
     package static let allowsAll = RobotsRules([], crawlDelay: nil)
 
     package var isEmpty: Bool { rules.isEmpty }
@@ -260,9 +259,9 @@ package struct RobotsRules: Sendable {
 struct RobotsPattern: Sendable {
     /// The normalised text without stars and without the `$` at its end.
     private let literals: [UInt8]
-    /// What stands between stars. The first begins the path, unless a star came first.
+    /// The texts between stars. The first one is at the beginning of the path, unless a star precedes it.
     private let pieces: [Range<Int>]
-    /// What the search for a piece falls back to, see `borders(of:_:)`.
+    /// The failure tables for searching the pieces; see `borders(of:_:)`.
     private let borders: [UInt32]
     private let beginsWithStar: Bool
     private let endsWithStar: Bool
@@ -397,26 +396,27 @@ struct RobotsPattern: Sendable {
     }
 }
 
-/// Whether a word to robots is kept: pages that robots.txt forbids are not fetched, pages that say `noindex`
+/// Whether rules for robots are obeyed: pages that robots.txt forbids are not fetched, and pages marked `noindex` are
 /// not stored.
 public enum RobotsPolicy: String, Sendable, CaseIterable {
     case obey, ignore
 }
 
-/// What `nofollow` keeps from being followed as a page. What a page needs is never affected.
+/// Which links marked `nofollow` are not followed to pages. Assets are never affected.
 public enum NofollowPolicy: String, Sendable, CaseIterable {
+    /// None: every link is followed.
     case ignore
-    /// The links of pages that say it in their head or their `X-Robots-Tag`.
+    /// All links of a page that is marked as a whole, in its head or in `X-Robots-Tag`.
     case pages
-    /// Single links too: `rel=nofollow`, `ugc`, `sponsored`.
+    /// These, and single links marked `rel=nofollow`, `ugc` or `sponsored`.
     case links
 }
 
-/// Who we say that we are.
+/// The name and version under which Larder identifies itself.
 package enum Product {
     package static let version = "0.1.0"
-    /// By which robots.txt speaks to us.
+    /// The token by which robots.txt files name Larder.
     package static let token = "larder"
-    /// What servers are told (RFC 9110, section 10.1.5).
+    /// The `User-Agent` header (RFC 9110, section 10.1.5).
     package static let userAgent = "\(token)/\(version)"
 }

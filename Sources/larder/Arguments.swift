@@ -2,32 +2,32 @@ internal import LarderKit
 internal import System
 internal import Web
 
-/// What the command line says, after the table has been asked, and what holds beside it.
+/// The parsed command line of one command, with the settings from the environment and the configuration files.
 struct Arguments: Sendable {
     let operands: [String]
     private let command: String
     private let options: [Option]
-    /// What is in force, and who says so.
+    /// The values in effect and their sources, by the name of the option.
     private let values: [String: Settings.Value]
-    /// What the command line says, in its order.
+    /// The options on the command line, in the order given.
     private let given: [(option: Option, text: String?)]
     let settings: Settings
 
     func has(_ option: Option) -> Bool { values[option.name]?.texts != nil }
 
-    /// Of one that was given several times, the last.
+    /// The value of the option; the last one if it is given several times.
     func text(_ option: Option) -> String? { values[option.name]?.texts?.last }
 
-    /// In the order in which they were given.
+    /// All values of the option, in the order given.
     func texts(_ option: Option) -> [String] { values[option.name]?.texts ?? [] }
 
-    /// Who says what the option is.
+    /// Where the value of the option comes from.
     func source(of option: Option) -> Settings.Source { values[option.name]?.source ?? .standard }
 
-    /// What was said on the command line; nil when it was said elsewhere, or not at all.
+    /// The value on the command line; nil for a flag, and for an option that is set elsewhere or not at all.
     func given(_ option: Option) -> String? { given.last { $0.option.name == option.name }?.text }
 
-    /// One of the names that an enumeration has; nil when the option is not given.
+    /// The value as a case of an enumeration; nil if the option is not given.
     func choice<Choice: RawRepresentable<String> & CaseIterable>(
         _ option: Option, of type: Choice.Type = Choice.self
     ) throws(UsageError) -> Choice? {
@@ -35,25 +35,27 @@ struct Arguments: Sendable {
         if let choice = Choice(rawValue: text) { return choice }
         let names = Choice.allCases.map(\.rawValue)
         let close = Spelling.closest(to: text, among: names).map { "; did you mean \($0)?" } ?? ""
-        throw wrong(option, "wants one of \(names.joined(separator: ", ")), not \"\(text)\"\(close)")
+        throw wrong(option, "must be one of \(names.joined(separator: ", ")), not \"\(text)\"\(close)")
     }
 
-    /// A whole number in the range; what the table says when the option is not given.
+    /// The value as an integer in the range; the default of the option if it is not given.
     func number(_ option: Option, in range: ClosedRange<Int>) throws(UsageError) -> Int {
         let text = text(option) ?? options.first { $0.name == option.name }?.standard ?? ""
         guard let number = Int(text), range.contains(number) else {
             throw wrong(
-                option, "wants a number from \(range.lowerBound) to \(range.upperBound), not \"\(text)\"")
+                option, "must be a number from \(range.lowerBound) to \(range.upperBound), not \"\(text)\"")
         }
         return number
     }
 
-    /// A whole number that has no standard; nil when the option is not given.
+    /// The value as an integer in the range; nil if the option is not given.
     func numberIfGiven(_ option: Option, in range: ClosedRange<Int>) throws(UsageError) -> Int? {
         has(option) ? try number(option, in: range) : nil
     }
 
-    /// What is wrong with the value of an option, and who gave it.
+    /// The error for a wrong value of an option; it names the place where the value is set.
+    ///
+    /// - Parameter mistake: a verb phrase such as `must be a number`, since it follows the name of the option.
     func wrong(_ option: Option, _ mistake: String) -> UsageError {
         switch source(of: option) {
         case .commandLine, .standard: UsageError("\(option.name) \(mistake)")
@@ -62,14 +64,14 @@ struct Arguments: Sendable {
         }
     }
 
-    /// The same command once more, to be typed or pasted into a shell.
+    /// The command line of this command, quoted for a shell.
     var again: String { again(with: [:]) }
 
-    /// The same command with some options changed.
+    /// The command line of this command with some options changed.
     func again(with changes: [String: String]) -> String { again(as: command, with: changes) }
 
-    /// Another command with the same operands, and those of the options that it has. What may be secret is
-    /// left for the reader to fill in.
+    /// The command line of another command with the same operands, and with the given options that it also has.
+    /// Values that may be secret are replaced by the placeholder of the option.
     func again(as command: String, with changes: [String: String] = [:]) -> String {
         let known = CommandEntry.named(command)?.options.map(\.name) ?? []
         let kept = given.filter { known.contains($0.option.name) && changes[$0.option.name] == nil }
@@ -81,8 +83,8 @@ struct Arguments: Sendable {
         return CommandLine.shown([command] + operands + options + changed)
     }
 
-    /// Options may stand anywhere; `--` ends them; `--name=value` and `--name value` are the same, and
-    /// `--name=false` is for a flag that a file sets.
+    /// Options may be anywhere on the command line. `--` ends them, and so does the first operand of a command that runs
+    /// another program. `--name=value` and `--name value` are the same; `--name=false` switches off a flag that a file sets.
     init(
         _ words: some Sequence<String>, for entry: CommandEntry, settings: Settings = Settings()
     ) throws(UsageError) {
@@ -94,6 +96,7 @@ struct Arguments: Sendable {
         while let word = words.next() {
             guard !optionsEnded, word.utf8.first == UInt8(ascii: "-"), word != "-" else {
                 operands.append(word)
+                if entry.stopsAtOperand { optionsEnded = true }
                 continue
             }
             guard word != "--" else {
@@ -101,8 +104,9 @@ struct Arguments: Sendable {
                 continue
             }
             let (name, attached) = Self.parts(of: word)
+            let known = entry.options + [.help, .briefHelp]
             if entry.readsWords, !word.hasPrefix("--"),
-                !(entry.options + [.help]).contains(where: { $0.short == name })
+                !known.contains(where: { $0.short == name || $0.name == name })
             {
                 operands.append(word)
                 continue
@@ -110,7 +114,7 @@ struct Arguments: Sendable {
             let option = try Self.option(name, of: entry)
             guard let kind = option.value else {
                 guard attached == nil || attached == "false" else {
-                    throw UsageError("\(name) takes no value: write \(name) alone")
+                    throw UsageError("\(name) takes no value; write only \(name)")
                 }
                 values[option.name] = Settings.Value(
                     texts: attached == nil ? [""] : nil, source: .commandLine)
@@ -118,11 +122,11 @@ struct Arguments: Sendable {
                 continue
             }
             guard let value = attached ?? words.next(), !value.isEmpty else {
-                throw UsageError("\(name) wants a value: \(name) \(kind)")
+                throw UsageError("\(name) needs a value: \(name) \(kind)")
             }
             let earlier = values[option.name]?.texts ?? []
             guard option.repeats || earlier.isEmpty else {
-                throw UsageError("\(name) is given twice: which one counts?")
+                throw UsageError("\(name) is given twice; use it once")
             }
             values[option.name] = Settings.Value(texts: earlier + [value], source: .commandLine)
             given.append((option, value))
@@ -136,31 +140,38 @@ struct Arguments: Sendable {
         self.settings = settings
         command = entry.name
         options = entry.options
-        guard !has(.help) else { return }
+        guard !has(.help), !has(.briefHelp) else { return }
         try check(operands, entry)
     }
 
     private func check(_ operands: [String], _ entry: CommandEntry) throws(UsageError) {
         if operands.count < entry.operandCount.lowerBound {
             throw UsageError(
-                "larder \(entry.name) wants \(entry.operands), such as: \(entry.examples.first ?? "larder help")"
+                "larder \(entry.name) needs \(entry.operands), for example: \(entry.examples.first ?? "larder help")"
             )
         }
         if operands.count > entry.operandCount.upperBound {
             let surplus = operands[entry.operandCount.upperBound]
             throw UsageError(
-                "larder \(entry.name) does not know what to do with \"\(surplus)\"; see: larder help \(entry.name)"
+                "unexpected argument \"\(surplus)\"; see: larder \(entry.name) --help"
             )
         }
     }
 
     private static func option(_ name: String, of entry: CommandEntry) throws(UsageError) -> Option {
-        let known = entry.options + [.help]
-        if let option = known.first(where: { $0.name == name || $0.short == name }) { return option }
-        let close = Spelling.closest(to: name, among: known.map(\.name))
+        let known = entry.options + [.help, .briefHelp]
+        if let option = known.first(where: {
+            $0.name == name || $0.short == name || $0.aliases.contains(name)
+        }) {
+            return option
+        }
+        let names = known.map(\.name)
+        let close =
+            Option.synonyms[name].flatMap { names.contains($0) ? $0 : nil }
+            ?? Spelling.closest(to: name, among: names)
         throw UsageError(
             "larder \(entry.name) has no option \(name)"
-                + (close.map { "; did you mean \($0)?" } ?? "; see: larder help \(entry.name)"))
+                + (close.map { "; did you mean \($0)?" } ?? "; see: larder \(entry.name) --help"))
     }
 
     private static func parts(of word: String) -> (name: String, value: String?) {
@@ -169,18 +180,18 @@ struct Arguments: Sendable {
     }
 }
 
-/// What is wrong with the command line, and what would be right.
+/// A mistake on the command line or in a configuration file, and how to correct it.
 struct UsageError: Error, Equatable {
     let message: String
 
     init(_ message: String) {
-        // Files and the command line have their words in it.
+        // Messages quote text from files and the command line, which may contain control characters.
         self.message = message.visible
     }
 }
 
 extension Arguments {
-    /// What the options say of a prefetch, as far as they do.
+    /// The options of a prefetch. Options that are not given keep their defaults.
     func prefetchOptions() throws(UsageError) -> PrefetchOptions {
         var options = PrefetchOptions()
         options.plan = try sitePlan()
@@ -196,7 +207,7 @@ extension Arguments {
         return options
     }
 
-    /// Nil when nothing is said of it.
+    /// The settings for rendering pages; nil if no option for rendering is given.
     private func renderSettings() throws(UsageError) -> RenderSettings? {
         let said: [Option] = [
             .render, .renderScroll, .renderTime, .renderDeep, .renderDark, .renderScript, .renderPictures,
@@ -205,12 +216,12 @@ extension Arguments {
         guard said.contains(where: has) else { return nil }
         var settings = RenderSettings()
         settings.mode = try choice(.render) ?? .auto
-        // What stands elsewhere than --render may be for other runs.
+        // An option from a configuration file may be meant for runs without --render never.
         let manner = said.filter { ![.render, .steady].contains($0) && has($0) }
         if settings.mode == .never,
             let option = manner.first(where: { source(of: $0) == .commandLine || given(.render) == nil })
         {
-            throw wrong(option, "wants pages shown in a browser: leave out --render never, or this")
+            throw wrong(option, "must not be used with --render never; leave out one of them")
         }
         settings.scroll = try numberIfGiven(.renderScroll, in: 0...10_000) ?? settings.scroll
         settings.limit = try time(.renderTime) ?? settings.limit
@@ -227,7 +238,7 @@ extension Arguments {
         return settings
     }
 
-    /// A file that is there has no pattern before it.
+    /// A script from `FILE` or `PATTERN=FILE`. A value that is the path of an existing file has no pattern.
     private func renderScript(_ value: String) throws(UsageError) -> RenderSettings.Script {
         let parts = value.split(separator: "=", maxSplits: 1)
         let isWhole = parts.count < 2 || WholeFile.isThere(value)
@@ -236,7 +247,7 @@ extension Arguments {
             let text = String(decoding: try WholeFile.read(path, atMost: 1 << 20), as: UTF8.self)
             return RenderSettings.Script(pages: isWhole ? nil : String(parts[0]), text: text)
         } catch {
-            throw wrong(.renderScript, "wants a file with a script: \(error)")
+            throw wrong(.renderScript, "must name a readable script: \(error)")
         }
     }
 
@@ -272,7 +283,7 @@ extension Arguments {
         network.resolve = texts(.resolve)
         network.isInsecure = has(.insecure)
         guard !has(.ipv4) || !has(.ipv6) else {
-            throw UsageError("--ipv4 and --ipv6 exclude each other: give one of them")
+            throw UsageError("--ipv4 and --ipv6 exclude each other; use one of them")
         }
         network.family = has(.ipv4) ? .ipv4 : has(.ipv6) ? .ipv6 : nil
         network.rate = try byteCount(.rate)
@@ -285,7 +296,7 @@ extension Arguments {
     private func login() throws(UsageError) -> NetworkOptions.Login? {
         if let token = text(.bearer) {
             guard !has(.user) else {
-                throw UsageError("--user and --bearer exclude each other: give one of them")
+                throw UsageError("--user and --bearer exclude each other; use one of them")
             }
             return .bearer(token: token)
         }
@@ -293,9 +304,9 @@ extension Arguments {
         let digest = "digest:"
         let isDigest = text.hasPrefix(digest)
         let pair = text.dropFirst(isDigest ? digest.count : 0)
-        // What was typed is not repeated: it is a secret.
+        // The message does not quote the value, which may contain a password.
         guard let colon = pair.firstIndex(of: ":") else {
-            throw UsageError("--user wants NAME:PASSWORD, or digest:NAME:PASSWORD")
+            throw UsageError("--user must be NAME:PASSWORD or digest:NAME:PASSWORD")
         }
         let (user, password) = (String(pair[..<colon]), String(pair[pair.index(after: colon)...]))
         return isDigest ? .digest(user: user, password: password) : .basic(user: user, password: password)
@@ -303,11 +314,11 @@ extension Arguments {
 
     private func byteCount(_ option: Option) throws(UsageError) -> Int? {
         guard let size = try size(option) else { return nil }
-        guard size.byteCount > 0 else { throw wrong(option, "wants more than nothing, such as 500M or 2G") }
+        guard size.byteCount > 0 else { throw wrong(option, "must be larger than 0, such as 500M or 2G") }
         return Int(size.byteCount)
     }
 
-    /// `90`, `90s`, `10m`, `2h` or `1d`; nil when the option is not given.
+    /// The value as a time: `90`, `90s`, `10m`, `2h` or `1d`; nil if the option is not given.
     func time(_ option: Option) throws(UsageError) -> Duration? {
         guard let text = text(option) else { return nil }
         let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
@@ -315,7 +326,7 @@ extension Arguments {
         guard let number = Int(unit == nil ? text : String(text.dropLast())),
             (1...31_536_000).contains(number)
         else {
-            throw wrong(option, "wants a time such as 90s, 10m or 2h, not \"\(text)\"")
+            throw wrong(option, "must be a time such as 90s, 10m or 2h, not \"\(text)\"")
         }
         return .seconds(number * (unit ?? 1))
     }

@@ -2,7 +2,8 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// What a configuration file says, and on which line: names with values, and names of commands with such.
+/// A parsed configuration file: options for all commands, and sections with options for one command, each with its
+/// line number.
 ///
 /// ```json
 /// {"per-host": 8, "prefetch": {"exclude": ["*.pdf"]}, "serve": {"port": 9000}}
@@ -10,13 +11,13 @@ internal import Web
 struct ConfigFile: Sendable, Equatable {
     enum Value: Sendable, Equatable {
         case flag(Bool)
-        /// A text, or a number as it is written.
+        /// A string, or a number as written in the file.
         case text(String)
         case texts([String])
     }
 
     struct Entry: Sendable, Equatable {
-        /// The command that it is for; nil for all of them.
+        /// The command of the section; nil for an entry for all commands.
         let section: String?
         let key: String
         let value: Value
@@ -30,15 +31,17 @@ struct ConfigFile: Sendable, Equatable {
 
     private static let mostBytes = 1 << 20
 
-    /// What is there, which may be nothing.
+    /// The result of looking for a configuration file.
     enum Finding: Sendable, Equatable {
         case read(ConfigFile)
         case absent
-        /// It is another user's, and could make larder do what that user wants.
+        /// The file belongs to another user, who could change what Larder does with it. It is not read.
         case foreign
     }
 
-    /// - Throws: `UsageError` for a file that cannot be read or says what it must not.
+    /// Reads the file at a path, unless it belongs to another user.
+    ///
+    /// - Throws: `UsageError` for a file that cannot be read or parsed.
     static func look(at path: String) throws(UsageError) -> Finding {
         let bytes: [UInt8]
         do throws(SystemError) {
@@ -50,27 +53,29 @@ struct ConfigFile: Sendable, Equatable {
         } catch {
             if error.code == ENOENT || error.code == ENOTDIR { return .absent }
             throw UsageError(
-                "cannot read the configuration file \(path): \(error.reason); make it readable, or remove it")
+                "cannot read the configuration file \(path): \(error.reason); make it readable or remove it")
         }
         return .read(try ConfigFile(bytes, path: path))
     }
 
+    /// Parses the content of a configuration file.
+    ///
     /// - Throws: `UsageError` that names the file, the line and the key.
     init(_ bytes: [UInt8], path: String) throws(UsageError) {
         self.path = path
         let advice = "write it like {\"per-host\": 8, \"serve\": {\"port\": 9000}}"
         guard bytes.count <= Self.mostBytes else {
-            throw UsageError("\(path) is larger than a configuration may be (1 MiB): \(advice)")
+            throw UsageError("\(path) is larger than the limit for configuration files (1 MiB); \(advice)")
         }
         let json: JSONValue
         do throws(JSONError) {
             json = try JSONValue.parse(bytes.span)
         } catch {
             throw UsageError(
-                "\(path):\(error.line): this is no JSON: expected \(error.expected), found \(error.found)")
+                "\(path):\(error.line): invalid JSON: expected \(error.expected), found \(error.found)")
         }
         guard let members = json.members else {
-            throw UsageError("\(path):1: expected an object of options: \(advice)")
+            throw UsageError("\(path):1: expected an object with options; \(advice)")
         }
         var entries: [Entry] = []
         for member in members {
@@ -107,24 +112,27 @@ struct ConfigFile: Sendable, Equatable {
             break
         }
         throw UsageError(
-            "\(place): \"\(member.key)\" wants a text, a number, true, false, or a list of texts; "
-                + "leave it out for what is usual")
+            "\(place): \"\(member.key)\" must be a string, a number, true, false, or a list of strings; "
+                + "leave it out to use the default")
     }
 }
 
-/// What options are in force, and who says so.
+/// The options that are set, and where.
 struct ConfigReport: Sendable, Equatable {
     struct File: Sendable, Equatable {
         let path: String
-        /// `read`, `not there`, or why it is not read.
+        /// `read`, `not there`, or why the file is not read.
         let state: String
+
+        static let absent = "not there"
+        var isAbsent: Bool { state == Self.absent }
     }
 
     struct Setting: Sendable, Equatable {
-        /// The command that it is for; nil for all that have the option.
+        /// The command; nil for all commands that have the option.
         let command: String?
         let option: String
-        /// Nil for what is secret, and for what nobody sets.
+        /// The values in effect; nil for values that may be secret, and for options without a value.
         let values: [String]?
         let source: String
     }
@@ -132,7 +140,7 @@ struct ConfigReport: Sendable, Equatable {
     let files: [File]
     let settings: [Setting]
 
-    /// The report for programs.
+    /// The report as JSON.
     var json: String { members.text() }
 }
 

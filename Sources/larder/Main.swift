@@ -14,12 +14,12 @@ struct Main {
         Larder.givesMemoryBack()
         Signals.shared.catchAll()
         let status = await run(Array(CommandLine.arguments.dropFirst()))
-        // Without what runs at `exit`: libraries would take down what threads that are just ending still use.
+        // `_exit`, because `exit` runs destructors of libraries while threads may still use them.
         fflush(nil)
         _exit(ending(status).rawValue)
     }
 
-    /// A report that nobody got is no success, as curl and git see it too, whatever it would have said.
+    /// The exit status of the process: an error if the report could not be written, as in curl and git.
     private static func ending(_ status: ExitStatus) -> ExitStatus {
         switch status {
         case .interrupted: status
@@ -29,9 +29,13 @@ struct Main {
 
     private static func run(_ words: [String]) async -> ExitStatus {
         let terminal = Terminal(isQuiet: false)
-        guard let name = words.first, name != "--help", name != "-h" else {
-            terminal.say(HelpCommand.overview)
+        guard let name = words.first, name != "-h" else {
+            terminal.sayStyled(HelpText.ofReports.briefOverview)
             return words.isEmpty ? .usage : .done
+        }
+        if name == "--help" {
+            terminal.sayStyled(HelpText.ofReports.overview)
+            return .done
         }
         if name == "--version" || name == "version" {
             terminal.say("larder \(Larder.version)")
@@ -42,11 +46,12 @@ struct Main {
             return .usage
         }
         do throws(UsageError) {
-            // Commands without options, such as help, have nothing that could be set.
+            // Commands without options, such as help, work even with a broken configuration file.
             let settings = entry.options.isEmpty ? Settings() : try Settings.load().settings
             let arguments = try Arguments(words.dropFirst(), for: entry, settings: settings)
-            if arguments.has(.help) {
-                terminal.say(HelpCommand.text(of: entry))
+            if arguments.has(.help) || arguments.has(.briefHelp) {
+                let help = HelpText.ofReports
+                terminal.sayStyled(arguments.has(.help) ? help.text(of: entry) : help.briefText(of: entry))
                 return .done
             }
             return await entry.run(arguments, Terminal(isQuiet: arguments.has(.quiet)))
@@ -57,52 +62,52 @@ struct Main {
     }
 }
 
-/// How the command ends.
+/// The exit status of the command.
 enum ExitStatus: Int32 {
     case done = 0
-    /// Done, but something is missing, failed or differs.
+    /// Finished, but something is missing, failed or differs.
     case incomplete = 1
     /// The command line or a manifest is wrong.
     case usage = 2
-    /// The machine or the network would not.
+    /// The machine or the network prevented the work.
     case unable = 3
-    /// Stopped by a signal, with everything so far kept.
+    /// Stopped by a signal; everything stored is kept.
     case interrupted = 130
 }
 
-/// What a process starts with, put in order before anything is opened.
+/// The resources of the process, set up before any file is opened.
 enum ProcessLimits {
-    /// Takes the place of standard streams that are closed, so that no database or socket gets their numbers
-    /// and is written to for them. Opened the wrong way round, they still refuse to be used.
+    /// Replaces closed standard streams by `/dev/null`, so that no database or socket gets their numbers and receives
+    /// their output. They are opened in the wrong direction, so that using them still fails.
     static func holdStandardStreams() {
         for file in STDIN_FILENO...STDERR_FILENO where fcntl(file, F_GETFD) < 0 {
-            // The lowest free number is this one.
+            // `open` returns the lowest free number, which is this one.
             _ = open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }
 
-    /// What to tell whoever allows too little memory to begin; nil where there is enough. Without it libraries wait
-    /// for ever for a thread, or crash.
+    /// The error if too little memory is allowed to start; nil if there is enough. With too little memory, libraries wait
+    /// for a thread for ever, or crash.
     static func lacksMemory() -> String? {
         guard let allowed = addressSpace, allowed < minAddressSpace else { return nil }
         return
-            "\(allowed >> 20) MiB of memory are allowed here, and larder needs at least \(minAddressSpace >> 20): "
-            + "raise the limit (ulimit -v)"
+            "the memory limit of \(allowed >> 20) MiB is too low, larder needs at least \(minAddressSpace >> 20) MiB; "
+            + "raise it with ulimit -v"
     }
 
-    /// Where memory is limited, has the process end with a message when it is used up. Without a limit nothing is
-    /// changed.
+    /// Ends the process with a message when limited memory is used up. Does nothing if memory is not limited.
     static func endWithoutMemory() {
         guard addressSpace != nil else { return }
         for number in [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT] {
             var action = sigaction()
             action.sa_flags = Int32(bitPattern: SA_RESETHAND) | SA_NODEFER
             action.__sigaction_handler.sa_handler = { _ in
-                // Only what is safe inside a signal handler. A crash for another reason comes again when this returns.
+                // Only async-signal-safe calls. After a crash for another reason, the handler returns and the crash
+                // happens again, without the handler.
                 let probe = mmap(nil, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                 guard probe == MAP_FAILED else { return }
                 let message: StaticString =
-                    "larder: the memory that is allowed here is used up: raise the limit (ulimit -v)\n"
+                    "larder: the memory limit is reached; raise it with ulimit -v\n"
                 _ = write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)
                 _exit(ExitStatus.unable.rawValue)
             }
@@ -112,7 +117,7 @@ enum ProcessLimits {
 
     static var isMemoryLimited: Bool { addressSpace != nil }
 
-    /// In bytes; nil where it is not limited.
+    /// The limit of the address space in bytes; nil if it is not limited.
     private static var addressSpace: UInt? {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0, limit.rlim_cur < 1 << 62 else {
@@ -121,10 +126,11 @@ enum ProcessLimits {
         return limit.rlim_cur
     }
 
-    /// The program and its libraries take half of it, and the stacks of its threads most of the rest.
+    /// The minimum address space in bytes: the program and its libraries take half of it, and the stacks of its threads most
+    /// of the rest.
     private static let minAddressSpace: UInt = 192 << 20
 
-    /// As many open files as we may have: the soft limit is 1,024 on most systems, for programs that use
+    /// Raises the limit of open files to the maximum. The soft limit is 1,024 on most systems, for programs that use
     /// `select`.
     static func raiseOpenFiles() {
         var limit = rlimit()

@@ -1,31 +1,33 @@
 internal import LarderKit
 
-/// One option, as the parser and the help read it.
+/// An option of the command line. The parser, the help, the manual pages and the completions read these values.
 struct Option: Sendable, Equatable {
-    /// With its dashes.
+    /// The name, with its dashes.
     let name: String
-    /// What the help calls its value; nil for a flag.
+    /// The placeholder for its value in the help; nil for a flag.
     let value: String?
     let help: String
-    /// What holds when it is not given, as the help shows it and `number` reads it; nil when there is none.
+    /// The default, as the help shows it and `number` reads it; nil if there is none.
     var standard: String?
     var group = Group.general
-    /// It may be given several times, and each counts.
+    /// Whether it may be given several times.
     var repeats = false
-    /// With its dash: the same in fewer letters.
+    /// A short name, with its dash.
     var short: String?
-    /// The variable of the environment that says it where the command line does not.
+    /// The environment variable that sets it if the command line does not.
     var variable: String?
-    /// Where it may stand beside the command line.
+    /// Where it may be set besides the command line.
     var place = Place.anywhere
+    /// Earlier names, which are still understood and not shown.
+    var aliases: [String] = []
 
     enum Place: Sendable {
         case anywhere
-        /// It is about one run, and nothing that a file should say.
+        /// Only on the command line: it makes sense for a single run.
         case commandLine
     }
 
-    /// Its value is shown to nobody.
+    /// Whether its value is never printed.
     var isSecret: Bool { ["--user", "--bearer", "--header", "--proxy-user"].contains(name) }
 
     /// Values of the option for people: the address of a store without its password. Nil for values that may
@@ -36,104 +38,116 @@ struct Option: Sendable, Equatable {
             ? nil : values
     }
 
-    /// What options are for, in the order of the help.
+    /// The headings under which the help lists options, in order.
     enum Group: String, Sendable, CaseIterable {
         case general = "Options"
-        case scope = "Which pages"
-        case manners = "How gently, how much"
-        case rendering = "What only running scripts ask for"
-        case held = "What is held already"
-        case network = "The network"
-        case identity = "Who asks"
+        case scope = "Pages to follow"
+        case manners = "Limits and politeness"
+        case rendering = "Rendering in a browser"
+        case stored = "Stored content"
+        case network = "Network"
+        case identity = "Identity and logins"
     }
 
+    static let sites = Option(
+        name: "--sites", value: nil, help: "List only the names of the stored sites", place: .commandLine)
+    static let forgetLogin = Option(
+        name: "--forget", value: nil, help: "Delete the stored login of the site", place: .commandLine)
     static let store = Option(
         name: "--store", value: "DIR",
-        help: "the folder that holds the larder, or postgres://USER@HOST/DATABASE",
+        help: "Folder of the store, or postgres://USER@HOST/DATABASE",
         standard: "$LARDER_STORE, else $XDG_DATA_HOME/larder, else ~/.local/share/larder",
         variable: "LARDER_STORE")
     static let quiet = Option(
-        name: "--quiet", value: nil, help: "print errors only, and what --json asks for", standard: nil,
+        name: "--quiet", value: nil, help: "Print only errors and the report of --json", standard: nil,
         short: "-q")
     static let verbose = Option(
-        name: "--verbose", value: nil, help: "print a line for each request, on standard error",
+        name: "--verbose", value: nil, help: "Print a line for each request to standard error",
         standard: nil,
         short: "-v")
     static let progress = Option(
         name: "--progress", value: "FORM",
         help:
-            "block: figures that stay in place, on a terminal; json: a line a second, on standard error; none",
+            "Progress display: block (live figures, on a terminal), json (one line a second on standard error) or none",
         standard: "block", variable: "LARDER_PROGRESS")
-    static let json = Option(name: "--json", value: nil, help: "print the report as JSON", standard: nil)
+    static let json = Option(name: "--json", value: nil, help: "Print the report as JSON", standard: nil)
     static let perHost = Option(
-        name: "--per-host", value: "N", help: "the most connections that one host gets at once",
+        name: "--per-host", value: "N", help: "Maximum number of connections to one host",
         standard: "16",
         group: .manners)
     static let port = Option(
-        name: "--port", value: "N", help: "the port to serve on; 0 takes any free one", standard: "8080",
+        name: "--port", value: "N", help: "Port to listen on; 0 chooses a free one", standard: "8080",
         variable: "LARDER_PORT")
-    static let held = Option(
-        name: "--held", value: nil, help: "check what the larder holds, without the network", standard: nil)
+    static let stored = Option(
+        name: "--stored", value: nil, help: "Check the stored bundles, without network access",
+        aliases: ["--held"])
     static let base = Option(
-        name: "--base", value: "URL", help: "where the manifest's site is: production, staging",
+        name: "--base", value: "URL",
+        help: "URL that relative URLs of the manifest refer to, such as a staging server",
         standard: nil,
         repeats: true)
     static let siteOnly = Option(
         name: "--site-only", value: nil,
-        help: "only show the site, until Ctrl-C: commands can be tried on it",
+        help: "Serve only the demo site until Ctrl-C, to try commands on it",
         standard: nil, place: .commandLine)
     static let once = Option(
-        name: "--once", value: nil, help: "fetch one page from the mirror, print a summary and end",
+        name: "--once", value: nil, help: "Fetch one page from the mirror, print a summary and exit",
         standard: nil,
         place: .commandLine)
     static let repair = Option(
         name: "--repair", value: nil,
-        help:
-            "take damaged bodies out of service, remove what nothing refers to, and make a damaged database anew",
+        help: "Take damaged bodies out of service, remove unreferenced files, rebuild damaged tables",
         standard: nil, place: .commandLine)
     static let links = Option(
-        name: "--links", value: nil, help: "list what it links to and what links to it", standard: nil)
-    static let visit = Option(
-        name: "--visit", value: "N", help: "as this visit shows it", standard: "what is served")
+        name: "--links", value: nil, help: "List the links from and to the URL", standard: nil)
+    static let snapshot = Option(
+        name: "--snapshot", value: "[SITE@]N", help: "Use this snapshot", standard: "the live one",
+        aliases: ["--visit"])
     static let type = Option(
         name: "--type", value: "TYPE",
-        help: "only this media type: text/html, image/*, or a short name", standard: "all")
+        help: "Only this media type: text/html, image/*, or a short name such as js", standard: "all")
     static let status = Option(
-        name: "--status", value: "N", help: "only this status, such as 404", standard: "all")
-    static let site = Option(name: "--site", value: nil, help: "it is the name of a site", standard: nil)
-    static let url = Option(name: "--url", value: nil, help: "it is a URL", standard: nil)
-    static let pattern = Option(name: "--pattern", value: nil, help: "it is a pattern", standard: nil)
+        name: "--status", value: "N", help: "Only this HTTP status, such as 404", standard: "all")
+    static let site = Option(
+        name: "--site", value: nil, help: "Treat the argument as the name of a site", standard: nil)
+    static let url = Option(name: "--url", value: nil, help: "Treat the argument as a URL", standard: nil)
+    static let pattern = Option(
+        name: "--pattern", value: nil, help: "Treat the argument as a pattern", standard: nil)
     static let maxSize = Option(
-        name: "--max-size", value: "SIZE", help: "how large the larder may be, such as 500M, 2G, 1.5GiB or 0",
+        name: "--max-size", value: "SIZE", help: "Maximum size of the store, such as 500M, 2G or 1.5GiB",
         standard: "no limit")
     static let compress = Option(
         name: "--compress", value: nil,
-        help: "make what a folder keeps small by zstd: pages and scripts take a sixth of the room",
-        standard: nil, group: .held)
+        help: "Compress stored bodies with zstd; pages and scripts shrink to about a sixth",
+        standard: nil, group: .stored)
     static let keepLast = Option(
         name: "--keep-last", value: "N",
-        help: "keep the last N snapshots of each site, the served one among them, and remove the others",
+        help: "Keep the last N snapshots of each site, including the live one, and remove the others",
         standard: "all", place: .commandLine)
     static let allowIncomplete = Option(
         name: "--allow-incomplete", value: nil,
-        help: "for --max-size, evict pages that are served now if nothing else is left to remove",
+        help: "With --max-size, remove live pages if nothing else is left to remove",
         standard: nil, place: .commandLine)
     static let dryRun = Option(
-        name: "--dry-run", value: nil, help: "list what would go, and take nothing", standard: nil,
+        name: "--dry-run", value: nil, help: "Only list what would be removed", standard: nil,
         place: .commandLine)
     static let due = Option(
-        name: "--due", value: nil, help: "only sites that are due, as larder schedule says", standard: nil,
+        name: "--due", value: nil, help: "Update only the sites that are due (see larder schedule)",
+        standard: nil,
         place: .commandLine)
     static let scheduled = Option(
-        name: "--scheduled", value: nil, help: "update the sites that are due, as larder schedule says",
+        name: "--scheduled", value: nil, help: "Update sites when they are due (see larder schedule)",
         standard: nil)
     static let hour = Option(
-        name: "--hour", value: "N", help: "the hour of the timer for once a day, from 0 to 23", standard: "4")
+        name: "--hour", value: "N", help: "Hour of the printed daily timer, from 0 to 23", standard: "4")
     static let help = Option(
-        name: "--help", value: nil, help: "explain the command", standard: nil, short: "-h",
+        name: "--help", value: nil, help: "Show all options and notes", standard: nil,
         place: .commandLine)
 
-    /// Every option once, by the table.
+    static let briefHelp = Option(
+        name: "-h", value: nil, help: "Show a short help", standard: nil, place: .commandLine)
+
+    /// Each option once.
     static var all: [Option] {
         var all: [Option] = []
         for option in CommandEntry.all.flatMap(\.options)
@@ -146,8 +160,11 @@ struct Option: Sendable, Equatable {
     /// As the help shows it: `-q, --quiet`, `--port N`.
     var title: String { (short.map { "\($0), " } ?? "") + name + (value.map { " \($0)" } ?? "") }
 
-    /// Without its dashes, as files write it.
+    /// The name without its dashes, as in configuration files.
     var key: String { String(name.dropFirst(2)) }
+
+    /// The key, and those of earlier names.
+    var keys: [String] { ([name] + aliases).map { String($0.dropFirst(2)) } }
 
     /// The same option where something else holds when it is not given.
     func otherwise(_ standard: String) -> Option {
@@ -157,7 +174,34 @@ struct Option: Sendable, Equatable {
     }
 }
 
-/// What `prefetch`, `update` and `plan` understand.
+extension Option {
+    /// Names of options in other programs, with ours.
+    static let synonyms = [
+        "--level": "--depth", "--max-depth": "--depth", "-l": "--depth", "-d": "--depth",
+        "--limit-rate": "--rate",
+        "--max-rate": "--rate", "--no-check-certificate": "--insecure", "-k": "--insecure",
+        "--reject": "--exclude",
+        "-R": "--exclude", "--ignore": "--exclude", "--accept": "--include", "-A": "--include",
+        "--jobs": "--per-host",
+        "-j": "--per-host", "--connections": "--per-host", "--concurrency": "--per-host",
+        "--workers": "--render-tabs",
+        "--output": "--store", "-o": "--store", "-O": "--output", "--directory": "--store",
+        "--directory-prefix": "--store",
+        "--quota": "--max-bytes", "--ua": "--user-agent", "-U": "--user-agent", "-H": "--header",
+        "--cookie": "--cookies", "--load-cookies": "--cookies", "--password": "--user", "-u": "--user",
+        "-p": "--port",
+        "--bind": "--listen", "--host": "--listen", "--address": "--listen", "--readonly": "--read-only",
+        "--https": "--tls",
+        "--data": "--store", "--data-dir": "--store", "--limit": "--max-pages", "--pages": "--max-pages",
+        "--browser-path": "--browser", "--no-render": "--render", "--javascript": "--render",
+        "--js": "--render",
+        "--fix": "--repair", "--delete": "--repair", "--force": "--allow-shrink", "--revision": "--snapshot",
+        "--version": "--snapshot", "--at": "--snapshot", "--keep": "--keep-last",
+        "--compression": "--compress",
+    ]
+}
+
+/// The options of `prefetch`, `update` and `plan`.
 extension Option {
     static let prefetch: [Option] =
         [.store, .json, .quiet, .verbose, .progress, .base, .manifest, .strict]
@@ -166,17 +210,16 @@ extension Option {
         [.store, .json, .quiet, .verbose, .progress, .strict, .stay]
         + scopeOptions + mannerOptions + renderOptions + heldOptions.filter { $0.name != Option.maxSize.name }
         + networkOptions + identityOptions
-    /// How a site is prefetched is known from the last time.
     static let update: [Option] =
         [.store, .due, .json, .quiet, .verbose, .progress, .strict]
         + (mannerOptions + renderOptions).map {
-            asBefore.contains($0) ? $0.otherwise("as the last time") : $0
+            asBefore.contains($0) ? $0.otherwise("as in the last run") : $0
         }
         + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
 
     static let preload: [Option] =
         [
-            .store, .json, .quiet, .verbose, .progress, .base, .format, .requisites, .strict, .strong,
+            .store, .json, .quiet, .verbose, .progress, .base, .format, .assets, .strict, .strong,
             .proveHeld,
         ]
         + [.perHost, .rate, .maxBody, .timeout] + networkOptions + identityOptions
@@ -198,7 +241,7 @@ extension Option {
         .renderPictures, .steady, .viewport,
     ]
     static let heldOptions: [Option] = [
-        .fetchPolicy, .rule, .allowShrink, .noIndex, .maxSize.in(.held), .compress,
+        .fetchPolicy, .rule, .allowShrink, .noIndex, .maxSize.in(.stored), .compress,
     ]
     static let networkOptions: [Option] = [
         .proxy, .resolve, .ipv4, .ipv6, .authorities, .insecure, .allowPrivate,
@@ -209,215 +252,216 @@ extension Option {
 
     static let scope = Option(
         name: "--scope", value: "EXTENT",
-        help:
-            "host: pages on the hosts of the URLs; path: in their folders; domain: on all hosts of their domains",
+        help: "Follow pages on the same host, below the same path (folder), or in the whole domain",
         standard: "host", group: .scope)
     static let include = Option(
         name: "--include", value: "PATTERN",
-        help: "follow these pages as well: /blog/**, *.pdf, docs.example.com, regex:[0-9]{4}$", standard: nil,
+        help: "Also follow pages that match: /blog/**, *.pdf, docs.example.com, regex:[0-9]{4}$",
+        standard: nil,
         group: .scope, repeats: true)
     static let exclude = Option(
-        name: "--exclude", value: "PATTERN", help: "never ask for these, pages or not", standard: nil,
+        name: "--exclude", value: "PATTERN",
+        help: "Never fetch matching URLs, neither as pages nor as assets", standard: nil,
         group: .scope,
         repeats: true)
     static let depth = Option(
-        name: "--depth", value: "N", help: "follow pages at most so many links away from the URLs",
-        standard: "any number",
+        name: "--depth", value: "N", help: "Maximum number of links from the start URLs to a page",
+        standard: "no limit",
         group: .scope)
     static let sitemap = Option(
-        name: "--sitemap", value: "URL", help: "a list of pages",
-        standard: "those that robots.txt names, which count as well",
+        name: "--sitemap", value: "URL", help: "Also take pages from this sitemap",
+        standard: "sitemaps named in robots.txt",
         group: .scope, repeats: true)
     static let noGuesses = Option(
-        name: "--no-guesses", value: nil, help: "do not try what only looks like a link in a script",
+        name: "--no-guesses", value: nil, help: "Do not try strings in scripts that only look like URLs",
         standard: nil,
         group: .scope)
 
     static let pictures = Option(
         name: "--pictures", value: nil,
-        help: "compare how pages looked, where a prefetch kept that with --render-pictures", standard: nil)
+        help: "Compare screenshots, if prefetch took them with --render-pictures", standard: nil)
     static let render = Option(
         name: "--render", value: "WHICH",
         help:
-            "which pages are shown in a browser: auto, a few of each kind whose scripts cannot be read through, "
-            + "and more where that brings something; always; never",
+            "Render pages in a browser: auto (a sample of each kind of page whose scripts cannot be analysed, more if that finds new assets), always or never",
         standard: "auto", group: .rendering)
     static let browser = Option(
-        name: "--browser", value: "PATH", help: "the Chromium or Chrome that shows them",
-        standard: "the first that is found", group: .rendering, variable: "LARDER_CHROMIUM")
+        name: "--browser", value: "PATH", help: "Path of Chromium or Chrome",
+        standard: "the first one found", group: .rendering, variable: "LARDER_CHROMIUM")
     static let renderTabs = Option(
-        name: "--render-tabs", value: "N", help: "how many pages are shown at once",
-        standard: "by cores and memory", group: .rendering)
+        name: "--render-tabs", value: "N", help: "Maximum number of pages rendered at the same time",
+        standard: "depends on cores and memory", group: .rendering)
     static let renderScroll = Option(
-        name: "--render-scroll", value: "N", help: "how many screens a page is scrolled, at most",
+        name: "--render-scroll", value: "N", help: "Maximum number of screens to scroll down a page",
         standard: "20",
         group: .rendering)
     static let renderTime = Option(
-        name: "--render-time", value: "TIME", help: "how long one page may take", standard: "20s",
+        name: "--render-time", value: "TIME", help: "Maximum time for one page", standard: "20s",
         group: .rendering)
     static let renderDeep = Option(
         name: "--render-deep", value: nil,
-        help: "open details, tabs and menus, and play films for their beginning",
+        help: "Open details, tabs and menus, and start videos",
         standard: nil, group: .rendering)
     static let renderDark = Option(
-        name: "--render-dark", value: nil, help: "see pages in dark colours too", standard: nil,
+        name: "--render-dark", value: nil, help: "Also render pages in dark mode", standard: nil,
         group: .rendering)
     static let renderScript = Option(
         name: "--render-script", value: "FILE",
-        help: "run this script in pages that have come to rest; PATTERN=FILE for some of them",
-        standard: "none",
+        help: "Run this script in each rendered page; PATTERN=FILE limits it to matching pages",
+        standard: nil,
         group: .rendering, repeats: true)
     static let viewport = Option(
         name: "--viewport", value: "LIST",
-        help: "how large the page is seen, and how else for a moment: 1280x900,390x844@3",
+        help: "Window sizes for rendering: 1280x900,390x844@3",
         standard: "1280x900",
         group: .rendering)
 
     static let renderPictures = Option(
         name: "--render-pictures", value: nil,
-        help: "keep a picture of each page that is shown, which check --offline --render compares",
+        help: "Take a screenshot of each rendered page, to compare with larder check --render",
         standard: nil, group: .rendering)
     static let steady = Option(
         name: "--steady", value: nil,
         help:
-            "show pages the time and the chance of this visit, now and whenever they are served, so that scripts make "
-            + "the same addresses of them",
+            "Give pages a fixed time and fixed random numbers when they are rendered and served, so that scripts compute the same URLs again",
         standard: nil, group: .rendering)
 
     static let manifest = Option(
-        name: "--manifest", value: nil, help: "what is named is a manifest, whatever it is called",
+        name: "--manifest", value: nil, help: "Treat the argument as a manifest, whatever its name",
         standard: nil,
         place: .commandLine)
-    static let requisites = Option(
-        name: "--requisites", value: "WHICH",
-        help: "all: what the bundles need comes along; none: the bundles alone",
-        standard: "all")
+    static let assets = Option(
+        name: "--assets", value: "WHICH", help: "Also fetch the assets that bundles need: all or none",
+        standard: "all",
+        aliases: ["--requisites"])
     static let strict = Option(
         name: "--strict", value: nil,
-        help: "exit with 1 where anything could not be had, though the last good set is served",
+        help: "Exit with 1 if anything could not be fetched, even if the last good set is served",
         standard: nil)
     static let strong = Option(
         name: "--strong", value: nil,
-        help: "verify by SHA-256 or better alone: MD5 and SHA-1 do not stop an attacker", standard: nil)
+        help: "Accept only SHA-256 or stronger digests: MD5 and SHA-1 do not stop an attacker", standard: nil)
     static let sample = Option(
-        name: "--sample", value: "N", help: "look at most at so many pages", standard: "120")
+        name: "--sample", value: "N", help: "Maximum number of pages to fetch for the estimate",
+        standard: "120")
     static let robots = Option(
-        name: "--robots", value: "WHETHER", help: "obey or ignore what robots.txt says of pages",
+        name: "--robots", value: "WHETHER", help: "What to do with robots.txt: obey or ignore",
         standard: "obey",
         group: .manners)
     static let nofollow = Option(
         name: "--nofollow", value: "WHAT",
         help:
-            "leave links alone that say nofollow: pages where a page says it of all of its links, links where a link "
-            + "says it as well (ugc and sponsored too), ignore nowhere",
+            "Which nofollow marks to obey: pages (marks of whole pages), links (also marks of single links, ugc and sponsored), or ignore",
         standard: "pages; ignore with --robots ignore", group: .manners)
     static let noindex = Option(
         name: "--noindex", value: "WHETHER",
-        help:
-            "obey reads pages that say noindex for their links and keeps them not; they say it to search engines",
+        help: "Pages marked noindex: ignore the mark, or obey it (follow their links without storing them)",
         standard: "ignore", group: .manners)
     static let rate = Option(
-        name: "--rate", value: "SIZE", help: "take at most so many bytes a second", standard: "no limit",
+        name: "--rate", value: "SIZE", help: "Maximum download rate in bytes per second, such as 500k",
+        standard: "no limit",
         group: .manners)
     static let maxPages = Option(
         name: "--max-pages", value: "N",
-        help: "so many pages are enough, for updates too; a prefetch with more, or without it, goes on",
+        help: "Stop after N pages; a later run with a higher limit continues",
         standard: "no limit",
         group: .manners)
     static let maxBytes = Option(
         name: "--max-bytes", value: "SIZE",
-        help: "stop when so much came over the network; the next run goes on",
+        help: "Stop after this much data; the next run continues",
         standard: "no limit", group: .manners)
     static let maxTime = Option(
-        name: "--max-time", value: "TIME", help: "stop after so long: 90s, 10m, 2h; the next run goes on",
+        name: "--max-time", value: "TIME",
+        help: "Stop after this time, such as 90s, 10m or 2h; the next run continues",
         standard: "no limit", group: .manners)
     static let maxBody = Option(
-        name: "--max-body", value: "SIZE", help: "leave out files that are larger", standard: "8GiB",
+        name: "--max-body", value: "SIZE", help: "Skip files larger than this", standard: "8GiB",
         group: .manners)
     static let timeout = Option(
-        name: "--timeout", value: "TIME", help: "give a transfer up after so long, however it goes",
+        name: "--timeout", value: "TIME", help: "Give up a transfer after this time",
         standard: "no limit",
         group: .manners)
     static let hostPatience = Option(
         name: "--patience", value: "TIME",
-        help: "wait so long, when all else is done, for hosts that have never answered", standard: "10s",
+        help: "When everything else is done, wait this long for hosts that have never answered",
+        standard: "10s",
         group: .manners)
 
     static let fetchPolicy = Option(
         name: "--policy", value: "NAME",
         help:
-            "revalidate asks whether what is held still holds, protocol only about what is not fresh, prefer-cache "
-            + "not at all, reload loads everything again",
-        standard: "revalidate", group: .held)
+            "Use of stored responses: revalidate (check all), protocol (check stale ones), prefer-cache (check none) or reload",
+        standard: "revalidate", group: .stored)
     static let rule = Option(
         name: "--rule", value: "RULE",
-        help: "what you want otherwise than servers say: '/api/** max-age=600'; see larder help rules",
-        standard: nil, group: .held, repeats: true)
+        help: "Override what servers say about URLs, such as '/api/** max-age=600' (see larder help rules)",
+        standard: nil, group: .stored, repeats: true)
 
     static let allowShrink = Option(
         name: "--allow-shrink", value: nil,
         help:
-            "serve a visit that has less than half of the pages of the one before, or a login in place of the site; "
-            + "replace stored pages by whatever the server sends",
-        standard: nil, group: .held)
+            "Accept a snapshot that lost more than half of the pages or shows a login page, and replace stored pages by whatever the server sends",
+        standard: nil, group: .stored)
 
     static let stay = Option(
         name: "--stay", value: nil,
-        help: "when nothing is left, wait until another visit is shared", standard: nil)
+        help: "When no work is left, wait for the next shared snapshot", standard: nil)
 
     static let proxy = Option(
         name: "--proxy", value: "URL",
-        help: "go through this proxy: http://, https://, socks4a://, socks5h://",
-        standard: "what $http_proxy, $https_proxy and $no_proxy say", group: .network)
+        help: "Use this proxy: http://, https://, socks4a:// or socks5h://",
+        standard: "$http_proxy, $https_proxy, $no_proxy", group: .network)
     static let resolve = Option(
-        name: "--resolve", value: "HOST:PORT:ADDRESS", help: "where a host is",
-        standard: "what the name service says", group: .network, repeats: true)
+        name: "--resolve", value: "HOST:PORT:ADDRESS", help: "Connect to this address for a host",
+        standard: "DNS", group: .network, repeats: true)
     static let ipv4 = Option(
-        name: "--ipv4", value: nil, help: "use IPv4 only", standard: nil, group: .network)
+        name: "--ipv4", value: nil, help: "Use only IPv4", standard: nil, group: .network)
     static let ipv6 = Option(
-        name: "--ipv6", value: nil, help: "use IPv6 only", standard: nil, group: .network)
+        name: "--ipv6", value: nil, help: "Use only IPv6", standard: nil, group: .network)
     static let authorities = Option(
-        name: "--ca", value: "FILE", help: "trust these certificates as well (PEM)",
-        standard: "the system's alone",
+        name: "--ca", value: "FILE", help: "Also trust the certificates in this PEM file",
+        standard: "only the system's",
         group: .network)
     static let insecure = Option(
-        name: "--insecure", value: nil, help: "take any certificate; the report says so", standard: nil,
+        name: "--insecure", value: nil, help: "Accept any TLS certificate; the report says so", standard: nil,
         group: .network)
     static let allowPrivate = Option(
-        name: "--allow-private", value: nil, help: "let pages of public servers lead to private addresses",
+        name: "--allow-private", value: nil, help: "Let pages of public servers request private addresses",
         standard: nil, group: .network)
 
     static let userAgent = Option(
-        name: "--user-agent", value: "TEXT", help: "what larder calls itself to servers",
+        name: "--user-agent", value: "TEXT", help: "User-Agent header",
         standard: "larder/\(Larder.version)", group: .identity, variable: "LARDER_USER_AGENT")
     static let header = Option(
         name: "--header", value: "FIELD",
-        help: "send this field: 'Accept-Language: de' to all hosts, 'example.com X-Key: 1' to one",
+        help: "Send this header to all hosts, or to one: 'example.com X-Key: 1'",
         standard: nil,
         group: .identity, repeats: true)
     static let user = Option(
         name: "--user", value: "NAME:PASSWORD",
-        help: "log in at the hosts of the URLs, and nowhere else; digest:NAME:PASSWORD does so by digest",
+        help:
+            "Log in to the hosts of the URLs with HTTP basic authentication; digest:NAME:PASSWORD uses digest",
         standard: nil, group: .identity)
     static let bearer = Option(
-        name: "--bearer", value: "TOKEN", help: "show this token to the hosts of the URLs, and nowhere else",
+        name: "--bearer", value: "TOKEN", help: "Send this bearer token to the hosts of the URLs",
         standard: nil, group: .identity)
     static let netrc = Option(
-        name: "--netrc", value: "FILE", help: "logins by host", standard: "none", group: .identity)
+        name: "--netrc", value: "FILE", help: "Read logins by host from this file", standard: nil,
+        group: .identity)
     static let cookies = Option(
-        name: "--cookies", value: "FILE", help: "send the cookies of this file (Netscape's format)",
-        standard: "those that servers set meanwhile",
+        name: "--cookies", value: "FILE", help: "Send the cookies in this file (Netscape format)",
+        standard: "only cookies that servers set during the run",
         group: .identity, repeats: true)
     static let saveCookies = Option(
-        name: "--save-cookies", value: "FILE", help: "keep the cookies that servers set in this file",
+        name: "--save-cookies", value: "FILE", help: "Write the cookies that servers set to this file",
         standard: nil,
         group: .identity)
     static let certificate = Option(
-        name: "--cert", value: "FILE", help: "show this certificate to the hosts of the URLs (PEM)",
+        name: "--cert", value: "FILE", help: "Client certificate for the hosts of the URLs (PEM)",
         standard: nil,
         group: .identity)
     static let certificateKey = Option(
-        name: "--key", value: "FILE", help: "the key of --cert (PEM)", standard: "in the file of --cert",
+        name: "--key", value: "FILE", help: "Private key of --cert (PEM)", standard: "in the --cert file",
         group: .identity)
 
     /// The same option among others.
@@ -428,83 +472,82 @@ extension Option {
     }
 }
 
-/// The options of the commands that have to do with serving.
+/// The options of `serve` and its relatives.
 extension Option {
     static let atRoot = Option(
-        name: "--at-root", value: "SITE", help: "serve this site at http://localhost:PORT/ itself",
+        name: "--at-root", value: "SITE", help: "Serve this site at http://localhost:PORT/ itself",
         standard: "the portal")
     static let listen = Option(
         name: "--listen", value: "ADDRESS",
         help:
-            "the address to listen on, * for all; a mirror needs --at-root or larder password, a proxy --proxy-user",
+            "Address to listen on, * for all; needs --at-root or a password (larder password), a proxy --proxy-user",
         standard: "loopback only")
     static let policy = Option(
         name: "--policy", value: "NAME",
-        help: "how what is held and servers share the work: one of the policies below", standard: "offline")
+        help: "Cache policy, one of those listed below", standard: "offline")
     static let verify = Option(
         name: "--verify", value: "WHEN",
         help:
-            "hash stored bodies before they are served: once (the first time), always, or never (only bundles)",
+            "Verify stored bodies before serving them: once (the first time), always, or never (only bundles)",
         standard: "once")
     static let proveHeld = Option(
         name: "--verify", value: nil,
-        help: "read and hash what is held too: what changed on the disk is fetched anew", standard: nil)
+        help: "Also verify bundles that are already stored, and fetch changed ones again", standard: nil)
     static let noShim = Option(
         name: "--no-shim", value: nil,
-        help: "leave out of pages the script that leads addresses to the larder which other scripts make",
+        help: "Do not add the script to pages that redirects URLs made by other scripts to the mirror",
         standard: nil
     )
     static let allowNetwork = Option(
         name: "--allow-network", value: nil,
-        help: "let pages ask the network for what the larder does not lead to itself",
+        help: "Let pages use the network for URLs that are not redirected to the mirror",
         standard: nil)
     static let showPrivate = Option(
         name: "--show-private", value: nil,
         help:
-            "with --listen, show other machines what was fetched with credentials, and load with yours for them; what is not of the site at the root only with --tls",
+            "With --listen, let other machines see responses fetched with your credentials, and load more with them; outside the site at the root only over --tls",
         standard: nil)
     static let readOnly = Option(
-        name: "--read-only", value: nil, help: "let nobody change anything by way of the portal",
+        name: "--read-only", value: nil, help: "Disable all changes through the portal",
         standard: nil)
     static let tls = Option(
         name: "--tls", value: "own|FILE",
         help:
-            "speak https: by the larder's own authority (larder ca), or with the certificate and key in FILE (PEM)",
+            "Serve HTTPS: own (certificates of the store's authority, see larder ca), or a PEM file with certificate and key",
         standard: "http")
     static let tlsKey = Option(
-        name: "--tls-key", value: "FILE", help: "the key of --tls FILE (PEM)",
-        standard: "in the file of --tls")
+        name: "--tls-key", value: "FILE", help: "Private key of --tls FILE (PEM)",
+        standard: "in the --tls file")
     static let bar = Option(
         name: "--bar", value: nil,
-        help: "have pages show a bar that says from when they are and leads to the portal", standard: nil)
+        help: "Show a bar on each page with its date, other snapshots and a search", standard: nil)
     static let openBrowser = Option(
-        name: "--open", value: nil, help: "show the portal in the browser, with an empty larder too",
+        name: "--open", value: nil, help: "Open the portal in the browser, even if nothing is stored yet",
         standard: nil,
         place: .commandLine)
     static let forget = Option(
-        name: "--forget", value: nil, help: "take the password away", standard: nil, place: .commandLine)
+        name: "--forget", value: nil, help: "Remove the password", standard: nil, place: .commandLine)
     static let preloaded = Option(
         name: "--preload", value: "MANIFEST",
         help:
-            "ask what the manifest names, once, and at every SIGHUP: bundles that differ are fetched, and shown when all "
-            + "verify; see larder preload",
-        standard: "none is asked", repeats: true)
+            "Keep the bundles of this manifest current, as larder preload does: at start, at SIGHUP and after --every",
+        standard: nil, repeats: true)
     static let every = Option(
-        name: "--every", value: "TIME", help: "with --preload, ask again so often: 90s, 10m, 2h",
-        standard: "once")
+        name: "--every", value: "TIME", help: "With --preload, check again after this time: 90s, 10m, 2h",
+        standard: "only at start and at SIGHUP")
     static let patience = Option(
         name: "--timeout", value: "TIME",
-        help:
-            "where a server that is asked first has not answered after so long, show what is held, and load behind",
+        help: "Serve the stored response if the server has not answered after this time",
         standard: "5s")
     static let memory = Option(
         name: "--memory", value: "SIZE",
-        help: "how much memory the server takes as a whole; what it does not need itself keeps answers ready",
+        help: "Memory limit of the process; memory that it does not need itself caches responses",
         standard: "128MiB")
     static let stop = Option(
-        name: "--stop", value: nil, help: "stop the server on the port", standard: nil, place: .commandLine)
+        name: "--stop", value: nil, help: "Stop the server on the port", standard: nil, place: .commandLine)
     static let clear = Option(
-        name: "--clear", value: nil, help: "forget them, so that no prefetch fetches them", standard: nil,
+        name: "--clear", value: nil, help: "Delete the list, so that no prefetch fetches these URLs",
+        standard: nil,
         place: .commandLine)
 
     static let serve: [Option] =
@@ -512,33 +555,33 @@ extension Option {
             .store, .port, .proxyPort, .proxyUser, .connectPort, .untouched, .atRoot, .listen, .tls, .tlsKey,
             .policy,
             .rule.in(.general), .patience, .preloaded, .every, .base, .format,
-            .requisites, .verify, .strong, .memory, .maxSize, .compress.in(.general), .noShim, .allowNetwork,
+            .assets, .verify, .strong, .memory, .maxSize, .compress.in(.general), .noShim, .allowNetwork,
             .showPrivate, .readOnly, .scheduled, .bar, .openBrowser,
             .quiet,
         ] + networkOptions + identityOptions
 }
 
-/// What `proxy`, `record`, `replay` and `ca` understand.
+/// The options of `proxy`, `record`, `replay` and `ca`.
 extension Option {
     static let proxyPort = Option(
         name: "--proxy-port", value: "N",
-        help: "be a proxy for programs too, on this port; see larder help proxy",
-        standard: "none")
+        help: "Also run a proxy for programs on this port (see larder help proxy)",
+        standard: nil)
     static let into = Option(
-        name: "--into", value: "SITE", help: "the site that takes in all that passes",
+        name: "--into", value: "SITE", help: "Store all responses in this site",
         standard: "the sites that start on the same hosts")
     static let proxyUser = Option(
-        name: "--proxy-user", value: "USER:PASSWORD", help: "only who has this login may use the proxy",
-        standard: "whoever reaches it", place: .commandLine)
+        name: "--proxy-user", value: "USER:PASSWORD", help: "Require this login from clients of the proxy",
+        standard: "no login", place: .commandLine)
     static let connectPort = Option(
         name: "--connect-port", value: "N",
-        help: "let clients of the proxy connect to this port too; 0 is any",
+        help: "Also let clients of the proxy connect to this port; 0 allows any",
         standard: "80, 443, 8000, 8080, 8443, 9443", repeats: true)
     static let untouched = Option(
         name: "--no-intercept", value: "HOST",
-        help: "lead clients of the proxy to this host untouched, or to all below one: *.example.com",
-        standard: "none", repeats: true)
-    static let pem = Option(name: "--pem", value: nil, help: "print the certificate alone, in PEM")
+        help: "Pass connections to this host through unchanged; *.example.com covers its subdomains",
+        standard: nil, repeats: true)
+    static let pem = Option(name: "--pem", value: nil, help: "Print only the certificate (PEM)")
 
     private static let ofProxy: [Option] =
         [.into, .rule.in(.general), .maxSize, .compress.in(.general), .memory, .untouched, .verify, .quiet]
@@ -552,61 +595,64 @@ extension Option {
     static let replay: [Option] =
         [.store] + ofProxy.filter { ![.into, .maxSize, .compress.in(.general)].contains($0) }
     static let authority: [Option] = [.store, .pem, .json]
-    static let login: [Option] = [.store, .browser.in(.general), .json, .quiet, .proxy, .resolve, .insecure]
+    static let login: [Option] = [
+        .store, .forgetLogin, .browser.in(.general), .json, .quiet, .proxy, .resolve, .insecure,
+    ]
 }
 
-/// What `export` and `import` understand beside what others do.
+/// The options of `export` and `import`.
 extension Option {
     static let archiveFormat = Option(
         name: "--format", value: "FORM",
-        help: "the form: warc, wacz, har, folder, zip, tar, zim, html, mhtml, pdf or png",
-        standard: "what the name of the file says")
+        help: "Format: warc, wacz, har, folder, zip, tar, zim, html, mhtml, pdf or png",
+        standard: "by the file name")
     static let split = Option(
-        name: "--split", value: "SIZE", help: "begin another WARC when one is so large", standard: "one file")
+        name: "--split", value: "SIZE", help: "Start another WARC file at this size", standard: "one file")
     static let privateToo = Option(
         name: "--private", value: nil,
-        help: "export too what was fetched with a login or with cookies, and fields that set cookies",
+        help: "Include responses fetched with logins or cookies, and headers that set cookies",
         standard: nil)
     static let language = Option(
-        name: "--language", value: "CODE", help: "of a ZIM: the language of its texts, such as en or eng,fra",
-        standard: "what its first page says, else most pages")
+        name: "--language", value: "CODE", help: "ZIM: language of the text, such as en or eng,fra",
+        standard: "that of the first page, else of most pages")
     static let noScripts = Option(
-        name: "--no-scripts", value: nil, help: "of a page in one file: leave its scripts out", standard: nil)
+        name: "--no-scripts", value: nil, help: "Single page: leave out its scripts", standard: nil)
     static let dark = Option(
-        name: "--dark", value: nil, help: "of a PDF or PNG: show the page in dark colours", standard: nil)
+        name: "--dark", value: nil, help: "PDF and PNG: use dark mode", standard: nil)
     static let oneViewport = Option(
-        name: "--viewport", value: "SIZE", help: "of a PDF or PNG: the window, such as 390x844@3",
+        name: "--viewport", value: "SIZE", help: "PDF and PNG: window size, such as 390x844@3",
         standard: "1280x900")
     static let readBack = Option(
-        name: "--verify", value: nil, help: "read back what was written, and compare it with what is held",
+        name: "--verify", value: nil, help: "Read the result back and compare it with the store",
         standard: nil)
     static let sign = Option(
         name: "--sign", value: nil,
-        help: "sign a WACZ with the larder's own key, which is made at the first time",
+        help: "Sign the WACZ with the store's key, which is created on first use",
         standard: nil)
     static let intoSite = Option(
-        name: "--site", value: "NAME", help: "the site that gets the visit",
+        name: "--site", value: "NAME", help: "Name of the site that gets the snapshot",
         standard: "the first page in the archives")
     static let folderAddress = Option(
-        name: "--url", value: "URL", help: "the address that a folder or a saved page had",
-        standard: "what it says itself")
+        name: "--url", value: "URL", help: "Original URL of a folder or saved page",
+        standard: "the one in its files")
 
     static let growth = Option(
         name: "--growth", value: "SIZE",
-        help: "how much more than 200 times its size an archive may become",
-        standard: "512MiB, or a quarter of what the disk has left")
+        help: "Maximum expansion of an archive beyond 200 times its size",
+        standard: "512MiB, or a quarter of the free disk space")
 
     static let includeExported = Option(
         name: Option.include.name, value: "PATTERN",
-        help: "only these pages, with what they need: /blog/**, *.pdf, regex:[0-9]{4}$", standard: "all",
+        help: "Export only matching pages, with their assets: /blog/**, *.pdf, regex:[0-9]{4}$",
+        standard: "all",
         repeats: true)
     static let excludeExported = Option(
         name: Option.exclude.name, value: "PATTERN",
-        help: "leave these out, pages or not, whatever needs them",
+        help: "Leave out matching URLs, even if a page needs them",
         standard: nil, repeats: true)
 
     static let export: [Option] = [
-        .store, .archiveFormat, .visit, .includeExported, .excludeExported, .privateToo, .split,
+        .store, .archiveFormat, .snapshot, .includeExported, .excludeExported, .privateToo, .split,
         .language, .noScripts, .maxBody.otherwise("32M").in(.general), .browser.in(.general), .oneViewport,
         .dark, .readBack, .sign, .json, .quiet, .progress,
     ]
@@ -616,60 +662,67 @@ extension Option {
     ]
 }
 
-/// What `search` and `index` understand beside what others do.
+/// The options of `search` and `index`.
 extension Option {
     static let noIndex = Option(
-        name: "--no-index", value: nil, help: "do not make what came to be found by larder search",
+        name: "--no-index", value: nil, help: "Do not update the search index",
         standard: nil,
-        group: .held)
-    static let inSite = Option(name: "--site", value: "SITE", help: "only this site", standard: "all")
-    static let limit = Option(name: "--limit", value: "N", help: "the most hits", standard: "10")
+        group: .stored)
+    static let inSite = Option(name: "--site", value: "SITE", help: "Search only this site", standard: "all")
+    static let limit = Option(name: "--limit", value: "N", help: "Maximum number of results", standard: "10")
 
-    static let search: [Option] = [.store, .inSite, .type, .visit, .limit, .json, .quiet]
+    static let search: [Option] = [.store, .inSite, .type, .snapshot, .limit, .json, .quiet]
 }
 
-/// What `check` and `manifest` understand beside what others do.
+/// The options of `check` and `manifest`.
 extension Option {
+    static let target = Option(
+        name: "--target", value: "TARGET",
+        help: "Manifest or site to check if none is named; set it in .larder.json")
     static let live = Option(
-        name: "--live", value: nil, help: "fetch from the origin as well, beside --held and --dir",
+        name: "--live", value: nil, help: "Also check the live server, beside --stored or --dir",
         standard: nil)
     static let folder = Option(
-        name: "--dir", value: "DIR", help: "check the files of a folder, such as a build", standard: nil,
+        name: "--dir", value: "DIR", help: "Check the files in this folder, such as a build", standard: nil,
         repeats: true)
     static let renderOffline = Option(
         name: "--render", value: nil,
-        help: "with --offline: open pages in a browser too, which reaches nothing but the larder",
+        help: "With --offline, also open pages in a browser that can only reach the store",
         standard: nil)
     static let renderPages = Option(
-        name: "--render-pages", value: "N", help: "with --render: how many, some of each kind; 0 opens all",
+        name: "--render-pages", value: "N",
+        help: "With --render, number of pages to open, some of each kind; 0 opens all",
         standard: "60")
     static let offline = Option(
-        name: "--offline", value: nil, help: "prove that a site is held with all that its pages need",
+        name: "--offline", value: nil,
+        help: "Prove that the site is stored completely: each page with everything it needs",
         standard: nil)
     static let quick = Option(
         name: "--quick", value: nil,
-        help: "with --offline or --held: hash nothing that was hashed before, and look at sizes",
+        help: "Trust digests that were computed before, and compare only sizes",
         standard: nil)
     static let report = Option(
         name: "--report", value: "FORMAT[=FILE]",
-        help: "text, json, junit, sarif, github or tap, printed or into a file", standard: "text",
+        help: "Write a report as text, json, junit, sarif, github or tap, printed or to a file",
+        standard: "text",
         repeats: true)
     static let failOn = Option(
-        name: "--fail-on", value: "VERDICTS", help: "what makes the exit status 1, with commas between",
+        name: "--fail-on", value: "VERDICTS",
+        help: "Verdicts that lead to exit status 1, separated by commas",
         standard: "mismatch,missing,skew")
     static let format = Option(
-        name: "--format", value: "FORM", help: "the form of the manifest", standard: "what its shape tells")
+        name: "--format", value: "FORM", help: "Format of the manifest", standard: "detected")
     static let release = Option(
         name: "--known", value: "MANIFEST",
-        help: "the manifest of another release: what is as it says is skewed, not just wrong",
-        standard: "none",
+        help: "Manifest of another release: bundles that match it count as skewed instead of wrong",
+        standard: nil,
         repeats: true)
     static let evidence = Option(
         name: "--evidence", value: "KIND",
-        help: "tell weak evidence too: etag, or name=md5 for hashed file names", standard: "none",
+        help: "Also report weak evidence: etag, or name=md5 for hashes in file names", standard: nil,
         repeats: true)
     static let output = Option(
-        name: "--output", value: "FILE", help: "write it into a file", standard: "standard output")
+        name: "--output", value: "FILE", help: "Write to this file", standard: "standard output")
     static let fetched = Option(
-        name: "--live", value: nil, help: "fetch the site, even where it is held", standard: nil)
+        name: "--live", value: nil, help: "Fetch the site, even if it is stored", standard: nil)
 }

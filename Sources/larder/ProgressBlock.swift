@@ -2,22 +2,23 @@ internal import Glibc
 internal import LarderKit
 internal import Reports
 
-/// What a person who watches is shown of some work: figures and the size of the terminal in, lines out.
+/// The lines of the progress display on a terminal: a pure function of the figures and the size of the terminal.
 enum ProgressBlock: Equatable {
     case prefetch(PrefetchProgress)
     case work(String, WorkProgress)
 
-    /// Below that many columns there is no room for labels.
+    /// The minimum width in columns for labels.
     private static let leastForLabels = 60
+    /// The width of the labels in columns.
     private static let label = 12
     private static let mostHosts = 3
 
     /// - Parameters:
-    ///   - waited: how long ago the figures came.
-    ///   - notice: what has to be known besides, such as that it is stopping.
+    ///   - waited: the age of the figures.
+    ///   - notice: a message below the figures, such as that the work is stopping.
     func lines(width: Int, height: Int, waited: Duration, isColored: Bool, notice: String? = nil) -> [String]
     {
-        // The last column stays free: some terminals wrap when it is written to.
+        // Some terminals wrap when the last column is written.
         let room = max(1, width - 1)
         var lines =
             switch self {
@@ -59,17 +60,17 @@ enum ProgressBlock: Equatable {
         }
         var lines = [heading(progress, room, waited)]
         lines.append(line("pages", short: "pages ", count(progress.pages)))
-        lines.append(line(hasLabels ? "requisites" : "", short: "needs ", count(progress.requisites)))
+        lines.append(line(hasLabels ? "assets" : "", short: "assets ", count(progress.assets)))
         lines.append(line("received", short: "", received(progress)))
         if progress.failed > 0 {
-            var failed = line("not had", short: "not had ", ["\(Wording.grouped(progress.failed)) so far"])
+            var failed = line("failed", short: "failed ", ["\(Wording.grouped(progress.failed)) so far"])
             failed.fragments[0].tone = .warning
             lines.append(failed)
         }
         lines += hosts(progress, hasLabels, room)
-        lines.append(line("waiting for", short: "waits: ", waits(progress)))
-        lines.append(line("left", short: "left: ", [left(progress)]))
-        // Where there are few lines, the last ones tell most of what is to come.
+        lines.append(line("waiting for", short: "waiting: ", waits(progress)))
+        lines.append(line("time left", short: "left: ", [left(progress)]))
+        // On a terminal with few lines, the heading, the counts and the time left are the most useful.
         return height > lines.count ? lines : Array(lines.prefix(4)) + lines.suffix(1)
     }
 
@@ -102,10 +103,10 @@ enum ProgressBlock: Equatable {
         for (place, host) in shown.enumerated() {
             let name = Fitting.cut(Fitting.plain(host.name), to: hasLabels ? width : max(8, room - 18))
             let state =
-                host.pause.map { "pauses for \(Wording.clock($0))" }
-                // The host gets fewer from now on, and those under way end by themselves.
+                host.pause.map { "paused for \(Wording.clock($0))" }
+                // After the limit was lowered, more requests than allowed may still be running.
                 ?? (host.running > host.limit
-                    ? "\(host.running) at once" : "\(host.running) of \(host.limit) at once")
+                    ? "\(host.running) open" : "\(host.running) of \(host.limit) open")
             let texts = [
                 (hasLabels ? name.padded(width) : name) + " \(Wording.rate(host.requestsPerSecond))/s", state,
                 "\(Wording.grouped(host.queued)) queued",
@@ -124,8 +125,8 @@ enum ProgressBlock: Equatable {
     private static func waits(_ progress: PrefetchProgress) -> [String?] {
         let waiting = progress.waiting
         let texts = [
-            progress.phase == .storing ? "what came to be stored" : nil,
-            progress.running > 0 ? Wording.count(progress.running, "answer") : nil,
+            progress.phase == .storing ? "the store" : nil,
+            progress.running > 0 ? Wording.count(progress.running, "response") : nil,
             waiting.robots > 0 ? "robots.txt (\(Wording.count(waiting.robots, "page")))" : nil,
             waiting.retries > 0 ? Wording.count(waiting.retries, "retry", plural: "retries") : nil,
             waiting.scans > 0 ? Wording.count(waiting.scans, "scan") : nil,
@@ -135,12 +136,12 @@ enum ProgressBlock: Equatable {
 
     private static func left(_ progress: PrefetchProgress) -> String {
         if progress.phase == .storing { return "almost done" }
-        guard let remaining = progress.remaining else { return "unknown, more may be found" }
+        guard let remaining = progress.remaining else { return "unknown (more may be found)" }
         return "about \(Wording.roughTime(remaining))"
     }
 }
 
-/// One line of a block: a label, and as many fragments behind it as there is room for.
+/// One line of a block: a label, followed by as many fragments as fit.
 struct BlockLine: Equatable {
     enum Tone: Equatable {
         case plain, strong, quiet, warning
@@ -161,7 +162,8 @@ struct BlockLine: Equatable {
         self.separator = separator
     }
 
-    /// Never wider than `width`: what has no room is left out, and the first fragment cut in its middle.
+    /// The line, at most `width` columns wide: fragments that do not fit are left out, and the first one is shortened in
+    /// the middle.
     func text(width: Int, isColored: Bool) -> String {
         var room = max(0, width)
         let head = Fitting.cut(label, to: room)
@@ -194,9 +196,9 @@ struct BlockLine: Equatable {
     }
 }
 
-/// Text in so many columns. What comes from outside is shown without what a terminal would obey.
+/// Fits text into a number of columns, and removes characters that would control the terminal.
 enum Fitting {
-    /// Its middle left out where it is too long: an address says most at its ends.
+    /// Shortens text in the middle, because the ends of a URL tell most.
     static func cut(_ text: String, to width: Int) -> String {
         let scalars = Array(text.unicodeScalars)
         guard scalars.count > width else { return text }
@@ -206,7 +208,7 @@ enum Fitting {
         return string(scalars[..<head]) + ".." + string(scalars[(scalars.count - room / 2)...])
     }
 
-    /// ASCII that is printed as it is, and a question mark for anything else.
+    /// Replaces everything but printable ASCII by question marks.
     static func plain(_ text: String) -> String {
         String(decoding: text.utf8.map { (0x20..<0x7f).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
     }
@@ -218,7 +220,7 @@ enum Fitting {
     }
 }
 
-/// `--verbose`: one request that ended, on a line.
+/// The line of `--verbose` for one finished request.
 enum FetchLine {
     static func text(of url: PrefetchedURL) -> String {
         let status = url.status.map { "\($0)" } ?? "---"
@@ -229,15 +231,15 @@ enum FetchLine {
     }
 }
 
-/// What to write to a terminal so that lines take the place of those that were there. A pure value.
+/// Computes the terminal output that replaces the lines of a block by new ones. It does no I/O.
 struct Canvas: Equatable {
-    /// How many columns each line that stands there takes.
+    /// The width in columns of each line that is shown.
     private var widths: [Int] = []
 
-    /// Puts `text`, whole lines, above the block, and the block below it. The cursor stands below the block
-    /// then.
+    /// Returns output that writes `text`, which consists of whole lines, and the new block below it. The cursor ends below
+    /// the block.
     mutating func draw(_ lines: [String], above text: String = "", width: Int) -> String {
-        // A terminal that became narrower has wrapped what was there.
+        // A terminal that became narrower has wrapped the shown lines.
         let rows = widths.reduce(0) { $0 + max(1, ($1 + max(1, width) - 1) / max(1, width)) }
         var output = rows > 0 ? "\r\u{1b}[\(rows)A" : ""
         if !text.isEmpty || lines.isEmpty {
@@ -250,7 +252,7 @@ struct Canvas: Equatable {
         return output
     }
 
-    /// Without what only colours it.
+    /// The width of a line without its escape sequences.
     private static func width(_ line: String) -> Int {
         var (width, isEscape) = (0, false)
         for scalar in line.unicodeScalars {
@@ -261,17 +263,17 @@ struct Canvas: Equatable {
     }
 }
 
-/// What the terminal behind standard error is like.
+/// The size and abilities of the terminal of standard error.
 struct Screen: Equatable {
     var width = 80
     var height = 24
-    /// It can be drawn on: a terminal that knows how to move its cursor.
+    /// Whether it is a terminal that can move its cursor.
     var isDrawable = false
     var isColored = false
 
     init() {}
 
-    /// As the environment says, for a terminal.
+    /// Reads the abilities of a terminal from the environment.
     init(isTerminal: Bool, environment: (String) -> String?) {
         let kind = environment("TERM") ?? ""
         isDrawable = isTerminal && !kind.isEmpty && kind != "dumb"
@@ -287,12 +289,12 @@ struct Screen: Equatable {
         return screen
     }
 
-    /// The terminal behind standard output.
+    /// The terminal of standard output.
     static func ofReports() -> Screen {
         Screen(isTerminal: isatty(STDOUT_FILENO) == 1) { name in getenv(name).map { String(cString: $0) } }
     }
 
-    /// Terminals change their size.
+    /// Updates the size, which can change at any time.
     mutating func measure() {
         var size = winsize()
         guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {

@@ -1,9 +1,10 @@
 internal import Glibc
+internal import Synchronization
 internal import Web
 
-/// What holds beside the command line: the environment first, then the files in their order.
+/// The settings beside the command line: environment variables, then the configuration files in order of precedence.
 struct Settings: Sendable {
-    /// Who says what an option is.
+    /// Where the value of an option comes from.
     enum Source: Sendable, Equatable {
         case commandLine
         case variable(String)
@@ -20,24 +21,24 @@ struct Settings: Sendable {
         }
     }
 
-    /// What an option is; nil texts for a flag that is off.
+    /// The value of an option; `texts` is nil for a flag that is switched off.
     struct Value: Sendable, Equatable {
         let texts: [String]?
         let source: Source
     }
 
     var environment: [String: String] = [:]
-    /// The ones that count most come first.
+    /// The files with the highest precedence come first.
     var files: [ConfigFile] = []
 
-    /// The command's own section counts more than what a file says for all commands.
+    /// The section of the command has precedence over entries for all commands in the same file.
     func value(of option: Option, for command: String) -> Value? {
         guard option.place == .anywhere else { return nil }
         if let variable = option.variable, let text = environment[variable], !text.isEmpty {
             return Value(texts: [text], source: .variable(variable))
         }
         for file in files {
-            let entries = file.entries.filter { $0.key == option.key }
+            let entries = file.entries.filter { option.keys.contains($0.key) }
             guard
                 let entry = entries.last(where: { $0.section == command })
                     ?? entries.last(where: { $0.section == nil })
@@ -56,15 +57,14 @@ struct Settings: Sendable {
         }
     }
 
-    /// - Throws: What a file says that no option understands: which file, which line, and the nearest that is
-    ///   right.
+    /// - Throws: `UsageError` for an entry that is not an option, with its file and line and the nearest option.
     func check() throws(UsageError) {
         for file in files {
-            // Perhaps somebody's report has that name, or a manifest.
+            // A file without any known entry is probably something else, such as a report.
             if let first = file.entries.first, !file.entries.contains(where: Self.isKnown) {
                 throw UsageError(
-                    "\(file.path):\(first.line): \"\(first.section ?? first.key)\" is nothing that larder can be told here: "
-                        + "this file is its configuration; see: larder help config")
+                    "\(file.path):\(first.line): unknown option \"\(first.section ?? first.key)\": this file contains "
+                        + "options for larder; see: larder help config")
             }
             for entry in file.entries {
                 if let mistake = Self.mistake(in: entry) {
@@ -87,18 +87,18 @@ struct Settings: Sendable {
             }
             known = command.options
         }
-        guard let option = known.first(where: { $0.key == entry.key }) else {
+        guard let option = known.first(where: { $0.keys.contains(entry.key) }) else {
             let owner = entry.section.map { "larder \($0) has no" } ?? "there is no"
             return "\(owner) option \"\(entry.key)\"" + near(entry.key, known.map(\.key))
         }
         guard option.place == .anywhere else {
-            return "\"\(entry.key)\" is about one run: give it on the command line, as \(option.name)"
+            return "\"\(entry.key)\" applies to a single run; use it on the command line, as \(option.name)"
         }
         if entry.section == nil, isAmbiguous(option) {
             let owners = CommandEntry.all.filter { $0.options.contains { $0.name == option.name } }.map(
                 \.name)
             return
-                "\"\(entry.key)\" is not the same for \(owners.joined(separator: ", ")): put it into a section, such as "
+                "\"\(entry.key)\" has different meanings for \(owners.joined(separator: ", ")); set it in a section, such as "
                 + "{\"\(owners[0])\": {\"\(entry.key)\": …}}"
         }
         return mistake(in: entry.value, of: option)
@@ -108,17 +108,17 @@ struct Settings: Sendable {
         switch value {
         case .flag:
             option.value == nil
-                ? nil : "\"\(option.key)\" wants \(option.value ?? "a value"), not true or false"
+                ? nil : "\"\(option.key)\" must have a value (\(option.value ?? "")), not true or false"
         case .text:
-            option.value == nil ? "\"\(option.key)\" wants true or false" : nil
+            option.value == nil ? "\"\(option.key)\" must be true or false" : nil
         case .texts where option.value == nil:
-            "\"\(option.key)\" wants true or false"
+            "\"\(option.key)\" must be true or false"
         case .texts:
-            option.repeats ? nil : "\"\(option.key)\" wants one \(option.value ?? "value"), not a list"
+            option.repeats ? nil : "\"\(option.key)\" must have one value (\(option.value ?? "")), not a list"
         }
     }
 
-    /// The same name means different things to commands.
+    /// Whether the name means different things to different commands.
     private static func isAmbiguous(_ option: Option) -> Bool {
         CommandEntry.all.flatMap(\.options).contains { $0.name == option.name && $0.help != option.help }
     }
@@ -131,10 +131,10 @@ struct Settings: Sendable {
 }
 
 extension Settings {
-    /// The files that are looked for, the ones that count most first: that of the folder in which larder is
-    /// run, and the user's own.
+    /// The paths of the configuration files, in order of precedence: the one in the current folder, then the
+    /// user's own.
     static func paths(environment: [String: String]) -> [String] {
-        var paths = ["larder.json"]
+        var paths = [".larder.json"]
         if let named = environment["LARDER_CONFIG"], !named.isEmpty {
             paths.append(named)
         } else if let folder = environment["XDG_CONFIG_HOME"], folder.hasPrefix("/") {
@@ -145,6 +145,10 @@ extension Settings {
         return paths
     }
 
+    /// The name of the file in the current folder in version 0.1. A manifest may have the same name.
+    private static let earlierName = "larder.json"
+    private static let hasWarned = Atomic(false)
+
     static func environment() -> [String: String] {
         let names =
             Option.all.compactMap(\.variable) + ["LARDER_CONFIG", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "HOME"]
@@ -153,7 +157,9 @@ extension Settings {
         }
     }
 
-    /// - Throws: `UsageError` for a file that cannot be read or says what it must not.
+    /// Reads the environment and the configuration files.
+    ///
+    /// - Throws: `UsageError` for a file that cannot be read, and for entries that are not options.
     static func load() throws(UsageError) -> (settings: Settings, files: [ConfigReport.File]) {
         var settings = Settings(environment: environment())
         var files: [ConfigReport.File] = []
@@ -163,12 +169,32 @@ extension Settings {
                 settings.files.append(file)
                 files.append(ConfigReport.File(path: path, state: "read"))
             case .absent:
-                files.append(ConfigReport.File(path: path, state: "not there"))
+                files.append(ConfigReport.File(path: path, state: ConfigReport.File.absent))
             case .foreign:
-                files.append(ConfigReport.File(path: path, state: "not read: it belongs to another user"))
+                files.append(ConfigReport.File(path: path, state: "ignored: owned by another user"))
+            }
+        }
+        if files.first?.isAbsent == true, let earlier = earlierFile() {
+            settings.files.insert(earlier, at: 0)
+            files.insert(ConfigReport.File(path: earlier.path, state: "read"), at: 0)
+            // larder config loads the files once more.
+            if !hasWarned.exchange(true, ordering: .relaxed) {
+                Terminal(isQuiet: false).fail(
+                    "\(earlierName) is used as configuration; rename it to .larder.json")
             }
         }
         try settings.check()
         return (settings, files)
+    }
+
+    /// The file in the current folder under its earlier name; nil if it does not exist or is something else, such as
+    /// a manifest.
+    private static func earlierFile() -> ConfigFile? {
+        guard case .read(let file)? = try? ConfigFile.look(at: earlierName) else { return nil }
+        let isConfiguration = file.entries.contains { entry in
+            entry.section.map { CommandEntry.named($0) != nil }
+                ?? Option.all.contains { $0.keys.contains(entry.key) }
+        }
+        return isConfiguration ? file : nil
     }
 }

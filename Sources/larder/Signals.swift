@@ -2,9 +2,9 @@ internal import Glibc
 internal import Synchronization
 internal import System
 
-/// Signals as events. SIGINT, SIGTERM and the SIGHUP of a terminal that goes: the first asks the command to
-/// stop, the second ends it at once. SIGHUP, once somebody waits for it, asks it to look again. While another
-/// command runs on larder's behalf, all of them are that one's.
+/// Signals as events. The first SIGINT, SIGTERM or SIGHUP of a closed terminal asks the command to stop; the second one
+/// ends the process at once. With a handler for it, SIGHUP means to reload. While `larder record` or `larder replay` runs
+/// another command, all signals are passed on to that command.
 final class Signals: Sendable {
     static let shared = Signals()
 
@@ -17,27 +17,28 @@ final class Signals: Sendable {
         let handler: @Sendable () -> Void
     }
 
-    /// What is passed on, and to whom.
+    /// The command that signals are passed on to.
     private struct Passing {
         var child: pid_t?
-        /// What came before there was a child.
+        /// The first signal that arrived before the child was started.
         var first: Int32?
     }
 
-    /// Larder alone got the signal, and not everybody at a terminal.
+    /// The flag of a signal that was sent to this process alone, not by the terminal to its whole process group.
     private static let isForUsAlone: UInt8 = 0x80
 
-    /// What the signal handler writes to; set once, before there is a handler.
+    /// The end of the pipe that the signal handler writes to; set once, before the handler is installed.
     nonisolated(unsafe) private static var pipeStart: Int32 = -1
 
-    /// Blocking the signals and waiting for them would not do: the runtime has threads before `main` begins.
+    /// Installs the handlers. Blocking the signals and waiting for them would not work, because the runtime has threads
+    /// before `main` begins.
     func catchAll() {
         guard let pipe = try? Pipe() else { return }
         Self.pipeStart = pipe.writing
         guard (try? NamedThread.start("larder-signals") { Self.wait(pipe.reading) }) != nil else { return }
         signal(SIGPIPE, SIG_IGN)
         for number in [SIGINT, SIGTERM] { Self.catch(number) }
-        // Whoever had it ignored, as `nohup` does, wants larder to go on.
+        // Ignored, for example, by `nohup`.
         if !Self.isIgnored(SIGHUP) { Self.catch(SIGHUP) }
     }
 
@@ -52,7 +53,7 @@ final class Signals: Sendable {
         var action = sigaction()
         action.sa_flags = SA_SIGINFO | SA_RESTART
         action.__sigaction_handler.sa_sigaction = { number, info, _ in
-            // Only what is safe inside a signal handler: one write.
+            // Only async-signal-safe calls: one `write`.
             let isKernels = info?.pointee.si_code == 0x80  // SI_KERNEL
             var byte = UInt8(truncatingIfNeeded: number) | (isKernels ? 0 : Signals.isForUsAlone)
             _ = write(Signals.pipeStart, &byte, 1)
@@ -60,16 +61,15 @@ final class Signals: Sendable {
         sigaction(number, &action, nil)
     }
 
-    /// From here on signals neither stop nor end larder: they are passed on to a command that it is about to
-    /// run.
+    /// Passes all further signals on to the command that is about to be started, instead of stopping `larder`.
     func beginPassing() {
         passing.withLock { $0 = Passing() }
     }
 
-    /// What has come meanwhile, after which the command is not to be run.
+    /// The first signal that arrived before the command was started; it must not be started then.
     var firstPassed: Int32? { passing.withLock { $0?.first } }
 
-    /// Who gets them; nil when that one has ended.
+    /// Sets the process that receives the signals; nil after it has ended.
     func pass(to child: pid_t?) {
         passing.withLock { passing in
             passing?.child = child
@@ -77,20 +77,20 @@ final class Signals: Sendable {
         }
     }
 
-    /// False where nobody runs another command.
+    /// Passes a signal on. Returns false if no other command runs.
     private func passOn(_ number: Int32, isForUsAlone: Bool) -> Bool {
         passing.withLock { passing in
             guard let child = passing?.child else {
                 passing?.first = number
                 return passing != nil
             }
-            // A terminal tells everybody.
+            // A terminal sends its signals to the whole process group, which includes the child.
             if isForUsAlone { kill(child, number) }
             return true
         }
     }
 
-    /// Calls `handler` at the first signal, or now when it has come already.
+    /// Calls `handler` at the first signal, or immediately if it has arrived already.
     func onFirst(_ handler: @escaping @Sendable () -> Void) {
         let hasCome = state.withLock { state in
             state.handler = handler
@@ -99,16 +99,16 @@ final class Signals: Sendable {
         if hasCome { handler() }
     }
 
-    /// Calls `handler` at each SIGHUP from here on, by which the process would end otherwise.
+    /// Calls `handler` at each further SIGHUP, instead of ending the process.
     ///
-    /// - Parameter endsWithTerminal: the process still ends by the SIGHUP that means that its terminal was closed.
+    /// - Parameter endsWithTerminal: whether the process still ends when its terminal is closed, which also sends SIGHUP.
     func onHangUp(endsWithTerminal: Bool, _ handler: @escaping @Sendable () -> Void) {
         let hadTerminal = Self.hasTerminal && !Self.isIgnored(SIGHUP)
         hangUp.withLock { $0 = HangUp(endsWithTerminal: endsWithTerminal && hadTerminal, handler: handler) }
         Self.catch(SIGHUP)
     }
 
-    /// Whether there is a controlling terminal that has not been closed.
+    /// Whether the process has a controlling terminal that is still open.
     private static var hasTerminal: Bool {
         let terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC)
         guard terminal >= 0 else { return false }
@@ -116,7 +116,7 @@ final class Signals: Sendable {
         return true
     }
 
-    /// False where nobody waits for it.
+    /// Handles SIGHUP. Returns false if it should stop the command.
     private func hungUp() -> Bool {
         guard let hangUp = hangUp.withLock({ $0 }), !hangUp.endsWithTerminal || Self.hasTerminal else {
             return false
@@ -130,15 +130,15 @@ final class Signals: Sendable {
             state.count += 1
             return (state.count, state.handler)
         }
-        // A command that cannot stop in between ends here; what is committed is kept.
+        // A command that cannot stop early ends here. Everything committed is kept.
         guard count == 1, let handler else {
-            if count > 1 { _ = Output.errors.write("larder: stopped at once; what is stored is kept\n") }
+            if count > 1 { _ = Output.errors.write("larder: stopped at once; everything stored is kept\n") }
             _exit(ExitStatus.interrupted.rawValue)
         }
         handler()
     }
 
-    /// Turns the handler's bytes into calls on an ordinary thread, where everything may be done.
+    /// Reads the bytes of the signal handler on an ordinary thread, where every call is allowed.
     private static func wait(_ pipeEnd: Int32) {
         var byte: UInt8 = 0
         while true {
@@ -158,11 +158,12 @@ final class Signals: Sendable {
 
 extension Signals {
     /// Runs `body` as a task that the first signal cancels.
+    ///
+    /// - Parameter onStop: called after that.
     func cancelling<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value, onStop: @escaping @Sendable () -> Void = {}
     ) async throws -> Value {
-        // It begins when there is somebody to stop it: a signal before that would end the process as it
-        // stands.
+        // The body must not begin before the handler is set: a signal before that ends the process at once.
         let (beginning, begin) = AsyncStream.makeStream(of: Void.self)
         let task = Task {
             for await _ in beginning {}
@@ -176,7 +177,7 @@ extension Signals {
         return try await task.value
     }
 
-    /// Catches the first signal from here on.
+    /// An interruption that the first signal requests.
     func first() -> Interruption {
         let interruption = Interruption()
         onFirst { interruption.request() }

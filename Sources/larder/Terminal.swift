@@ -3,7 +3,7 @@ internal import LarderKit
 internal import Synchronization
 internal import System
 
-/// Where output goes: reports to stdout, errors and progress to stderr.
+/// The output of a command: reports go to standard output, errors and progress to standard error.
 struct Terminal: Sendable {
     let isQuiet: Bool
     private let reports: Output
@@ -15,49 +15,56 @@ struct Terminal: Sendable {
         self.remarks = remarks
     }
 
-    /// A person watches stderr.
+    /// Whether standard error is a terminal and `--quiet` is not given.
     var isWatched: Bool { !isQuiet && isatty(STDERR_FILENO) == 1 }
 
-    /// The report, or a line of it.
+    /// Writes a report or a line of it, unless `--quiet` is given.
     func say(_ text: String) {
         guard !isQuiet, !reports.hasFailed else { return }
         _ = isTaken(reports.write(text.printable + "\n"))
     }
 
-    /// A report for people, which a terminal would break within words, or one for programs, which stays as it
-    /// is, and was asked for whoever wants to read nothing.
+    /// Writes text that may contain escape sequences for colours. It must not contain text from outside.
+    func sayStyled(_ text: String) {
+        guard !isQuiet, !reports.hasFailed else { return }
+        _ = isTaken(reports.write(text + "\n"))
+    }
+
+    /// Writes a report: JSON unchanged and even with `--quiet`, any other text wrapped to the width of the terminal.
     func report(_ text: String) {
         if text.hasPrefix("{") || text.hasPrefix("[") { return reportJSON(text) }
         say(reports.columns.map { Wrapping.fit(text.printable, to: $0) } ?? text)
     }
 
+    /// Writes a report in JSON, even with `--quiet`.
     func reportJSON(_ text: String) {
         guard !reports.hasFailed else { return }
         _ = isTaken(reports.write(text.printable + "\n"))
     }
 
-    /// A piece of a report that is no text, or too long to be held. Whether there is a use for more.
+    /// Writes a part of a long or binary report. Returns false if the output has failed, so that more is useless.
     func put(_ piece: Span<UInt8>) -> Bool {
         !reports.hasFailed && isTaken(reports.write(piece))
     }
 
     private func isTaken(_ code: Int32?) -> Bool {
         guard let code else { return true }
-        // Whoever reads stopped on purpose, as `head` does, and wants to hear nothing of it.
+        // EPIPE: the reader stopped on purpose, as `head` does.
         if code != EPIPE { fail("cannot write to standard output: \(SystemError.text(of: code))") }
         return false
     }
 
+    /// Writes an error or a warning to standard error, even with `--quiet`.
     func fail(_ message: String) {
         _ = remarks.write("larder: \(message.printable)\n")
     }
 
-    /// A line about what was done, beside somebody else's report.
+    /// Writes a line about the work of `larder` to standard error, because another program uses standard output.
     func remark(_ line: String) {
         if !isQuiet { fail(line) }
     }
 
-    /// A line for a person who watches, and no part of the report.
+    /// Writes a line that is not part of the report, if standard error is a terminal.
     func note(_ line: String) {
         guard isWatched else { return }
         _ = remarks.write(line.printable + "\n")
@@ -65,12 +72,12 @@ struct Terminal: Sendable {
 }
 
 extension String {
-    /// The same with what a terminal obeys, or what turns the direction of text around, written as JSON would
-    /// write it: titles and header fields are whatever a server wants. Line feeds and tabs stay.
+    /// The text with control characters and bidirectional overrides escaped as in JSON, except line feeds and tabs.
+    /// Titles and headers come from servers, and could otherwise control the terminal.
     var printable: String { Larder.printable(self) }
 }
 
-/// A stream of text to whoever runs the command. What it could not take is not forgotten.
+/// Standard output or standard error. It records whether a write has failed.
 final class Output: Sendable {
     static let standard = Output(STDOUT_FILENO)
     static let errors = Output(STDERR_FILENO)
@@ -82,23 +89,23 @@ final class Output: Sendable {
         self.file = file
     }
 
-    /// Something was not written, for whatever reason.
+    /// Whether a write has failed.
     var hasFailed: Bool { failed.load(ordering: .relaxed) }
 
-    /// How wide the terminal is; nil for what is none.
+    /// The width of the terminal; nil if this is not a terminal.
     var columns: Int? {
         var size = winsize()
         guard isatty(file) == 1 else { return nil }
         return ioctl(file, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
     }
 
-    /// Writes all of it, however slow the reader; else gives the error's number.
+    /// Writes all of the text, and waits for slow readers. Returns the `errno` of a failure, else nil.
     func write(_ text: String) -> Int32? {
         var text = text
         return text.withUTF8 { write(UnsafeRawBufferPointer($0)) }
     }
 
-    /// The same for what is no text.
+    /// Writes all of the bytes, and waits for slow readers. Returns the `errno` of a failure, else nil.
     func write(_ bytes: Span<UInt8>) -> Int32? {
         bytes.withUnsafeBytes { write($0) }
     }
@@ -111,16 +118,15 @@ final class Output: Sendable {
     }
 }
 
-/// Another program, started and left alone.
+/// Starts other programs without waiting for their end.
 enum Program {
-    /// False when it cannot be started.
+    /// Starts a program without input and output. Returns false if it cannot be started.
     static func start(_ name: String, _ operands: [String]) -> Bool {
         spawn(name, [name] + operands, output: nil)
     }
 
-    /// Starts larder once more, in a session of its own, which no Ctrl-C reaches. Returns the first line that
-    /// it prints, be it of an error, after which nobody listens to it; nil when it cannot be started or ends
-    /// without a word.
+    /// Starts `larder` in a session of its own, so that Ctrl-C does not reach it. Returns its first line of output, which
+    /// may be an error; nil if it cannot be started or ends without output. Its further output is not read.
     static func startDetached(_ operands: [String]) -> String? {
         guard let pipe = try? Pipe() else { return nil }
         defer { close(pipe.reading) }
@@ -138,7 +144,7 @@ enum Program {
         return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
     }
 
-    /// `POSIX_SPAWN_SETSID`, which the importer does not see.
+    /// `POSIX_SPAWN_SETSID`, which Swift does not import.
     private static let newSession: Int16 = 0x80
 
     private static func spawn(_ path: String, _ words: [String], output: Int32?) -> Bool {
@@ -167,19 +173,19 @@ enum Program {
 }
 
 extension CommandLine {
-    /// A command of larder's, to be typed or pasted into a shell: by the name under which larder was called.
+    /// A command line of `larder`, quoted for a shell, with the name under which it was called.
     static func shown(_ words: [String], program: String = program) -> String {
         ([program] + words).map(quoted).joined(separator: " ")
     }
 
-    /// For those who look for programs elsewhere than a shell does.
+    /// The absolute path of this program, for files such as systemd units that do not search `PATH`.
     static var ownPath: String {
         guard let path = realpath("/proc/self/exe", nil) else { return program }
         defer { free(path) }
         return String(cString: path)
     }
 
-    /// `scripts/larder` says so of itself.
+    /// The name under which `larder` was called. `scripts/larder` sets it with `LARDER_CALLED`.
     static var program: String {
         let name = getenv("LARDER_CALLED").map { String(cString: $0) } ?? ""
         return name.isEmpty ? "larder" : name

@@ -3,8 +3,8 @@ internal import LarderKit
 internal import Synchronization
 internal import System
 
-/// Shows how far some work is, on a thread of its own, so that a slow terminal holds up nothing: one block on
-/// a terminal, or a line of JSON now and then.
+/// The progress display: a block of lines on a terminal, or a line of JSON every second. It has its own thread, so that
+/// a slow terminal does not slow down the work.
 final class Watch: Sendable {
     enum Mode: String, CaseIterable {
         case block, json, none
@@ -13,13 +13,13 @@ final class Watch: Sendable {
     private struct State {
         var block: ProgressBlock?
         var came = ContinuousClock.now
-        /// What waits to be written above the block.
+        /// Text that is still to be written above the block.
         var text = ""
         var notice: String?
         var canvas = Canvas()
         var screen: Screen
         var lastEvent: ContinuousClock.Instant?
-        /// JSON that was not due yet.
+        /// Whether there are figures that have not been written as JSON yet.
         var isOwed = false
         var hasEnded = false
     }
@@ -30,12 +30,12 @@ final class Watch: Sendable {
     private let output: Output
     private let state: Mutex<State>
     private let thread: Ticker?
-    /// Held by whoever writes, so that nothing gets into another's lines.
+    /// Locked during each write, so that lines of different threads do not mix.
     private let writing = Mutex(())
 
     private static let interval: Duration = .milliseconds(100)
     private static let eventInterval: Duration = .seconds(1)
-    /// More waits in memory only as long as whoever brings it waits too.
+    /// The size of waiting text in bytes beyond which the thread that adds more writes it, and waits for that.
     private static let mostText = 64 * 1024
 
     init(_ arguments: Arguments, _ terminal: Terminal) throws(UsageError) {
@@ -51,20 +51,25 @@ final class Watch: Sendable {
 
     var isNeeded: Bool { mode != .none }
 
-    /// What prefetches are to tell of themselves.
+    /// Sets the callbacks that a prefetch reports its progress to.
     func watch(_ options: inout PrefetchOptions) {
         if isNeeded { options.progress = { self.show(.prefetch($0)) } }
         if isVerbose { options.fetched = { self.tell($0) } }
         if !isQuiet { options.notice = { self.say($0) } }
     }
 
-    /// What other work is to tell; nil when nobody watches.
+    /// The callback for the progress of other work; nil if no progress is shown.
     func progress(_ title: String) -> (@Sendable (WorkProgress) -> Void)? {
         guard isNeeded else { return nil }
         return { progress in self.show(.work(title, progress)) }
     }
 
-    /// Runs what is watched. Whatever comes of it, nothing of the block is left.
+    /// Runs work while the display is active, and removes the block at the end, also after an error. The first signal
+    /// cancels the work.
+    ///
+    /// - Parameters:
+    ///   - again: the command line that continues or repeats the work.
+    ///   - isStoppable: whether the work can end early by itself; if not, the first signal ends the process.
     func during<Value: Sendable>(
         again: String, isStoppable: Bool = true, _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -91,7 +96,7 @@ final class Watch: Sendable {
         if isFull { refresh() }
     }
 
-    /// What hinders the work for the time being.
+    /// Writes a notice, such as a reason why the work is waiting.
     private func say(_ notice: String) {
         let text = "larder: \(Larder.printable(notice))\n"
         guard thread != nil else {
@@ -107,28 +112,28 @@ final class Watch: Sendable {
             if mode == .json {
                 state.text += "{\"event\":\"stopping\"}\n"
             } else if mode == .block {
-                state.notice = "Stopping. Ctrl-C again stops at once; to go on later: \(again)"
+                state.notice = "Stopping; press Ctrl-C again to stop at once. To continue later: \(again)"
             }
         }
         refresh()
     }
 
-    /// What cannot stop in between loses nothing when it ends at once.
+    /// Ends the process. Work that cannot end early loses nothing by that.
     private func stopNow(_ again: String) {
         if thread != nil { refresh(isLast: true) }
-        _ = output.write("larder: stopped; to do it again: \(again)\n")
+        _ = output.write("larder: stopped; to start again: \(again)\n")
         _exit(ExitStatus.interrupted.rawValue)
     }
 
     private func refresh(isLast: Bool = false) {
-        // The figures' lock is not held while a slow terminal takes its time.
+        // `state` must not stay locked during the write: a slow terminal would slow down the work.
         writing.withLock { _ in
             let text = state.withLock { pieces(of: &$0, isLast: isLast) }
             if !text.isEmpty { _ = output.write(text) }
         }
     }
 
-    /// What is to be written now.
+    /// The text to write now.
     private func pieces(of state: inout State, isLast: Bool) -> String {
         guard !state.hasEnded else { return "" }
         state.hasEnded = isLast
@@ -171,7 +176,7 @@ final class Watch: Sendable {
     }
 }
 
-/// A thread that does something at an interval until it is stopped.
+/// A thread that calls a function at an interval until it is stopped.
 final class Ticker: Sendable {
     private let milliseconds: Int32
     /// Set by `start`, taken by `stop`.
@@ -181,7 +186,7 @@ final class Ticker: Sendable {
         milliseconds = Int32(interval / .milliseconds(1))
     }
 
-    /// Where there is no thread to be had, nothing is done.
+    /// Starts the thread. Does nothing if no thread can be created.
     func start(_ body: @escaping @Sendable () -> Void) {
         guard let stop = try? StopSignal() else { return }
         let milliseconds = milliseconds
@@ -192,7 +197,7 @@ final class Ticker: Sendable {
         running.withLock { $0 = (thread, stop) }
     }
 
-    /// Returns when the last call has.
+    /// Stops the thread, and returns after the last call.
     func stop() {
         guard let running = running.withLock({ $0.take() }) else { return }
         running.stop.give()

@@ -1,24 +1,22 @@
 extension String {
-    /// With spaces behind it, or before it, up to the width; as it is when it is wider.
+    /// The text padded with spaces to the width, on the right or on the left.
     func padded(_ width: Int, left: Bool = false) -> String {
         let space = String(repeating: " ", count: max(0, width - utf8.count))
         return left ? space + self : self + space
     }
 }
 
-/// Text in lines that fit a terminal of 80 columns.
+/// Breaks text into lines that fit a terminal.
 enum Wrapping {
-    private static let width = 79
-
-    /// Breaks between words, wherever the text breaks itself; lines after the first begin with `indent`
-    /// spaces. The first has so many before it already. A word that is too long stays whole.
-    static func lines(_ text: String, indent: Int = 0) -> String {
+    /// Breaks between words, and ignores the line breaks of the text. Lines after the first begin with `indent` spaces; the
+    /// caller writes the indentation of the first line. A word that is too long stays whole.
+    static func lines(_ text: String, indent: Int = 0, width: Int = 80) -> String {
         var lines: [String] = []
         var line = ""
         for word in text.split(whereSeparator: { $0 == " " || $0 == "\n" }) {
             if line.isEmpty {
                 line = String(word)
-            } else if indent + line.unicodeScalars.count + 1 + word.unicodeScalars.count <= width {
+            } else if indent + line.unicodeScalars.count + 1 + word.unicodeScalars.count < width {
                 line += " " + word
             } else {
                 lines.append(line)
@@ -29,9 +27,8 @@ enum Wrapping {
         return lines.joined(separator: "\n" + String(repeating: " ", count: indent))
     }
 
-    /// The lines of a report, those that are too long broken between words: what goes on stands two columns
-    /// further in. A word that fits no line stays as it is, and so does a command, which is there to be
-    /// pasted.
+    /// Breaks the long lines of a report between words, and indents continuation lines by two more columns. Words that fit
+    /// no line stay whole, and so do commands, so that they can be pasted.
     static func fit(_ report: String, to width: Int, program: String = CommandLine.program) -> String {
         report.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             fit(line: line, to: width, program)
@@ -42,7 +39,7 @@ enum Wrapping {
         guard line.unicodeScalars.count > width else { return String(line) }
         let margin = line.prefix { $0 == " " }
         let indent = margin + "  "
-        // From where on nothing is broken.
+        // The start of the command, which is not broken.
         let command =
             line.firstRange(of: ": \(program) ").map { line.index($0.lowerBound, offsetBy: 2) }
             ?? line.endIndex

@@ -240,7 +240,7 @@ import Web
         let other = try take("v")
         #expect(
             other.site == "https://other.test/"
-                && other.doubtful.first?.reason.contains("https is taken") == true)
+                && other.doubtful.first?.reason.contains("https is assumed") == true)
     }
 
     @Test func `a site's own folder answers as a web server has it answer`() throws {
@@ -484,10 +484,10 @@ import Web
         let told = Set(report.refused.map(\.reason))
         #expect(
             told == [
-                "it is a link out of the folder", "it is a link to a folder",
-                "it is a link that leads nowhere",
-                "it is no ordinary file", "it is over 8589934592 bytes",
-                "it becomes over 200 times as large, and 1048576 bytes more",
+                "it is a link to outside the folder", "it is a link to a folder",
+                "it is a broken link",
+                "it is not a regular file", "it is over 8589934592 bytes",
+                "it expands to more than 200 times its size plus 1048576 bytes",
             ])
     }
 

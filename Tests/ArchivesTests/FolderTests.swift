@@ -293,7 +293,7 @@ import Web
         for (target, link) in [("real", "link"), ("none", "broken")] {
             #expect(symlink(site.home.file(target), site.home.file(link)) == 0)
         }
-        for (name, reason) in [("file/", "no folder"), ("broken/", "no folder")] {
+        for (name, reason) in [("file/", "not a folder"), ("broken/", "not a folder")] {
             let interruption = Interruption()
             interruption.request()
             // Who was stopped would say so once he had begun.
@@ -301,7 +301,7 @@ import Web
             let error = #expect(throws: ArchiveError.self) {
                 try Export(plan, StoreReader(site.folder), interruption).run()
             }
-            #expect(error?.description.contains("is there already, and \(reason)") == true)
+            #expect(error?.description.contains("already exists and is \(reason)") == true)
         }
         #expect(try Self.text(site, "file") == "mine")
         #expect(try site.export("link/", .folder).isVerified == true)

@@ -56,9 +56,9 @@ import Web
         #expect(
             all == [
                 "http://a.test/ 200 text/html; charset=utf-8 <p>{}[]\"ä", "http://a.test/ 200 image/png one",
-                "its body is not in it: have it saved with content", "it was not answered",
+                "it does not contain its body: save the HAR with content", "it has no response",
                 "http://a.test/ 301 - ",
-                "its body is no base64", "it has no request or no response",
+                "its body is not base64", "it has no request or no response",
                 "it has no request or no response",
             ])
     }
@@ -80,7 +80,7 @@ import Web
         try #require(text.contains(written))
         try site.home.write(text.replacing(written, with: changed), to: "bad.har")
         let report = try HeldSite().take([site.home.file("bad.har")], site: HeldSite.name)
-        #expect(report.refused.map(\.reason) == ["its body is not that of its digest"], "\(report)")
+        #expect(report.refused.map(\.reason) == ["its body does not match its digest"], "\(report)")
     }
 
     @Test func `wherever it breaks off, that is told`() throws {

@@ -43,12 +43,12 @@ struct HeldSite {
         if !answers.isEmpty { try add(answers) }
     }
 
-    /// As a visit of its own, published.
+    /// As a snapshot of its own, published.
     func add(_ answers: [Answer], at time: Int64 = time) throws {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: Self.name, start: [Self.name], now: time)
-        try writer.add(try answers.map { try response($0, time) }, to: visit)
-        try writer.end(visit, .publish(now: time + 60))
+        let snapshot = try writer.begin(site: Self.name, start: [Self.name], now: time)
+        try writer.add(try answers.map { try response($0, time) }, to: snapshot)
+        try writer.end(snapshot, .publish(now: time + 60))
     }
 
     private func response(_ answer: Answer, _ time: Int64) throws -> NewResponse {

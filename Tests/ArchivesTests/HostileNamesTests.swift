@@ -38,7 +38,7 @@ import Web
             if let url = WebURL(address)?.key, !urls.contains(url) { urls.append(url) }
         }
         let writer = try StoreWriter(site.folder)
-        let visit = try writer.begin(site: Self.start, start: [Self.start], now: HeldSite.time)
+        let snapshot = try writer.begin(site: Self.start, start: [Self.start], now: HeldSite.time)
         for url in urls {
             let isData = url.path.contains(".json")
             let type = isData ? "application/json" : "text/html; charset=utf-8"
@@ -57,9 +57,9 @@ import Web
                 href: url.href, referrer: nil, status: 200, role: isData ? 1 : 0, fields: fields.block,
                 fetched: HeldSite.time, body: .new(body))
             new.type = fields.contentType?.essence
-            try writer.add([new], to: visit)
+            try writer.add([new], to: snapshot)
         }
-        try writer.end(visit, .publish(now: HeldSite.time))
+        try writer.end(snapshot, .publish(now: HeldSite.time))
         return (site, urls)
     }
 

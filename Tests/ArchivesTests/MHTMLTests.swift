@@ -92,15 +92,15 @@ import Web
     }
 
     @Test(arguments: [
-        ("Content-Location: http://a.test/x\nContent-Transfer-Encoding: base64\n\n?", "it is no base64"),
+        ("Content-Location: http://a.test/x\nContent-Transfer-Encoding: base64\n\n?", "it is not base64"),
         (
             "Content-Location: http://a.test/x\nContent-Transfer-Encoding: base64\n\nb25l=\nb25l",
-            "it is no base64"
+            "it is not base64"
         ),
-        ("Content-Location: file:///etc/passwd\n\nx", "it has no address over http or https"),
+        ("Content-Location: file:///etc/passwd\n\nx", "it has no http or https URL"),
         (
             "Content-Location: http://a.test/x\nContent-Type: multipart/mixed; boundary=x\n\n--x\n\n--x--",
-            "it has parts of its own"
+            "it has nested parts"
         ),
         (
             "Content-Location: http://a.test/x\n\n" + String(repeating: "x", count: 2000),
@@ -108,7 +108,7 @@ import Web
         ),
         (
             "Content-Location: http://a.test/" + String(repeating: "x", count: 70000) + "\n\nx",
-            "it has no head that could be read"
+            "it has no readable headers"
         ),
     ])
     func `what cannot be taken is told, and what comes after it is`(part: String, reason: String) throws {
@@ -130,8 +130,8 @@ import Web
                 try told(String(decoding: bytes[..<count], as: UTF8.self)).last?.contains("it ") == true,
                 "\(count)")
         }
-        #expect(try told(Self.message("x", boundary: "")).first == "it is no MHTML: it has no parts")
-        #expect(try told(Self.message("x", boundary: "other")).first == "it breaks off: it has no part")
+        #expect(try told(Self.message("x", boundary: "")).first == "it is not MHTML: it has no parts")
+        #expect(try told(Self.message("x", boundary: "other")).first == "it is truncated: it has no part")
     }
 
     @Test func `ten thousand parts, and a part that is named as another, are read one by one`() throws {

@@ -157,8 +157,8 @@ import Web
     @Test func `what is no page is refused with what to do`() throws {
         let site = try HeldSite([.page("/", "x"), .file("/i.png", "image/png", [1])])
         for (url, words) in [
-            ("https://example.com/i.png", "no HTML but image/png; name a page"),
-            ("https://example.com/no", "does not hold it; prefetch it"),
+            ("https://example.com/i.png", "is not HTML but image/png; name a page"),
+            ("https://example.com/no", "it is not stored; prefetch it"),
         ] {
             let error = #expect(throws: ArchiveError.self) {
                 try site.export("x.html", .html) { $0.page = WebURL(url) }

@@ -34,14 +34,14 @@ import Web
         ])
         // A public asset that the private page asked for first.
         let writer = try StoreWriter(site.folder)
-        let visit = try writer.begin(site: HeldSite.name, start: [HeldSite.name], now: HeldSite.time + 100)
+        let snapshot = try writer.begin(site: HeldSite.name, start: [HeldSite.name], now: HeldSite.time + 100)
         let body = try NewBody(.bytes([1, 2, 3]), form: "opaque", links: [], in: site.folder)
         var logo = NewResponse(
             href: "https://example.com/logo.png", referrer: "https://example.com\(account.path)", status: 200,
             role: 1, fields: "Content-Type: image/png\r\n", fetched: HeldSite.time, body: .new(body))
         logo.type = "image/png"
-        try writer.add([logo], to: visit)
-        try writer.end(visit, .publish(now: HeldSite.time + 160))
+        try writer.add([logo], to: snapshot)
+        try writer.end(snapshot, .publish(now: HeldSite.time + 160))
         return site
     }
 

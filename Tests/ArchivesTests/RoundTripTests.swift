@@ -62,7 +62,7 @@ import Web
 
     @Test func `a disk that is full is said with what helps`() {
         let error = ArchiveError(SystemError(ENOSPC, doing: "write", "/mnt/site.wacz"))
-        #expect(error.description.hasSuffix("; make room, or name a place on another disk"))
+        #expect(error.description.hasSuffix("; free some space, or name a place on another disk"))
     }
 
     @Test(
@@ -77,7 +77,7 @@ import Web
         }
         let text = error?.description ?? ""
         #expect(text.contains("\(path)") && !text.contains(".part"), "\(text)")
-        #expect(text.hasSuffix("; make room, or name a place on another disk"), "\(text)")
+        #expect(text.hasSuffix("; free some space, or name a place on another disk"), "\(text)")
         #expect(Folder.names(in: disk.path) == [])
     }
 
@@ -166,12 +166,12 @@ import Web
         let site = try HeldSite(Self.answers)
         try site.export("out\(form.suffix)", form)
         _ = try site.take([site.home.file("out\(form.suffix)")], site: HeldSite.name)
-        let visits = try site.site().visits.map(\.id)
+        let snapshots = try site.site().snapshots.map(\.id)
         let reader = try StoreReader(site.folder)
-        #expect(try reader.difference(from: visits[0], to: visits[1]).isEmpty)
-        let forms = try [nil, visits[0]].map { visit in
+        #expect(try reader.difference(from: snapshots[0], to: snapshots[1]).isEmpty)
+        let forms = try [nil, snapshots[0]].map { snapshot in
             var forms: [String] = []
-            try reader.eachShown(ofSite: try site.site().id, asOf: visit) { row in
+            try reader.eachShown(ofSite: try site.site().id, asOf: snapshot) { row in
                 // What is large is kept apart, and nobody looks into it.
                 if let body = row.response.body, body.byteCount <= Limits.packedBody {
                     forms.append(body.form)
@@ -184,7 +184,7 @@ import Web
     }
 
     @Test(arguments: ArchiveForm.ofResponses)
-    func `the same visit gives the same file, and no draft stays`(form: ArchiveForm) throws {
+    func `the same snapshot gives the same file, and no draft stays`(form: ArchiveForm) throws {
         let site = try HeldSite(Self.answers)
         try site.export("one\(form.suffix)", form)
         try site.export("two\(form.suffix)", form)
@@ -198,12 +198,12 @@ import Web
         #expect(names.count == 3)
     }
 
-    @Test func `an earlier visit goes out as it was, and what is gone since is gone`() throws {
+    @Test func `an earlier snapshot goes out as it was, and what is gone since is gone`() throws {
         let site = try HeldSite([.page("/", "first"), .page("/b", "b")])
         try site.add(
             [.page("/", "second"), HeldSite.Answer(path: "/b", status: 404)], at: HeldSite.time + 100)
-        let first = try #require(try site.site().visits.first)
-        try site.export("first.warc.gz", .warc) { $0.visit = first.id }
+        let first = try #require(try site.site().snapshots.first)
+        try site.export("first.warc.gz", .warc) { $0.snapshot = first.id }
         try site.export("now.warc.gz", .warc)
         let (then, now) = (try HeldSite(), try HeldSite())
         _ = try then.take([site.home.file("first.warc.gz")])
@@ -391,7 +391,7 @@ import Web
             try Import(plan, interruption, now: HeldSite.time).run(now: HeldSite.time)
         }
         #expect(try site.held() == before)
-        #expect(try site.site().visits.count == 1)
+        #expect(try site.site().snapshots.count == 1)
         #expect(Folder.names(in: site.folder.incoming)?.isEmpty == true)
     }
 }

@@ -46,8 +46,8 @@ import Web
                 ("pages/x.warc", Self.record),
                 ("datapackage.json", Array(package.utf8)),
             ]) == [
-                "begins at http://a.test/", "doubtful: archive/a.warc has another size than it lists",
-                "refused: archive/none.warc.gz is not in it, which it lists", "http://a.test/ 3",
+                "begins at http://a.test/", "doubtful: archive/a.warc does not have the size that it lists",
+                "refused: it lists archive/none.warc.gz, which it does not contain", "http://a.test/ 3",
                 "http://a.test/ 3",
             ])
         // Names of entries lead nowhere.
@@ -58,7 +58,7 @@ import Web
         #expect(throws: ArchiveError.self) { try told([("a.txt", [1])]) }
         #expect(
             try told([("archive/a.warc", Self.record)]) == [
-                "doubtful: it has no datapackage.json that can be read", "http://a.test/ 3",
+                "doubtful: it has no readable datapackage.json", "http://a.test/ 3",
             ])
     }
 
@@ -109,7 +109,7 @@ import Web
         // A byte of the WARC, and one of what is signed: as many as before.
         let bytes = try WholeFile.read(site.home.file("s.wacz"), atMost: 1 << 20)
         for (mark, reason) in [
-            ("\"software\"", "its signature does not hold"), ("data.warc.gz", "does not stand for"),
+            ("\"software\"", "its signature is not valid"), ("data.warc.gz", "does not cover"),
         ] {
             var changed = bytes
             let place = try #require(bytes.indices.first { bytes[$0...].starts(with: mark.utf8) })

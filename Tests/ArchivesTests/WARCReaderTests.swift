@@ -137,11 +137,11 @@ import Web
         #expect(try told(record([("WARC-Payload-Digest", "whirl:pool")])) == [good])
         #expect(
             try told(record([("WARC-Block-Digest", other)])) == [
-                "refused: its bytes are not those of its digest"
+                "refused: its bytes do not match its digest"
             ])
         #expect(
             try told(record([("WARC-Payload-Digest", other)])) == [
-                "refused: its body is not that of its digest"
+                "refused: its body does not match its digest"
             ])
         let doubtful = try told(record([("WARC-Block-Digest", sha1), ("WARC-Payload-Digest", other)]))
         #expect(doubtful.count == 2 && doubtful[0].hasPrefix("doubtful: ") && doubtful[1] == good)
@@ -172,15 +172,17 @@ import Web
     }
 
     @Test func `what no reader should believe is refused`() throws {
-        #expect(try told(Array("<html>".utf8)) == ["refused: it is no WARC"])
+        #expect(try told(Array("<html>".utf8)) == ["refused: it is not a WARC"])
         #expect(try told([]) == ["refused: it is empty"])
         #expect(try told(Self.record("response", nil, Self.answer("x"))).count == 1)
         #expect(
             try told(Array("WARC/1.0\r\nWARC-Type: response\r\n\r\n\r\n".utf8)) == [
-                "refused: a record does not say how long it is"
+                "refused: a record does not declare its length"
             ])
         #expect(
-            try told(Array("WARC/1.0\r\nWARC-Type: resp".utf8)) == ["refused: it ends in a record's head"])
+            try told(Array("WARC/1.0\r\nWARC-Type: resp".utf8)) == [
+                "refused: it ends in the headers of a record"
+            ])
         #expect(
             try told(Self.record("response", "dns:a.test", "20200202\r\na.test 1 IN A 1.2.3.4")) == ["other"])
         let bomb = Self.gzip(
@@ -191,7 +193,7 @@ import Web
             bomb + Self.gzip(Self.record("response", "http://a.test/2", Self.answer("two"))), limits: limits)
         #expect(
             told == [
-                "refused: it becomes over 200 times as large, and 1000000 bytes more",
+                "refused: it expands to more than 200 times its size plus 1000000 bytes",
                 "GET http://a.test/2 200 two",
             ])
     }
@@ -213,13 +215,16 @@ import Web
             #expect(told.map { $0.prefix(8) } == ["GET http", "refused:", "GET http"], "\(told)")
         }
         let many = try told((0..<30).flatMap { bomb($0) } + small, limits: limits)
-        #expect(many.count == 18 && many.last?.hasSuffix("nothing behind it is read") == true, "\(many)")
+        #expect(many.count == 18 && many.last?.hasSuffix("nothing after it is read") == true, "\(many)")
     }
 
     @Test(arguments: [
-        ("Content-Length: 9\r\n", "its head says 9 bytes, and it has 3"),
+        ("Content-Length: 9\r\n", "its headers declare 9 bytes, but it has 3"),
         ("Content-Length: 3\r\n", nil), ("Content-Length: 2\r\n", nil),
-        ("Content-Encoding: quux\r\n", "nobody knows the coding quux here: its body is kept as it stands"),
+        (
+            "Content-Encoding: quux\r\n",
+            "its content coding quux is not supported: its body is stored encoded"
+        ),
         ("Content-Encoding: utf-8\r\nContent-Length: 3\r\n", nil), ("Content-Encoding: identity\r\n", nil),
     ])
     func `what a head says of its body and is not so is told, and the body taken`(

@@ -62,11 +62,11 @@ import Testing
         (8, 1 as UInt8, "it is encrypted: unpack the file with its password, and import the folder"),
         (
             10, 12,
-            "bzip2 compresses it, which is not read here: unpack the file with `7z x`, and import the folder"
+            "it is compressed with bzip2, which is not supported: unpack the file with `7z x`, and import the folder"
         ),
         (
             10, 77,
-            "method 77 compresses it, which is not read here: unpack the file with `7z x`, and import the folder"
+            "it is compressed with method 77, which is not supported: unpack the file with `7z x`, and import the folder"
         ),
     ])
     func `an entry that is not read is told, with what to do`(place: Int, value: UInt8, reason: String) throws
@@ -84,9 +84,9 @@ import Testing
     @Test(arguments: [
         ("split", "is one part of a split zip file: put them together"),
         ("first", "is one part of a split zip file"),
-        ("empty", "has no files in it"),
-        ("text", "is no zip file; give it the suffix"),
-        ("cut", "is no whole zip file: its directory is not to be found; fetch it again"),
+        ("empty", "contains no files"),
+        ("text", "is not a zip file; give it the suffix"),
+        ("cut", "is not a complete zip file: its directory is missing; fetch it again"),
     ])
     func `what is no whole zip file is told, with what to do`(kind: String, words: String) throws {
         var bytes = try zip()

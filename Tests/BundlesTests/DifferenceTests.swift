@@ -10,8 +10,8 @@ import Testing
         ("é=1", "é=2", 3, 1, 3, "it first differs at line 1, column 3, byte 3"),
         ("aé", "aè", 2, 1, 2, "it first differs at line 1, column 2, byte 2"),
         ("ab", "a", 1, 1, 2, "it ends early, at line 1, column 2, byte 1"),
-        ("a", "ab", 1, 1, 2, "it goes on behind the end of the right one, at line 1, column 2, byte 1"),
-        ("", "x", 0, 1, 1, "it goes on behind the end of the right one, at line 1, column 1, byte 0"),
+        ("a", "ab", 1, 1, 2, "it continues after the end of the expected one, at line 1, column 2, byte 1"),
+        ("", "x", 0, 1, 1, "it continues after the end of the expected one, at line 1, column 1, byte 0"),
     ])
     func `the first difference has a place`(
         expected: String, found: String, offset: Int, line: Int, column: Int, text: String

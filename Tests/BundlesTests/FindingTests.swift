@@ -63,7 +63,7 @@ import Web
     @Test func `what is said of nothing but presence and size proves nothing`() {
         #expect(finding([]).verdict == .unverifiable("the manifest gives no digest"))
         #expect(
-            finding([Claim(byteCount: 23)]).verdict.detail?.contains("only a size, which is right") == true)
+            finding([Claim(byteCount: 23)]).verdict.detail?.contains("only a size, which matches") == true)
         #expect(finding([Claim(byteCount: 22)]).verdict.name == "mismatch")
         #expect(finding([Claim(Integrity("foo666-AAAA"))]).verdict.name == "unverifiable")
     }
@@ -74,7 +74,8 @@ import Web
         let wrong = try #require(Claim(tags[1]))
         #expect(finding([right]).verdict.name == "unverifiable")
         #expect(finding([wrong]).verdict.name == "unverifiable")
-        #expect(finding([wrong]).remarks.first?.hasPrefix("ETag does not agree, which fails nothing") == true)
+        #expect(
+            finding([wrong]).remarks.first?.hasPrefix("ETag does not match, which is not an error") == true)
         let proven = finding([Claim(Sample.digest(.md5)), wrong])
         #expect(proven.verdict == .verified && proven.remarks.count == 1)
     }
@@ -86,7 +87,7 @@ import Web
         let part = Measurement.Body(byteCount: 23, digests: [Sample.digest(.md5)])
         #expect(
             bundle.finding(on: Measurement(uncoded: part)).verdict
-                == .unverifiable("its SHA-256 was not measured"))
+                == .unverifiable("its SHA-256 was not computed"))
     }
 
     @Test func `what speaks of the encoded body is held against that`() {
@@ -107,7 +108,9 @@ import Web
         #expect(finding(encoded: encoded) == Finding(.verified))
         #expect(finding(encoded: [0x1F]).verdict.name == "mismatch")
         #expect(finding(isCoded: true).verdict == .verified)
-        #expect(finding(isCoded: true).remarks.first?.contains("not at hand") == true)
+        #expect(
+            finding(isCoded: true).remarks.first?.contains("as they were sent, which are not available")
+                == true)
         // Without a content coding both are the same body.
         #expect(finding(isCoded: false).verdict.name == "mismatch")
     }
@@ -117,7 +120,7 @@ import Web
         let measured = Measurement(decoded: Sample.measured(Self.body), encoded: Sample.measured([1, 2, 3]))
         let verdict = bundle.finding(on: measured).verdict
         #expect(verdict.name == "mismatch")
-        #expect(verdict.detail?.contains("it is that of the decoded body") == true)
+        #expect(verdict.detail?.contains("it matches the decoded body") == true)
     }
 
     @Test func `a mismatch tells where the bodies differ, for whoever has both`() throws {

@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func `a checksum by an algorithm that is not known is told`() throws {
-        #expect(try sample("BSD").notes == ["a%20(1).js: RMD160 is not known"])
+        #expect(try sample("BSD").notes == ["a%20(1).js: RMD160 is not supported"])
         #expect(try sample("BSD").bundles[0].claims.count == 3)
     }
 
@@ -124,7 +124,7 @@ import Testing
 
     @Test(arguments: [
         ("<p>no scripts", "m.html", "integrity attribute, found none"),
-        ("<script src=a.js integrity=sha256-x>", "https://a.example/manifest.json?x=1", "found a page"),
+        ("<script src=a.js integrity=sha256-x>", "https://a.example/manifest.json?x=1", "found an HTML page"),
         ("<script src=a.js></script>", "m", "integrity attribute, found none"),
     ])
     func `a page that says nothing, or stands where a manifest should, is refused`(

@@ -34,7 +34,10 @@ import Web
             "[{\"file\": \"a.js\", \"hash\": \"12\"}]",
             "[0].hash: expected the 32 hexadecimal digits of MD5, found \"12\""
         ),
-        ("[{\"file\": \"\", \"hash\": \"\(md5)\"}]", "[0].file: expected a text, found an empty one"),
+        (
+            "[{\"file\": \"\", \"hash\": \"\(md5)\"}]",
+            "[0].file: expected a non-empty string, found an empty one"
+        ),
         (
             "[{\"file\": \"a\", \"hash\": \"\(md5)\"}, {\"hash\": \"\(md5)\"}]",
             "[1].file: expected the path of a file"
@@ -46,13 +49,16 @@ import Web
         ),
         (
             "{\"packageUrl\": \"x\", \"assets\": {\"a\": {\"md5\": \"\(md5)\", \"size\": -1}}}",
-            "assets.a.size: expected a count of bytes, found -1"
+            "assets.a.size: expected a number of bytes, found -1"
         ),
         (
             "{\"packageUrl\": \"x\", \"assets\": {\"a\": {\"md5\": \"\(md5)\"}, \"a\": 1}}",
-            "the key stands here twice"
+            "the key is listed twice"
         ),
-        ("{\"remoteManifestUrl\": \"\"}", "remoteManifestUrl: expected a text, found an empty one"),
+        (
+            "{\"remoteManifestUrl\": \"\"}",
+            "remoteManifestUrl: expected a non-empty string, found an empty one"
+        ),
         ("{\"hashTable\": []}", "hashTable: expected an object, found an array"),
         (
             "{\"hashTable\": {\"/a.js\": \"\(md5)\"}}",
@@ -63,13 +69,13 @@ import Web
             "assetGroups[0].urls[0]: expected a string"
         ),
         ("[{\"url\": 5}]", "m:1:2: expected a URL or an object with \"url\""),
-        ("[{\"url\": \"/a.js\", \"revision\": 5}]", "m:1:31: revision: expected a text or null"),
+        ("[{\"url\": \"/a.js\", \"revision\": 5}]", "m:1:31: revision: expected a string or null"),
         ("[\"/a.js\"] x", "m:1:11: expected the end of the text, found 'x'"),
         (
             "[{\"url\": \"/a.js\", \"revision\": \"\(md5)\"}, {\"url\": \"/a.js\", \"revision\": \"\(other)\"}]",
             "the URL is listed twice, with different values of revision"
         ),
-        ("precacheAndRoute([{url:'a.js',revision:`${x}`}])", "expected a text without placeholders"),
+        ("precacheAndRoute([{url:'a.js',revision:`${x}`}])", "expected a string without placeholders"),
         ("precacheAndRoute([{url:'a.js'", "expected ',' or '}', found the end"),
         (
             "precacheAndRoute(self.__WB_MANIFEST);",
@@ -79,7 +85,7 @@ import Web
             "{\"files\": {\"main.js\": 1}, \"entrypoints\": []}",
             "files[\"main.js\"]: expected a string, found a number"
         ),
-        ("{\"a.js\": {\"src\": \"\"}}", "[\"a.js\"].src: expected a text, found an empty one"),
+        ("{\"a.js\": {\"src\": \"\"}}", "[\"a.js\"].src: expected a non-empty string, found an empty one"),
         (
             "{\"a.js\": {\"src\": \"/a.js\", \"integrity\": 1}}",
             "[\"a.js\"].integrity: expected a string, found a number"
@@ -95,7 +101,7 @@ import Web
         ("{\"assets\": [{\"size\": 5}]}", "assets[0].name: expected the name of a file, found nothing"),
         (
             "{\"assets\": [{\"name\": \"a.js\", \"size\": \"5\"}]}",
-            "assets[0].size: expected a count of bytes, found a string"
+            "assets[0].size: expected a number of bytes, found a string"
         ),
         (
             "{\"files\": {\"a.js\": {\"digest\": \"abc\"}}, \"assets\": {}}",
@@ -103,7 +109,7 @@ import Web
         ),
         (
             "{\"files\": {}, \"assets\": {\"a.js\": \"a-1.js\"}}",
-            "\"assets\" names a-1.js, which \"files\" does not have"
+            "\"assets\" lists a-1.js, which is not in \"files\""
         ),
         ("{\"integrity\": {\"/a.js\": 5}}", "integrity[\"/a.js\"]: expected a string, found a number"),
         ("{\"imports\": {\"a\": []}}", "imports.a: expected a string, found an array"),
@@ -111,12 +117,12 @@ import Web
             "\(md5)  a\n\(md5.dropLast(2))  b\n",
             "m:2:1: expected the 32, 40, 64, 96 or 128 hexadecimal digits of a digest, found 30"
         ),
-        ("\(md5)  -\n", "m:1:1: expected the name of a file, found -"),
-        ("\(md5)  a\nnonsense\n", "m:2:1: expected a digest and the name of its file"),
+        ("\(md5)  -\n", "m:1:1: expected a file name, found -"),
+        ("\(md5)  a\nnonsense\n", "m:2:1: expected a digest and a file name"),
         ("\(md5)  a\n\(other)  a\n", "m:2:1: the URL is listed twice, with different values of md5"),
         ("\\\(md5)  a\\x\n", "m:1:1: expected \\\\, \\n or \\r in an escaped name"),
         ("MD5 (a) = 12\n", "m:1:1: expected the 32 hexadecimal digits of MD5, found \"12\""),
-        ("\(md5)  a\nSIZE (a) = many\n", "m:2:1: expected a count of bytes, found \"many\""),
+        ("\(md5)  a\nSIZE (a) = many\n", "m:2:1: expected a number of bytes, found \"many\""),
     ])
     func `it is refused with its place`(text: String, message: String) {
         let error = #expect(throws: ManifestError.self) { try Sample.manifest(text) }
@@ -124,12 +130,12 @@ import Web
     }
 
     @Test(arguments: [
-        ("", "m:1:1: expected a manifest: JSON, a list of checksums, or a service worker"),
-        ("hello", "the forms are larder, weex, weex-bundle, workbox"),
-        ("{}", "expected \"bundles\", \"start\" or another form of manifest"),
+        ("", "m:1:1: expected a manifest: JSON, a list of checksums, a service worker"),
+        ("hello", "the formats are larder, weex, weex-bundle, workbox"),
+        ("{}", "expected \"bundles\", \"start\" or another manifest format"),
         ("[]", "expected an object or a list of files, found an array"),
         ("[1]", "expected an object or a list of files"),
-        ("{\"name\": \"app\", \"icons\": []}", "another form of manifest"),
+        ("{\"name\": \"app\", \"icons\": []}", "another manifest format"),
         ("{\"bundels\": []}", "bundels: unknown key: did you mean \"bundles\"?"),
         ("{\"a\": ", "m:1:7: expected a value, found the end of the text"),
     ])

@@ -51,18 +51,21 @@ import Web
         ("{\"bundles\": 1}", true, "m:1:13: bundles: expected an array, found a number"),
         ("{\"bundles\": []}", true, "m:1:13: bundles: expected at least one element, found an empty list"),
         ("{\"start\": []}", true, "start: expected at least one element"),
-        ("{\"start\": [\"\"]}", true, "start[0]: expected a text, found an empty one"),
+        ("{\"start\": [\"\"]}", true, "start[0]: expected a non-empty string, found an empty one"),
         ("{\"start\": [\"/a\", \"/a\"]}", true, "start[1]: \"/a\" is listed twice"),
         ("{\n \"bundels\": []}", true, "m:2:2: bundels: unknown key: did you mean \"bundles\"?"),
         (
             "{\"start\": [\"/\"], \"zzzzzzzz\": 1}", true,
             "zzzzzzzz: unknown key: expected one of $schema, site, version"
         ),
-        ("{\"start\": [\"/\"], \"site\": \"a\", \"site\": \"b\"}", false, "site: the key stands here twice"),
-        ("{\"start\": [\"/\"], \"site\": \"\"}", true, "site: expected a text, found an empty one"),
+        ("{\"start\": [\"/\"], \"site\": \"a\", \"site\": \"b\"}", false, "site: the key is listed twice"),
+        (
+            "{\"start\": [\"/\"], \"site\": \"\"}", true,
+            "site: expected a non-empty string, found an empty one"
+        ),
         ("{\"start\": [\"/\"], \"scope\": \"hots\"}", true, "found \"hots\": did you mean \"host\"?"),
-        ("{\"start\": [\"/\"], \"depth\": -1}", true, "depth: expected a count of links, found -1"),
-        ("{\"start\": [\"/\"], \"depth\": 1.5}", true, "depth: expected a count of links, found 1.5"),
+        ("{\"start\": [\"/\"], \"depth\": -1}", true, "depth: expected a number of links, found -1"),
+        ("{\"start\": [\"/\"], \"depth\": 1.5}", true, "depth: expected a number of links, found 1.5"),
         ("{\"start\": [\"/\"], \"policy\": \"ofline\"}", true, "did you mean \"offline\"?"),
         ("{\"start\": [\"/\"], \"policy\": null}", true, "policy: expected a string, found null"),
         ("{\"start\": [\"/\"], \"headers\": [\"Accept\"]}", true, "headers[0]: expected \"Name: value\""),
@@ -77,7 +80,7 @@ import Web
         ("{\"start\": [\"/\"], \"rules\": [\"/a\"]}", false, "rules[0]: expected a rule such as"),
         (
             "{\"start\": [\"/\"], \"rules\": [\"/a max-ag=3\"]}", false,
-            "\"max-ag=3\" is nothing that a rule can set"
+            "\"max-ag=3\" is not a setting of a rule"
         ),
         ("{\"bundles\": [7]}", true, "bundles[0]: expected an object, found a number"),
         ("{\"bundles\": [{\"url\": \"/a\"}]}", true, "m:1:14: bundles[0]: expected a digest"),
@@ -85,7 +88,10 @@ import Web
             "{\"bundles\": [{\"md5\": \"\(md5)\"}]}", true,
             "m:1:14: bundles[0].url: expected a URL, found nothing"
         ),
-        ("{\"bundles\": [{\"url\": \"\", \"md5\": \"\(md5)\"}]}", true, "bundles[0].url: expected a text"),
+        (
+            "{\"bundles\": [{\"url\": \"\", \"md5\": \"\(md5)\"}]}", true,
+            "bundles[0].url: expected a non-empty string"
+        ),
         (
             "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"abc\"}]}", true,
             "m:1:35: bundles[0].md5: expected the 32 hexadecimal digits of MD5, found \"abc\""
@@ -117,11 +123,11 @@ import Web
         ),
         (
             "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5)\", \"size\": -1}]}", true,
-            "bundles[0].size: expected a count of bytes, found -1"
+            "bundles[0].size: expected a number of bytes, found -1"
         ),
         (
             "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5)\", \"size\": \"1\"}]}", true,
-            "size: expected a count of bytes"
+            "size: expected a number of bytes"
         ),
         (
             "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5)\", \"required\": 1}]}", true,

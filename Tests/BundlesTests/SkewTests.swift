@@ -51,7 +51,7 @@ import Web
             .verdict
         }
         #expect(explained(Sample.altered) == .skew(.release(expected: "1.4", found: "1.3")))
-        #expect(explained(Sample.altered).detail == "it is what 1.3 has there, not 1.4")
+        #expect(explained(Sample.altered).detail == "it is the bundle of 1.3, not 1.4")
         #expect(explained([1]).name == "mismatch")
         #expect(explained(Sample.body) == .verified)
     }
@@ -92,7 +92,7 @@ import Web
         #expect(right.content == .prefix(.md5, String(Sample.md5.prefix(10))) && right.strength == .weak)
         let finding = BundleMeter.finding(on: Bundle(reference: name, claims: [right]), bytes: Sample.body)
         #expect(finding.verdict.name == "unverifiable")
-        #expect(finding.remarks == ["file name agrees, which proves nothing"])
+        #expect(finding.remarks == ["file name matches, which proves nothing"])
         #expect(HashedName("index-BRBmoGS9.js")?.claim(.md5) == nil)
         #expect(HashedName("a-\(Sample.sha256).js")?.claim(.md5) == nil)
     }

@@ -62,6 +62,30 @@ import Web
         #expect(all.output.contains("\(staging.url("/b.js")): expected MD5 92eb5ffee6ae2fec3ad71c777531578f"))
     }
 
+    @Test func `check finds out whether its target is a manifest or a stored site`() throws {
+        let shell = "cd \"$HOME\"; exec \"$0\" \"$@\""
+        let nothing = try larder("check")
+        #expect(
+            nothing.status == 3 && nothing.errors.contains("the store does not exist"), "\(nothing)"
+        )
+        let file = try larder("check", "m.json", "--base", origin.url("/"), shell: shell)
+        #expect(file.status == 0 && file.output.contains("2 verified"), "\(file)")
+
+        #expect(try larder("prefetch", origin.url("/")).status == 0)
+        origin.stop()
+        let proof = try larder("check", "--offline", origin.url("/")).output
+        #expect(try larder("check", origin.url("/")).output == proof)
+        #expect(try larder("check", "127.0.0.1").output == proof)
+        #expect(try larder("check").output == proof)
+        let both = try larder("check", origin.url("/"), "--offline", "--stored")
+        #expect(both.status == 2 && both.errors.contains("--stored is for manifests"), "\(both)")
+
+        try home.write(
+            #"{"check": {"target": "m.json", "base": ["\#(origin.url("/"))"]}}"#, to: ".larder.json")
+        let configured = try larder("check", "--stored", shell: shell)
+        #expect(configured.status == 0 && configured.output.contains("2 verified"), "\(configured)")
+    }
+
     @Test func `what is held and what is in a folder is checked without asking anybody`() throws {
         #expect(try larder("prefetch", origin.url("/")).status == 0)
         let (requests, connections) = (origin.requests.count, origin.connectionCount)
@@ -112,7 +136,7 @@ import Web
         home.remove("dist/b.js")
         let missing = try larder("check", manifest, "--dir", home.file("dist"))
         #expect(missing.status == 1)
-        #expect(missing.output.contains("missing \(home.file("dist/b.js")): there is no such file\n"))
+        #expect(missing.output.contains("missing \(home.file("dist/b.js")): the file does not exist\n"))
         #expect(
             try larder("check", manifest, "--dir", home.file("dist"), "--fail-on", "mismatch").status == 0)
         #expect(
@@ -146,19 +170,22 @@ import Web
     }
 
     @Test(arguments: [
-        (["--report", "html"], "--report wants one of text, json, junit, sarif, github, tap, not \"html\""),
+        (
+            ["--report", "html"],
+            "--report must be one of text, json, junit, sarif, github, tap, not \"html\""
+        ),
         (["--report", "juint"], "did you mean junit?"),
-        (["--report", "junit="], "--report junit= wants a file"),
+        (["--report", "junit="], "--report junit= needs a file name"),
         (["--report", "tap", "--json"], "only one report can be printed"),
         (
             ["--fail-on", "failure"],
-            "--fail-on wants some of gone,left-out,unverifiable,skew,missing,mismatch, not \"failure\""
+            "--fail-on must be a list of verdicts (gone,left-out,unverifiable,skew,missing,mismatch), not \"failure\""
         ),
-        (["--evidence", "name=crc"], "--evidence wants etag or one of name=md5, name=sha1,"),
-        (["--quick"], "--quick goes with --offline or --held"),
-        (["--offline", "--held"], "--offline takes a site alone"),
+        (["--evidence", "name=crc"], "--evidence must be etag or one of name=md5, name=sha1,"),
+        (["--quick"], "--quick applies to stored bodies; use it with --stored or with a stored site"),
+        (["--offline", "--held"], "--stored is for manifests, --offline for a stored site"),
         (["--dir", "/no/such"], "cannot open the folder /no/such: No such file or directory"),
-        (["--held"], "is relative: say to what with --base URL"),
+        (["--held"], "is relative: name its base with --base URL"),
     ])
     func `a wrong command line is told with what would be right`(words: [String], message: String) throws {
         let ending = try Command(["check", manifest] + words, home: home).wait()
@@ -173,14 +200,14 @@ import Web
         #expect(ending.status == 1)
         #expect(
             ending.output == """
-                missing \(origin.url("/b.js")): the larder does not hold it
-                  by way of \(origin.url("/"))
+                missing \(origin.url("/b.js")): it is not stored
+                  via \(origin.url("/"))
                 \(origin.url("/")): 2 verified, 1 missing
 
                 """)
         let unknown = try larder("check", "--offline", "https://elsewhere.test/")
         #expect(unknown.status == 2)
-        #expect(unknown.errors.contains("the larder does not hold it; it holds: \(origin.url("/"))"))
+        #expect(unknown.errors.contains("it is not stored; the stored sites are: \(origin.url("/"))"))
     }
 
     @Test func `a manifest is written of a folder, of what is held, and of a site that is up`() throws {

@@ -22,11 +22,11 @@ import Testing
         let ending = try demo("--once").wait()
         #expect(ending.status == 0, "\(ending)")
         let lines = [
-            "2. Preloaded its bundles: 1 fetched, verified, and served from now on",
-            "3. And once more: nothing differs, nothing is fetched",
-            "4. A new release is announced, and the server sends something else: refused, and the last good set stays",
-            "5. Now it sends what it says: 1 fetched, verified, and served from now on",
-            "are still there", "/bundles/main.weex.js: verified",
+            "2. Preloaded its bundles: 1 fetched and verified, live now",
+            "3. Preloaded them again: nothing has changed, nothing fetched",
+            "4. Preloaded a new release that does not match its manifest: refused, the last good set stays live",
+            "5. Preloaded the corrected release: 1 fetched and verified, live now",
+            "are still served", "/bundles/main.weex.js: verified",
         ]
         for line in lines { #expect(ending.output.contains(line), "\(line)\n\(ending)") }
         #expect(home.names().isEmpty)

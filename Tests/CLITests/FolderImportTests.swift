@@ -68,7 +68,7 @@ import Web
         let told = tool == "wget2" ? ["--url", origin.url("/")] : []
         let taken = try Command(["import", folder] + told, home: home).wait()
         #expect(taken.status == 0, "\(taken)")
-        #expect(taken.output.hasPrefix("\(origin.url("/")), visit 1: "), "\(taken.output)")
+        #expect(taken.output.hasPrefix("\(origin.url("/")), snapshot 1: "), "\(taken.output)")
         let held = try larder("list").output
         let plain = ["/", "/a/", "/docs/two.html", "/a%20b.html", "/css/s.css?v=1", "/i.png", "/bg.png"]
         for path in plain + ["/100%25.html", "/c%23d.html", "/g%5Ch.html", "/lt%3Cgt%3E.html"] {
@@ -82,7 +82,7 @@ import Web
         guard let folder = try mirror("wget", ["-q", "-r", "-p", "-k", "-nH"]) else { return }
         let without = try larder("import", folder)
         #expect(
-            without.status == 2 && without.errors.contains("name that address with --url URL"), "\(without)")
+            without.status == 2 && without.errors.contains("name that URL with --url URL"), "\(without)")
         #expect(try larder("import", folder, "--url", origin.url("/")).status == 0)
         #expect(try larder("check", "--offline", origin.url("/")).status == 0)
         #expect(try larder("import", folder, "--url", "ftp://x/").status == 2)

@@ -77,10 +77,10 @@ import Web
         #expect(lines.count == 3)
         let url = try JSONValue.parse(lines[1].utf8.span)
         #expect(url["status"]?.int == 200)
-        #expect(url["role"]?.string == "requisite")
+        #expect(url["role"]?.string == "asset")
         #expect(url["type"]?.string == "application/javascript")
         #expect(url["bytes"]?.int == 1)
-        #expect(url["visit"]?.int == 1)
+        #expect(url["snapshot"]?.int == 1)
         #expect(url["sha256"]?.string == "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b")
     }
 
@@ -98,10 +98,12 @@ import Web
         #expect(type.status == 2)
         #expect(
             type.errors.hasPrefix(
-                "larder: --type wants a media type such as text/html or image/*, or one of "))
+                "larder: --type must be a media type such as text/html or image/*, or one of "))
         #expect(
-            try larder("list", "--status", "ok").errors.contains("--status wants a number from 100 to 999"))
-        #expect(try larder("list", "https://elsewhere.test/").errors.contains("it holds: \(origin.url("/"))"))
+            try larder("list", "--status", "ok").errors.contains("--status must be a number from 100 to 999"))
+        #expect(
+            try larder("list", "https://elsewhere.test/").errors.contains(
+                "the stored sites are: \(origin.url("/"))"))
     }
 
     @Test func `whoever stops reading is told nothing`() throws {

@@ -42,20 +42,20 @@ import Testing
         #expect(throws: (any Error).self) { try RawClient(port: Int(port) ?? 0) }
         let again = try larder("open", "--stop", "--port", port)
         #expect(again.status == 3)
-        #expect(again.errors.contains("no larder of yours serves on port \(port)"))
+        #expect(again.errors.contains("no server of yours runs on port \(port)"))
     }
 
     @Test func `what is not held, or another larder's port, is told`() throws {
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
         let port = "\(try FreePort.draw())"
         let none = try larder("open", "https://none.test/", "--port", port)
-        #expect(none.status == 1 && none.errors.contains("does not hold https://none.test/"), "\(none)")
+        #expect(none.status == 1 && none.errors.contains("https://none.test/ is not stored"), "\(none)")
         #expect(home.names().contains("shown") == false)
         #expect(try larder("open", "--port", port).status == 0)
         let (store, page) = (home.file("other"), origin.url("/"))
         #expect(try larder("prefetch", page, "--quiet", "--store", store).status == 0)
         let other = try larder("open", page, "--port", port, "--store", store)
-        #expect(other.status == 3 && other.errors.contains("serves another larder"), "\(other)")
+        #expect(other.status == 3 && other.errors.contains("serves another store"), "\(other)")
         let stop = try larder("open", "--stop", "--port", port, "--store", store)
         #expect(stop.status == 3 && stop.errors.contains("open --stop --port \(port) --store"), "\(stop)")
         #expect(try larder("open", "--stop", "--port", port).status == 0)

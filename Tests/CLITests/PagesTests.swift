@@ -1,21 +1,24 @@
+import Glibc
 import TestOrigin
 import Testing
 
 @testable import larder
 
-/// Help, manual pages and completions come out of the table that the parser reads.
+/// The help, the manual pages and the completions, which are made from the table of commands.
 @Suite struct PagesTests {
-    /// What has no default that could be told: nothing is there until somebody says it.
+    /// Options with a value and without a default: they have no effect unless they are given.
     private static let without: Set<String> = [
         "--user", "--bearer", "--cert", "--cookies", "--save-cookies", "--header", "--include", "--exclude",
-        "--rule",
-        "--dir", "--base",
+        "--rule", "--dir", "--base", "--target", "--render-script", "--netrc", "--preload", "--proxy-port",
+        "--no-intercept", "--known", "--evidence",
     ]
 
     @Test(arguments: CommandEntry.all.map(\.name))
-    func `every option of a command is on its pages, with what holds otherwise`(name: String) throws {
+    func `every option of a command is in its help, manual page and completions, with its default`(
+        name: String
+    ) throws {
         let entry = try #require(CommandEntry.named(name))
-        let help = HelpCommand.text(of: entry)
+        let help = HelpText(width: 80, isColored: false).text(of: entry)
         let manual = ManualPage.text(of: entry)
         for option in entry.options {
             #expect(help.contains("  \(option.title)"), "\(option.name)")
@@ -23,11 +26,9 @@ import Testing
             guard option.value != nil else { continue }
             #expect(
                 option.standard != nil || Self.without.contains(option.name),
-                "\(option.name) tells no default")
+                "\(option.name) has no default")
         }
-        // Examples come first.
-        let lines = help.split(separator: "\n")
-        #expect(lines.prefix(3).contains("Examples"))
+        #expect(help.contains("\nExamples\n  \(entry.examples[0])"))
         for shell in Completions.Shell.allCases {
             let text = Completions.text(for: shell)
             for option in entry.options {
@@ -38,13 +39,85 @@ import Testing
         }
     }
 
-    @Test func `every command stands in one group, the six that everyone needs in the first`() {
+    @Test func `every command is in one group of the help, or among the others`() {
         let grouped = CommandEntry.Group.allCases.flatMap(\.members).map(\.name)
-        #expect(grouped.sorted() == CommandEntry.all.map(\.name).sorted())
-        #expect(CommandEntry.Group.first.members.count == 6)
+        // An earlier name of larder remove SITE@N.
+        #expect((grouped + CommandEntry.others + ["drop"]).sorted() == CommandEntry.all.map(\.name).sorted())
+        let overview = HelpText(width: 80, isColored: false).overview
         for group in CommandEntry.Group.allCases {
-            #expect(HelpCommand.overview.contains("\n\(group.rawValue)\n  \(group.members[0].name)"))
+            #expect(overview.contains("\n\(group.rawValue)\n  \(group.members[0].name)"))
         }
+    }
+
+    @Test func `names, aliases and synonyms of commands are unambiguous`() {
+        let names = CommandEntry.all.flatMap { [$0.name] + $0.aliases + $0.synonyms }
+        #expect(Set(names).count == names.count)
+    }
+
+    @Test(arguments: [
+        ("ls", "list"), ("rm", "remove"), ("get", "prefetch"), ("add", "prefetch"), ("info", "show"),
+        ("history", "snapshots"), ("visits", "snapshots"), ("prune", "gc"), ("find", "search"),
+        ("verify", "check"),
+    ])
+    func `an alias is its command`(alias: String, name: String) {
+        #expect(CommandEntry.named(alias)?.name == name)
+    }
+
+    @Test(arguments: CommandEntry.all.map(\.name))
+    func `the short help has at most 20 lines of 80 columns`(name: String) throws {
+        let entry = try #require(CommandEntry.named(name))
+        let lines = HelpText(width: 80, isColored: false).briefText(of: entry).split(
+            separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count <= 20)
+        for line in lines where !line.hasPrefix("  larder ") {
+            #expect(line.unicodeScalars.count <= 80, "\(line)")
+        }
+    }
+
+    @Test(arguments: [40, 80, 120])
+    func `the help fits the width of the terminal`(width: Int) {
+        let help = HelpText(width: width, isColored: false)
+        let texts =
+            [help.overview, help.briefOverview] + CommandEntry.all.map { help.text(of: $0) }
+            + HelpTopic.all.map { help.text(of: $0) }
+        for line in texts.joined(separator: "\n").split(separator: "\n") {
+            // Commands are meant to be pasted, and a word may be longer than a line.
+            let isVerbatim = ["  larder ", "  --rule ", "  createdb ", "  LARDER_STORE="].contains {
+                line.hasPrefix($0)
+            }
+            let longest = line.split(separator: " ").map(\.unicodeScalars.count).max() ?? 0
+            #expect(isVerbatim || longest > width / 2 || line.unicodeScalars.count <= width, "\(line)")
+        }
+    }
+
+    @Test func `headings are bold only on a terminal with colours`() {
+        #expect(HelpText(width: 80, isColored: true).overview.contains("\u{1B}[1mGet started\u{1B}[0m"))
+        #expect(!HelpText(width: 80, isColored: false).overview.contains("\u{1B}"))
+    }
+
+    /// `docs/commands.md` is written by this test if `LARDER_WRITE_DOCUMENTS` is set.
+    @Test func `docs/commands.md has the help of all commands`() throws {
+        let help = HelpText(width: 100, isColored: false)
+        var lines = [
+            "# Commands", "",
+            "The help of all commands, as `larder COMMAND --help` prints it. Do not edit this file; a test compares it",
+            "with the program (see CONTRIBUTING.md).", "", "```text", help.overview, "```",
+        ]
+        for entry in CommandEntry.all.sorted(by: { $0.name < $1.name }) {
+            lines += ["", "## larder \(entry.name)", "", "```text", help.text(of: entry), "```"]
+        }
+        for topic in HelpTopic.all {
+            lines += ["", "## larder help \(topic.name)", "", "```text", help.text(of: topic), "```"]
+        }
+        let text = lines.joined(separator: "\n") + "\n"
+        let path = SourceText.root + "/docs/commands.md"
+        if getenv("LARDER_WRITE_DOCUMENTS") != nil {
+            let file = fopen(path, "w")
+            fputs(text, file)
+            fclose(file)
+        }
+        let isCurrent = SourceText.read(path) == text
+        #expect(isCurrent, "run LARDER_WRITE_DOCUMENTS=1 scripts/test --filter PagesTests")
     }
 
     @Test func `the lists of variables and files are complete`() {
@@ -52,36 +125,47 @@ import Testing
         for variable in Option.all.compactMap(\.variable) + ["LARDER_CONFIG", "NO_COLOR", "BROWSER"] {
             #expect(manual.contains(variable))
         }
-        #expect(manual.contains("larder.json"))
+        #expect(manual.contains(".larder.json"))
         #expect(manual.contains("config.json"))
     }
 
     @Test(arguments: ["-q", "-v", "-h"])
-    func `short names are names`(name: String) throws {
+    func `short names of options work`(name: String) throws {
         let arguments = try Arguments(
             ["https://a.test/", name], for: try #require(CommandEntry.named("prefetch")))
-        #expect([Option.quiet, .verbose, .help].contains { $0.short == name && arguments.has($0) })
+        #expect(
+            [Option.quiet, .verbose, .briefHelp].contains {
+                ($0.short ?? $0.name) == name && arguments.has($0)
+            })
     }
 
     @Test(arguments: [
-        (["hlep"], "there is no command \"hlep\"; did you mean help?"),
-        (["help", "prefetsch"], "there is no command \"prefetsch\"; did you mean prefetch?"),
-        (["manual", "fsk"], "there is no command \"fsk\"; did you mean fsck?"),
-        (["config", "serv"], "there is no command \"serv\"; did you mean serve?"),
+        (["hlep"], "unknown command \"hlep\"; did you mean larder help?"),
+        (["help", "prefetsch"], "unknown command \"prefetsch\"; did you mean larder prefetch?"),
+        (["manual", "fsk"], "unknown command \"fsk\"; did you mean larder fsck?"),
+        (["config", "serv"], "unknown command \"serv\"; did you mean larder serve?"),
+        (["download", "a.test"], "unknown command \"download\"; did you mean larder prefetch?"),
+        (["undo"], "unknown command \"undo\"; did you mean larder rollback?"),
+        (["xyzzy"], "unknown command \"xyzzy\"; list all commands with: larder help"),
+        (
+            ["prefetch", "a.test", "--level", "3"],
+            "larder prefetch has no option --level; did you mean --depth?"
+        ),
+        (["prefetch", "a.test", "-k"], "larder prefetch has no option -k; did you mean --insecure?"),
         (
             ["prefetch", "a.test", "--exlude", "x"],
             "larder prefetch has no option --exlude; did you mean --exclude?"
         ),
         (
             ["prefetch", "a.test", "--scope", "hots"],
-            "--scope wants one of host, path, domain, not \"hots\"; did you mean host?"
+            "--scope must be one of host, path, domain, not \"hots\"; did you mean host?"
         ),
         (
             ["prefetch", "a.test", "--progress", "jsno"],
-            "--progress wants one of block, json, none, not \"jsno\"; did you mean json?"
+            "--progress must be one of block, json, none, not \"jsno\"; did you mean json?"
         ),
     ])
-    func `what is mistyped is told with what was meant`(words: [String], message: String) throws {
+    func `a mistyped word gets the right one suggested`(words: [String], message: String) throws {
         let home = try HomeFolder()
         let ending = try Command(words, home: home).wait()
         #expect(ending.status == 2)

@@ -36,15 +36,15 @@ import Testing
         #expect(try password("correct horse").status == 0)
         #expect(kept() != first)
         let forgotten = try password("", "--forget")
-        #expect(forgotten.status == 0 && (forgotten.output + forgotten.errors).contains("is forgotten"))
+        #expect(forgotten.status == 0 && (forgotten.output + forgotten.errors).contains("is removed"))
         #expect(kept() == nil)
         let again = try password("", "--forget")
-        #expect(again.status == 0 && (again.output + again.errors).contains("there was no password"))
+        #expect(again.status == 0 && (again.output + again.errors).contains("no password was set"))
     }
 
     @Test(arguments: [
-        ("short\n", "use eight characters or more"), ("", "there is no password: type one"),
-        ("\n", "there is no password: type one"),
+        ("short\n", "use eight characters or more"), ("", "no password was entered; type one"),
+        ("\n", "no password was entered; type one"),
         (String(repeating: "x", count: 1025) + "\n", "the password is too"),
     ])
     func `what is no password is refused, and changes nothing`(words: String, message: String) throws {

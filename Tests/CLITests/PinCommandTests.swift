@@ -43,31 +43,31 @@ import Web
                 URL     \(origin.url("/a")): 3 URLs, 300.1 kB
 
                 """)
-        #expect(try larder("unpin", "/b*").output == "The pattern /b* is pinned no more: 2 URLs, 3.0 MB\n")
+        #expect(try larder("unpin", "/b*").output == "The pattern /b* is no longer pinned: 2 URLs, 3.0 MB\n")
         #expect(try json("pins")["pins"]?.array?.count == 2)
     }
 
     @Test func `what names a site and a page is the site, and how to pin the page is told`() throws {
         let site = try larder("pin", origin.url("/"))
         #expect(site.output.contains("The site \(origin.url("/")) is pinned: 6 URLs"))
-        #expect(site.output.contains("and then larder pin --url \(origin.url("/"))\n"))
+        #expect(site.output.contains("and then: larder pin --url \(origin.url("/"))\n"))
         let page = try larder("pin", "--url", origin.url("/"))
         #expect(page.output.contains("The URL \(origin.url("/")) is pinned: 1 URL,"))
         let either = try larder("unpin", origin.url("/"))
         #expect(either.status == 2)
-        #expect(either.errors.contains("say which with --site or --url"))
+        #expect(either.errors.contains("choose one with --site or --url"))
         #expect(try larder("unpin", origin.url("/"), "--site").status == 0)
         #expect(
             try larder("unpin", origin.url("/")).output.contains(
-                "The URL \(origin.url("/")) is pinned no more"))
+                "The URL \(origin.url("/")) is no longer pinned"))
     }
 
     @Test(arguments: [
-        (["pin", "--site", "https://elsewhere.test/"], "the larder does not hold it; it holds: http"),
-        (["pin", "--site", "--url", "x"], "only one of --site and --url can be"),
-        (["pin", "--pattern", ""], "\"\" is no pattern: write it like 'https://example.com/docs/**'"),
+        (["pin", "--site", "https://elsewhere.test/"], "it is not stored; the stored sites are: http"),
+        (["pin", "--site", "--url", "x"], "--site and --url exclude each other"),
+        (["pin", "--pattern", ""], "\"\" is not a pattern; write it like 'https://example.com/docs/**'"),
         (["pin", "ftp://a.test/"], "only http and https can"),
-        (["unpin", "https://elsewhere.test/"], "is not pinned; see what is with: larder pins"),
+        (["unpin", "https://elsewhere.test/"], "is not pinned; list pins with: larder pins"),
     ])
     func `what cannot be pinned or unpinned is named`(arguments: [String], message: String) throws {
         let ending = try Command(arguments, home: home).wait()
@@ -77,8 +77,8 @@ import Web
 
     @Test func `what is not held yet can be pinned, and a pattern that means files is helped`() throws {
         #expect(
-            try larder("pin", "elsewhere.test/x").output.contains("is pinned: nothing that is held now\n"))
-        #expect(try larder("pin", "*.png").output.hasSuffix("for files write it like '/**.png'\n"))
+            try larder("pin", "elsewhere.test/x").output.contains("is pinned: no stored URL matches\n"))
+        #expect(try larder("pin", "*.png").output.hasSuffix("for files, use '/**.png'\n"))
         #expect(try larder("pin", "/**.png").output.contains("is pinned: 2 URLs, 3.3 MB"))
         #expect(try larder("pins", "--store", home.file("none")).status == 3)
         #expect(try larder("pin", "x.test", "--store", home.file("none")).status == 3)
@@ -89,7 +89,7 @@ import Web
         #expect(try larder("pin", origin.url("/a")).status == 0)
         let roomy = try larder("gc", "--max-size", "1GiB")
         #expect(roomy.status == 0)
-        #expect(roomy.output.hasSuffix("now: nothing had to go\n"))
+        #expect(roomy.output.hasPrefix("nothing to remove; the store takes "))
 
         let report = try json("gc", "--max-size", "1M", "--allow-incomplete")
         #expect(report["withinLimit"]?.bool == true)
@@ -98,7 +98,7 @@ import Web
         #expect(report["evictedURLs"]?.int ?? 0 > 0)
         #expect(report["pinnedURLs"]?.int == 3)
         #expect(try larder("cat", origin.url("/b.png")).status == 1)
-        #expect(try larder("cat", origin.url("/a.png"), "--visit", "1").status == 0)
+        #expect(try larder("cat", origin.url("/a.png"), "--snapshot", "1").status == 0)
 
         let small = try larder("gc", "--max-size", "100k", "--allow-incomplete")
         #expect(small.status == 1)
@@ -108,7 +108,7 @@ import Web
         #expect(try larder("list").output == "")
         let tight = try larder("gc", "--max-size", "1", "--allow-incomplete")
         #expect(tight.status == 1)
-        #expect(tight.output.contains("nothing is held any more; the empty database takes that"))
+        #expect(tight.output.contains("nothing is stored any more; the empty database takes this space"))
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
         #expect(try larder("cat", origin.url("/b.png")).status == 0)
     }
@@ -118,8 +118,9 @@ import Web
         let before = try larder("list").output
         let nothing = try larder("gc", "--dry-run")
         #expect(nothing.status == 0)
-        #expect(nothing.output.contains("nothing that is shown, or kept for a roll-back, would go\n"))
-        #expect(nothing.output.contains("nothing has to go\nNothing was taken; to take it: larder gc\n"))
+        #expect(nothing.output.contains("no live page and no earlier snapshot would be removed\n"))
+        #expect(nothing.output.contains("\nnothing to remove; the store takes "))
+        #expect(nothing.output.hasSuffix("\nThis was a dry run; to remove the data: larder gc\n"))
 
         let forecast = try json("gc", "--max-size", "1M", "--allow-incomplete", "--dry-run")
         #expect(forecast["dryRun"]?.bool == true && forecast["withinLimit"]?.bool == true)
@@ -128,7 +129,8 @@ import Web
         let text = try larder("gc", "--max-size", "1M", "--allow-incomplete", "--dry-run").output
         #expect(("\n" + text).contains("\n\(origin.url("/b.png"))\n"))
         #expect(
-            text.hasSuffix("Nothing was taken; to take it: larder gc --max-size 1000000 --allow-incomplete\n")
+            text.hasSuffix(
+                "This was a dry run; to remove the data: larder gc --max-size 1000000 --allow-incomplete\n")
         )
         #expect(try larder("list").output == before)
 
@@ -147,33 +149,34 @@ import Web
     }
 
     @Test func `a collection without a limit takes nothing that is held`() throws {
-        #expect(try larder("gc").output.hasSuffix("nothing had to go\n"))
+        #expect(try larder("gc").output.hasPrefix("nothing to remove; the store takes "))
         #expect(
-            try larder("gc", "--max-size", "much").errors.contains("--max-size wants a size such as 500M, 2G")
+            try larder("gc", "--max-size", "much").errors.contains(
+                "--max-size must be a size such as 500M, 2G")
         )
         #expect(try larder("gc", "--store", home.file("none")).status == 3)
         #expect(home.names() == [".local"])
     }
 
-    @Test func `a dropped visit is gone, and what later ones show stays`() throws {
+    @Test func `a dropped snapshot is gone, and what later ones show stays`() throws {
         let site = origin.url("/")
         origin.on("/b", .page("b"))
         #expect(try larder("prefetch", site, "--quiet").status == 0)
         #expect(try larder("prefetch", site, "--quiet").status == 0)
         let served = try larder("drop", site, "1", "3")
         #expect(served.status == 2)
-        #expect(served.errors.contains("visit 3 is the one that is served; publish another one first"))
-        #expect(try larder("drop", site, "1", "9").errors.contains("it has no visit 9"))
-        #expect(try json("visits")["sites"]?[0]?["visits"]?.array?.count == 3)
+        #expect(served.errors.contains("snapshot 3 is live; make another snapshot live first"))
+        #expect(try larder("drop", site, "1", "9").errors.contains("it has no snapshot 9"))
+        #expect(try json("snapshots")["sites"]?[0]?["snapshots"]?.array?.count == 3)
 
         let dropped = try larder("drop", site, "1", "2")
         #expect(dropped.status == 0, "\(dropped)")
         #expect(
             dropped.output.hasPrefix(
-                "2 visits dropped; to have the room back: larder gc\n\(site)\n  visit 3, 20"))
-        let visits = try json("visits", site)["sites"]?[0]?["visits"]
-        #expect(visits?.array?.map { $0["number"]?.int } == [3])
-        // No later visit asked for it.
+                "2 snapshots dropped; to have the room back: larder gc\n\(site)\n  Snapshot "))
+        let snapshots = try json("snapshots", site)["sites"]?[0]?["snapshots"]
+        #expect(snapshots?.array?.map { $0["number"]?.int } == [3])
+        // No later snapshot asked for it.
         #expect(try larder("cat", origin.url("/b.png")).status == 0)
         #expect(try larder("cat", origin.url("/b")).output == "b")
     }

@@ -82,20 +82,20 @@ import Testing
         #expect(first.output.contains("8 bundles, 0 reused, 8 fetched"))
         let second = try preload().wait()
         #expect(second.status == 0, "\(second.errors)")
-        #expect(second.output.contains("8 bundles, all held as it says; nothing fetched"))
+        #expect(second.output.contains("8 bundles, all stored and current; nothing fetched"))
 
         release("two")
         origin.on("/3.js", .file("another", type: "text/javascript"))
         let bad = try preload().wait()
         #expect(bad.status == 1, "\(bad.errors)")
         #expect(bad.output.contains("1 refused"))
-        #expect(bad.errors.contains("is served as before"))
+        #expect(bad.errors.contains(" stays live"))
         #expect(try shown() == ["one"])
 
         origin.stop()
         let down = try preload().wait()
         #expect(down.status == 0, "\(down.errors)")
-        #expect(down.errors.contains("is served as before"))
+        #expect(down.errors.contains(" stays live"))
         #expect(try preload("--strict").wait().status == 1)
         let elsewhere = try Command.run("preload", origin.url("/sums"), "--store", home.file("t"), home: home)
         #expect(elsewhere.status == 3)
@@ -106,7 +106,7 @@ import Testing
         let strict = try preload("--strong").wait()
         #expect(strict.status == 1, "\(strict)")
         #expect(strict.output.contains("not verified: only MD5"), "\(strict)")
-        #expect(strict.errors.contains("nothing of it is served yet"), "\(strict)")
+        #expect(strict.errors.contains("nothing is live yet"), "\(strict)")
         for _ in 1...2 {
             let usual = try preload().wait()
             #expect(usual.status == 0, "\(usual)")
@@ -128,10 +128,10 @@ import Testing
         }
         let first = try preload("/")
         #expect(first.status == 0, "\(first)")
-        #expect(first.output.contains("https://app/: visit 1 of "), "\(first)")
+        #expect(first.output.contains("https://app/: snapshot 1 of "), "\(first)")
         let gone = try preload("/elsewhere/")
         #expect(gone.status == 1, "\(gone)")
-        #expect(gone.errors.contains("what it requires is gone; nothing of it is served yet"), "\(gone)")
+        #expect(gone.errors.contains("required bundles are gone; nothing is live yet"), "\(gone)")
         // What the attempt said of the base is not what the served set is held against.
         origin.on("/0.js", .file("another", type: "text/javascript"))
         #expect(
@@ -158,7 +158,8 @@ import Testing
         for words in [["preload", file], ["prefetch", "--manifest", file]] {
             let ending = try Command(words, home: home, environment: store).wait()
             #expect(ending.status == 2, "\(ending)")
-            #expect(ending.errors.contains("\"0.js\" is relative: say to what with --base URL"), "\(ending)")
+            #expect(
+                ending.errors.contains("\"0.js\" is relative: name its base with --base URL"), "\(ending)")
         }
         release("one")
         let ending = try Command(
@@ -179,7 +180,9 @@ import Testing
         for words in [["update"], ["prefetch", "--manifest", site]] {
             let bad = try Command(words, home: home, environment: store).wait()
             #expect(bad.status == 1, "\(bad)")
-            #expect(bad.errors.contains("bundles do not verify, so that the visit is not served"), "\(bad)")
+            #expect(
+                bad.errors.contains(
+                    "the new snapshot is rejected, because bundles do not match the manifest"), "\(bad)")
             #expect(try shown() == ["one"])
         }
     }
@@ -218,11 +221,13 @@ import Testing
         #expect(try run("export", origin.url("/"), home.file("page.html")).status == 0)
         #expect(try text("page.html").contains("data:text/javascript,r1%200"))
         // As it was then.
-        #expect(try run("export", origin.url("/"), home.file("then") + "/", "--visit", "1").status == 0)
+        #expect(try run("export", origin.url("/"), home.file("then") + "/", "--snapshot", "1").status == 0)
         #expect(try text("then/0.js") == "r0 0")
     }
 
-    @Test func `an update that reaches no manifest is no visit, and no success where one is strict`() throws {
+    @Test func `an update that reaches no manifest is no snapshot, and no success where one is strict`()
+        throws
+    {
         release("r0")
         #expect(try preload().wait().status == 0)
         origin.stop()
@@ -230,9 +235,10 @@ import Testing
             let ending = try Command(words, home: home, environment: ["LARDER_STORE": home.file("s")]).wait()
             #expect(ending.status == status, "\(ending)")
             #expect(ending.errors.contains("the last known manifest of"), "\(ending.errors)")
-            #expect(ending.errors.contains("nothing new could be had; visit 1 of "), "\(ending.errors)")
+            #expect(
+                ending.errors.contains("nothing new could be fetched; snapshot 1 of "), "\(ending.errors)")
         }
         let site = try #require(StoreReader(StoreFolder(home.file("s"))).sites().first)
-        #expect(site.visits.map(\.id) == [1])
+        #expect(site.snapshots.map(\.id) == [1])
     }
 }

@@ -32,12 +32,12 @@ import Testing
         let first = try record([], "curl", "-sS", url)
         #expect(first.status == 0, "\(first.errors)")
         #expect(first.output == text)
-        #expect(first.errors.contains("1 loaded, 1 of them kept"))
+        #expect(first.errors.contains("1 loaded, 1 of them stored"))
         origin.stop()
         let second = try replay("curl", "-sS", url)
         #expect(second.status == 0, "\(second.errors)")
         #expect(second.output == text)
-        #expect(second.errors.contains("larder: 1 from the larder\n"))
+        #expect(second.errors.contains("larder: 1 from the store\n"))
     }
 
     @Test func `what says that it is not to be kept is recorded all the same, and cookies are not`() throws {
@@ -68,8 +68,8 @@ import Testing
         #expect(first.output.hasSuffix("alert(1)") && !first.output.lowercased().contains("larder:"))
         #expect(!first.output.contains("verified"))
         let part = try record([], "curl", "-sS", "-o", "/dev/null", "-r", "0-3", origin.url("/part"))
-        #expect(part.errors.contains("1 loaded, 0 of them kept"), "\(part.errors)")
-        #expect(part.errors.contains("/part: only a part of it was asked for"), "\(part.errors)")
+        #expect(part.errors.contains("1 loaded, 0 of them stored"), "\(part.errors)")
+        #expect(part.errors.contains("/part: only a part of it was requested"), "\(part.errors)")
         origin.stop()
         let second = try replay("curl", "-sSi", origin.url("/a.js"))
         #expect(second.output.hasSuffix("alert(1)") && !second.output.contains("verified"))
@@ -155,7 +155,7 @@ import Testing
     @Test func `what was never recorded is not replayed out of a new larder`() throws {
         let answer = try replay("true")
         #expect(answer.status == 3)
-        #expect(answer.errors.contains("there is no larder at"))
+        #expect(answer.errors.contains("there is no store at"))
     }
 
     @Test func `clients of https get certificates that they trust, for names and for addresses`() throws {

@@ -37,7 +37,7 @@ import Testing
         defer { _ = try? Command([], home: home, shell: "chmod -R u+w \"$HOME\"").wait() }
         let listed = try larder("misses")
         #expect(listed.status == 0, "\(listed)")
-        #expect(listed.output == "\(origin.url("/b")): a requisite, once\n", "\(listed)")
+        #expect(listed.output == "\(origin.url("/b")): an asset, once\n", "\(listed)")
         #expect(try larder("status").status == 0)
         let cleared = try larder("misses", "--clear")
         #expect(cleared.status == 3 && cleared.errors.contains("cannot"), "\(cleared)")
@@ -61,7 +61,7 @@ import Testing
                     + " \"$0\" \"$@\""
             ).wait()
             #expect(ending.status == 3 && ending.errors.contains("Permission denied"), "\(words): \(ending)")
-            #expect(!ending.errors.contains("there is no larder"), "\(words): \(ending)")
+            #expect(!ending.errors.contains("the store does not exist"), "\(words): \(ending)")
         }
     }
 }

@@ -78,7 +78,7 @@ import Testing
             if words.first == "serve" {
                 #expect(run.read(until: "\n").contains("http://localhost:"))
                 if words.contains("--preload") {
-                    #expect(run.read(until: "is served\n").contains("nothing fetched"))
+                    #expect(run.read(until: "is live\n").contains("nothing fetched"))
                 }
                 run.signal(SIGTERM)
             }
@@ -99,17 +99,5 @@ import Testing
             if !["", "ms", "s", "min", "B", "kB", "MB"].contains(plain) { text += " " + plain }
         }
         return text
-    }
-}
-
-@Suite struct ReadmeListTests {
-    @Test func `the README names every command of larder`() throws {
-        let help = try Command.run("help", home: TemporaryFolder()).output
-        let readme = SourceText.read(SourceText.root + "/README.md")
-        let names = help.split(separator: "\n").filter { $0.hasPrefix("  ") }.compactMap {
-            $0.split(separator: " ").first
-        }
-        #expect(names.count >= 6)
-        for name in names { #expect(readme.contains("`larder \(name)")) }
     }
 }

@@ -45,11 +45,11 @@ import Web
         #expect(try run("search", "jam", "-plum").status == 1)
         #expect(try run("search", "jam", "--site", origin.url("/"), "--type", "html").status == 0)
         #expect(try run("search", "jam", "--type", "image").status == 1)
-        #expect(try run("search", "jam", "--visit", "1").status == 0)
+        #expect(try run("search", "jam", "--snapshot", "1").status == 0)
         #expect(try run("search", "jam", "--site", "elsewhere.test").status == 2)
         let relaxed = try run("search", "butter", "unicorns")
         #expect(relaxed.status == 0)
-        #expect(relaxed.errors.contains("no text has all of these words"))
+        #expect(relaxed.errors.contains("no page has all of these words"))
         let slip = try run("search", "buttre")
         #expect(slip.status == 1)
         #expect(slip.errors.contains("did you mean: larder search butter"))
@@ -113,7 +113,7 @@ import Web
         #expect(try await larder.search("butter").unread == 0)
     }
 
-    @Test func `what a visit changed is found, and the rest is not looked through again`() async throws {
+    @Test func `what a snapshot changed is found, and the rest is not looked through again`() async throws {
         #expect(try run("prefetch", origin.url("/"), "--render", "never").status == 0)
         origin.on("/zh", .page("<title>Cellar two</title><p>Gherkins instead of plums"))
         #expect(try run("update", "--render", "never").status == 0)
@@ -132,12 +132,12 @@ import Web
         let nothing = try run("search", "butter")
         #expect(nothing.status == 1)
         #expect(nothing.errors.contains("larder index"))
-        #expect(try run("index").output.hasPrefix("3 pages read"))
+        #expect(try run("index").output.hasPrefix("3 pages indexed"))
         #expect(try run("search", "butter").status == 0)
-        #expect(try run("index").output.contains("3 known already"))
+        #expect(try run("index").output.contains("3 already indexed"))
         #expect(unlink(home.file("s") + "/search.db") == 0)
         _ = unlink(home.file("s") + "/search.db-wal")
-        #expect(try run("index", origin.url("/")).output.hasPrefix("3 pages read"))
+        #expect(try run("index", origin.url("/")).output.hasPrefix("3 pages indexed"))
         #expect(try run("remove", origin.url("/")).status == 0)
         #expect(try run("search", "butter").status == 1)
         #expect(try run("gc").status == 0)

@@ -34,22 +34,22 @@ import Web
         try prefetch()
         let text = try larder("show", origin.url("/dot.png"))
         #expect(text.status == 0, "\(text)")
-        #expect(text.output.hasPrefix("\(origin.url("/dot.png"))\nvisit 1 of \(origin.url("/")), shown\n"))
-        #expect(text.output.contains("  200, image/png, 7 B, requisite, fetched 20"))
+        #expect(text.output.hasPrefix("\(origin.url("/dot.png"))\nsnapshot 1 of \(origin.url("/")), live\n"))
+        #expect(text.output.contains("  200, image/png, 7 B, asset, fetched 20"))
         #expect(text.output.contains("\n  MD5           d964d16a7d0f54a9b17d5ced8e514645\n"))
-        #expect(text.output.contains("\n  kept in       larder.db\n"))
+        #expect(text.output.contains("\n  stored in     larder.db\n"))
         #expect(text.output.contains("\nlinked from 2 URLs\n"))
         let listed = try larder("show", origin.url("/"), "--links").output
-        #expect(listed.contains("\n  links to      2 pages, 1 requisite\n"))
+        #expect(listed.contains("\n  links to      2 pages, 1 asset\n"))
         #expect(listed.contains("\n    page        \(origin.url("/docs/old"))\n"))
-        #expect(listed.contains("\n    requisite   \(origin.url("/dot.png"))\n"))
+        #expect(listed.contains("\n    asset       \(origin.url("/dot.png"))\n"))
 
         let row = try #require(try json("show", origin.url("/docs/two"))["rows"]?[0])
         #expect(row["body"]?["title"]?.string == "Two")
         #expect(row["body"]?["sha256"]?.string?.utf8.count == 64)
         #expect(row["referrer"]?.string == origin.url("/"))
         #expect(row["role"]?.string == "page")
-        #expect(row["links"]?["requisites"]?[0]?.string == origin.url("/dot.png"))
+        #expect(row["links"]?["assets"]?[0]?.string == origin.url("/dot.png"))
         #expect(row["headers"]?.array?.contains { $0["name"]?.string == "X-Shelf" } == true)
         #expect(try json("show", origin.url("/docs/two"))["linkedFrom"]?[0]?.string == origin.url("/"))
     }
@@ -62,27 +62,27 @@ import Web
         let report = try json("show", origin.url("/dot.png"))
         #expect(report["rows"]?[0]?["private"]?.bool == true)
         let address = try #require(report["shownAt"]?.string)
-        #expect(shown.contains("\n  shown at      \(address)\n"))
+        #expect(shown.contains("\n  served at     \(address)\n"))
         #expect(try larder("prefetch", origin.url("/"), "--policy", "reload").status == 0)
         let rows = try json("show", origin.url("/dot.png"))["rows"]?.array
         #expect(rows?.map { $0["private"]?.bool } == [false, true])
         #expect(try json("show", origin.url("/none"))["shownAt"]?.string == nil)
     }
 
-    @Test func `every visit has its row, and the served one is told`() throws {
+    @Test func `every snapshot has its row, and the served one is told`() throws {
         try prefetch()
         origin.on("/docs/two", .failure(404))
         try prefetch()
         let url = origin.url("/docs/two")
         let rows = try #require(try json("show", url)["rows"]?.array)
-        #expect(rows.map { $0["visit"]?.int } == [2, 1])
+        #expect(rows.map { $0["snapshot"]?.int } == [2, 1])
         #expect(rows.map { $0["status"]?.int } == [404, 200])
         #expect(rows.map { $0["shown"]?.bool } == [true, false])
         #expect(try larder("show", url).output.contains("\n  404, no body, page, fetched 20"))
         let image = try larder("show", origin.url("/dot.png")).output
-        #expect(image.contains("\n  confirmed     in visit 2\n"))
+        #expect(image.contains("\n  confirmed     in snapshot 2\n"))
         #expect(try json("show", origin.url("/dot.png"))["rows"]?.array?.map { $0["confirmed"]?.int } == [2])
-        #expect(try json("rollback", origin.url("/"))["sites"]?[0]?["published"]?.int == 1)
+        #expect(try json("rollback", origin.url("/"))["sites"]?[0]?["live"]?.int == 1)
         #expect(try json("show", url)["rows"]?.array?.map { $0["shown"]?.bool } == [false, true])
     }
 
@@ -93,7 +93,7 @@ import Web
         let substitute = "larder show \(origin.url("/docs/two"))\n"
         #expect(
             busted.output.contains(
-                "one that differs in cache-busting parameters answers for it: \(substitute)"))
+                "one that differs in cache-busting parameters is served instead: \(substitute)"))
         let instead = try json("show", origin.url("/docs/two?_=17"))["instead"]
         #expect(instead?["standIn"]?["differences"]?[0]?.string == "cache-busters")
 
@@ -101,10 +101,10 @@ import Web
         #expect(near.status == 1)
         #expect(
             near.output
-                == "\(origin.url("/docs/tow")) is not held\nheld nearby:\n"
+                == "\(origin.url("/docs/tow")) is not stored\nstored nearby:\n"
                 + "  \(origin.url("/docs/old"))\n  \(origin.url("/docs/two"))\n")
         #expect(try larder("show", origin.url("/none/at/all")).output.contains("  \(origin.url("/"))\n"))
-        #expect(try larder("show", "elsewhere.test").output.contains("nor is anything else of its host"))
+        #expect(try larder("show", "elsewhere.test").output.contains("nothing of its host is stored"))
         #expect(try larder("show", "ftp://a.test/").status == 2)
     }
 
@@ -129,26 +129,29 @@ import Web
         #expect(full.errors == "larder: cannot write to standard output: No space left on device\n")
     }
 
-    @Test func `a body is printed as a visit shows it`() throws {
+    @Test func `a body is printed as a snapshot shows it`() throws {
         try prefetch()
         origin.on("/docs/two", .failure(404))
         origin.on("/", .page("<a href=/docs/two>2</a><a href=/new>new</a>"))
         origin.on("/new", .page("new"))
         try prefetch()
         #expect(
-            try larder("cat", origin.url("/docs/two"), "--visit", "1").output.contains("<title>Two</title>"))
+            try larder("cat", origin.url("/docs/two"), "--snapshot", "1").output.contains(
+                "<title>Two</title>"))
         let gone = try larder("cat", origin.url("/docs/two"))
         #expect(gone.status == 1)
         #expect(
             gone.errors.hasPrefix(
                 "larder: \(origin.url("/docs/two")) has no body: the server answered 404; see: "))
         // Nothing asked for it again.
-        #expect(try larder("cat", origin.url("/dot.png"), "--visit", "2").status == 0)
-        let early = try larder("cat", origin.url("/new"), "--visit", "1")
+        #expect(try larder("cat", origin.url("/dot.png"), "--snapshot", "2").status == 0)
+        let early = try larder("cat", origin.url("/new"), "--snapshot", "1")
         #expect(early.status == 1)
-        #expect(early.errors.contains("the last that has it: larder cat \(origin.url("/new")) --visit 2"))
-        #expect(try larder("cat", origin.url("/new"), "--visit", "9").status == 2)
-        #expect(try larder("cat", origin.url("/new"), "--visit", "0").status == 2)
+        #expect(
+            early.errors.contains(
+                "print it from the last one that does with: larder cat \(origin.url("/new")) --snapshot 2"))
+        #expect(try larder("cat", origin.url("/new"), "--snapshot", "9").status == 2)
+        #expect(try larder("cat", origin.url("/new"), "--snapshot", "0").status == 2)
     }
 
     @Test func `without a body there is one line that names the next step`() throws {
@@ -157,15 +160,15 @@ import Web
         for (asked, errors) in [
             (
                 "/docs/old",
-                "\(origin.url("/docs/old")) is a redirect (301); what it leads to: larder cat \(url)"
+                "\(origin.url("/docs/old")) is a redirect (301); print its target with: larder cat \(url)"
             ),
             (
                 "/docs/two?_=1",
-                "\(url)?_=1 is not held; one that differs in cache-busting parameters answers for it: larder cat \(url)"
+                "\(url)?_=1 is not stored; one that differs in cache-busting parameters is served instead: larder cat \(url)"
             ),
             (
                 "/x",
-                "\(origin.url("/x")) is not held; see what is near it with: larder show \(origin.url("/x"))"
+                "\(origin.url("/x")) is not stored; see similar URLs with: larder show \(origin.url("/x"))"
             ),
         ] {
             let ending = try larder("cat", origin.url(asked))

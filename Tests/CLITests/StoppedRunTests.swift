@@ -40,7 +40,7 @@ struct StoppedRunTests {
         #expect(listed > 1)
         #expect(
             full.errors.contains(
-                "; the \(listed) addresses that this visit has are kept, and not asked for again"),
+                "; the \(listed) URLs that this snapshot has are stored and will not be requested again"),
             "\(full), \(listed) are listed")
         try disk.resize(byteCount: 30_000_000)
         origin.forgetRequests()
@@ -55,7 +55,7 @@ struct StoppedRunTests {
         let full = try larder("prefetch", origin.url("/"))
         #expect(full.status == 3)
         #expect(full.errors.contains("no room on the disk"), "\(full)")
-        #expect(!full.errors.contains("so far") && !full.errors.contains("that this visit has"), "\(full)")
+        #expect(!full.errors.contains("so far") && !full.errors.contains("that this snapshot has"), "\(full)")
     }
 
     @Test func `what a full disk has no room for goes to its client whole, and is named`() throws {
@@ -73,7 +73,7 @@ struct StoppedRunTests {
         ).wait()
         #expect(ending.status == 0, "\(ending)")
         #expect(ending.output == "200 3600000\n200 2600000\n200 1700000\n200 400000\n", "\(ending)")
-        #expect(ending.errors.contains("could not be kept"), "\(ending)")
+        #expect(ending.errors.contains("could not be stored"), "\(ending)")
         #expect(ending.errors.contains(origin.url("/")), "\(ending)")
     }
 }

@@ -75,7 +75,7 @@ struct WorkCommandTests {
         let ending = try Command(["list", "--json", "--store", place], home: home).wait()
         #expect(ending.status == 0, "\(ending)")
         return ending.output.split(separator: "\n").compactMap { line in
-            guard let end = line.firstRange(of: ",\"visit\"")?.lowerBound else { return nil }
+            guard let end = line.firstRange(of: ",\"snapshot\"")?.lowerBound else { return nil }
             return String(line[..<end])
         }
     }
@@ -92,7 +92,7 @@ struct WorkCommandTests {
         workers[0].signal(SIGKILL)
         let endings = workers.map { $0.wait() }
         #expect(endings[1].status == 0 && endings[2].status == 0, "\(endings)")
-        // Exactly one of them ended the visit.
+        // Exactly one of them ended the snapshot.
         let last = endings.dropFirst().filter { $0.output.contains("\"last\": true") }
         #expect(last.count == 1, "\(endings)")
         let expected = try list(alone)
@@ -104,7 +104,7 @@ struct WorkCommandTests {
         for request in origin.requests { counts[(request["Host"] ?? "") + request.target, default: 0] += 1 }
         #expect(counts.values.count { $0 > 1 } <= 80, "\(counts.filter { $0.value > 1 })")
         #expect(counts.values.allSatisfy { $0 <= 2 })
-        let figures = ["pages", "requisites", "redirects"].map { name in
+        let figures = ["pages", "assets", "redirects"].map { name in
             single.output.split(separator: "\n").first { $0.contains("\"\(name)\":") }
         }
         for figure in figures { #expect(last.first?.output.contains(figure ?? "none") == true, "\(last)") }
@@ -164,14 +164,14 @@ struct WorkCommandTests {
     /// As if nothing had been heard for long of those that have asked for most.
     private func loseLeases(_ folder: StoreFolder, atMost count: Int) throws {
         let connection = try folder.connect(.readWrite)
-        var leases: [(worker: Int64, visit: Int64)] = []
+        var leases: [(worker: Int64, snapshot: Int64)] = []
         try connection.prepare(
-            "SELECT id, visit FROM work_worker ORDER BY granted - share DESC, hosts DESC LIMIT ?"
+            "SELECT id, snapshot FROM work_worker ORDER BY granted - share DESC, hosts DESC LIMIT ?"
         ).each(.integer(Int64(count))) { leases.append(($0.integer(0), $0.integer(1))) }
         #expect(leases.count == count)
         let frontier = try ServerFrontier(folder)
         try frontier.prepare()
-        for lease in leases { try frontier.leave(lease.worker, of: lease.visit) }
+        for lease in leases { try frontier.leave(lease.worker, of: lease.snapshot) }
     }
 
     @Test func `what one began and was interrupted with others end, by whatever is shared`() throws {
@@ -184,8 +184,8 @@ struct WorkCommandTests {
         let before = (ContinuousClock.now - begun) / .seconds(1)
         let next = try Command(words("work", place: place) + ["--json"], home: home).wait()
         #expect(next.status == 0, "\(next)")
-        #expect(next.output.contains("\"last\": true") && next.output.contains("\"published\": true"))
-        // Its report is of the whole visit.
+        #expect(next.output.contains("\"last\": true") && next.output.contains("\"live\": true"))
+        // Its report is of the whole snapshot.
         let seconds = next.output.split(separator: "\"seconds\": ").last?.prefix { $0.isNumber || $0 == "." }
         #expect(seconds.flatMap { Double($0) } ?? 0 >= before, "\(next)")
         let none = try Command(words("work", place: place), home: home).wait()

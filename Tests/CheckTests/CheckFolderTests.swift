@@ -74,7 +74,7 @@ import Web
         let written = try await larder.manifest(of: dist)
         #expect(written.text.contains("\"new%0Aline%1B.js\""))
         #expect(written.skipped.contains(.init(name: "bad\u{fffd}", reason: "its name is not UTF-8")))
-        #expect(written.skipped.contains(.init(name: "esc\\u{1b}", reason: "it is a link")))
+        #expect(written.skipped.contains(.init(name: "esc\\u{1b}", reason: "it is a symbolic link")))
         mkdir(home.file("empty"), 0o755)
         for (path, complaint) in [
             (home.file("empty"), "has no files"), (home.file("dist/index.html"), "is a file"),
@@ -153,7 +153,7 @@ import Web
         #expect(compared.items.map(\.verdict) == [.verified, .mismatch, .missing])
         #expect(compared.items[1].findings[0].verdict == .verified)
         #expect(
-            compared.items[1].findings[1].explanation?.contains("compared with what is in \(dist)") == true)
+            compared.items[1].findings[1].explanation?.contains("compared with the copy in \(dist)") == true)
         #expect(compared.items[1].detail?.contains("byte 0") == true)
     }
 }

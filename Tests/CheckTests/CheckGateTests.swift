@@ -33,27 +33,27 @@ import Web
             + "[{\"url\": \"/a.js\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}"
     }
 
-    @Test func `a visit is looked at as it would be shown`() async throws {
+    @Test func `a snapshot is looked at as it would be shown`() async throws {
         let gate = try gate(manifest)
         #expect(try gate.start().map(\.href) == [origin.url("/")])
         #expect(gate.bundles.map(\.href) == [origin.url("/a.js")])
         let first = try await larder.prefetch([origin.url("/")])
-        #expect(try gate.report(onVisit: first.visit).isClean)
+        #expect(try gate.report(onSnapshot: first.snapshot).isClean)
 
         origin.on("/a.js", .file("b", type: "text/javascript"))
         let second = try await larder.prefetch([origin.url("/")])
-        let report = try gate.report(onVisit: second.visit)
+        let report = try gate.report(onSnapshot: second.snapshot)
         #expect(!report.isClean)
         #expect(report.items.map(\.verdict) == [.mismatch])
-        #expect(try gate.report(onVisit: first.visit).isClean)
+        #expect(try gate.report(onSnapshot: first.snapshot).isClean)
 
-        // What a visit did not get is shown as the one before has it, be that published or not.
+        // What a snapshot did not get is shown as the one before has it, be that published or not.
         origin.on("/a.js", .failure(500))
         let third = try await larder.prefetch([origin.url("/")])
-        #expect(try !gate.report(onVisit: third.visit).isClean)
-        try await larder.rollBack(origin.url("/"), to: first.visit)
-        #expect(try !gate.report(onVisit: third.visit).isClean)
-        #expect(try gate.report(onVisit: first.visit).isClean)
+        #expect(try !gate.report(onSnapshot: third.snapshot).isClean)
+        try await larder.rollBack(origin.url("/"), to: first.snapshot)
+        #expect(try !gate.report(onSnapshot: third.snapshot).isClean)
+        #expect(try gate.report(onSnapshot: first.snapshot).isClean)
     }
 
     @Test func `what a manifest wants of its prefetch is added to what the user wants`() throws {

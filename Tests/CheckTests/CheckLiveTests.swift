@@ -70,7 +70,7 @@ import Testing
         }
         let report = try await check(bundles.joined(separator: ","))
         #expect(report.items.map(\.verdict) == [.verified, .mismatch, .verified])
-        #expect(report.items[1].detail?.contains("something on the way compressed it") == true)
+        #expect(report.items[1].detail?.contains("which was compressed on the way") == true)
         #expect(origin.requests(to: "/none.js").count == 1)
     }
 
@@ -79,7 +79,7 @@ import Testing
         let report = try await check("{\"url\": \"/a.js\", \"md5\": \"\(Self.a)\", \"size\": 1}")
         #expect(report.items.map(\.verdict) == [.mismatch])
         #expect(report.items[0].detail?.hasPrefix("expected 1 bytes, found 4") == true)
-        #expect(report.items[0].finding.remarks == ["it goes on, and the rest was not waited for"])
+        #expect(report.items[0].finding.remarks == ["it continues, and the rest was not downloaded"])
     }
 
     @Test func `servers of two releases that answer in turns are skewed`() async throws {
@@ -91,8 +91,9 @@ import Testing
         let report = try await check(
             names.map { "{\"url\": \"/\($0).js\", \"md5\": \"\(Self.a)\"}" }.joined(separator: ","))
         #expect(report.items.map(\.verdict) == [.skew, .skew, .mismatch, .missing])
-        #expect(report.items[0].detail == "it changed between two answers: MD5 was \(Self.b), then \(Self.a)")
-        #expect(report.items[1].detail == "it changed between two answers: status was 404, then 200")
+        #expect(
+            report.items[0].detail == "it changed between two responses: MD5 was \(Self.b), then \(Self.a)")
+        #expect(report.items[1].detail == "it changed between two responses: status was 404, then 200")
         #expect(!report.isClean)
     }
 
@@ -110,7 +111,7 @@ import Testing
             $0.places = [.held, .folder(folder.file("dist")), .live]
         }
         #expect(report.items[0].findings.map(\.verdict) == [.skew, .skew, .skew])
-        #expect(report.items[0].detail == "it is what version 1.3 has there, not what the manifest says")
+        #expect(report.items[0].detail == "it is the bundle of version 1.3, not that of the manifest")
         #expect(!report.isClean)
     }
 
@@ -129,7 +130,7 @@ import Testing
         let detail = try #require(item.findings[0].detail)
         #expect(detail.contains("line 2, column 2, byte 5"), "\(detail)")
         #expect(detail.contains("expected 7 bytes, found 8 bytes"), "\(detail)")
-        #expect(item.findings[0].remarks == ["compared with what is in live"])
+        #expect(item.findings[0].remarks == ["compared with the copy in live"])
     }
 
     @Test func `weak evidence is told where it was asked for, and fails nothing`() async throws {
@@ -142,10 +143,10 @@ import Testing
         let report = try await check(bundles) { $0.evidence = [.entityTags, .names(.md5)] }
         #expect(report.items.map(\.verdict) == [.verified, .verified])
         let first = report.items[0].finding.remarks
-        #expect(first.first == "file name agrees, which proves nothing")
-        #expect(first.last?.hasPrefix("ETag does not agree, which fails nothing") == true)
+        #expect(first.first == "file name matches, which proves nothing")
+        #expect(first.last?.hasPrefix("ETag does not match, which is not an error") == true)
         #expect(report.items[1].finding.remarks.count == 1)
-        #expect(report.items[1].finding.remarks[0].hasPrefix("file name does not agree"))
+        #expect(report.items[1].finding.remarks[0].hasPrefix("file name does not match"))
     }
 
     @Test func `what a page's integrity attributes say is checked live and as it is held`() async throws {

@@ -45,12 +45,14 @@ import Web
                 "/real.png": .verified, "/dead": .gone, "/private/x": .leftOut,
             ])
         #expect(
-            report.items.first { $0.verdict == .leftOut }?.detail == "robots.txt says Disallow: /private/")
+            report.items.first { $0.verdict == .leftOut }?.detail
+                == "disallowed by robots.txt: Disallow: /private/")
         #expect(report.items.map(\.name) == report.items.map(\.name).sorted())
         let dead = try #require(report.items.first { $0.verdict == .gone })
         #expect(dead.chain == [origin.url("/"), origin.url("/two")])
         #expect(try await larder.checkOffline("127.0.0.1") == report)
-        #expect(report.text(as: .text).contains("all that its servers have of what its pages need is held"))
+        #expect(
+            report.text(as: .text).contains("everything that its pages need and its servers have is stored"))
     }
 
     /// What a browser would install starts there, and no page of it leads there.
@@ -92,7 +94,7 @@ import Web
     @Test(
         arguments: [
             ("/logout", "127.0.0.1 Cookie: session=1", nil, "would end the session"),
-            ("/two", nil, "/two not-allowed", "not to be stored, by the rule"),
+            ("/two", nil, "/two not-allowed", "not stored because of the rule"),
         ] as [(String, String?, String?, String)])
     func `what the user's own wish kept out is left out, and not missing`(
         target: String, header: String?, rule: String?, reason: String
@@ -173,9 +175,9 @@ import Web
         let page = try #require(WebURL("https://a.test/cal/2024/01/"))
         var out = LeftOut(try JSONValue.parse("{}".utf8.span))
         #expect(out.reason(for: page) == nil)
-        out.traps[TrapReason.pattern(of: page)] = "a calendar without an end"
+        out.traps[TrapReason.pattern(of: page)] = "an endless calendar"
         let other = try #require(WebURL("https://a.test/cal/2025/12/"))
-        #expect(out.reason(for: other) == "a calendar without an end")
+        #expect(out.reason(for: other) == "an endless calendar")
         var settings = SitePlan()
         settings.leftOut = out
         #expect(SitePlan(text: settings.text) == settings)

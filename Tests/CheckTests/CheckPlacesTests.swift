@@ -135,7 +135,7 @@ import Testing
             try await check("{}") { $0.format = "webpak" }
         }
         #expect(error?.kind == .input)
-        #expect(error?.description.contains("there is no format \"webpak\"") == true)
+        #expect(error?.description.contains("unknown format \"webpak\"") == true)
     }
 
     @Test func `ten thousand bundles of a folder are checked`() async throws {

@@ -40,7 +40,7 @@ import Web
                 chain: ["https://a.test/", "https://a.test/2"],
                 findings: [
                     .init(
-                        url: "https://a.test/b.png", verdict: .missing, detail: "the larder does not hold it")
+                        url: "https://a.test/b.png", verdict: .missing, detail: "it is not stored")
                 ]
             ),
         ], failsOn: [.mismatch, .missing])
@@ -70,8 +70,8 @@ import Web
     @Test func `text of a site has only what is not fine, with the way that leads to it`() {
         #expect(
             Self.site.text(as: .text) == """
-                missing https://a.test/b.png: the larder does not hold it
-                  by way of https://a.test/ > https://a.test/2
+                missing https://a.test/b.png: it is not stored
+                  via https://a.test/ > https://a.test/2
                 https://a.test/: 1 verified, 1 missing
                 """)
     }

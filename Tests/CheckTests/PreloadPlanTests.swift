@@ -12,7 +12,7 @@ import Testing
         PreloadPlan.Holding.Version(digests: [digest], byteCount: 1, isSound: isSound)
     }
 
-    /// What readers see, whether the site itself shows it, whether another visit has the right one; and what
+    /// What readers see, whether the site itself shows it, whether another snapshot has the right one; and what
     /// is to be done.
     static let cases: [(PreloadPlan.Holding, PreloadPlan.Step)] = [
         (.init(), .fetch(.new)),
@@ -37,7 +37,7 @@ import Testing
 
     @Test
     func
-        `what a visit that is not served would bring to light is adopted, where there is to be another visit`()
+        `what a snapshot that is not served would bring to light is adopted, where there is to be another snapshot`()
     {
         let bundle = Bundle(reference: "/a.js", digests: [Self.right])
         let covered = PreloadPlan.Holding(shown: Self.shown(Self.right), isOwn: true, isCovered: true)

@@ -32,7 +32,7 @@ import Web
         return String(decoding: try #require(try reader.content(of: body)).load(), as: UTF8.self)
     }
 
-    @Test func `pages, their requisites and the requisites' requisites are all kept as they were sent`()
+    @Test func `pages, their assets and the assets' assets are all kept as they were sent`()
         throws
     {
         let page = """
@@ -51,7 +51,7 @@ import Web
 
         let report = try crawl()
         #expect(report.pages == 2)
-        #expect(report.requisites == 5)
+        #expect(report.assets == 5)
         #expect(report.missing.isEmpty)
         #expect(report.skipped.map(\.url) == ["http://elsewhere.test/"])
         #expect(report.isPublished)
@@ -85,7 +85,7 @@ import Web
         let report = try crawl()
         let missing = report.missing.sorted { $0.url < $1.url }
         #expect(missing.map(\.address.path) == ["/dead", "/gone.png"])
-        #expect(missing.map(\.isRequisite) == [false, true])
+        #expect(missing.map(\.isAsset) == [false, true])
         #expect(missing.allSatisfy { $0.failure.isGone })
         #expect(missing[1].way.map(\.path) == ["/", "/two"])
         #expect(try StoreReader(folder).summary().tombstones == 2)
@@ -99,7 +99,7 @@ import Web
         origin.on("/js/a.js", .file("export default 1", type: "text/javascript"))
         origin.on("/b.js", .file("export default 2", type: "text/javascript"))
         let report = try crawl()
-        #expect(report.requisites == 3)
+        #expect(report.assets == 3)
         #expect(report.missing.isEmpty)
         #expect(report.wrongGuesses == 1)
         #expect(try text("/b.js") == "export default 2")
@@ -149,7 +149,7 @@ import Web
         origin.on("/two", .page("two"))
         let second = try crawl()
         #expect(second.isContinued)
-        #expect(second.visit == first.visit)
+        #expect(second.snapshot == first.snapshot)
         #expect(second.isPublished)
         #expect(second.pages == 3)
         #expect(!origin.requests.map(\.target).contains("/"))
@@ -265,7 +265,7 @@ import Web
         origin.on("/next", .page("next"))
         let report = try bench.crawl()
         #expect(report.misses == [])
-        #expect(report.pages == 5 && report.requisites == 3)
+        #expect(report.pages == 5 && report.assets == 3)
         for target in ["/elsewhere.css", "/api"] { #expect(bench.count(target) == 0) }
         // So it is known by what is held.
         origin.forgetRequests()

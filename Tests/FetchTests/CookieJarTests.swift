@@ -178,7 +178,7 @@ import Web
     @Test func `what is no jar is said to be none`() throws {
         let path = try folder.write("# Netscape HTTP Cookie File\n{\"SECRET\": 1}\n", to: "jar")
         let failure = #expect(throws: FetchFailure.self) { try fetching(CookieOptions(load: [path])).loop() }
-        #expect(failure?.detail == "\(path):2: no cookie in the format of Netscape's file")
+        #expect(failure?.detail == "\(path):2: not a cookie in Netscape's format")
         #expect(throws: FetchFailure.self) {
             try fetching(CookieOptions(load: [folder.file("missing")])).loop()
         }

@@ -224,7 +224,7 @@ import Web
         let path = try folder.write(
             "machine a.test login SECRET\npassword SECRET\nsecret SECRET\n", to: "netrc")
         let failure = #expect(throws: FetchFailure.self) { try Netrc(file: path) }
-        #expect(failure?.detail == "\(path):3: not what a netrc file says here")
+        #expect(failure?.detail == "\(path):3: not valid in a netrc file")
         #expect(throws: FetchFailure.self) { try Netrc(file: folder.file("missing")) }
     }
 

@@ -207,6 +207,6 @@ import Web
         }
         #expect(answers[0]?.contains("here") == true)
         #expect(answers[1] == "the server answered 404")
-        #expect(answers[2] == "its redirect leads nowhere")
+        #expect(answers[2] == "its redirect cannot be followed")
     }
 }

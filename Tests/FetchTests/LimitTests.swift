@@ -76,7 +76,9 @@ import Web
         origin.on("/", chunked ? answer.chunked(1000) : answer)
         let fetching = try Fetching()
         let failure = try fetching.failure(origin.url("/"))
-        #expect(failure == FetchFailure(.tooLarge, "the body is over 200 times what was sent"))
+        #expect(
+            failure == FetchFailure(.tooLarge, "the decoded body is over 200 times the size of what was sent")
+        )
         #expect(!failure.mayPass)
         #expect(fetching.scratch.names().isEmpty)
     }
@@ -152,7 +154,9 @@ import Web
         let fetching = try Fetching()
         guard isWhole else {
             let failure = try fetching.failure(origin.url("/"))
-            #expect(failure == FetchFailure(.nonsense, "the server sent a part of what was asked for"))
+            #expect(
+                failure == FetchFailure(.nonsense, "the server sent a part, although the whole was requested")
+            )
             return
         }
         let response = try fetching.response(origin.url("/"))
@@ -175,14 +179,14 @@ import Web
         let origin = try TestOrigin()
         origin.on("/", .page("late").delayed(.seconds(60)))
         let failure = try failure(origin.url("/")) { $0.stallTimeout = .milliseconds(100) }
-        #expect(failure.detail == "nothing came for 0.1 s")
+        #expect(failure.detail == "nothing was received for 0.1 s")
     }
 
     @Test func `a body that stops is given up`() throws {
         let origin = try TestOrigin()
         origin.on("/", OriginAnswer.page("12345678").dripping(4, every: .seconds(60)))
         let failure = try failure(origin.url("/")) { $0.stallTimeout = .milliseconds(100) }
-        #expect(failure.detail == "nothing came for 0.1 s")
+        #expect(failure.detail == "nothing was received for 0.1 s")
     }
 
     @Test func `a body that drips for ever is given up`() throws {
@@ -194,7 +198,7 @@ import Web
             options.minBytesPerSecond = 10_000
             options.speedWindow = .milliseconds(200)
         }
-        #expect(failure.detail == "under 10000 bytes a second for 0.2 s")
+        #expect(failure.detail == "under 10000 bytes per second for 0.2 s")
     }
 
     @Test func `a header that drips for ever is given up`() throws {
@@ -204,7 +208,7 @@ import Web
             return true
         }
         let failure = try failure(origin.url("/")) { $0.headerTimeout = .milliseconds(200) }
-        #expect(failure.detail == "the header was not whole after 0.2 s")
+        #expect(failure.detail == "the headers were not complete after 0.2 s")
     }
 
     @Test func `a line of the header without an end is given up`() throws {
@@ -215,7 +219,7 @@ import Web
         }
         // libcurl shows a line when it is whole: until then nothing has come.
         let failure = try failure(origin.url("/")) { $0.stallTimeout = .milliseconds(200) }
-        #expect(failure.detail == "nothing came for 0.2 s")
+        #expect(failure.detail == "nothing was received for 0.2 s")
     }
 
     @Test func `a transfer may have so long and no longer`() throws {

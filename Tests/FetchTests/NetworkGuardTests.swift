@@ -50,7 +50,7 @@ import Web
             let failure = try result(host, zone).failure()
             #expect(failure.kind == .refused)
             #expect(!failure.mayPass)
-            #expect(failure.detail.contains("address, where a"))
+            #expect(failure.detail.contains("address, which a"))
         }
         #expect(origin.connectionCount == 0)
         #expect(try result(host, .thisMachine).response().text() == "secret")
@@ -58,7 +58,7 @@ import Web
 
     @Test func `a refusal names the address`() throws {
         let failure = try result("public.test", .publicNetwork).failure()
-        #expect(failure.description == "127.0.0.1 is a loopback address, where a public page may not lead")
+        #expect(failure.description == "127.0.0.1 is a loopback address, which a public page may not request")
     }
 
     @Test func `a connection that is open already is no way around`() throws {

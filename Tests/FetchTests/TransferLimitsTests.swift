@@ -13,16 +13,16 @@ import Web
     /// At each second the count of bytes so far; when it is given up, and why.
     @Test(
         arguments: [
-            ([(0, 0), (29, 0), (30, 0)], 30, "nothing came for 30 s"),
-            ([(0, 0), (29, 1), (58, 1), (59, 1)], 59, "nothing came for 30 s"),
-            ([(0, 0), (20, 20), (40, 40), (59, 59), (60, 60)], 60, "under 64 bytes a second for 60 s"),
+            ([(0, 0), (29, 0), (30, 0)], 30, "nothing was received for 30 s"),
+            ([(0, 0), (29, 1), (58, 1), (59, 1)], 59, "nothing was received for 30 s"),
+            ([(0, 0), (20, 20), (40, 40), (59, 59), (60, 60)], 60, "under 64 bytes per second for 60 s"),
             (
                 [(0, 0), (20, 5000), (60, 5001), (85, 5002), (110, 5003), (120, 5004)], 120,
-                "under 64 bytes a second for 60 s"
+                "under 64 bytes per second for 60 s"
             ),
             (
                 [(0, 0), (20, 5000), (40, 9000), (60, 9999), (80, 20_000), (100, 30_000), (130, 31_000)], 130,
-                "the header was not whole after 130 s"
+                "the headers were not complete after 130 s"
             ),
         ] as [([(Int, Int)], Int, String)])
     func `what gets nowhere is given up`(steps: [(Int, Int)], end: Int, detail: String) {

@@ -135,7 +135,7 @@ struct FolderScriptTests {
         options.plan.render = RenderSettings()
         options.plan.render?.mode = .always
         options.browser = Chromium.executable
-        #expect(try await larder.prefetch([origin.url("/")], options: options).requisites == 3)
+        #expect(try await larder.prefetch([origin.url("/")], options: options).assets == 3)
         _ = try await larder.export(origin.url("/"), to: folder.file("out/"))
         expect(try Chromium().open("file://" + folder.file("out/index.html")), to: "late", say: "plum")
     }

@@ -58,7 +58,7 @@ struct MirrorTests {
     }
 
     @Test
-    func `an earlier visit keeps its links, and shares neither cookies nor storage with the one of now`()
+    func `an earlier snapshot keeps its links, and shares neither cookies nor storage with the one of now`()
         async throws
     {
         let origin = try TestOrigin()
@@ -75,7 +75,8 @@ struct MirrorTests {
         _ = try await larder.prefetch([origin.url("/")])
         let service = try larder.serve(port: 0)
         defer { service.stop() }
-        let visit = try Chromium().open("http://localhost:\(service.port)/@\(first.visit)/\(origin.url("/"))")
+        let visit = try Chromium().open(
+            "http://localhost:\(service.port)/@\(first.snapshot)/\(origin.url("/"))")
         #expect(try visit.evaluate("document.title")?.string == "first")
         let site = "location.hostname.split('.').slice(-2).join('.')"
         _ = try visit.evaluate("document.cookie = `a=b; domain=${\(site)}`; localStorage.setItem('a', 'b')")

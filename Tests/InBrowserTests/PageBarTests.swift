@@ -121,6 +121,6 @@ struct PageBarTests {
         _ = try visit.evaluate("[...document.links].find(a => a.rel === 'prev').click()", asUser: true)
         try visit.settle()
         #expect(try visit.text().contains("jam"))
-        #expect(try visit.address().contains("visit-1-"))
+        #expect(try visit.address().contains("past-1-"))
     }
 }

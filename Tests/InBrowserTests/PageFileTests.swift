@@ -201,7 +201,7 @@ struct PageFileTests {
         #expect(Set(folder.names(in: "")) == ["store", "light.png", "dark.png", "page.pdf"])
     }
 
-    @Test func `a picture is of the visit that is wanted, and tells what is not in it`() async throws {
+    @Test func `a picture is of the snapshot that is wanted, and tells what is not in it`() async throws {
         let origin = try TestOrigin()
         let tall = "<p>end<img src=/none.png><div style='height: 20000px'></div>"
         origin.on("/", .page("<!doctype html><h1>first</h1>\(tall)"))
@@ -217,10 +217,10 @@ struct PageFileTests {
         origin.stop()
         let second = try await larder.export(origin.url("/"), to: folder.file("2.png"), options: options)
         #expect(!second.isCut && second.missing == [], "\(second)")
-        options.visit = 1
+        options.snapshot = 1
         let again = try await larder.export(origin.url("/"), to: folder.file("1-again.png"), options: options)
         #expect(
-            again.isCut && again.visit == 1 && again.missing.map(\.url) == [origin.url("/none.png")],
+            again.isCut && again.snapshot == 1 && again.missing.map(\.url) == [origin.url("/none.png")],
             "\(again)")
         let pictures = try ["1.png", "1-again.png", "2.png"].map {
             try WholeFile.read(folder.file($0), atMost: 64 << 20)
@@ -245,7 +245,8 @@ struct PageFileTests {
                 try await larder.export(origin.url("/"), to: folder.file(file), options: options)
             }
             #expect(
-                error?.description.contains("leads on to \(origin.url("/elsewhere")), which") == true,
+                error?.description.contains("a script redirects to \(origin.url("/elsewhere")), which")
+                    == true,
                 "\(String(describing: error))")
         }
         #expect(folder.names(in: "") == ["store"])

@@ -101,6 +101,8 @@ struct PortalTests {
         _ = try visit.evaluate(
             "document.querySelector('#q').value = 'recipes/7?'; document.querySelector('form button').click()"
         )
+        // Results also appear while one types. On a busy machine, the click leads on later than `settle` waits.
+        while try visit.evaluate("location.search")?.string?.contains("q=") != true { try visit.settle() }
         try visit.settle()
         #expect(try visit.text().contains("1 result."))
         let copy = "http://port-\(origin.port).127-0-0-1.localhost:\(service.port)/recipes/7?"

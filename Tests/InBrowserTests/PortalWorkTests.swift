@@ -98,7 +98,7 @@ struct PortalWorkTests {
         gate.change { $0 = true }
         try waitUntil(visit, "document.querySelector('.list .badge')?.innerText === 'Done'")
         #expect(try visit.evaluate("globalThis.isSamePage")?.bool == true)
-        #expect(try visit.text().contains("2 pages and 0 files"))
+        #expect(try visit.text().contains("2 pages and 0 assets"))
         let copy = try #require(service.address(of: origin.url("/slow/a")))
         try visit.navigate(to: copy, quiet: nil)
         #expect(try visit.text().contains("a"))
@@ -127,29 +127,29 @@ struct PortalWorkTests {
         try press("Stop", visit)
         try waitUntil(visit, "document.querySelector('.list .badge')?.innerText === 'Stopped'")
         gate.change { $0 = true }
-        try press("Go on", visit)
+        try press("Retry", visit)
         try waitUntil(
             visit,
             "[...document.querySelectorAll('.list .badge')].length === 2 && !document.querySelector('.job')")
-        let report = try await larder.visits(of: origin.url("/long/0"))
-        #expect(report.sites.first?.published != nil)
+        let report = try await larder.snapshots(of: origin.url("/long/0"))
+        #expect(report.sites.first?.live != nil)
     }
 
-    @Test func `a visit is served, another dropped, a site pinned, its settings kept`() async throws {
+    @Test func `a snapshot is made live, another dropped, a site pinned, its settings kept`() async throws {
         let service = try larder.serve(port: 0)
         defer { service.stop() }
         let visit = try Chromium().open(service.address + "-/sites/1")
-        try press("Serve this one visit 2", visit)
-        try waitUntil(visit, says: "Visit 2 is served from now on.")
-        #expect(try await larder.visits().sites.first?.published == 2)
-        try press("Drop visit 1", visit)
-        try waitUntil(visit, says: "Visit 1 is dropped.")
-        #expect(try await larder.visits().sites.first?.visits.map(\.number) == [2, 3])
+        try press("Make live snapshot 2", visit)
+        try waitUntil(visit, says: "Snapshot 2 is live now.")
+        #expect(try await larder.snapshots().sites.first?.live == 2)
+        try press("Remove snapshot 1", visit)
+        try waitUntil(visit, says: "Snapshot 1 was removed.")
+        #expect(try await larder.snapshots().sites.first?.snapshots.map(\.name) == [2, 3])
         try press("Pin", visit)
         try waitUntil(visit, says: "Pinned: ")
         #expect(try await larder.pins().pins.map(\.value) == [origin.url("/")])
         try press("Unpin", visit)
-        try waitUntil(visit, says: "It is not pinned any more.")
+        try waitUntil(visit, says: "Unpinned.")
         #expect(try await larder.pins().pins.isEmpty)
 
         try visit.navigate(to: service.address + "-/sites/1/settings")
@@ -161,7 +161,7 @@ struct PortalWorkTests {
             0
             """)
         try press("Save", visit)
-        try waitUntil(visit, says: "The settings are saved")
+        try waitUntil(visit, says: "Settings saved")
         #expect(try visit.evaluate("document.querySelector('[name=pages]').value")?.string == "7")
         #expect(try visit.evaluate("document.querySelector('[name=every]').value")?.string == "daily")
         #expect(try await larder.schedules().sites.first?.schedule == .daily)
@@ -172,16 +172,16 @@ struct PortalWorkTests {
     }
 
     @Test func `the bar stays on when the server starts anew`() throws {
-        for (isOn, words) in [(true, "Show the bar"), (false, "Show no bar")] {
+        for (isOn, words) in [(true, "Show bar"), (false, "Hide bar")] {
             let service = try larder.serve(port: 0)
             let visit = try Chromium().open(service.address + "-/bar")
             try press(words, visit)
-            try waitUntil(visit, says: isOn ? "Pages have a bar" : "Pages are shown without")
+            try waitUntil(visit, says: isOn ? "The bar is shown" : "The bar is hidden")
             service.stop()
             let next = try larder.serve(port: 0)
             defer { next.stop() }
             let again = try Chromium().open(next.address + "-/bar")
-            #expect(try again.text().contains("Pages have a bar") == isOn)
+            #expect(try again.text().contains("The bar is shown") == isOn)
         }
     }
 
@@ -190,10 +190,10 @@ struct PortalWorkTests {
         defer { service.stop() }
         let visit = try Chromium().open(service.address + "-/sites/1")
         try press("Remove", visit)
-        try waitUntil(visit, says: "Begins in a few seconds")
-        try press("Undo", visit)
-        try waitUntil(visit, says: "Undone")
-        #expect(try await larder.visits().sites.count == 1)
+        try waitUntil(visit, says: "Starts in a few seconds")
+        try press("Cancel", visit)
+        try waitUntil(visit, says: "Cancelled")
+        #expect(try await larder.snapshots().sites.count == 1)
     }
 
     /// Chooses a file as a person does; larger ones are led to the disk while they come.
@@ -224,7 +224,7 @@ struct PortalWorkTests {
         defer { service.stop() }
         let visit = try Chromium().open(service.address + "-/import")
         _ = try visit.evaluate(Self.choosing("old pages.har", Self.archive, padded: byteCount))
-        try press("Bring in", visit)
+        try press("Import", visit)
         try waitUntil(visit, "document.querySelector('.list .badge')?.innerText === 'Done'")
         #expect(try visit.text().contains("https://archived.test/: 1 responses, 1 of them pages"))
         let copy = try #require(service.address(of: "https://archived.test/"))
@@ -234,7 +234,7 @@ struct PortalWorkTests {
 
         try visit.navigate(to: service.address + "-/import")
         _ = try visit.evaluate(Self.choosing("nonsense.bin", "nonsense PADDING", padded: byteCount))
-        try press("Bring in", visit)
+        try press("Import", visit)
         try waitUntil(visit, "document.querySelector('.list .badge')?.innerText === 'Failed'")
         #expect(try visit.text().contains("nonsense.bin"))
         #expect(try !visit.text().contains("upload-"))
@@ -250,7 +250,7 @@ struct PortalWorkTests {
         defer { service.stop() }
         let visit = try Chromium().open(service.address + "-/sites/1/export")
         _ = try visit.evaluate(
-            "document.querySelector('[name=form]').value = 'har'; document.querySelector('[name=visit]').value = '2'; 0"
+            "document.querySelector('[name=form]').value = 'har'; document.querySelector('[name=snapshot]').value = '2'; 0"
         )
         try press("Export", visit)
         try waitUntil(visit, "document.querySelector('.list .badge')?.innerText === 'Done'")
@@ -263,13 +263,13 @@ struct PortalWorkTests {
                 har.log.entries.map(e => new URL(e.request.url).pathname).sort().join()]
             })()
             """)?.array?.compactMap(\.string)
-        #expect(taken?.first?.hasPrefix("attachment; filename=\"127.0.0.1-visit-2.har\"") == true)
+        #expect(taken?.first?.hasPrefix("attachment; filename=\"127.0.0.1-snapshot-2.har\"") == true)
         #expect(taken?.last?.hasPrefix("/,/pear,/plum") == true, "\(taken ?? [])")
         for rule in [PortalTests.poorContrast, PortalTests.structuralFaults] {
             #expect(try visit.evaluate(rule)?.array?.compactMap(\.string) == [])
         }
         #expect(try Self.files(of: larder) == ["job-1"])
-        try press("Delete the file", visit)
+        try press("Delete file", visit)
         try waitUntil(visit, "!document.querySelector('.list li')")
         #expect(try Self.files(of: larder).isEmpty)
         #expect(origin.requests.isEmpty)
@@ -286,11 +286,11 @@ struct PortalWorkTests {
         #expect(try visit.text().contains("alone"))
 
         try visit.navigate(to: service.address + "-/sites/1")
-        try press("Check it", visit)
-        try waitUntil(visit, says: "Everything that its pages need is there")
+        try press("Check", visit)
+        try waitUntil(visit, says: "No problems found")
         try visit.navigate(to: service.address + "-/room")
         try press("Preview", visit)
-        try waitUntil(visit, says: "afterwards")
+        try waitUntil(visit, says: "after cleanup")
     }
 
     @Test func `a page of the mirror neither reads a token nor has anything done`() async throws {
@@ -298,7 +298,7 @@ struct PortalWorkTests {
         var options = PrefetchOptions()
         options.browser = ""
         _ = try await larder.prefetch([origin.url("/evil")], options: options)
-        let before = try await larder.visits()
+        let before = try await larder.snapshots()
         for allowsNetwork in [false, true] {
             var options = ServeOptions()
             options.allowsNetwork = allowsNetwork
@@ -376,10 +376,10 @@ struct PortalWorkTests {
                 try visit.navigate(to: try #require(service.address(of: origin.url("/evil"))), quiet: nil)
             }
             try visit.navigate(to: portal + "-/jobs")
-            #expect(try visit.text().contains("Nothing is being done."))
+            #expect(try visit.text().contains("No tasks in progress."))
             #expect(try visit.evaluate("document.querySelectorAll('.list li').length")?.int == 0)
         }
-        #expect(try await larder.visits() == before)
+        #expect(try await larder.snapshots() == before)
     }
 
     @Test func `it speaks Chinese to who wants that, and fits`() throws {
@@ -445,7 +445,7 @@ struct PortalWorkTests {
         try go("")
         _ = try visit.evaluate("document.querySelector('[name=url]').value = 'nope'; 0")
         try send("Prefetch")
-        try wait(says: "is a word, not an address")
+        try wait(says: "is a word, not a URL")
         try PortalTests.expectOrder(visit, "what is told of nonsense")
         _ = try visit.evaluate(
             """
@@ -456,59 +456,59 @@ struct PortalWorkTests {
             """)
         try send("Prefetch")
         try wait(says: "1 page", at: "-/jobs")
-        #expect(try await larder.visits().sites.count == 2)
+        #expect(try await larder.snapshots().sites.count == 2)
 
         try go("-/sites/1")
-        try send("Check it")
-        try wait(says: "Everything that its pages need is there", at: "-/jobs")
+        try send("Check")
+        try wait(says: "No problems found", at: "-/jobs")
         try go("-/sites/1")
         try send("Pin")
         try wait(says: "Pinned: ")
         try send("Unpin")
-        try wait(says: "It is not pinned any more.")
-        try send("Serve this one visit 2")
-        try wait(says: "Visit 2 is served from now on.")
-        try send("Drop visit 1")
-        try wait(says: "Visit 1 is dropped.")
+        try wait(says: "Unpinned.")
+        try send("Make live snapshot 2")
+        try wait(says: "Snapshot 2 is live now.")
+        try send("Remove snapshot 1")
+        try wait(says: "Snapshot 1 was removed.")
         try send("Update")
         try wait(says: "Update \(origin.url("/"))", at: "-/jobs")
         try go("-/sites/1/settings")
         _ = try visit.evaluate("document.querySelector('[name=pages]').value = '7'; 0")
         try send("Save")
-        try wait(says: "The settings are saved")
+        try wait(says: "Settings saved")
         try go("-/room")
         try send("Preview")
-        try wait(says: "afterwards", at: "-/jobs")
+        try wait(says: "after cleanup", at: "-/jobs")
         try go("-/page?url=\(origin.url("/alone"))")
         try send("Fetch now")
-        try wait(says: "The server answered 200", at: "-/jobs")
+        try wait(says: "Status 200", at: "-/jobs")
         try go("-/sites/1/export")
         try send("Export")
         try wait(says: "Download 127.0.0.1.zip", at: "-/jobs")
         try go("-/jobs")
-        try send("Delete the file")
+        try send("Delete file")
         let end = ContinuousClock.now + .seconds(120)
         while (try? visit.text().contains("Download 127.0.0.1.zip")) != false {
             try #require(ContinuousClock.now < end, "the file is still there")
         }
         try go("-/import")
-        try send("Bring in")
+        try send("Import")
         _ = try visit.evaluate(Self.choosing("kept.har", Self.archive))
-        try send("Bring in")
+        try send("Import")
         // Who goes elsewhere before it has arrived takes it back.
-        try wait(says: "Bring in kept.har")
+        try wait(says: "Import kept.har")
         try wait(says: "https://archived.test/: 1 responses", at: "-/jobs")
         try go("-/bar")
-        try send("Show the bar")
-        try wait(says: "Pages have a bar")
-        try send("Show no bar")
-        try wait(says: "Pages are shown without")
+        try send("Show bar")
+        try wait(says: "The bar is shown")
+        try send("Hide bar")
+        try wait(says: "The bar is hidden")
         try go("-/sites/1")
         try send("Remove")
-        try wait(says: "Begins in a few seconds")
-        try send("Undo")
-        try wait(says: "Undone")
-        #expect(try await larder.visits().sites.count == 3)
+        try wait(says: "Starts in a few seconds")
+        try send("Cancel")
+        try wait(says: "Cancelled")
+        #expect(try await larder.snapshots().sites.count == 3)
         try go("-/jobs")
     }
 

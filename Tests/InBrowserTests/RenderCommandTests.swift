@@ -173,7 +173,7 @@ struct RenderCommandTests {
         #expect(try prefetch("--viewport", "700x600,390x844", "--render-pictures").status == 0)
         let ending = try start(["check", "--offline", origin.url("/"), "--render"]).wait()
         #expect(ending.status == 0 && !ending.output.contains("shows"), "\(ending)")
-        #expect(ending.output.contains("1 by their pictures"), "\(ending)")
+        #expect(ending.output.contains("1 by screenshot"), "\(ending)")
     }
 
     @Test(arguments: [("0", 1), ("2", 3)])

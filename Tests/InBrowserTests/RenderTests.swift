@@ -240,7 +240,7 @@ struct RenderTests {
         }
     }
 
-    @Test func `what only a browser finds and cannot be had is missing, and asked for by the next visit`()
+    @Test func `what only a browser finds and cannot be had is missing, and asked for by the next prefetch`()
         async throws
     {
         let origin = try Self.origin(
@@ -261,9 +261,9 @@ struct RenderTests {
             origin.on("/pics/\(name).svg", .file(Self.picture("red"), type: "image/svg+xml"))
         }
         let second = try await larder.update()[0]
-        #expect(second.missing.isEmpty && second.requisites == 2, "\(second.missing)")
+        #expect(second.missing.isEmpty && second.assets == 2, "\(second.missing)")
         // The server confirms nothing, and no browser is there any more: the links are known all the same.
-        #expect(try await larder.update()[0].requisites == 2)
+        #expect(try await larder.update()[0].assets == 2)
         #expect(try await larder.checkOffline(origin.url("/")).items.allSatisfy { $0.verdict == .verified })
     }
 
@@ -493,7 +493,8 @@ struct RenderTests {
         service.stop()
         let found = try await larder.checkOffline(origin.base, options: check)
         #expect(found.items.filter { $0.verdict != .verified }.map(\.name) == [])
-        #expect(found.notes.last == "1 address refused to pages of other origins, as online: \(place)/never")
+        #expect(
+            found.notes.last == "1 address not readable by pages of other origins, as online: \(place)/never")
     }
 
     @Test func `what was kept out of a site is told as that`() async throws {
@@ -545,7 +546,7 @@ struct RenderTests {
         #expect(count() == 2)
     }
 
-    /// The first visit finds in its order what only a cookie, a field or a page of the scripts leads to. A later
+    /// The first prefetch finds in its order what only a cookie, a field or a page of the scripts leads to. A later
     /// one knows all of it from the beginning.
     @Test(arguments: [RenderMode.auto, .always, .never])
     func `an update asks for what scripts open as they opened it`(mode: RenderMode) async throws {
@@ -611,8 +612,8 @@ struct RenderTests {
         #expect(told.map(\.name) == [origin.url("/b"), origin.url("/c")])
         #expect(
             told.map(\.finding.detail) == [
-                "a browser shows another picture than when it was prefetched",
-                "a browser shows other words than when it was prefetched: \"At home\" for \"Out\"",
+                "a browser shows another picture than at the prefetch",
+                "a browser shows other text than at the prefetch: \"At home\" instead of \"Out\"",
             ])
     }
 }

@@ -38,7 +38,7 @@ final class RequestedSite {
     }
 
     func compare(_ page: String) throws -> Comparison {
-        let found = try requisites(of: page)
+        let found = try assets(of: page)
         let (unscripted, _) = try asked(page, of: quiet)
         let (scripted, absent) = try asked(page, of: origin)
         return Comparison(
@@ -81,7 +81,7 @@ final class RequestedSite {
     // MARK: - What a scan finds
 
     /// What a page needs, with what that needs in turn.
-    private func requisites(of page: String) throws -> Set<String> {
+    private func assets(of page: String) throws -> Set<String> {
         guard let start = WebURL(origin.url(page)) else { return [] }
         var found: Set<String> = [name(start, of: origin)]
         var open = [start]
@@ -119,9 +119,9 @@ final class RequestedSite {
         return body
     }
 
-    /// Requisites, and those pages that a browser goes to by itself.
+    /// Assets, and those pages that a browser goes to by itself.
     private static func isAskedFor(_ link: LinkOccurrence) -> Bool {
-        link.role == .requisite || [.frame, .refresh, .prefetch].contains(link.kind)
+        link.role == .asset || [.frame, .refresh, .prefetch].contains(link.kind)
     }
 
     // MARK: - Pages

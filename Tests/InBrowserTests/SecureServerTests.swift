@@ -112,14 +112,14 @@ struct SecureServerTests {
         let text = try scratch.write("no certificate\n", to: "text.pem")
         for (certificate, key, words) in [
             (scratch.file("none.pem"), own, "none.pem"), (text, text, "text.pem"), (own, text, "text.pem"),
-            (own, strange, "its key is not"),
+            (own, strange, "its key does not belong"),
         ] {
             var options = ServeOptions()
             options.security = .files(certificate: certificate, key: key)
             let error = #expect(throws: LarderError.self) { _ = try larder.serve(port: 0, options: options) }
             #expect(error?.kind == .input)
             #expect(
-                words == "its key is not" || error?.description.contains(words) == true,
+                words == "its key does not belong" || error?.description.contains(words) == true,
                 "\(String(describing: error))")
         }
         var options = ServeOptions()

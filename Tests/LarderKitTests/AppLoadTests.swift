@@ -119,7 +119,7 @@ import Testing
     }
 
     private static func unheld(_ url: String) -> String {
-        "\(url) is not held, and the policy offline asks no server: prefetch it, or choose another"
+        "\(url) is not stored, and the policy offline makes no requests: prefetch it, or choose another policy"
     }
 
     @Test func `redirects are followed, and held with what they lead to`() async throws {
@@ -329,7 +329,7 @@ import Testing
             return edited
         }
         let refused = try await larder.preload(origin.url("/list"), options: options)
-        #expect(refused.outcome == .refused && refused.visit == nil)
+        #expect(refused.outcome == .refused && refused.snapshot == nil)
         #expect(refused.refused.first?.reason.contains("willStore") == true)
         options.willStore = { response in
             var edited = response

@@ -164,7 +164,7 @@ struct BucketTests {
         origin.on("/picture.png", .file(picture, type: "image/png"))
         let larder = Larder(at: place)
         let report = try await larder.prefetch([origin.url("/")])
-        #expect(report.isComplete && report.pages == 1 && report.requisites == 1)
+        #expect(report.isComplete && report.pages == 1 && report.assets == 1)
         #expect(try await larder.inspect().damaged.isEmpty)
         var options = ServeOptions()
         options.root = origin.url("/")
@@ -223,11 +223,11 @@ struct BucketTests {
 
     @Test(
         arguments: [
-            (403, "AccessDenied", [], StoreError.Reason.denied, "have this key allowed s3:GetObject"),
+            (403, "AccessDenied", [], StoreError.Reason.denied, "allow this key s3:GetObject"),
             (403, "InvalidAccessKeyId", [], .denied, "check AWS_ACCESS_KEY_ID"),
-            (404, "NoSuchBucket", [], .missing, "make the bucket"),
+            (404, "NoSuchBucket", [], .missing, "create the bucket"),
             (507, "XMinioStorageFull", [], .full, "free some space in the bucket"),
-            (503, "SlowDown", [], .unreachable, "is well, then run the same command again"),
+            (503, "SlowDown", [], .unreachable, "check the state of http://"),
             (
                 301, "PermanentRedirect", [("x-amz-bucket-region", "eu-north-1")], .request,
                 "s3-region=eu-north-1"
@@ -258,7 +258,7 @@ struct BucketTests {
         origin.stop()
         let error = #expect(throws: StoreError.self) { try depot.byteCounts(["aa/1"]) }
         #expect(error?.reason == .unreachable)
-        #expect(error?.description.contains("; see that the server runs") == true)
+        #expect(error?.description.contains("; check that the server is running") == true)
         let nobody = #expect(throws: StoreError.self) { try self.depot("bodies=s3://b", id: "") }
         #expect(nobody?.description.contains("; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY") == true)
         let odd = #expect(throws: StoreError.self) {

@@ -24,7 +24,7 @@ import Testing
     @Test func `every example runs`() async throws {
         let larder = Larder(at: folder.file("larder"))
         let report = try await larder.prefetch([origin.url("/")])
-        print(report.pages, report.requisites, report.missing.count)
+        print(report.pages, report.assets, report.missing.count)
         #expect(report.isComplete)
 
         try await preloading(larder)
@@ -51,7 +51,7 @@ import Testing
         var preload = PreloadOptions()
         preload.base = origin.url("/")
         let bundles = try await larder.preload(folder.file("site.json"), options: preload)
-        print(bundles.outcome, bundles.reused, bundles.fetched, bundles.sinceDate ?? "nothing is held")
+        print(bundles.outcome, bundles.reused, bundles.fetched, bundles.sinceDate ?? "nothing is stored")
         #expect(bundles.outcome == .changed && bundles.reused == 1)
     }
 
@@ -71,16 +71,16 @@ import Testing
             return edited
         }
         let stored = try await larder.load(origin.url("/"), policy: .reload, options: loading)
-        print(stored.notStored ?? "held from now on")
+        print(stored.notStored ?? "stored")
 
         var own = WebResponse(
             url: origin.url("/own.json"), fields: ["Content-Type": "application/json"], body: Array("{}".utf8)
         )
         own.lifetime = .seconds(600)
         try await larder.store(own)
-        let wasHeld = try await larder.remove(url: origin.url("/own.json"))
-        print(wasHeld)
-        #expect(wasHeld)
+        let wasStored = try await larder.remove(url: origin.url("/own.json"))
+        print(wasStored)
+        #expect(wasStored)
     }
 
     private func prefetching(_ larder: Larder) async throws {
@@ -115,11 +115,11 @@ import Testing
 
     private func keeping(_ larder: Larder) async throws {
         let status = try await larder.status()
-        for site in status.sites { print(site.name, site.visits.count, site.published ?? 0) }
+        for site in status.sites { print(site.name, site.snapshots.count, site.live ?? 0) }
         #expect(status.sites.count == 2)
 
         let forecast = try await larder.forecastCollection(limit: ByteSize("2G"))
-        print(forecast.visits.count, forecast.urls)
+        print(forecast.snapshots.count, forecast.urls)
         let collection = try await larder.collect(limit: ByteSize("2G"))
         print(collection.byteCountBefore, collection.byteCountAfter)
 

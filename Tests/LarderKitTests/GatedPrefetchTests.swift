@@ -3,7 +3,7 @@ import TestOrigin
 import Testing
 
 @Suite struct GatedPrefetchTests {
-    @Test func `a visit whose required bundles do not verify is not served, and the last good one is`()
+    @Test func `a snapshot whose required bundles do not verify is not served, and the last good one is`()
         async throws
     {
         let origin = try TestOrigin()
@@ -17,7 +17,7 @@ import Testing
         origin.on("/", .page("one"))
         origin.on("/app.js", .file("a", type: "text/javascript"))
         let good = try await larder.prefetch(manifest: manifest)
-        #expect(good.isPublished && !good.isHeldBack)
+        #expect(good.isPublished && !good.isRejected)
         #expect(good.check?.isClean == true)
 
         origin.on("/", .page("two"))
@@ -28,15 +28,15 @@ import Testing
              "bundles": [{"url": "/app.js", "md5": "4a8a08f09d37b73795649038408b5f33"}]}
             """, to: "site.json")
         let bad = try await larder.prefetch(manifest: manifest)
-        #expect(bad.isHeldBack && !bad.isPublished && !bad.isComplete)
+        #expect(bad.isRejected && !bad.isPublished && !bad.isComplete)
         #expect(bad.check?.isClean == false)
-        #expect(try await larder.status().sites[0].published == good.visit)
+        #expect(try await larder.status().sites[0].live == good.snapshot)
         // The portal tells of the body that is shown, and not of the one that was held back.
         #expect(try Self.verdicts(larder).contains("\"verdict\": \"verified\""))
 
         origin.on("/app.js", .file("c", type: "text/javascript"))
         let mended = try await larder.prefetch(manifest: manifest)
-        #expect(try await larder.status().sites[0].published == mended.visit)
+        #expect(try await larder.status().sites[0].live == mended.snapshot)
     }
 
     @Test func `the portal tells what a check found of a bundle, for as long as it is the same`() async throws

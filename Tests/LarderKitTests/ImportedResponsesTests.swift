@@ -197,7 +197,7 @@ import Web
         ])
         let error = await #expect(throws: LarderError.self) { try await larder.takeIn([file]) }
         #expect(error?.kind == .input && error?.remedy == .siteName(site))
-        #expect(try await larder.visits().sites.map(\.name) == [site])
+        #expect(try await larder.snapshots().sites.map(\.name) == [site])
         // A name of its own keeps it apart.
         #expect(try await larder.takeIn([file], into: "other").isPublished)
         #expect(try await text(library) == "good")

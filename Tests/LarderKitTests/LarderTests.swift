@@ -25,16 +25,16 @@ import Web
         #expect(report.isComplete)
         #expect(report.site == origin.url("/"))
         #expect(report.pages == 2)
-        #expect(report.requisites == 1)
+        #expect(report.assets == 1)
         origin.stop()
         let status = try await larder.status()
-        #expect(status.sites.map(\.published) == [report.visit])
+        #expect(status.sites.map(\.live) == [report.snapshot])
         #expect(status.responses == 3)
         let service = try larder.serve(port: 0)
         defer { service.stop() }
-        let page = try await service.visit(origin.url("/two"))
+        let page = try await service.load(origin.url("/two"))
         #expect(String(decoding: page, as: UTF8.self).contains("two"))
-        await #expect(throws: LarderError.self) { try await service.visit(origin.url("/three")) }
+        await #expect(throws: LarderError.self) { try await service.load(origin.url("/three")) }
     }
 
     @Test func `the search page of a manual is shown with whatever query, and none of them is a miss`()
@@ -50,7 +50,7 @@ import Web
         _ = try await larder.prefetch([origin.url("/")])
         origin.stop()
         let service = try larder.serve(port: 0)
-        let page = try await service.visit(origin.url("/search.html?q=plum"))
+        let page = try await service.load(origin.url("/search.html?q=plum"))
         #expect(String(decoding: page, as: UTF8.self).contains("<div id=results>"))
         service.stop()
         #expect(try await larder.misses().misses.isEmpty)
@@ -181,7 +181,7 @@ import Web
             to: "m.json")
         let error = await #expect(throws: LarderError.self) { try await larder.check(manifest) }
         #expect(error?.kind == .input)
-        #expect(error?.description.hasSuffix("\"/a.js\" is relative: say to what") == true)
+        #expect(error?.description.hasSuffix("\"/a.js\" is relative: name its base") == true)
         #expect(error?.remedy == .base)
     }
 }

@@ -16,7 +16,7 @@ import Testing
         #expect(try await larder.prefetch([origin.url("/")]).isPublished)
         let service = try larder.serve(port: 0)
         for path in ["/hidden", "/nowhere"] {
-            await #expect(throws: LarderError.self) { _ = try await service.visit(origin.url(path)) }
+            await #expect(throws: LarderError.self) { _ = try await service.load(origin.url(path)) }
         }
         service.stop()
         #expect(try await larder.misses().misses.count == 2)

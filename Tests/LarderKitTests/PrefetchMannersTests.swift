@@ -33,7 +33,7 @@ import Testing
         #expect(report.skipped.map(\.url) == [origin.url("/a")])
         let explained = try await larder.explain(origin.url("/a"))
         #expect(explained.sites[0].asPage == "skipped: \(report.skipped[0].reason)")
-        #expect(explained.sites[0].asRequisite.hasPrefix("followed"))
+        #expect(explained.sites[0].asAsset.hasPrefix("followed"))
         #expect(explained.linkedFrom == [origin.url("/")])
         #expect(try await larder.explain(origin.url("/")).sites[0].isPageFollowed)
     }
@@ -119,7 +119,7 @@ import Testing
         }
         #expect(report.isPublished)
         #expect(!report.isComplete)
-        #expect(report.skipped.contains { $0.isRequisite && $0.isOverLimit && $0.url.hasSuffix("/late.png") })
+        #expect(report.skipped.contains { $0.isAsset && $0.isOverLimit && $0.url.hasSuffix("/late.png") })
         #expect(try await prefetch().isComplete)
     }
 }

@@ -100,7 +100,7 @@ import Web
     private enum Ending: Equatable {
         /// What is fetched is served, or nothing had to be.
         case served
-        case heldBack
+        case rejected
         /// Not all could be had, for what reason: the last good set is served.
         case lastGood(String)
 
@@ -118,7 +118,7 @@ import Web
             #expect(report.isServed || report.outcome == .interrupted)
             switch report.outcome {
             case .current, .changed: return .served
-            case .refused: return .heldBack
+            case .refused: return .rejected
             case .unreachable, .interrupted: return .lastGood(report.json)
             }
         case .prefetch: reports = [try await larder.prefetch(manifest: name, base: base)]
@@ -127,8 +127,8 @@ import Web
         #expect(reports.count == 1)
         let report = try #require(reports.first)
         if report.isPublished { return .served }
-        #expect(report.isHeldBack || report.lastGood != nil || report.isInterrupted)
-        return report.isHeldBack ? .heldBack : .lastGood(report.json)
+        #expect(report.isRejected || report.lastGood != nil || report.isInterrupted)
+        return report.isRejected ? .rejected : .lastGood(report.json)
     }
 
     /// What readers see of a bundle, in one letter.
@@ -214,7 +214,7 @@ import Web
             #expect(try shown("three") == "d")
         case .gone, .lies:
             #expect(asked == ["/js/two.js"])
-            #expect(ending == .heldBack)
+            #expect(ending == .rejected)
         case .damaged:
             #expect(asked.count == 1 && ending == .served)
             #expect(try await larder.inspect().isSound)

@@ -53,14 +53,14 @@ import Testing
         let first = try await larder.preload(manifest)
         #expect(first.outcome == .changed)
         #expect((first.bundles, first.reused, first.fetched, first.requests) == (2, 0, 2, 3))
-        #expect(first.visit != nil && first.since != nil)
+        #expect(first.snapshot != nil && first.since != nil)
         #expect(try shown() == ["a", "b"])
 
         origin.forgetRequests()
         let second = try await larder.preload(manifest)
         #expect(second.outcome == .current)
         #expect((second.reused, second.fetched, second.requests, second.byteCount) == (2, 0, 1, 0))
-        #expect(second.visit == first.visit)
+        #expect(second.snapshot == first.snapshot)
         #expect(origin.requests.map(\.target) == ["/current"])
 
         publish("a", "c")
@@ -73,7 +73,7 @@ import Testing
         #expect(try shown() == ["a", "c"])
         #expect(try await larder.preload(manifest).outcome == .current)
 
-        // What an earlier visit has is not asked for either.
+        // What an earlier snapshot has is not asked for either.
         publish("a", "b")
         origin.forgetRequests()
         let back = try await larder.preload(manifest)
@@ -90,12 +90,12 @@ import Testing
         #expect(bad.outcome == .refused)
         #expect(bad.refused.map(\.url) == [origin.url("/two.js")])
         #expect(bad.refused.first?.isRequired == true)
-        #expect(bad.visit == first.visit)
+        #expect(bad.snapshot == first.snapshot)
         #expect(try shown() == ["a", "b"])
 
         // The way back is not spoilt by what came of the other set.
         publish("a", "b")
-        #expect(try await larder.preload(manifest).visit == first.visit)
+        #expect(try await larder.preload(manifest).snapshot == first.snapshot)
         #expect(try shown() == ["a", "b"])
         publish("a", "c")
         serve("a", "c")
@@ -133,12 +133,12 @@ import Testing
         }
         let report = try await larder.preload(manifest)
         #expect(report.outcome == outcome)
-        #expect(report.visit == first.visit && report.since == first.since)
+        #expect(report.snapshot == first.snapshot && report.since == first.since)
         #expect(try shown() == ["a", "b"])
         // Nothing is served that is not held.
         let empty = Larder(at: scratch.file("empty"))
         if let report = try? await empty.preload(manifest) {
-            #expect(report.visit == nil && !report.isServed)
+            #expect(report.snapshot == nil && !report.isServed)
         }
     }
 
@@ -243,9 +243,9 @@ import Testing
         }
         for name in ["list", "more"] { origin.on("/api/\(name).json", .file("[]", type: "application/json")) }
         var alone = PreloadOptions()
-        alone.hasRequisites = false
+        alone.hasAssets = false
         let first = try await larder.preload(manifest, options: alone)
-        #expect((first.outcome, first.fetched, first.requisites) == (.changed, 1, 0))
+        #expect((first.outcome, first.fetched, first.assets) == (.changed, 1, 0))
         #expect(origin.requests.count == 2)
 
         let second = try await larder.preload(manifest)
@@ -256,7 +256,7 @@ import Testing
                 "/api/list.json",
                 "/api/more.json?page=1",
             ])
-        #expect(second.requisites == 5)
+        #expect(second.assets == 5)
         #expect(try await larder.preload(manifest).outcome == .current)
     }
 

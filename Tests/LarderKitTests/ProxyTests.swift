@@ -338,7 +338,7 @@ import Testing
     @Test func `its own pages are not for others' pages`() throws {
         try proxying { (client, service) throws in
             let own = "localhost:\(try #require(service.proxyPort))"
-            #expect(try client.get("/", host: own).text.contains("Larder’s proxy"))
+            #expect(try client.get("/", host: own).text.contains("Larder proxy"))
             #expect(try client.get("http://\(own)/passes.json", host: own).text.contains("\"passes\": []"))
             let certificate = try client.get("/larder-ca.pem", host: own).text
             #expect(certificate == (try larder.authority().certificate))

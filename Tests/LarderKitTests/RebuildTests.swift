@@ -80,7 +80,7 @@ import Testing
         case .headerRandom: overwrite(16..<100, isRandom: true)
         case .applicationGone: overwrite(68..<72)
         case .firstPageGone: overwrite(page: 0)
-        case .indexPage: overwrite(page: try rootPage("response_visit"))
+        case .indexPage: overwrite(page: try rootPage("response_snapshot"))
         case .urlPage: overwrite(page: try rootPage("url"))
         case .responsePage: overwrite(page: try rootPage("response"))
         case .bodyPage: overwrite(page: try rootPage("body"))
@@ -143,7 +143,7 @@ import Testing
             isOpenedAsWhole = false
             #expect(error.remedy == .repair, "\(error)")
         }
-        // A log that is gone took whole visits with it, and nothing shows that they were there.
+        // A log that is gone took whole snapshots with it, and nothing shows that they were there.
         #expect(isOpenedAsWhole == (damage == .withoutLog))
         let report = try await larder.inspect(repair: true)
         #expect(try await larder.inspect().isSound)
@@ -205,15 +205,15 @@ import Testing
         #expect(after.count >= before.count - 12)
     }
 
-    @Test func `a removed site, a dropped visit and an earlier one that is shown stay so`() async throws {
+    @Test func `a removed site, a dropped snapshot and an earlier one that is shown stay so`() async throws {
         _ = try await larder.remove(origin.url("/p/1"))
         _ = try await larder.rollBack(origin.url("/"))
-        let visits = try await larder.visits(of: origin.url("/"))
+        let snapshots = try await larder.snapshots(of: origin.url("/"))
         let before = try shown()
         try await apply(.removed)
         _ = try await larder.inspect(repair: true)
         #expect(try shown() == before)
-        #expect(try await larder.visits(of: origin.url("/")) == visits)
+        #expect(try await larder.snapshots(of: origin.url("/")) == snapshots)
         #expect(try StoreReader(folder).sites().map(\.name) == [origin.url("/")])
     }
 }

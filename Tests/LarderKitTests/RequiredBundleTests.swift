@@ -126,7 +126,7 @@ import Web
         #expect(Set(required.hrefs) == Set(["/app.js", "/v/app.js", "/v/v/app.js"].map { origin.url($0) }))
         // What is gone may lead to the site's home, which is no bundle.
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "other", start: ["other"], now: 1)
+        let snapshot = try writer.begin(site: "other", start: ["other"], now: 1)
         let home = try NewBody(.bytes(Array("home".utf8)), form: "html;utf-8", links: [], in: folder)
         try writer.add(
             [
@@ -137,8 +137,8 @@ import Web
                 NewResponse(
                     href: origin.url("/home"), referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
                     body: .new(home)),
-            ], to: visit)
-        try writer.end(visit, .publish(now: 2))
+            ], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         let less = try RequirementsInForce.all(in: folder).hrefs
         #expect(less == [origin.url("/app.js")], "\(less)")
     }
@@ -209,18 +209,18 @@ import Web
         origin.on("/", .page("two"))
         origin.on("/app.js", .file("b", type: "text/javascript"))
         let bad = try await larder.update()
-        #expect(bad.count == 1 && bad[0].isHeldBack && !bad[0].isPublished)
+        #expect(bad.count == 1 && bad[0].isRejected && !bad[0].isPublished)
         #expect(bad[0].check?.items.map(\.verdict) == [.mismatch])
-        #expect(bad[0].check?.items.first?.detail?.contains("the server sent another one") == true)
+        #expect(bad[0].check?.items.first?.detail?.contains("the server sent a different one") == true)
         #expect(try await shown() == "a")
-        #expect(try await larder.status().sites[0].published == first.visit)
+        #expect(try await larder.status().sites[0].live == first.snapshot)
 
         origin.on("/app.js", .file("c", type: "text/javascript"))
         let good = try await larder.update()
         #expect(good[0].isPublished)
         #expect(try await shown() == "c")
-        // With the visit, its manifest is rolled back too.
-        try await larder.rollBack(origin.url("/"), to: first.visit)
+        // With the snapshot, its manifest is rolled back too.
+        try await larder.rollBack(origin.url("/"), to: first.snapshot)
         #expect(try await shown() == "a")
         let url = try #require(WebURL(origin.url("/app.js")))
         let required = try RequirementsInForce.all(in: larder.folder)
@@ -251,9 +251,9 @@ import Web
         _ = try await larder.collect(limit: ByteSize(0), allowsIncomplete: true)
         let second = try await larder.prefetch(manifest: manifest)
         await #expect(throws: LarderError.self) {
-            try await larder.rollBack(origin.url("/"), to: first.visit)
+            try await larder.rollBack(origin.url("/"), to: first.snapshot)
         }
-        #expect(try await larder.status().sites[0].published == second.visit)
+        #expect(try await larder.status().sites[0].live == second.snapshot)
     }
 
     @Test func `while the manifest cannot be had, the last known one holds`() async throws {
@@ -287,14 +287,14 @@ import Web
         #expect(first.isPublished && first.lastGood == nil)
         origin.stop()
         let report = try await larder.prefetch(manifest: named)
-        #expect(!report.isPublished && !report.isHeldBack)
+        #expect(!report.isPublished && !report.isRejected)
         #expect((report.manifestFailure != nil) == isOfURL)
-        let visits = try await larder.status().sites.first?.visits ?? []
-        let since = try #require(visits.first { $0.number == first.visit }?.started)
-        #expect(report.lastGood?.visit == first.visit)
+        let snapshots = try await larder.status().sites.first?.snapshots ?? []
+        let since = try #require(snapshots.first { $0.name.number == first.snapshot }?.started)
+        #expect(report.lastGood?.snapshot == first.snapshot)
         #expect(report.lastGood?.since == since)
         #expect(try await shown("/") != "")
-        #expect(try await larder.update()[0].lastGood?.visit == first.visit)
+        #expect(try await larder.update()[0].lastGood?.snapshot == first.snapshot)
     }
 
     @Test func `two manifests that are said to be at one place are two sites`() async throws {
@@ -332,7 +332,7 @@ import Web
         _ = try await larder.prefetch(manifest: manifest)
         publish("c")
         origin.on("/app.js", .file("b", type: "text/javascript"))
-        #expect(try await larder.prefetch([origin.url("/")]).isHeldBack)
+        #expect(try await larder.prefetch([origin.url("/")]).isRejected)
         #expect(try await shown() == "a")
     }
 
@@ -390,7 +390,7 @@ import Web
         let weex = origin.url("/weex")
         let report = try await larder.prefetch(manifest: weex)
         #expect(report.site == weex && report.isPublished && report.isComplete)
-        #expect(report.requisites == 2)
+        #expect(report.assets == 2)
         #expect(Set(origin.requests.map(\.target)) == ["/weex", "/bundles/one.js", "/bundles/two.js"])
 
         // The manifest is held as well, so that it can be checked without a network.
@@ -409,7 +409,7 @@ import Web
         #expect(report.site == origin.url("/") && report.isPublished)
         #expect(try await shown() == "a")
         try scratch.write("\(Self.md5["c"] ?? "")  app.js\n", to: "MD5SUMS")
-        #expect(try await larder.update()[0].isHeldBack)
+        #expect(try await larder.update()[0].isRejected)
         #expect(try await shown() == "a")
     }
 
@@ -433,7 +433,7 @@ import Web
         #expect(SitePlan(text: plan.text) == plan)
         plan.manifest = ManifestPlan(place: "/m.json", base: "https://a.test/", format: "weex")
         plan.manifest?.isAlone = true
-        plan.manifest?.hasRequisites = false
+        plan.manifest?.hasAssets = false
         #expect(SitePlan(text: plan.text) == plan)
     }
 

@@ -102,7 +102,7 @@ import Web
                 "<svg><rect mask='url(a#m)' fill='url(b#f)' filter='url(c#x)' clip-path=url(d#y) /></svg>",
                 ["a#m", "c#x", "d#y"]
             ),
-            // No requisites.
+            // No assets.
             (
                 "<a href=a crossorigin><iframe src=b crossorigin></iframe><link rel=next href=c crossorigin>",
                 []

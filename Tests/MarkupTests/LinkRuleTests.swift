@@ -107,7 +107,7 @@ import Web
             #expect(scan.faults == [], "\(html)")
             let found = scan.found.last { $0.reference == reference }
             #expect(found != nil, "\(html) \(scan.found)")
-            let role: LinkRole = row.kind == "page" ? .page : row.kind == "resource" ? .requisite : .other
+            let role: LinkRole = row.kind == "page" ? .page : row.kind == "resource" ? .asset : .other
             #expect(found?.kind.role == role || row.syntax == "html", "\(html) \(scan.found)")
             #expect(!scan.references.contains("second.png"))
         }

@@ -181,7 +181,7 @@ import Web
         for example in examples {
             let scan = Scan(example["text"]?.string ?? "", .javaScript)
             #expect(scan.references == example["expect_urls"]?.array?.compactMap(\.string))
-            #expect(scan.found.allSatisfy { $0.kind.role == .requisite || $0.kind == .page })
+            #expect(scan.found.allSatisfy { $0.kind.role == .asset || $0.kind == .page })
         }
     }
 }

@@ -3,19 +3,19 @@ import Store
 import Testing
 
 @Suite struct DifferenceReportTests {
-    /// Visits 1 to 5: two that are complete, one that a server loaded over the second, one of a later run
-    /// that was interrupted, and one that is held back.
-    private static let visits = [
-        Visit(id: 1, started: 10, finished: 11, responseCount: 1),
-        Visit(id: 2, started: 20, finished: 21, responseCount: 1),
-        Visit(id: 3, started: 30, finished: 31, base: 2, responseCount: 1),
-        Visit(id: 4, started: 40, finished: nil, responseCount: 1),
-        Visit(id: 5, started: 50, finished: 51, responseCount: 1),
+    /// Snapshots 1, 2, 2+ (the overlay on 2), 3 (interrupted) and 4.
+    private static let snapshots = [
+        Snapshot(id: 1, number: 1, started: 10, finished: 11, responseCount: 1),
+        Snapshot(id: 2, number: 2, started: 20, finished: 21, responseCount: 1),
+        Snapshot(id: 3, number: 2, started: 30, finished: 31, base: 2, responseCount: 1),
+        Snapshot(id: 4, number: 3, started: 40, finished: nil, responseCount: 1),
+        Snapshot(id: 5, number: 4, started: 50, finished: 51, responseCount: 1),
     ]
 
     private static func site(published: Int64?, overlay: Int64? = nil) -> Site {
         Site(
-            id: 1, name: "https://a.test/", start: ["https://a.test/"], visits: visits, published: published,
+            id: 1, name: "https://a.test/", start: ["https://a.test/"], snapshots: snapshots,
+            published: published,
             overlay: overlay)
     }
 
@@ -23,19 +23,24 @@ import Testing
         arguments: [
             (2, nil, nil, nil, [1, 2]), (2, 3, nil, nil, [2, 3]), (5, nil, nil, nil, [2, 5]),
             (nil, nil, nil, nil, [2, 5]),
-            (2, nil, 4, 1, [4, 1]), (2, nil, nil, 4, [2, 4]), (2, 3, 1, nil, [1, 3]),
-        ] as [(Int64?, Int64?, Int64?, Int64?, [Int64])])
-    func `as a rule what is served is compared with the complete visit before it`(
-        published: Int64?, overlay: Int64?, from: Int64?, to: Int64?, compared: [Int64]
+            (2, nil, 3, 1, [4, 1]), (2, nil, nil, 3, [2, 4]), (2, 3, 1, nil, [1, 3]),
+        ] as [(Int64?, Int64?, SnapshotName?, SnapshotName?, [Int64])])
+    func `by default the live snapshot is compared with the complete snapshot before it`(
+        published: Int64?, overlay: Int64?, from: SnapshotName?, to: SnapshotName?, compared: [Int64]
     ) throws {
-        let pair = try Self.site(published: published, overlay: overlay).visitsToCompare(from: from, to: to)
+        let pair = try Self.site(published: published, overlay: overlay).snapshotsToCompare(
+            from: from, to: to)
         #expect([pair.from.id, pair.to.id] == compared)
     }
 
-    @Test(arguments: [(1, nil, nil), (2, 9, nil), (2, nil, 9)] as [(Int64, Int64?, Int64?)])
-    func `a visit that is not there is the asker's mistake`(published: Int64, from: Int64?, to: Int64?) {
+    @Test(
+        arguments: [(1, nil, nil), (2, 9, nil), (2, nil, 9), (2, nil, SnapshotName(1, isOverlay: true))]
+            as [(Int64, SnapshotName?, SnapshotName?)])
+    func `comparing a snapshot that does not exist is a request error`(
+        published: Int64, from: SnapshotName?, to: SnapshotName?
+    ) {
         let error = #expect(throws: StoreError.self) {
-            try Self.site(published: published).visitsToCompare(from: from, to: to)
+            try Self.site(published: published).snapshotsToCompare(from: from, to: to)
         }
         #expect(error?.reason == .request)
     }

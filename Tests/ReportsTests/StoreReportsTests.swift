@@ -13,14 +13,14 @@ import Web
         scratch = try TemporaryFolder()
         folder = StoreFolder(scratch.file("store"))
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "http://a.test/", start: ["http://a.test/"], now: 1)
+        let snapshot = try writer.begin(site: "http://a.test/", start: ["http://a.test/"], now: 1)
         try writer.add(
             [
                 response("http://a.test/", "page", "text/html"),
                 response("http://a.test/b.css", "style", "text/css"),
                 response("http://a.test/gone", nil, nil, status: 404),
-            ], links: [], to: visit)
-        try writer.end(visit, .publish(now: 2))
+            ], links: [], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
     }
 
     private func response(
@@ -96,7 +96,9 @@ import Web
         let settings = schedule.map { UpdateSchedule.settings("", with: $0) } ?? ""
         return Site(
             id: 1, name: name, start: [name],
-            visits: [Visit(id: 1, started: finished ?? 0, finished: finished, responseCount: 1)],
+            snapshots: [
+                Snapshot(id: 1, number: 1, started: finished ?? 0, finished: finished, responseCount: 1)
+            ],
             published: nil,
             settings: settings)
     }

@@ -28,7 +28,7 @@ import Testing
         type: String = "text/html", flags: ResponseFlags = []
     ) throws -> Int64 {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: site, start: [site], now: 1)
+        let snapshot = try writer.begin(site: site, start: [site], now: 1)
         let responses = try pages.sorted { $0.key < $1.key }.map { path, text in
             let body = try NewBody(
                 .bytes(Array(text.utf8)), form: type == "text/html" ? "html;utf-8" : "plainText;utf-8",
@@ -45,9 +45,9 @@ import Testing
             NewResponse(
                 href: site + path, referrer: nil, status: 404, role: 0, fields: "", fetched: 1, body: .none)
         }
-        try writer.add(responses + tombstones, links: [], to: visit)
-        try writer.end(visit, .publish(now: 2))
-        return visit.id
+        try writer.add(responses + tombstones, links: [], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
+        return snapshot.id
     }
 
     @discardableResult
@@ -98,12 +98,12 @@ import Testing
     }
 
     @Test func `a page that is gone is found in the earlier snapshot alone`() throws {
-        let first = try store(["plum": Self.page("Plums", "jam"), "pear": Self.page("Pears", "jam")])
+        try store(["plum": Self.page("Plums", "jam"), "pear": Self.page("Pears", "jam")])
         try index()
         try store(["pear": Self.page("Pears", "jam")], gone: ["plum"])
         #expect(try urls("jam") == ["http://a.test/pear"])
         #expect(
-            try urls("jam") { $0.visit = first }.sorted() == ["http://a.test/pear", "http://a.test/plum"])
+            try urls("jam") { $0.snapshot = 1 }.sorted() == ["http://a.test/pear", "http://a.test/plum"])
     }
 
     @Test func `hits can be restricted to a site or a type`() throws {
@@ -115,6 +115,8 @@ import Testing
         #expect(try urls("jam") { $0.site = "b.test" } == ["http://b.test/"])
         #expect(try urls("jam") { $0.type = TypeFilter("text/plain") } == ["http://c.test/notes.txt"])
         #expect(throws: StoreError.self) { try urls("jam") { $0.site = "d.test" } }
+        // Each site has a snapshot 1.
+        #expect(throws: StoreError.self) { try urls("jam") { $0.snapshot = 1 } }
     }
 
     @Test func `hits come in portions, and the report says whether there are more`() throws {

@@ -20,15 +20,16 @@ struct AwayServerTests {
         try #require(symlink(sockets, way) == 0)
         let folder = StoreFolder(place.replacing(sockets, with: way))
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "https://example.test/", start: ["https://example.test/"], now: 1)
+        let snapshot = try writer.begin(
+            site: "https://example.test/", start: ["https://example.test/"], now: 1)
         let body = try NewBody(
             .bytes(Array("home".utf8)), form: "\(BodyFormat.opaque.name);utf-8", links: LinkTable().encoded(),
             in: folder)
         let page = NewResponse(
             href: "https://example.test/", referrer: nil, status: 200, role: 0,
             fields: "Content-Type: text/plain\r\n", fetched: 1, body: .new(body))
-        try writer.add([page], to: visit)
-        try writer.end(visit, .publish(now: 2))
+        try writer.add([page], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
 
         let notices = Monitor<[String]>([])
         var options = MirrorOptions()

@@ -298,7 +298,7 @@ import Web
         let fresh = try self.store(nil)
         let answer = try get(fresh, Self.options(policy))
         #expect(answer.status == 504)
-        #expect(answer.text.contains("what came is not what its manifest requires: expected MD5"))
+        #expect(answer.text.contains("the response does not match its manifest: expected MD5"))
         #expect(try StoreReader(fresh.folder).response(for: Self.url) == nil)
         #expect(try StoreReader(store.folder).sites().allSatisfy { $0.overlay == nil })
     }
@@ -315,11 +315,11 @@ import Web
         #expect(answer.text == Self.good)
         #expect(answer["Larder-Bundle"]?.hasPrefix("verified") == true)
         #expect(servers.requests.count == 1)
-        // It lies on top of the visit, which stays as it was.
+        // It lies on top of the snapshot, which stays as it was.
         let site = try #require(try StoreReader(store.folder).sites().first)
         let reader = try StoreReader(store.folder)
-        let visit = try #require(site.published)
-        let published = try #require(try reader.response(for: Self.url, ofVisit: visit)?.body)
+        let snapshot = try #require(site.published)
+        let published = try #require(try reader.response(for: Self.url, ofSnapshot: snapshot)?.body)
         #expect(try reader.content(of: published)?.load() == Array(Self.bad.utf8))
         #expect(site.overlay != nil)
     }

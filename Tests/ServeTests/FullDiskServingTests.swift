@@ -80,7 +80,7 @@ struct FullDiskServingTests {
             #expect(stored.status == 200 && stored.text == "stored", "\(stored.status)")
         }
         #expect(notices.all.count == 1, "\(notices.all)")
-        #expect(notices.all.first?.contains("recorded until that is solved") == true, "\(notices.all)")
+        #expect(notices.all.first?.contains("recorded until this is resolved") == true, "\(notices.all)")
     }
 
     @Test(arguments: policies)

@@ -111,10 +111,10 @@ import Web
         #expect(samples["larder_response_body_bytes_total"] ?? 0 > 12)
         #expect(samples["larder_store_readable"] == 1)
         #expect(samples["larder_sites"] == 1)
-        let visit = "site=https://example.test/,visit=1,state=served"
-        #expect(samples["larder_visit_responses{\(visit),kind=page}"] == 1)
-        #expect(samples["larder_visit_responses{\(visit),kind=gone}"] == 1)
-        #expect(samples["larder_visit_finished_seconds{\(visit)}"] == 2)
+        let snapshot = "site=https://example.test/,snapshot=1,state=live"
+        #expect(samples["larder_snapshot_responses{\(snapshot),kind=page}"] == 1)
+        #expect(samples["larder_snapshot_responses{\(snapshot),kind=gone}"] == 1)
+        #expect(samples["larder_snapshot_finished_seconds{\(snapshot)}"] == 2)
     }
 
     @Test func `they are for those who may read the portal`() throws {

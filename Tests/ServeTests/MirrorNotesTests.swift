@@ -79,7 +79,7 @@ import Testing
     @Test func `what was missed of a site by http alone is noted by http`() throws {
         let shelf = try PortalShelf([
             .init(
-                href: "http://plain.test/", requisites: ["http://cdn.test/a.png", "https://pics.test/b.png"]),
+                href: "http://plain.test/", assets: ["http://cdn.test/a.png", "https://pics.test/b.png"]),
             .init(href: "https://example.test/"), .init(href: "http://example.test/old"),
         ])
         let book = try notes(in: shelf.folder) { client, port in
@@ -114,7 +114,7 @@ import Testing
                     answer.text.contains("<a href=\"http://example-test.localhost:\(port)\(url)\">"), "\(url)"
                 )
             }
-            #expect(answer.text.contains("fetched at the next prefetch"))
+            #expect(answer.text.contains("the next prefetch of the site fetches the URL"))
         }
     }
 }

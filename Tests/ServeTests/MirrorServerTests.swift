@@ -449,7 +449,7 @@ import Testing
         let answer = try get("/far/away", fields: [("Accept", "text/html")])
         #expect(answer.status == 504)
         #expect(answer.text.contains("<pre>larder update 'https://example.test/'</pre>"))
-        #expect(answer.text.contains("fetched at the next prefetch of its site"))
+        #expect(answer.text.contains("the next prefetch of the site fetches the URL"))
     }
 
     @Test func `it may be stopped twice, from two threads`() async {

@@ -47,19 +47,20 @@ import Web
     }
 
     @Test(arguments: [
-        ("https://example.com", "visit-7-example-com"), ("https://www.bbc.co.uk", "www.visit-7-bbc-co-uk"),
-        ("https://www.example.com:8443", "port-8443.www.visit-7-example-com"),
-        ("http://[2001:db8::1]", "visit-7-ipv6-2001-db8--1"),
-        ("https://bücher.com", "visit-7--xn----bcher--kva-com"),
+        ("https://example.com", "past-7-example-com"), ("https://www.bbc.co.uk", "www.past-7-bbc-co-uk"),
+        ("https://www.example.com:8443", "port-8443.www.past-7-example-com"),
+        ("http://[2001:db8::1]", "past-7-ipv6-2001-db8--1"),
+        ("https://bücher.com", "past-7--xn----bcher--kva-com"),
         ("https://\(String(repeating: "a", count: 50)).co.uk", nil),
     ])
-    func `in a visit every origin has a name of its own, and leads back`(origin: String, name: String?) throws
+    func `in a snapshot every origin has a name of its own, and leads back`(origin: String, name: String?)
+        throws
     {
         let url = try #require(WebURL(origin + "/"))
         let found = try #require(names.name(of: url, in: 7))
         #expect(name == nil || found == name.map { $0 + ".localhost" })
         #expect(found.split(separator: ".").allSatisfy { $0.utf8.count <= 63 })
-        #expect(OriginNames.visit(in: found)?.number == 7)
+        #expect(OriginNames.snapshot(in: found)?.number == 7)
         #expect(found != names.name(of: url) && found != names.name(of: url, in: 8))
         guard case .origins(let origins)? = names.reading(found) else {
             Issue.record("\(found) is not read back")
@@ -67,15 +68,15 @@ import Web
         }
         #expect(origins.contains { WebURL($0)?.origin == url.origin })
         // No host has such a name by itself.
-        let posing = try #require(WebURL("https://visit.7.example/"))
-        #expect(names.name(of: posing).flatMap(OriginNames.visit) == nil)
+        let posing = try #require(WebURL("https://snapshot.7.example/"))
+        #expect(names.name(of: posing).flatMap(OriginNames.snapshot) == nil)
     }
 
     @Test(arguments: [
-        "visit-7-.localhost", "visit-07-a-com.localhost", "visit--a-com.localhost", "visit-7.localhost",
+        "past-7-.localhost", "past-07-a-com.localhost", "past--a-com.localhost", "past-7.localhost",
     ])
-    func `what only looks like a visit's name is none`(name: String) {
-        #expect(OriginNames.visit(in: name) == nil)
+    func `what only looks like a snapshot's name is none`(name: String) {
+        #expect(OriginNames.snapshot(in: name) == nil)
     }
 
     @Test(arguments: [

@@ -61,7 +61,7 @@ import Web
                     )
                     let answer = try client.response()
                     #expect(answer.status == 403, "\(method) \(host) \(target)")
-                    #expect(answer.text.contains("A proxy passed on this request"))
+                    #expect(answer.text.contains("This request was forwarded by a proxy"))
                 }
             }
         }

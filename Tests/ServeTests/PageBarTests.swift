@@ -127,14 +127,15 @@ import Web
         let text = frame.text
         #expect(
             text.contains("As of ") && text.contains("href=\"/-/page?url=https://example.test/\""))
-        #expect(text.contains("www.visit-1-example-test") || text.contains("visit-1-example-test.localhost"))
+        #expect(text.contains("www.past-1-example-test") || text.contains("past-1-example-test.localhost"))
         #expect(!text.contains("token") && !text.contains("method=") && !text.contains("<script"))
         let policy = try #require(frame["Content-Security-Policy"])
         #expect(policy.contains("default-src 'none'") && !policy.contains("script-src"))
         #expect(
             policy.contains(
                 "frame-ancestors http://*.localhost:\(server.port) http://localhost:\(server.port)"))
-        let past = try get("/-/bar/frame?url=https://example.test/&visit=1", from: server, host: "localhost")
+        let past = try get(
+            "/-/bar/frame?url=https://example.test/&snapshot=1", from: server, host: "localhost")
         #expect(past.text.contains(">Later<"))
         for target in ["/-/bar/frame", "/-/bar/frame?url=ftp://x", "/-/bar/frame?url=nope"] {
             #expect(try get(target, from: server, host: "localhost").status == 404)

@@ -43,7 +43,7 @@ import Web
         func takeIn(_ upload: String, _ name: String) -> PortalOrder {
             .takeIn(upload: upload, name: name, site: nil, base: nil)
         }
-        let export = PortalOrder.export(site: "a", visit: nil, form: "zip")
+        let export = PortalOrder.export(site: "a", snapshot: nil, form: "zip")
         let jobs = [
             job(takeIn(waits, "a.har"), 1, .interrupted), job(takeIn(isDone, "b.har"), 2, .done),
             job(takeIn(wentOn, "e.har"), 2, .interrupted), job(takeIn(wentOn, "e.har"), 2, .done),

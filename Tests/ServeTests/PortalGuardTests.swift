@@ -184,7 +184,7 @@ import Web
         #expect(try !home().contains("Recipes"))
         #expect(try home().contains("type=\"password\""))
         let wrong = try send("/-/login", "password=wrong+horse")
-        #expect(wrong.status == 403 && text(wrong).contains("That is not the password."))
+        #expect(wrong.status == 403 && text(wrong).contains("Wrong password."))
         let right = try send("/-/login", "password=correct+horse")
         #expect(right.status == 303)
         let cookie = try #require(text(right).split(separator: "\r\n").first { $0.hasPrefix("Set-Cookie: ") })

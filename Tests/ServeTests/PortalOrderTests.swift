@@ -27,8 +27,8 @@ import Web
         #expect(
             try order("unpin", "url=https://a.test/") == .unpin(.init(isSite: false, name: "https://a.test/"))
         )
-        #expect(try order("drop", "site=a&visit=3") == .drop(visit: 3, site: "a"))
-        #expect(try order("rollback", "site=a&visit=3") == .rollBack(site: "a", visit: 3))
+        #expect(try order("drop", "site=a&snapshot=3") == .drop(snapshot: 3, site: "a"))
+        #expect(try order("rollback", "site=a&snapshot=3") == .rollBack(site: "a", snapshot: 3))
         #expect(try order("collect", "limit=2G") == .collect(limit: "2G"))
         #expect(try order("nothing", "site=a") == nil)
         var settings = PlanForm()
@@ -42,7 +42,7 @@ import Web
         ("prefetch", "url=http://u:p@a.test/"), ("prefetch", "url=a.test&depth=-1"),
         ("prefetch", "url=a.test&depth=x"), ("prefetch", "url=a.test&pages=0"),
         ("prefetch", "url=a.test&scope=all"), ("prefetch", "url=a.test&render=maybe"),
-        ("prefetch", "url=a.test&bytes=much"), ("drop", "site=a"), ("drop", "visit=1"), ("remove", ""),
+        ("prefetch", "url=a.test&bytes=much"), ("drop", "site=a"), ("drop", "snapshot=1"), ("remove", ""),
         ("collect", "limit=-1"), ("pin", ""), ("settings", "site=a&perHost=65"),
         ("prefetch", "url=nope"), ("prefetch", "url=--help"), ("prefetch", "url=-x.test"),
         ("prefetch", "url=ftp://x"), ("prefetch", "url=ftp://x.test/"), ("prefetch", "url=a b"),
@@ -57,11 +57,11 @@ import Web
     }
 
     @Test(arguments: [
-        ("nope", "“nope” is a word, not an address", "https://nope/"),
-        ("--help", "“--help” is a word, not an address", "https://--help/"),
-        ("ftp://x.test/", "only http and https can", "https://example.com/"),
-        ("http://u:p@a.test/", "The address of a.test has a user name or a password", "leave them out"),
-        ("https://", "“https://” is no address of a page", "https://example.com/"),
+        ("nope", "“nope” is a word, not a URL", "https://nope/"),
+        ("--help", "“--help” is a word, not a URL", "https://--help/"),
+        ("ftp://x.test/", "only http and https are supported", "https://example.com/"),
+        ("http://u:p@a.test/", "The URL for a.test contains a user name or password", "Remove them"),
+        ("https://", "“https://” is not a URL", "https://example.com/"),
     ])
     func `an address that is none is told on the form, where it can be mended`(
         address: String, words: String, help: String
@@ -83,14 +83,14 @@ import Web
     }
 
     @Test(arguments: [
-        ("update", "site=https://other.test/", "does not hold a site “https://other.test/”"),
-        ("check", "site=x", "does not hold a site “x”"), ("pin", "site=x", "does not hold a site"),
-        ("export", "site=x&form=zip", "does not hold a site"),
-        ("export", "site=https://example.test/&form=zip&visit=9", "has no visit 9"),
-        ("remove", "site=x", "does not hold a site"), ("settings", "site=x", "does not hold a site"),
-        ("drop", "site=x&visit=1", "does not hold a site"),
-        ("drop", "site=https://example.test/&visit=9", "has no visit 9"),
-        ("rollback", "site=https://example.test/&visit=-1", "has no visit -1"),
+        ("update", "site=https://other.test/", "has no site “https://other.test/”"),
+        ("check", "site=x", "has no site “x”"), ("pin", "site=x", "has no site"),
+        ("export", "site=x&form=zip", "has no site"),
+        ("export", "site=https://example.test/&form=zip&snapshot=9", "has no snapshot 9"),
+        ("remove", "site=x", "has no site"), ("settings", "site=x", "has no site"),
+        ("drop", "site=x&snapshot=1", "has no site"),
+        ("drop", "site=https://example.test/&snapshot=9", "has no snapshot 9"),
+        ("rollback", "site=https://example.test/&snapshot=7", "has no snapshot 7"),
     ])
     func `an order for what is not there is refused`(name: String, form: String, words: String) throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/", title: "Recipes")])

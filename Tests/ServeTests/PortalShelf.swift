@@ -19,7 +19,7 @@ struct PortalShelf {
         var form = "html;utf-8"
         var fields = ""
         var pages: [String] = []
-        var requisites: [String] = []
+        var assets: [String] = []
     }
 
     static let site = "https://example.test/"
@@ -34,14 +34,14 @@ struct PortalShelf {
         folder = StoreFolder(scratch.file("store"))
         let writer = try StoreWriter(folder)
         withExtendedLifetime(writer) {}
-        if !entries.isEmpty { try visit(entries) }
+        if !entries.isEmpty { try snapshot(entries) }
     }
 
-    /// Adds a visit; gives its number.
+    /// Adds a snapshot; gives its number.
     @discardableResult
-    func visit(_ entries: [Entry], site: String = site, isComplete: Bool = true) throws -> Int64 {
+    func snapshot(_ entries: [Entry], site: String = site, isComplete: Bool = true) throws -> Int64 {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: site, start: [site], now: Self.now - 60)
+        let snapshot = try writer.begin(site: site, start: [site], now: Self.now - 60)
         var numbers: [String: UInt32] = [:]
         func target(_ href: String) -> NewLinks.Target {
             if let number = numbers[href] { return NewLinks.Target(href: nil, number: number) }
@@ -50,15 +50,15 @@ struct PortalShelf {
             return NewLinks.Target(href: href, number: number)
         }
         var links: [NewLinks] = []
-        for entry in entries where !entry.pages.isEmpty || !entry.requisites.isEmpty {
+        for entry in entries where !entry.pages.isEmpty || !entry.assets.isEmpty {
             var list = NewLinks(from: target(entry.href))
             list.pages = entry.pages.map(target)
-            list.requisites = entry.requisites.map(target)
+            list.assets = entry.assets.map(target)
             links.append(list)
         }
-        try writer.add(entries.map(response), links: links, to: visit)
-        try writer.end(visit, isComplete ? .publish(now: Self.now) : .keepOpen)
-        return visit.id
+        try writer.add(entries.map(response), links: links, to: snapshot)
+        try writer.end(snapshot, isComplete ? .publish(now: Self.now) : .keepOpen)
+        return snapshot.id
     }
 
     private func response(_ entry: Entry) throws -> NewResponse {

@@ -14,7 +14,7 @@ import Web
             .init(
                 href: "https://example.test/", title: "Recipes", text: "start", fields: "Server: jar\r\n",
                 pages: ["https://example.test/jam/plum", "https://example.test/lost", "https://far.test/"],
-                requisites: ["https://example.test/app.js", "https://example.test/lost.css"]),
+                assets: ["https://example.test/app.js", "https://example.test/lost.css"]),
             .init(href: "https://example.test/jam/plum", title: "Plum jam", text: "plum"),
             .init(href: "https://example.test/jam/pear?a=1&b=2", title: "Pear jam", text: "pear"),
             .init(
@@ -97,7 +97,7 @@ import Web
         #expect(try titles("/-/sites/1/titles?") == ["Pear jam", "Plum jam", "Recipes"])
         let after = "/-/sites/1/titles?after=pear+jam%0Ahttps://example.test/jam/pear?a=1%26b=2&"
         #expect(try titles(after) == ["Plum jam", "Recipes"])
-        try shelf.visit([
+        try shelf.snapshot([
             .init(href: "https://example.test/jam/plum", text: nil, status: 410),
             .init(href: "https://example.test/jam/pear?a=1&b=2", title: "apple jam"),
         ])
@@ -152,38 +152,38 @@ import Web
     @Test func `a store without a site tells how to fill it`() throws {
         let empty = try PortalShelf()
         #expect(try empty.get("/").body.contains("larder prefetch https://example.com/"))
-        #expect(try empty.get("/-/search?q=a").body.contains("Nothing was found."))
-        #expect(try empty.get("/-/scripts").body.contains("No script is held."))
+        #expect(try empty.get("/-/search?q=a").body.contains("No results."))
+        #expect(try empty.get("/-/scripts").body.contains("No scripts are stored."))
     }
 
     @Test func `the home page says of each site what it has, how old it is and whether it is whole`() throws {
         let page = try shelf.get("/").body
         for words in [
-            "Recipes", "Served", "not looked at", "1 minute ago", "<dd>3</dd>",
+            "Recipes", ">Live<", "Not checked yet", "1 minute ago", "<dd>3</dd>",
             "http://example-test.localhost:8080/",
         ] {
             #expect(page.contains(words), "\(words)")
         }
-        try shelf.visit(
+        try shelf.snapshot(
             [.init(href: "https://other.test/", title: "Other")], site: "https://other.test/",
             isComplete: false)
-        #expect(try shelf.get("/").body.contains("Not complete"))
+        #expect(try shelf.get("/").body.contains("Incomplete"))
         let sites = try #require(try shelf.get("/?format=json").json()["sites"]?.array)
         #expect(sites.count == 2)
         #expect(sites[0]["pages"]?.int == 3)
-        #expect(sites[0]["requisites"]?.int == 1)
+        #expect(sites[0]["assets"]?.int == 1)
         #expect(sites[0]["tombstones"]?.int == 1)
         #expect(sites[0]["missing"]?.content == .null)
         #expect(sites[0]["complete"]?.content == .null)
         #expect(sites[1]["complete"]?.bool == false)
     }
 
-    @Test func `a site's page lists its folders, its types and its visits`() throws {
+    @Test func `a site's page lists its folders, its types and its snapshots`() throws {
         let page = try shelf.get("/-/sites/1").body
         #expect(page.contains("/-/sites/1/pages?under=https://example.test/jam/"))
-        #expect(page.contains("2 addresses"))
+        #expect(page.contains("2 URLs"))
         #expect(page.contains("text/javascript"))
-        #expect(page.contains("Served"))
+        #expect(page.contains(">Live<"))
         #expect(page.contains("scope=\"col\""))
     }
 
@@ -217,9 +217,9 @@ import Web
         #expect(pages["misses"]?.array?.count == 1)
     }
 
-    @Test func `two visits are compared`() throws {
-        #expect(try shelf.get("/-/sites/1/changes").body.contains("only one visit"))
-        try shelf.visit([
+    @Test func `two snapshots are compared`() throws {
+        #expect(try shelf.get("/-/sites/1/changes").body.contains("only one snapshot"))
+        try shelf.snapshot([
             .init(href: "https://example.test/", title: "Recipes", text: "another start"),
             .init(href: "https://example.test/new", title: "New", text: "new"),
             .init(href: "https://example.test/jam/plum", text: nil, status: 404),
@@ -234,7 +234,8 @@ import Web
         #expect(try shelf.get("/-/sites/1/changes?kind=added&page=-9223372036854775808").status == 200)
     }
 
-    @Test func `pictures of two visits stand side by side, and nothing but pictures goes out as such`() throws
+    @Test func `pictures of two snapshots stand side by side, and nothing but pictures goes out as such`()
+        throws
     {
         let png = "\u{89}PNG\r\n\u{1a}\n"
         func look(_ href: String, _ text: String) -> PortalShelf.Entry {
@@ -243,15 +244,15 @@ import Web
             entry.request = .pictured
             return entry
         }
-        #expect(!(try shelf.get("/-/sites/1").body.contains("How its pages looked")))
+        #expect(!(try shelf.get("/-/sites/1").body.contains("Screenshots")))
         #expect(try shelf.get("/-/sites/1/pictures").body.contains("larder help rendering"))
         let (start, plum) = ("https://example.test/", "https://example.test/jam/plum")
-        try shelf.visit([
+        try shelf.snapshot([
             .init(href: start, text: "b"), look(start, "old"), .init(href: plum), look(plum, "as it was"),
         ])
         var wrong = look("https://example.test/evil", "")
         wrong.bytes = Array("<script>".utf8)
-        try shelf.visit([
+        try shelf.snapshot([
             .init(href: start, text: "c"), look(start, "new"), .init(href: plum, text: nil, status: 404),
             .init(href: "https://example.test/evil"), wrong,
         ])
@@ -260,26 +261,26 @@ import Web
             report["pages"]?.array?.map { "\($0["url"]?.string ?? "") \($0["state"]?.string ?? "")" }
                 == ["\(start) changed", "https://example.test/evil added", "\(plum) gone"])
         let page = try shelf.get("/-/sites/1/pictures").body
-        #expect(page.contains("/-/sites/1/picture?visit=2&amp;url=\(start)"))
-        #expect(page.contains("What differs"))
-        #expect(try shelf.get("/-/sites/1").body.contains("How its pages looked"))
+        #expect(page.contains("/-/sites/1/picture?snapshot=2&amp;url=\(start)"))
+        #expect(page.contains("Differences"))
+        #expect(try shelf.get("/-/sites/1").body.contains("Screenshots"))
         // What changed of pages is not told a second time of their pictures.
         #expect(
             try shelf.get("/-/sites/1/changes?format=json").json()["changed"]?.array?.map(\.string) == [start]
         )
 
-        let picture = try shelf.get("/-/sites/1/picture?visit=3&url=\(start)")
+        let picture = try shelf.get("/-/sites/1/picture?snapshot=3&url=\(start)")
         #expect(picture.status == 200)
         #expect(picture.fields("Content-Type") == ["image/png"])
         for target in [
-            "picture?visit=3&url=https://example.test/evil", "picture?visit=9&url=\(start)",
-            "picture?visit=3",
+            "picture?snapshot=3&url=https://example.test/evil", "picture?snapshot=9&url=\(start)",
+            "picture?snapshot=3",
             "picture",
-            "picture?visit=3&url=\(plum)",
+            "picture?snapshot=3&url=\(plum)",
         ] {
             #expect(try shelf.get("/-/sites/1/\(target)").status == 404, "\(target)")
         }
-        #expect(try shelf.get("/-/sites/2/picture?visit=3&url=\(start)").status == 404)
+        #expect(try shelf.get("/-/sites/2/picture?snapshot=3&url=\(start)").status == 404)
     }
 
     @Test func `a page's details tell its digests, its headers and its links`() throws {
@@ -287,7 +288,7 @@ import Web
         for words in [
             // The MD5 of "start".
             "ea2b2676c28c0db26d39331a336c6b92",
-            "Server", "jar", "not held", "href=\"https://example.test/\"", "Links to: 3", "Needs: 2",
+            "Server", "jar", "not stored", "href=\"https://example.test/\"", "Links: 3", "Assets: 2",
         ] {
             #expect(page.contains(words), "\(words)")
         }
@@ -303,14 +304,14 @@ import Web
     @Test func `of an address that is not held the details say so, and what there is instead`() throws {
         let page = try shelf.get("/-/page?url=https://example.test/jam/cherry")
         #expect(page.status == 404)
-        #expect(page.body.contains("Not held"))
+        #expect(page.body.contains("Not stored"))
         #expect(page.body.contains("/-/page?url=https://example.test/jam/plum"))
         let instead = try shelf.get("/-/page?url=https://example.test/jam/cherry&format=json").json()[
             "instead"]
         #expect(instead?["nearby"]?.array?.map(\.string).contains("https://example.test/jam/plum") == true)
         // Another address that answers for it is told.
         let twin = try shelf.get("/-/page?url=http://example.test/jam/plum").body
-        #expect(twin.contains("one that differs in http and https answers for it"))
+        #expect(twin.contains("one that differs in http and https is served instead"))
     }
 
     @Test func `what came since it was missed is missing no more`() throws {
@@ -370,7 +371,7 @@ extension String {
             .init(
                 href: "https://example.test/", title: Self.bad, type: Self.bad,
                 fields: "X\(Self.bad): \(Self.bad)\r\n",
-                pages: [url.href, "https://x.test/\"><script>"], requisites: ["https://x.test/'\"><script>"]),
+                pages: [url.href, "https://x.test/\"><script>"], assets: ["https://x.test/'\"><script>"]),
             .init(
                 href: url.href, title: Self.bad, text: "1", role: 1, type: "text/javascript",
                 form: "javaScript;utf-8"),

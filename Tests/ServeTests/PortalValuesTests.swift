@@ -106,8 +106,8 @@ import Testing
 
     @Test func `only what readers get is found`() throws {
         let shelf = try PortalShelf([.init(href: "https://example.test/a", title: "Old jam", text: "1")])
-        try shelf.visit([.init(href: "https://example.test/a", title: "New jam", text: "2")])
-        try shelf.visit(
+        try shelf.snapshot([.init(href: "https://example.test/a", title: "New jam", text: "2")])
+        try shelf.snapshot(
             [.init(href: "https://example.test/a", title: "Open jam", text: "3")], isComplete: false)
         let found = try shelf.reader().find(.title("jam"), site: nil, bodyCount: 100, limit: 10)
         #expect(found.entries.map(\.body?.title) == ["New jam"])
@@ -173,17 +173,17 @@ import Testing
             (0..<10).map { number in
                 .init(
                     href: "https://example.test/\(number)", text: "\(number)",
-                    requisites: ["https://example.test/0", "https://cdn.test/a.js", "https://cdn.test/a.js"])
+                    assets: ["https://example.test/0", "https://cdn.test/a.js", "https://cdn.test/a.js"])
             })
         let reader = try shelf.reader()
-        let whole = try reader.unheld(.requisites, site: 1, count: 100, limit: 9)
+        let whole = try reader.unheld(.assets, site: 1, count: 100, limit: 9)
         #expect(whole.targets.map(\.href) == ["https://cdn.test/a.js"])
         #expect(whole.targets.first?.askers == 10)
         #expect(whole.next == nil)
         var askers = 0
         var place: Int64? = 0
         while let after = place {
-            let step = try reader.unheld(.requisites, site: 1, after: after, count: 3, limit: 9)
+            let step = try reader.unheld(.assets, site: 1, after: after, count: 3, limit: 9)
             askers += step.targets.first?.askers ?? 0
             place = step.next
         }
@@ -200,11 +200,11 @@ import Testing
 
     @Test func `beyond a limit counts say so, and sizes are estimates`() throws {
         let reader = try Self.shelf(100).reader()
-        let all = try reader.tally(ofVisit: 1, limit: 1000)
+        let all = try reader.tally(ofSnapshot: 1, limit: 1000)
         #expect(all.pages == 100)
         #expect(all.byteCount == 190)
         #expect(!all.isCapped && !all.isEstimate)
-        let some = try reader.tally(ofVisit: 1, limit: 10)
+        let some = try reader.tally(ofSnapshot: 1, limit: 10)
         #expect(some.pages == 10)
         #expect(some.isCapped && some.isEstimate)
         #expect((100...200).contains(some.byteCount))
@@ -215,7 +215,7 @@ import Testing
         let portal = Portal(layout: OriginLayout(port: 8080), now: { PortalShelf.now })
         let reader = try shelf.reader()
         let before = try portal.answer("/?format=json", reader: reader)
-        try shelf.visit([
+        try shelf.snapshot([
             .init(href: "https://example.test/", title: "B"),
             .init(href: "https://example.test/2", text: "2"),
         ])

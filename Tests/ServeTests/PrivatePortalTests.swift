@@ -61,7 +61,7 @@ import Web
         let open = try texts(paths, showsPrivate: false, listens: true)
         #expect(own.contains("\"responses\": 3") && !own.contains("\"responses\": 2"), "\(own)")
         #expect(open.contains("\"responses\": 2") && !open.contains("\"responses\": 3"), "\(open)")
-        #expect(own.contains("The larder takes") != open.contains("The larder takes"))
+        #expect(own.contains("The store uses") != open.contains("The store uses"))
         #expect(own.contains("noted_misses") && !open.contains("noted_misses"))
     }
 
@@ -106,8 +106,8 @@ import Web
         #expect(try all.rows(of: page).map(\.referrer) == ["https://example.test/secret/plan"])
         #expect(try open.rows(of: page).map(\.referrer) == [nil])
         let site = try #require(try open.sites().first)
-        #expect(site.visits.map(\.responseCount) == [2])
-        #expect(try all.sites().first?.visits.map(\.responseCount) == [3])
+        #expect(site.snapshots.map(\.responseCount) == [2])
+        #expect(try all.sites().first?.snapshots.map(\.responseCount) == [3])
         #expect(try open.summary().responses == 2 && all.summary().responses == 3)
         #expect(try open.hasAnythingFromOrigin(site: site.id) && open.importedSites().isEmpty)
     }

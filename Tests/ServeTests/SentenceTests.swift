@@ -16,7 +16,7 @@ import Testing
 
     @Test func `what stands in the places is never read as a place`() {
         let phrase = Phrase(.mistakeNumber, "%2%", "1", "64")
-        #expect(phrase.text(in: .english) == "“%2%” should be a number from 1 to 64.")
-        #expect(phrase.text(in: .chinese) == "“%2%”应为 1 到 64 之间的数字。")
+        #expect(phrase.text(in: .english) == "“%2%” must be a number from 1 to 64.")
+        #expect(phrase.text(in: .chinese) == "“%2%”必须是 1 到 64 之间的数字。")
     }
 }

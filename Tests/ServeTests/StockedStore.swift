@@ -36,22 +36,23 @@ struct StockedStore {
         try publish(entries, settings: settings)
     }
 
-    /// Adds a visit, and publishes it.
+    /// Adds a snapshot, and publishes it.
     func publish(
         _ entries: [Entry], settings: String = "", site: String = "https://example.test/"
     ) throws {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: site, start: [site], now: 1)
-        try writer.add(entries.map(response), to: visit)
-        try writer.keep(settings: settings, of: visit)
-        try writer.end(visit, .publish(now: 2))
+        let snapshot = try writer.begin(site: site, start: [site], now: 1)
+        try writer.add(entries.map(response), to: snapshot)
+        try writer.keep(settings: settings, of: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
     }
 
-    /// Adds a visit that is not shown.
+    /// Adds a snapshot that is not shown.
     func learn(_ entries: [Entry]) throws {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "https://example.test/", start: ["https://example.test/"], now: 3)
-        try writer.add(entries.map(response), to: visit)
+        let snapshot = try writer.begin(
+            site: "https://example.test/", start: ["https://example.test/"], now: 3)
+        try writer.add(entries.map(response), to: snapshot)
     }
 
     /// Moves the store away, so that nothing is at its path.

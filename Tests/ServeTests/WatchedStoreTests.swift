@@ -21,7 +21,7 @@ import Web
         try use { try client.get("/", host: "example-test.localhost:\(server.port)") }
     }
 
-    @Test func `a new visit shows at the next look`() throws {
+    @Test func `a new snapshot shows at the next look`() throws {
         let store = try StockedStore([.init(href: Self.address, text: "older")])
         try serving(store) { get in
             #expect(try get().text == "older")
@@ -41,11 +41,11 @@ import Web
             try store.takeAway()
             let between = try get()
             #expect(between.status == 503)
-            #expect(between.text.contains("there is no larder"))
+            #expect(between.text.contains("the store does not exist"))
             try store.publish([.init(href: Self.address, text: "newer")])
             let newer = try get()
             #expect(newer.text == "newer")
-            // Both are the first body of the first visit of their store.
+            // Both are the first body of the first snapshot of their store.
             #expect(newer["ETag"] != older["ETag"])
         }
     }

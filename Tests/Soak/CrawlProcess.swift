@@ -12,7 +12,7 @@ import Web
 ///
 ///     at MILLISECONDS PAGES CPU-MILLISECONDS RESIDENT-KILOBYTES
 ///     missing URL
-///     pages COUNT requisites COUNT requests COUNT published BOOL continued BOOL
+///     pages COUNT assets COUNT requests COUNT published BOOL continued BOOL
 struct CrawlProcess {
     let folder: String
     let url: String
@@ -28,7 +28,7 @@ struct CrawlProcess {
         let began = clock.now
         let next = Atomic(0)
         plan.progress = { progress in
-            let done = progress.pages.done + progress.requisites.done
+            let done = progress.pages.done + progress.assets.done
             guard done >= next.load(ordering: .relaxed) else { return }
             next.store(done + 2000, ordering: .relaxed)
             Self.tell(done, after: clock.now - began)
@@ -37,7 +37,7 @@ struct CrawlProcess {
         Self.tell(report.pages, after: clock.now - began)
         for missing in report.missing { Soak.say("missing \(missing.url) \(missing.failure)") }
         Soak.say(
-            "pages \(report.pages) requisites \(report.requisites) requests \(report.requests)",
+            "pages \(report.pages) assets \(report.assets) requests \(report.requests)",
             "published \(report.isPublished) continued \(report.isContinued)")
         return report.isPublished
     }

@@ -66,7 +66,7 @@ struct KillRun {
         let ending = try CrawlChild(folder: scratch.path, url: origin.url("/")).wait()
         var outcome = Outcome(heldCount: held.count)
         if !ending.isWell { outcome.complaints.append("the second run ended with \(ending.status)") }
-        // One that was done already is a visit of its own, which asks again.
+        // One that was done already is a snapshot of its own, which asks again.
         let again =
             wasDone || left?.published != nil
             ? [] : origin.requests.map(\.target).filter { held.contains($0) }

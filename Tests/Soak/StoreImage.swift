@@ -1,6 +1,6 @@
 import Store
 
-/// What a store shows of one visit: everything that two crawls of the same site must have in common.
+/// What a store shows of one snapshot: everything that two crawls of the same site must have in common.
 struct StoreImage: Equatable {
     /// Status, role, form and digest of the body, by URL.
     private(set) var rows: [String: String] = [:]
@@ -9,10 +9,10 @@ struct StoreImage: Equatable {
     /// - Parameter base: the origin's address, which differs from run to run.
     init(_ folder: StoreFolder, base: String) throws {
         let reader = try StoreReader(folder)
-        guard let site = try reader.sites().first, let visit = site.visits.last else { return }
+        guard let site = try reader.sites().first, let snapshot = site.snapshots.last else { return }
         published = site.published
         var rows: [String: String] = [:]
-        try reader.eachResponse(ofVisit: visit.id) { response in
+        try reader.eachResponse(ofSnapshot: snapshot.id) { response in
             let digest =
                 response.body.map { body in body.sha256.map { String($0, radix: 16) }.joined() } ?? "-"
             let target = String(response.href.dropFirst(base.utf8.count))

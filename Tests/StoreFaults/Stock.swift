@@ -1,7 +1,7 @@
 import Store
 
-/// What the child writes and the tests expect: every visit of a site has all pages, and what they say is
-/// known from the number of the visit alone.
+/// What the child writes and the tests expect: every snapshot of a site has all pages, and what they say is
+/// known from the number of the snapshot alone.
 struct Stock {
     let site: String
     static let pageCount = 16
@@ -10,10 +10,10 @@ struct Stock {
 
     func href(_ page: Int) -> String { "http://\(site).test/\(page)" }
 
-    /// Some pages change with each visit, others with every second or third. Every third is too large for the
+    /// Some pages change with each snapshot, others with every second or third. Every third is too large for the
     /// database, and the first for a pack.
-    func body(_ page: Int, visit: Int64) -> [UInt8] {
-        let text = Array("page \(page) of \(site), edition \(visit / Int64(1 + page % 3))\n".utf8)
+    func body(_ page: Int, snapshot: Int64) -> [UInt8] {
+        let text = Array("page \(page) of \(site), edition \(snapshot / Int64(1 + page % 3))\n".utf8)
         guard page % 3 == 0 else { return text }
         let count = page == 0 ? Limits.packedBody + 1000 : 60_000 + page
         return [UInt8](unsafeUninitializedCapacity: count) { bytes, initialized in
@@ -22,13 +22,15 @@ struct Stock {
         }
     }
 
-    func response(_ page: Int, visit: Int64, in folder: StoreFolder) throws(StoreError) -> NewResponse {
+    func response(_ page: Int, snapshot: Int64, in folder: StoreFolder) throws(StoreError) -> NewResponse {
         let body = try NewBody(
-            .bytes(body(page, visit: visit)), form: "plain;utf-8", title: "\(page)", links: [UInt8(page)],
+            .bytes(body(page, snapshot: snapshot)), form: "plain;utf-8", title: "\(page)",
+            links: [UInt8(page)],
             in: folder)
         var response = NewResponse(
             href: href(page), referrer: page == 0 ? nil : href(0), status: 200, role: page % 3 == 0 ? 1 : 0,
-            fields: "Content-Type: text/plain\r\nX-Visit: \(visit)\r\n", fetched: visit, body: .new(body))
+            fields: "Content-Type: text/plain\r\nX-Snapshot: \(snapshot)\r\n", fetched: snapshot,
+            body: .new(body))
         response.number = UInt32(page)
         return response
     }
@@ -38,7 +40,7 @@ struct Stock {
         let next = (page + 1) % Self.pageCount
         var links = NewLinks(from: NewLinks.Target(href: href(page), number: UInt32(page)))
         links.pages = [NewLinks.Target(href: href(next), number: UInt32(next))]
-        links.requisites = [NewLinks.Target(href: href(0), number: 0)]
+        links.assets = [NewLinks.Target(href: href(0), number: 0)]
         return links
     }
 }

@@ -1,6 +1,6 @@
 import Store
 
-/// Visits of one site, one after the other, with everything that happens to a store on the way.
+/// Snapshots of one site, one after the other, with everything that happens to a store on the way.
 struct Stocking {
     private let folder: StoreFolder
     private let stock: Stock
@@ -10,37 +10,39 @@ struct Stocking {
         stock = Stock(site: site)
     }
 
-    func run(visits: Int) throws(StoreError) {
+    func run(snapshots: Int) throws(StoreError) {
         let writer = try StoreWriter(folder)
         StoreFaults.say("o")
-        for number in 0..<visits {
-            try makeVisit(writer)
-            try dropOldVisits(writer)
+        for number in 0..<snapshots {
+            try makeSnapshot(writer)
+            try dropOldSnapshots(writer)
             if number % 2 == 1 { try collect(writer) }
         }
     }
 
-    private func makeVisit(_ writer: StoreWriter) throws(StoreError) {
-        let visit = try writer.begin(site: stock.site, start: [stock.href(0)], now: 1)
+    private func makeSnapshot(_ writer: StoreWriter) throws(StoreError) {
+        let snapshot = try writer.begin(site: stock.site, start: [stock.href(0)], now: 1)
         StoreFaults.say("b")
         for first in stride(from: 0, to: Stock.pageCount, by: Stock.batchSize) {
             let pages = first..<first + Stock.batchSize
             var responses: [NewResponse] = []
-            for page in pages { responses.append(try stock.response(page, visit: visit.id, in: folder)) }
+            for page in pages {
+                responses.append(try stock.response(page, snapshot: snapshot.id, in: folder))
+            }
             StoreFaults.say("f")
-            try writer.add(responses, links: pages.map(stock.links), to: visit)
+            try writer.add(responses, links: pages.map(stock.links), to: snapshot)
             StoreFaults.say("a")
         }
-        try writer.end(visit, .publish(now: 2))
+        try writer.end(snapshot, .publish(now: 2))
         StoreFaults.say("p")
     }
 
-    private func dropOldVisits(_ writer: StoreWriter) throws(StoreError) {
+    private func dropOldSnapshots(_ writer: StoreWriter) throws(StoreError) {
         guard let site = try StoreReader(folder).sites().first(where: { $0.name == stock.site }) else {
             return
         }
-        for visit in site.visits.dropLast(2) {
-            try writer.drop(visit: visit.id, of: site)
+        for snapshot in site.snapshots.dropLast(2) {
+            try writer.drop(snapshot: snapshot.id, of: site)
             StoreFaults.say("d")
         }
     }

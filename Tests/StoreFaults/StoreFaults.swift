@@ -7,7 +7,7 @@ import Synchronization
 /// A last word `@d2` makes it stop itself (SIGSTOP) right after it has said `d` for the second time, and `@d` after each
 /// `d`. A test can kill it there without being fast, and SIGCONT lets it go on.
 ///
-///     StoreFaults stock FOLDER SITE VISITS    so many visits of a site, dropping and collecting what is old
+///     StoreFaults stock FOLDER SITE VISITS    so many snapshots of a site, dropping and collecting what is old
 ///     StoreFaults collect FOLDER LIMIT        makes the store as small as that
 ///     StoreFaults open FOLDER                 opens the store to write, which brings it up to date
 ///     StoreFaults read FOLDER                 opens the store to read, as a user who owns nothing
@@ -25,7 +25,7 @@ import Synchronization
         do throws(StoreError) {
             switch (words.first, words.count) {
             case ("stock", 4):
-                try Stocking(StoreFolder(words[1]), site: words[2]).run(visits: Int(words[3]) ?? 0)
+                try Stocking(StoreFolder(words[1]), site: words[2]).run(snapshots: Int(words[3]) ?? 0)
             case ("collect", 3):
                 let writer = try StoreWriter(StoreFolder(words[1]))
                 say("s")
@@ -41,7 +41,7 @@ import Synchronization
             case ("private", 3):
                 umask(mode_t(words[2], radix: 8) ?? 0)
                 let folder = StoreFolder(words[1])
-                try Stocking(folder, site: "s").run(visits: 1)
+                try Stocking(folder, site: "s").run(snapshots: 1)
                 let (writer, book) = (try StoreWriter(folder), try NoteBook(folder))
                 try writer.invalidate(["/"])
                 try book.note(served: [(1, 1)])

@@ -60,13 +60,13 @@ struct BodyDepotTests {
             ], to: site)
     }
 
-    /// A visit more of a site; nobody writes afterwards.
+    /// A snapshot more of a site; nobody writes afterwards.
     private func add(_ pages: @autoclosure () throws -> [NewResponse], to site: String) throws {
         // Whoever opens it alone clears what is on its way.
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: site, start: [site], now: 1)
-        try writer.add(try pages(), to: visit)
-        try writer.end(visit, .publish(now: 2))
+        let snapshot = try writer.begin(site: site, start: [site], now: 1)
+        try writer.add(try pages(), to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
     }
 
     private func content(_ href: String) throws -> BodyContent? {
@@ -105,11 +105,11 @@ struct BodyDepotTests {
             try NamedThread.start("writer-\(thread)") {
                 do {
                     let writer = try StoreWriter(tests.folder)
-                    let visit = try writer.begin(site: "s\(thread)", start: ["s"], now: 1)
+                    let snapshot = try writer.begin(site: "s\(thread)", start: ["s"], now: 1)
                     begun.change { $0 += 1 }
                     // Who has not begun yet has nothing to go on with.
                     _ = begun.wait(atMost: .seconds(60)) { $0 == 3 ? true : nil }
-                    let queue = try WriteQueue(writer, visit: visit)
+                    let queue = try WriteQueue(writer, snapshot: snapshot)
                     for (number, body) in (thread == 0 ? bodies : bodies.reversed()).enumerated() {
                         try queue.add(tests.page("http://\(thread)/\(number)", body))
                         if thread == 1, number == 12 { try tests.cutSessions() }
@@ -150,9 +150,9 @@ struct BodyDepotTests {
         let own = server.place(scratch.file("store"))
         guard !own.contains("bodies=") else { return }
         #expect(
-            refusal(own).contains("its bodies are in \(depot); say so behind its address: &bodies=\(depot)"))
+            refusal(own).contains("its bodies are in \(depot); append this to the address: &bodies=\(depot)"))
         let other = server.place(scratch.file("store"), bodies: scratch.file("other"))
-        #expect(refusal(other).contains("no larder has its bodies there, and this one has them in \(depot)"))
+        #expect(refusal(other).contains("the bodies of the store are in \(depot)"))
         #expect(!Folder.isThere(scratch.file("other")))
         // Another machine has it mounted elsewhere.
         #expect(symlink(shared, scratch.file("mounted")) == 0)
@@ -162,10 +162,10 @@ struct BodyDepotTests {
         let plain = server.place(scratch.file("plain"))
         _ = try StoreWriter(StoreFolder(plain))
         #expect(
-            refusal(plain + "&bodies=\(depot)").contains("the PostgreSQL has its bodies, and not \(depot)"))
+            refusal(plain + "&bodies=\(depot)").contains("its bodies are in PostgreSQL, not in \(depot)"))
         #expect(
             refusal(server.place(scratch.file("third")) + "&bodies=\(depot)").contains(
-                "another larder has its bodies"))
+                "another store has its bodies"))
         #expect(try StoreReader(folder).inspect().isSound)
     }
 
@@ -222,22 +222,22 @@ struct BodyDepotTests {
         let reader = try StoreReader(folder)
         let body = try #require(try reader.response(for: "http://s/middle")?.body)
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 3)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 3)
         #expect(rename(shared, scratch.file("away")) == 0)
         for use in [
             { _ = try reader.content(of: body) },
-            { try writer.add([try page("http://s/new", Self.bytes(80_000, 9))], to: visit) },
+            { try writer.add([try page("http://s/new", Self.bytes(80_000, 9))], to: snapshot) },
         ] as [() throws -> Void] {
             let error = #expect(throws: StoreError.self) { try use() }
             #expect(error?.reason == .unreachable)
-            #expect(error?.description.contains("; see that the folder is mounted") == true)
+            #expect(error?.description.contains("; check that the folder is mounted") == true)
         }
         let error = #expect(throws: StoreError.self) { try StoreReader(folder) }
-        #expect(error?.description.contains("see that the folder is mounted") == true)
+        #expect(error?.description.contains("check that the folder is mounted") == true)
         #expect(!Folder.isThere(shared))
         #expect(rename(scratch.file("away"), shared) == 0)
-        try writer.add([page("http://s/new", Self.bytes(80_000, 9))], to: visit)
-        try writer.end(visit, .publish(now: 4))
+        try writer.add([page("http://s/new", Self.bytes(80_000, 9))], to: snapshot)
+        try writer.end(snapshot, .publish(now: 4))
         #expect(try StoreReader(folder).inspect().isSound)
     }
 
@@ -264,14 +264,14 @@ struct BodyDepotTests {
     }
 
     @Test(arguments: [
-        ("bodies=here", "neither the whole path of a folder nor s3://"),
+        ("bodies=here", "neither the absolute path of a folder nor s3://"),
         ("bodies=s3://", "is not s3://BUCKET/PREFIX"),
         ("bodies=s3://b/../c", "is not s3://BUCKET/PREFIX"),
         ("bodies=s3://b//c", "is not s3://BUCKET/PREFIX"),
-        ("bodies=/x&bodies-over=few", "is no number of bytes"), ("s3-region=eu", "which is not there"),
-        ("bodies=s3://b&s3-region=e%0Au", "is no name of a region"),
-        ("bodies=s3://b&s3-endpoint=minio:9000", "is not written like https://"),
-        ("bodies=s3://b&s3-endpoint=http://ann:secret@minio", "keys belong into AWS_ACCESS_KEY_ID"),
+        ("bodies=/x&bodies-over=few", "is not a number of bytes"), ("s3-region=eu", "which is missing"),
+        ("bodies=s3://b&s3-region=e%0Au", "is not the name of a region"),
+        ("bodies=s3://b&s3-endpoint=minio:9000", "is not a URL such as https://"),
+        ("bodies=s3://b&s3-endpoint=http://ann:secret@minio", "set the keys in AWS_ACCESS_KEY_ID"),
     ])
     func `what cannot be a place of bodies is told`(words: String, mistake: String) {
         let folder = StoreFolder("postgres://nobody@127.0.0.1:1/none?\(words)")

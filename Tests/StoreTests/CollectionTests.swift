@@ -52,7 +52,9 @@ import Testing
 
     /// The journal has what the database has: a third of all this.
     @Test func `a body is confirmed by what it is, whatever its number has become`() throws {
-        try store.visit([store.response("http://a.test/", "one"), store.response("http://a.test/2", "two")])
+        try store.snapshot([
+            store.response("http://a.test/", "one"), store.response("http://a.test/2", "two"),
+        ])
         let reader = try store.reader()
         let one = try #require(try reader.response(for: "http://a.test/")?.body)
         let two = try #require(try reader.response(for: "http://a.test/2")?.body)
@@ -62,7 +64,7 @@ import Testing
             let body = StoredBody(
                 id: number, sha256: one.sha256, form: one.form, byteCount: one.byteCount, title: nil, md5: nil
             )
-            try store.visit([
+            try store.snapshot([
                 NewResponse(
                     href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 3, body: .held(body)
                 )
@@ -82,14 +84,14 @@ import Testing
             // Whoever waited for the reader would wait each time, for ten seconds; a busy machine holds up one or two.
             let isPrompt = (0..<5).contains { _ in
                 let age = Stopwatch()
-                _ = try? store.visit([store.response("http://a.test/", "one")])
+                _ = try? store.snapshot([store.response("http://a.test/", "one")])
                 return age.elapsed < .seconds(5)
             }
             #expect(isPrompt)
         }
         #expect(byteCount() > 0)
         #expect(try store.text("http://a.test/") == "one")
-        try store.visit([store.response("http://a.test/2", "two")])
+        try store.snapshot([store.response("http://a.test/2", "two")])
         #expect(byteCount() == 0)
         #expect(try store.text("http://a.test/2") == "two")
     }
@@ -99,8 +101,8 @@ import Testing
     )
         throws
     {
-        try store.visit((0..<400).map { try page("/\($0)", byteCount: 1000) })
-        try store.visit([page("/gone")], site: "other", ending: .forget)
+        try store.snapshot((0..<400).map { try page("/\($0)", byteCount: 1000) })
+        try store.snapshot([page("/gone")], site: "other", ending: .forget)
         let folder = StoreFolder(store.scratch.file("rehearsal"))
         let forecast = try StoreWriter(store.folder).rehearseCollection(
             CollectionOptions(limit: limit, allowsIncomplete: true), in: folder
@@ -115,14 +117,14 @@ import Testing
 
     @Test func `without a limit only that goes to which nothing refers`() throws {
         var numbering: [String] = []
-        try store.visit(
+        try store.snapshot(
             [page("/a"), page("/large", byteCount: 100_000)],
             links: [NewLinks(from: "/a", pages: ["/linked"], numbering: &numbering)])
-        try store.visit([page("/b"), page("/file", byteCount: 100_000)], site: "other", ending: .forget)
+        try store.snapshot([page("/b"), page("/file", byteCount: 100_000)], site: "other", ending: .forget)
         try store.scratch.write("stray", to: "store/bodies/stray")
         let result = try collect(nil)
         #expect(result.removedBodies == 2)
-        #expect(result.droppedVisits == 0 && result.evictedURLs == 0 && result.excess == nil)
+        #expect(result.droppedSnapshots == 0 && result.evictedURLs == 0 && result.excess == nil)
         #expect(result.byteCountAfter <= result.byteCountBefore - 130_000)
         #expect(try held() == ["/a", "/large"])
         #expect(store.scratch.names(in: "store/bodies").isEmpty)
@@ -132,29 +134,29 @@ import Testing
         #expect(again.removedBodies == 0 && again.byteCountAfter == again.byteCountBefore)
     }
 
-    @Test func `old visits go first, the oldest before the others, and what is shown stays`() throws {
+    @Test func `old snapshots go first, the oldest before the others, and what is shown stays`() throws {
         for edition in 1...4 {
-            try store.visit([
+            try store.snapshot([
                 page("/a", edition: edition), page("/large", byteCount: 100_000, edition: edition),
             ])
         }
-        try store.visit([page("/only-once")], site: "other")
+        try store.snapshot([page("/only-once")], site: "other")
         let whole = try collect(nil).byteCountAfter
         let result = try collect(whole - 150_000)
-        #expect(result.droppedVisits == 2)
+        #expect(result.droppedSnapshots == 2)
         #expect(result.evictedURLs == 0 && result.excess == nil && result.removedBodies == 4)
         // Of what is given back between bodies, the disk keeps a block that they share.
         #expect(result.byteCountAfter <= whole - 2 * 140_000 + 2 * 4096)
-        #expect(try store.site()?.visits.map(\.id) == [3, 4])
+        #expect(try store.site()?.snapshots.map(\.id) == [3, 4])
         #expect(try held() == ["/a", "/large", "/only-once"])
     }
 
     @Test(arguments: [0, 10_000] as [Int64])
     func `pages of live snapshots stay without permission, whatever the limit`(limit: Int64) throws {
-        try store.visit([page("/a", edition: 1), page("/b")])
-        try store.visit([page("/a", edition: 2)])
+        try store.snapshot([page("/a", edition: 1), page("/b")])
+        try store.snapshot([page("/a", edition: 2)])
         let result = try StoreWriter(store.folder).collect(CollectionOptions(limit: limit))
-        #expect(result.droppedVisits == 1 && result.evictedURLs == 0 && result.evicted == [])
+        #expect(result.droppedSnapshots == 1 && result.evictedURLs == 0 && result.evicted == [])
         #expect(result.excess ?? 0 > 0)
         #expect(try held() == ["/a", "/b"])
         let second = try StoreWriter(store.folder).collect(
@@ -163,24 +165,24 @@ import Testing
     }
 
     @Test func `of each site the last snapshots are kept, the served one among them`() throws {
-        for edition in 1...5 { try store.visit([page("/a", edition: edition)]) }
-        try store.visit([page("/b", edition: 1)], site: "other")
+        for edition in 1...5 { try store.snapshot([page("/a", edition: edition)]) }
+        try store.snapshot([page("/b", edition: 1)], site: "other")
         let result = try StoreWriter(store.folder).collect(CollectionOptions(keepLast: 2))
-        #expect(result.droppedVisits == 3 && result.removedBodies == 3 && result.evictedURLs == 0)
-        #expect(try store.site()?.visits.map(\.id) == [4, 5])
+        #expect(result.droppedSnapshots == 3 && result.removedBodies == 3 && result.evictedURLs == 0)
+        #expect(try store.site()?.snapshots.map(\.id) == [4, 5])
         // One that was rolled back to counts, whatever its place.
-        try StoreWriter(store.folder).publish(visit: 4, of: #require(try store.site()))
-        try store.visit([page("/a", edition: 6)], ending: .holdBack(now: 3))
+        try StoreWriter(store.folder).publish(snapshot: 4, of: #require(try store.site()))
+        try store.snapshot([page("/a", edition: 6)], ending: .reject(now: 3))
         let rest = try StoreWriter(store.folder).collect(CollectionOptions(keepLast: 1))
-        #expect(try store.site()?.visits.map(\.id) == [4] && rest.droppedVisits > 0)
+        #expect(try store.site()?.snapshots.map(\.id) == [4] && rest.droppedSnapshots > 0)
         #expect(try store.inspect().isSound)
     }
 
     @Test(.ofFiles) func `updates of few pages do not make the journal much longer than what it tells of`()
         throws
     {
-        try store.visit((0..<300).map { try page("/\($0)", byteCount: 1000) })
-        for edition in 1...120 { try store.visit([page("/0", byteCount: 1000, edition: edition)]) }
+        try store.snapshot((0..<300).map { try page("/\($0)", byteCount: 1000) })
+        for edition in 1...120 { try store.snapshot([page("/0", byteCount: 1000, edition: edition)]) }
         let journal = store.folder.journalByteCount
         try StoreWriter(store.folder).renewJournal()
         #expect(journal <= 2 * store.folder.journalByteCount + Limits.journalSlack)
@@ -188,17 +190,17 @@ import Testing
     }
 
     @Test(.ofFiles) func `old snapshots and a long journal go before any live page`() throws {
-        try store.visit((0..<60).map { try page("/\($0)", byteCount: 8_000) })
+        try store.snapshot((0..<60).map { try page("/\($0)", byteCount: 8_000) })
         let whole = try collect(nil).byteCountAfter
-        for edition in 1...60 { try store.visit([page("/0", byteCount: 8_000, edition: edition)]) }
+        for edition in 1...60 { try store.snapshot([page("/0", byteCount: 8_000, edition: edition)]) }
         let result = try collect(whole * 5 / 4)
-        #expect(result.evictedURLs == 0 && result.excess == nil && result.droppedVisits > 0)
+        #expect(result.evictedURLs == 0 && result.excess == nil && result.droppedSnapshots > 0)
         #expect(try held().count == 60)
     }
 
     @Test(.ofFiles) func `what servers loaded goes before live pages, and leaves what it lay over`() throws {
         let site = "http://a.test/"
-        try store.visit(
+        try store.snapshot(
             [page(site), page(site + "x", edition: 1), page(site + "y", edition: 1)], site: site)
         let x = try store.reader().response(for: site + "x")
         try StoreWriter(store.folder).add(
@@ -218,7 +220,7 @@ import Testing
     }
 
     @Test(.ofFiles) func `a pack that was cut does not make the rest go`() throws {
-        try store.visit((0..<40).map { try page("/\($0)", byteCount: 20_000, fetched: Int64($0)) })
+        try store.snapshot((0..<40).map { try page("/\($0)", byteCount: 20_000, fetched: Int64($0)) })
         let pack = "store/packs/" + (store.scratch.names(in: "store/packs").first ?? "")
         truncate(store.scratch.file(pack), 700_000)
         let result = try StoreWriter(store.folder).collect(
@@ -228,39 +230,39 @@ import Testing
         #expect(try held().count == 40)
     }
 
-    @Test func `what only an old visit has is shown still when the visit has gone`() throws {
-        try store.visit([page("/once"), page("/a", edition: 1)])
-        try store.visit([page("/a", edition: 2)])
+    @Test func `what only an old snapshot has is shown still when the snapshot has gone`() throws {
+        try store.snapshot([page("/once"), page("/a", edition: 1)])
+        try store.snapshot([page("/a", edition: 2)])
         let result = try collect(collect(nil).byteCountAfter - 20_000)
-        #expect(result.droppedVisits == 1 && result.evictedURLs == 0 && result.removedBodies == 1)
-        #expect(try store.reader().response(for: "/once")?.visit == 2)
-        #expect(try store.reader().response(for: "/a")?.visit == 2)
+        #expect(result.droppedSnapshots == 1 && result.evictedURLs == 0 && result.removedBodies == 1)
+        #expect(try store.reader().response(for: "/once")?.snapshot == 2)
+        #expect(try store.reader().response(for: "/a")?.snapshot == 2)
     }
 
     @Test
     func
-        `visits that were rolled back or given up go before anything that is shown; one that may go on stays`()
+        `snapshots that were rolled back or given up go before anything that is shown; one that may go on stays`()
         throws
     {
-        let first = try store.visit([page("/a", edition: 1)])
-        try store.visit([page("/a", edition: 2)])
-        try StoreWriter(store.folder).publish(visit: first, of: #require(try store.site()))
-        try store.visit([page("/a", edition: 3)], ending: .keepOpen)
-        let open = try store.visit([page("/a", edition: 4)], now: 100_000, ending: .keepOpen)
+        let first = try store.snapshot([page("/a", edition: 1)])
+        try store.snapshot([page("/a", edition: 2)])
+        try StoreWriter(store.folder).publish(snapshot: first, of: #require(try store.site()))
+        try store.snapshot([page("/a", edition: 3)], ending: .keepOpen)
+        let open = try store.snapshot([page("/a", edition: 4)], now: 100_000, ending: .keepOpen)
         // The first, two bodies of others, and what is being fetched.
         let whole = try collect(nil).byteCountAfter
         let result = try collect(whole - 80_000)
-        #expect(result.droppedVisits == 2 && result.evictedURLs == 0)
-        #expect(try store.site()?.visits.map(\.id) == [first, open])
-        #expect(try store.reader().response(for: "/a")?.visit == first)
+        #expect(result.droppedSnapshots == 2 && result.evictedURLs == 0)
+        #expect(try store.site()?.snapshots.map(\.id) == [first, open])
+        #expect(try store.reader().response(for: "/a")?.snapshot == first)
     }
 
     @Test func `a site of which nothing was published keeps what it shows`() throws {
         for now in [1, 200_000] as [Int64] {
-            try store.visit([page("/\(now)")], now: now, ending: .keepOpen)
+            try store.snapshot([page("/\(now)")], now: now, ending: .keepOpen)
         }
         let result = try collect(collect(nil).byteCountAfter - 20_000)
-        #expect(result.droppedVisits == 0)
+        #expect(result.droppedSnapshots == 0)
         #expect(result.evictedURLs == 1)
         #expect(try held() == ["/1"])
     }
@@ -269,7 +271,7 @@ import Testing
     func `then goes what was not served for longest, and of what was never served what was fetched first`()
         throws
     {
-        try store.visit([
+        try store.snapshot([
             page("/old", fetched: 100), page("/served", fetched: 100), page("/newer", fetched: 200),
             page("/large", byteCount: 100_000, fetched: 300), page("/newest", fetched: 400),
         ])
@@ -292,7 +294,7 @@ import Testing
     /// It was fetched before all that it leads to.
     @Test func `where a site begins is the last to go`() throws {
         let pages = try (0..<9).map { try page("/\($0)", fetched: 100 + Int64($0)) }
-        try store.visit([page("s", fetched: 1)] + pages)
+        try store.snapshot([page("s", fetched: 1)] + pages)
         for _ in 0..<4 { _ = try collect(store.folder.byteCount - 30_000) }
         let held = try held()
         #expect(held.count == 6 && held.contains("s"), "\(held)")
@@ -300,7 +302,7 @@ import Testing
 
     @Test(arguments: [0.75, 0.5, 0.25])
     func `it ends within the limit, and not far below it`(share: Double) throws {
-        try store.visit(
+        try store.snapshot(
             (0..<150).map { number in
                 let size = [2_000, 10_000, 30_000, 90_000][number % 4]
                 return try page("/\(number)", byteCount: size, fetched: Int64(number * 7919 % 150))
@@ -315,7 +317,7 @@ import Testing
     /// What the journal says of them takes as much as they do.
     @Test(.ofFiles, arguments: [0.75, 0.5, 0.25])
     func `of pages that are tiny it keeps as much as the limit allows`(share: Double) throws {
-        try store.visit(
+        try store.snapshot(
             (0..<4000).map { try page("/\($0)", byteCount: 400, fetched: Int64($0)) })
         let held = try held().count
         let limit = emptySize + Int64(Double(store.folder.byteCount - emptySize) * share)
@@ -327,7 +329,7 @@ import Testing
     }
 
     @Test(.ofFiles) func `where nothing goes, the journal is left as it is`() throws {
-        try store.visit([page("/a"), page("/b")])
+        try store.snapshot([page("/a"), page("/b")])
         let names = store.scratch.names(in: "store/journal")
         #expect(try collect(nil).removedBodies == 0)
         #expect(store.scratch.names(in: "store/journal") == names)
@@ -336,7 +338,7 @@ import Testing
     }
 
     @Test func `a limit of 0 leaves nothing but pins`() throws {
-        try store.visit([
+        try store.snapshot([
             page("/a"), page("/b", byteCount: 100_000), store.response("/gone", nil, status: 404),
         ])
         try StoreWriter(store.folder).add(Pin(.url, "/b"), now: 1)
@@ -350,15 +352,15 @@ import Testing
         #expect(try held() == [])
         #expect(try store.column("SELECT href FROM url") == [])
         #expect(store.scratch.names(in: "store/bodies").isEmpty)
-        // The site and its visit are there still: what went is missing, and fetched again.
+        // The site and its snapshot are there still: what went is missing, and fetched again.
         #expect(try store.site()?.published == 1)
-        try store.visit([page("/a")])
+        try store.snapshot([page("/a")])
         #expect(try held() == ["/a"])
     }
 
     @Test func `a body that several addresses have goes with the last of them`() throws {
         let large = [UInt8](repeating: 7, count: 100_000)
-        try store.visit([
+        try store.snapshot([
             store.response("/old", bytes: large, fetched: 1),
             store.response("/new", bytes: large, fetched: 3),
             page("/other", fetched: 2),
@@ -373,23 +375,23 @@ import Testing
     }
 
     @Test func `what a reader still knows of a body that has gone is never another's`() throws {
-        try store.visit([page("/a")])
+        try store.snapshot([page("/a")])
         let reader = try store.reader()
         let gone = try #require(try reader.response(for: "/a")?.body)
         _ = try collect(0)
-        try store.visit([page("/b")])
+        try store.snapshot([page("/b")])
         // The number is given again, which is what makes this a matter; of a PostgreSQL's it is not.
         #expect(try (reader.response(for: "/b")?.body?.id == gone.id) != TestStore.isServed)
         #expect(try reader.content(of: gone) == nil)
         #expect(try reader.links(of: gone) == [])
         var confirmed = try store.response("/a", nil)
         confirmed.body = .held(gone)
-        #expect(throws: StoreError.self) { try store.visit([confirmed]) }
+        #expect(throws: StoreError.self) { try store.snapshot([confirmed]) }
         #expect(try store.reader().response(for: "/a") == nil)
     }
 
     @Test func `what is evicted is forgotten by the note book too`() throws {
-        try store.visit([page("/a", fetched: 1), page("/b", fetched: 2)])
+        try store.snapshot([page("/a", fetched: 1), page("/b", fetched: 2)])
         try note(served: ["/a": 10, "/b": 20])
         let urls = try ["/a", "/b"].map { try store.reader().response(for: $0)?.url }
         #expect(try NoteBook(store.folder).servedTimes() == [urls[0]: 10, urls[1]: 20])
@@ -399,7 +401,7 @@ import Testing
     }
 
     @Test func `a note book that is damaged costs nothing but its notes`() throws {
-        try store.visit([page("/a", fetched: 1), page("/b", fetched: 2)])
+        try store.snapshot([page("/a", fetched: 1), page("/b", fetched: 2)])
         try store.scratch.write(String(repeating: "not a database ", count: 400), to: "store/notes.db")
         let result = try collect(collect(nil).byteCountAfter - 20_000)
         #expect(result.evictedURLs == 1)
@@ -409,29 +411,29 @@ import Testing
     }
 
     @Test func `nothing is collected while another writes, and the other is not disturbed`() throws {
-        try store.visit([page("/a")])
+        try store.snapshot([page("/a")])
         let other = try StoreWriter(store.folder)
         let collector = try StoreWriter(store.folder)
         let error = #expect(throws: StoreError.self) {
             try collector.collect(CollectionOptions(limit: 0, allowsIncomplete: true))
         }
         #expect(error?.reason == .busy)
-        let visit = try other.begin(site: "s", start: ["s"], now: 1)
-        try other.add([page("/b")], to: visit)
+        let snapshot = try other.begin(site: "s", start: ["s"], now: 1)
+        try other.add([page("/b")], to: snapshot)
         #expect(try held() == ["/a", "/b"])
-        // Nor by one that is itself in the middle of a visit.
+        // Nor by one that is itself in the middle of a snapshot.
         _ = consume collector
         let own = #expect(throws: StoreError.self) {
             try other.collect(CollectionOptions(limit: 0, allowsIncomplete: true))
         }
         #expect(own?.reason == .busy)
-        try other.end(visit, .publish(now: 2))
+        try other.end(snapshot, .publish(now: 2))
         #expect(try other.collect(CollectionOptions(limit: 0, allowsIncomplete: true)).evictedURLs == 2)
     }
 
     @Test(.ofFiles) func `who reads the whole time keeps the file large, and is told of`() throws {
-        try store.visit([page("/a", byteCount: 60_000)])
-        try store.visit([page("/b", byteCount: 60_000)], site: "other")
+        try store.snapshot([page("/a", byteCount: 60_000)])
+        try store.snapshot([page("/b", byteCount: 60_000)], site: "other")
         let reader = try store.reader()
         var result: CollectionResult?
         try reader.steadily { () throws(StoreError) in
@@ -447,11 +449,11 @@ import Testing
     /// What stays is copied: all of it has to come along, and nothing that has gone.
     @Test(.ofFiles) func `what stays is as it was, with what somebody has added to the database`() throws {
         var numbering: [String] = []
-        try store.visit(
+        try store.snapshot(
             [page("/a", fetched: 1), page("/b", fetched: 2), page("/tiny", byteCount: 400, fetched: 3)],
             links: [
                 NewLinks(from: "/a", pages: ["/only-a"], numbering: &numbering),
-                NewLinks(from: "/b", pages: ["/a", "/ahead"], requisites: ["/tiny"], numbering: &numbering),
+                NewLinks(from: "/b", pages: ["/a", "/ahead"], assets: ["/tiny"], numbering: &numbering),
             ])
         try StoreWriter(store.folder).add(Pin(.url, "/tiny"), now: 1)
         try store.execute(
@@ -465,7 +467,7 @@ import Testing
         let schema = "SELECT type || name || coalesce(sql, '') FROM sqlite_schema ORDER BY 1"
         let known = try store.column(schema)
         let reader = try store.reader()
-        let rows = try ["site", "visit", "pin", "pack", "sqlite_sequence"].map {
+        let rows = try ["site", "snapshot", "pin", "pack", "sqlite_sequence"].map {
             try store.column("SELECT * FROM \($0)")
         }
         let bodies = try store.column("SELECT id || hex(sha256) || form FROM body WHERE id > 1 ORDER BY id")
@@ -473,7 +475,7 @@ import Testing
         #expect(result.evictedURLs == 1 && result.removedBodies == 1)
         #expect(try store.column(schema) == known)
         #expect(
-            try ["site", "visit", "pin", "pack", "sqlite_sequence"].map {
+            try ["site", "snapshot", "pin", "pack", "sqlite_sequence"].map {
                 try store.column("SELECT * FROM \($0)")
             } == rows)
         #expect(try store.column("SELECT id || hex(sha256) || form FROM body ORDER BY id") == bodies)
@@ -489,12 +491,12 @@ import Testing
         #expect(try reader.storedLinks(of: left)?.pages == ["/a", "/ahead"])
         #expect(try reader.summary().responses == 2)
         #expect(store.scratch.names(in: "store/incoming").isEmpty)
-        try store.visit([page("/c")])
+        try store.snapshot([page("/c")])
         #expect(try held() == ["/b", "/c", "/tiny"])
     }
 
     @Test(.ofFiles) func `a journal says what a collection has left`() throws {
-        try store.visit((0..<20).map { try page("/\($0)", byteCount: 600, fetched: Int64($0)) })
+        try store.snapshot((0..<20).map { try page("/\($0)", byteCount: 600, fetched: Int64($0)) })
         #expect(try collect(store.folder.byteCount - 10_000).evictedURLs > 0)
         let left = try held()
         for name in store.scratch.names(in: "store") where name.hasPrefix("larder.db") {
@@ -505,7 +507,7 @@ import Testing
     }
 
     @Test(.ofFiles) func `references are looked after again when a collection has failed`() throws {
-        try store.visit([page("/a")])
+        try store.snapshot([page("/a")])
         let writer = try StoreWriter(store.folder)
         try store.execute("DROP VIEW larder_link; ALTER TABLE link RENAME TO elsewhere")
         #expect(throws: StoreError.self) { try writer.collect(CollectionOptions()) }

@@ -5,8 +5,8 @@ import Web
 
 @testable import Store
 
-/// What comes again as it was is no row of its own, and all the same stands in the visit. Of a file: a PostgreSQL, to which
-/// many write, has a row of each visit.
+/// What comes again as it was is no row of its own, and all the same stands in the snapshot. Of a file: a PostgreSQL, to which
+/// many write, has a row of each snapshot.
 @Suite(.ofFiles) struct ConfirmationTests {
     private let store: StockedFolder
 
@@ -16,16 +16,16 @@ import Web
 
     private func rows() throws -> [String] {
         try store.column(
-            "SELECT visit || ' ' || confirmed || ' ' || request || status FROM response ORDER BY url, visit, request"
+            "SELECT snapshot || ' ' || confirmed || ' ' || request || status FROM response ORDER BY url, snapshot, request"
         )
     }
 
-    private func counts() throws -> [Int] { try store.site()?.visits.map(\.responseCount) ?? [] }
+    private func counts() throws -> [Int] { try store.site()?.snapshots.map(\.responseCount) ?? [] }
 
     @Test func `what says the same is told of the row that there is`() throws {
-        try store.visit([store.response("/a", "a"), store.response("/gone", nil, status: 404)])
+        try store.snapshot([store.response("/a", "a"), store.response("/gone", nil, status: 404)])
         for time: Int64 in [5, 9] {
-            try store.visit(
+            try store.snapshot(
                 [
                     store.response("/a", "a", fields: Self.type + "Date: \(time)\r\n", fetched: time),
                     store.response("/gone", nil, status: 404, fetched: time),
@@ -33,12 +33,12 @@ import Web
         }
         #expect(try rows() == ["1 3 200", "1 3 404"])
         #expect(try counts() == [2, 2, 2])
-        for visit: Int64 in 1...3 {
-            let held = try #require(try store.reader().response(for: "/a", ofVisit: visit))
-            #expect(held.visit == 1 && held.fetched == 9 && held.fields == Self.type + "Date: 9\r\n")
-            #expect(try store.reader().pages(ofVisit: visit, atMost: 5) == ["/a"])
-            #expect(try store.reader().tally(ofVisit: visit, limit: 10).tombstones == 1)
-            #expect(try store.reader().types(ofVisit: visit, limit: 10).map(\.count) == [1])
+        for snapshot: Int64 in 1...3 {
+            let held = try #require(try store.reader().response(for: "/a", ofSnapshot: snapshot))
+            #expect(held.snapshot == 1 && held.fetched == 9 && held.fields == Self.type + "Date: 9\r\n")
+            #expect(try store.reader().pages(ofSnapshot: snapshot, atMost: 5) == ["/a"])
+            #expect(try store.reader().tally(ofSnapshot: snapshot, limit: 10).tombstones == 1)
+            #expect(try store.reader().types(ofSnapshot: snapshot, limit: 10).map(\.count) == [1])
         }
         #expect(try store.reader().difference(from: 1, to: 3).isEmpty)
         #expect(try store.inspect().isSound)
@@ -52,78 +52,78 @@ import Web
             ("", false),
         ])
     func `fields of the message alone may be others`(fields: String, isSame: Bool) throws {
-        try store.visit([store.response("/a", "a", fields: "Date: 1\r\nETag: 1\r\nExpires: 9\r\n")])
-        try store.visit([store.response("/a", "a", fields: fields)])
+        try store.snapshot([store.response("/a", "a", fields: "Date: 1\r\nETag: 1\r\nExpires: 9\r\n")])
+        try store.snapshot([store.response("/a", "a", fields: fields)])
         #expect(try rows() == (isSame ? ["1 2 200"] : ["1 0 200", "2 0 200"]))
         #expect(try counts() == [1, 1])
         #expect(try store.reader().response(for: "/a")?.fields == fields)
     }
 
     @Test func `another body, status or role is a row of its own`() throws {
-        try store.visit([store.response("/a", "a")])
-        try store.visit([store.response("/a", "b")])
+        try store.snapshot([store.response("/a", "a")])
+        try store.snapshot([store.response("/a", "b")])
         // The newest counts, and not what once was.
-        try store.visit([store.response("/a", "a")])
-        var requisite = try store.response("/a", "a")
-        requisite.role = 1
-        try store.visit([requisite])
-        try store.visit([store.response("/a", nil, status: 410)])
+        try store.snapshot([store.response("/a", "a")])
+        var asset = try store.response("/a", "a")
+        asset.role = 1
+        try store.snapshot([asset])
+        try store.snapshot([store.response("/a", nil, status: 410)])
         #expect(try rows() == (1...5).map { "\($0) 0 \($0 == 5 ? 410 : 200)" })
     }
 
     @Test func `what another site has later, a server loaded or varies, confirms nothing`() throws {
-        try store.visit([store.response("/a", "a"), store.response("/b", "b")])
-        try store.visit([store.response("/a", "other")], site: "t")
+        try store.snapshot([store.response("/a", "a"), store.response("/b", "b")])
+        try store.snapshot([store.response("/a", "other")], site: "t")
         var varying = try store.response("/b", "b")
         varying.variant = "Accept: x"
-        try store.visit([varying])
-        try store.visit([store.response("/a", "a"), store.response("/b", "b")])
+        try store.snapshot([varying])
+        try store.snapshot([store.response("/a", "a"), store.response("/b", "b")])
         #expect(try rows() == ["1 0 200", "2 0 200", "4 0 200", "1 0 200", "3 0 200", "4 0 200"])
         #expect(try store.text("/a") == "a")
     }
 
     @Test func `after a roll-back it is held against the newest that there is`() throws {
-        for text in ["a", "b"] { try store.visit([store.response("/a", text)]) }
-        try StoreWriter(store.folder).publish(visit: 1, of: #require(try store.site()))
-        try store.visit([store.response("/a", "a")])
+        for text in ["a", "b"] { try store.snapshot([store.response("/a", text)]) }
+        try StoreWriter(store.folder).publish(snapshot: 1, of: #require(try store.site()))
+        try store.snapshot([store.response("/a", "a")])
         #expect(try store.text("/a") == "a")
         #expect(try rows() == ["1 0 200", "2 0 200", "3 0 200"])
     }
 
-    @Test func `what comes once more in the same visit, as something else, takes it back`() throws {
-        try store.visit([store.response("/a", "a")])
+    @Test func `what comes once more in the same snapshot, as something else, takes it back`() throws {
+        try store.snapshot([store.response("/a", "a")])
         let writer = try StoreWriter(store.folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 3)
-        try writer.add([store.response("/a", "a")], to: visit)
-        try writer.add([store.response("/a", "a")], to: visit)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 3)
+        try writer.add([store.response("/a", "a")], to: snapshot)
+        try writer.add([store.response("/a", "a")], to: snapshot)
         #expect(try counts() == [1, 1])
-        try writer.add([store.response("/a", nil, status: 404)], to: visit)
+        try writer.add([store.response("/a", nil, status: 404)], to: snapshot)
         #expect(try counts() == [1, 1])
-        try writer.end(visit, .publish(now: 4))
+        try writer.end(snapshot, .publish(now: 4))
         #expect(try rows() == ["1 1 200", "2 0 404"])
-        #expect(try store.reader().response(for: "/a", ofVisit: 2)?.status == 404)
+        #expect(try store.reader().response(for: "/a", ofSnapshot: 2)?.status == 404)
     }
 
-    @Test func `visits that are dropped leave what later ones confirmed`() throws {
-        for _ in 1...3 { try store.visit([store.response("/a", "a"), store.response("/b", "b")]) }
-        try store.visit([store.response("/a", "c")])
-        for visit: Int64 in [2, 1] {
-            try StoreWriter(store.folder).drop(visit: visit, of: #require(try store.site()))
+    @Test func `snapshots that are dropped leave what later ones confirmed`() throws {
+        for _ in 1...3 { try store.snapshot([store.response("/a", "a"), store.response("/b", "b")]) }
+        try store.snapshot([store.response("/a", "c")])
+        for snapshot: Int64 in [2, 1] {
+            try StoreWriter(store.folder).drop(snapshot: snapshot, of: #require(try store.site()))
         }
         #expect(try counts() == [2, 1])
         #expect(try store.reader().difference(from: 3, to: 4).changed == ["/a"])
         #expect(try rows() == ["3 3 200", "4 0 200", "3 3 200"])
         // One that is gone on with keeps what it has confirmed.
-        try store.visit([store.response("/a", "c")], now: 9, ending: .keepOpen)
-        try StoreWriter(store.folder).publish(visit: 3, of: #require(try store.site()))
-        try StoreWriter(store.folder).drop(visit: 4, of: #require(try store.site()))
-        #expect(try store.reader().response(for: "/a", ofVisit: 5)?.body != nil)
+        try store.snapshot([store.response("/a", "c")], now: 9, ending: .keepOpen)
+        try StoreWriter(store.folder).publish(snapshot: 3, of: #require(try store.site()))
+        try StoreWriter(store.folder).drop(snapshot: 4, of: #require(try store.site()))
+        #expect(try store.reader().response(for: "/a", ofSnapshot: 5)?.body != nil)
         #expect(try store.inspect().isSound)
     }
 
     @Test func `a database that is made anew of the journal has it too`() throws {
         for time: Int64 in [1, 5, 9] {
-            try store.visit([store.response("/a", "a", fetched: time)], now: time)
+            try store.snapshot([store.response("/a", "a", fetched: time)], now: time)
         }
         for suffix in ["", "-wal", "-shm"] { store.scratch.remove("store/larder.db" + suffix) }
         #expect(try StoreRebuild.run(store.folder).addresses == 1)
@@ -133,21 +133,21 @@ import Web
     }
 
     @Test func `a page that a browser shows stands beside what it saw`() throws {
-        try store.visit([store.response("/a", "a")])
+        try store.snapshot([store.response("/a", "a")])
         var words = try store.response("/a", "words")
         words.request = .shown
-        try store.visit([store.response("/a", "a"), words])
+        try store.snapshot([store.response("/a", "a"), words])
         #expect(try rows() == ["1 1 200", "2 0 200", "2 0 shown200"])
         #expect(try counts() == [1, 2])
-        #expect(try store.reader().response(for: "/a", ofVisit: 2)?.visit == 2)
+        #expect(try store.reader().response(for: "/a", ofSnapshot: 2)?.snapshot == 2)
         for suffix in ["", "-wal", "-shm"] { store.scratch.remove("store/larder.db" + suffix) }
         _ = try StoreRebuild.run(store.folder)
         #expect(try rows().suffix(2) == ["2 0 200", "2 0 shown200"])
     }
 
     @Test func `what came earlier than what is held is a row of its own, as is what servers load`() throws {
-        try store.visit([store.response("/a", "a", fetched: 9), store.response("/b", "b")])
-        try store.visit([store.response("/a", "a", fetched: 5)])
+        try store.snapshot([store.response("/a", "a", fetched: 9), store.response("/b", "b")])
+        try store.snapshot([store.response("/a", "a", fetched: 5)])
         #expect(try rows() == ["1 0 200", "2 0 200", "1 0 200"])
         try StoreWriter(store.folder).add(
             loaded: store.response("/b", "b", fetched: 9), over: store.reader().response(for: "/b"),
@@ -155,14 +155,15 @@ import Web
         #expect(try rows().suffix(2) == ["1 0 200", "3 0 200"])
     }
 
-    @Test func `a journal that is far longer than the database is written anew when a visit ends`() throws {
-        try store.visit([store.response("/a", "a")])
+    @Test func `a journal that is far longer than the database is written anew when a snapshot ends`() throws
+    {
+        try store.snapshot([store.response("/a", "a")])
         let name = try #require(store.scratch.names(in: "store/journal").first)
         let path = store.scratch.file("store/journal/" + name)
         let length = store.folder.databaseByteCount * 2 + Limits.journalSlack
         // A line that nobody reads, and of which the disk keeps nothing.
         #expect(truncate(path, off_t(length)) == 0)
-        try store.visit([store.response("/a", "a")])
+        try store.snapshot([store.response("/a", "a")])
         #expect(store.folder.journalByteCount < 10_000)
         for suffix in ["", "-wal", "-shm"] { store.scratch.remove("store/larder.db" + suffix) }
         #expect(try StoreRebuild.run(store.folder).addresses == 1)
@@ -173,10 +174,10 @@ import Web
         func pages() throws -> [NewResponse] {
             try (0..<300).map { try store.response("http://a.test/page/\($0)", "page \($0)") }
         }
-        try store.visit(pages())
+        try store.snapshot(pages())
         let before = store.folder.databaseByteCount
         let journal = store.folder.journalByteCount
-        for _ in 1...20 { try store.visit(pages()) }
+        for _ in 1...20 { try store.snapshot(pages()) }
         #expect(store.folder.databaseByteCount <= before + 16384)
         #expect((store.folder.journalByteCount - journal) / 20 < journal / 2)
         #expect(try counts() == [Int](repeating: 300, count: 21))

@@ -15,11 +15,11 @@ import Testing
 
     init() throws {
         store = try StockedFolder()
-        try visit()
+        try snapshot()
     }
 
-    private func visit() throws {
-        try store.visit([
+    private func snapshot() throws {
+        try store.snapshot([
             store.response("/small", Self.needle), store.response("/same", Self.needle),
             store.response("/other", "other"), store.response("/large", bytes: Self.large),
             store.response("/gone", nil, status: 404),
@@ -68,7 +68,7 @@ import Testing
         let others = ["/other", "/large"]
         #expect(try shown() == (hasJournal ? ["/small", "/same"] + others : others))
         // The next prefetch brings it back.
-        try visit()
+        try snapshot()
         #expect(try store.text("/small") == Self.needle)
         #expect(try store.inspect().isSound)
     }
@@ -143,7 +143,7 @@ import Testing
         #expect(try shown() == ["/small", "/same", "/other"])
         #expect(try store.inspect().damaged.map(\.addresses) == [["/large"]])
         // A prefetch that brings the same body mends it, without any repair.
-        try visit()
+        try snapshot()
         #expect(try shown().contains("/large"))
         #expect(try store.inspect().isSound)
     }
@@ -157,7 +157,7 @@ import Testing
         let kept = try #require(store.scratch.names(in: "store/quarantine").first)
         #expect(try Self.bytes(of: store.scratch.file("store/quarantine/" + kept)) == damaged)
         #expect(try store.reader().response(for: "/large") == nil)
-        try visit()
+        try snapshot()
         #expect(try shown().contains("/large"))
         #expect(try store.inspect().isSound)
         // The same again: it takes the place of what is kept already.
@@ -171,12 +171,12 @@ import Testing
         store.scratch.remove(bodyFile == "store/bodies/stray" ? bodyFile : "nothing")
         let findings = try store.inspect()
         let writer = try StoreWriter(store.folder)
-        let visit = try writer.begin(site: "other", start: ["other"], now: 1)
+        let snapshot = try writer.begin(site: "other", start: ["other"], now: 1)
         let error = #expect(throws: StoreError.self) { try StoreWriter(store.folder).repair(findings) }
         #expect(error?.reason == .busy)
         // Its body is in place before its row is.
-        try writer.add([store.response("/new", bytes: Self.large.map { $0 ^ 1 })], to: visit)
-        try writer.end(visit, .publish(now: 2))
+        try writer.add([store.response("/new", bytes: Self.large.map { $0 ^ 1 })], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         _ = consume writer
         try StoreWriter(store.folder).repair(findings)
         #expect(try store.inspect().orphanFiles.isEmpty)
@@ -192,7 +192,7 @@ import Testing
                 ["/small", "/same", "/large"]
             ),
             ("DELETE FROM url WHERE href = '/other'", ["/small", "/same", "/large"]),
-            ("DELETE FROM visit", []),
+            ("DELETE FROM snapshot", []),
             ("DELETE FROM site", []),
             ("UPDATE site SET published = 99", ["/small", "/same", "/other", "/large"]),
             ("UPDATE response SET referrer = 99", ["/small", "/same", "/other", "/large"]),
@@ -212,7 +212,7 @@ import Testing
         let findings = try store.inspect()
         #expect(findings.isSound, "\(findings)")
         #expect(try shown() == left)
-        try visit()
+        try snapshot()
         #expect(try shown() == ["/small", "/same", "/other", "/large"])
     }
 

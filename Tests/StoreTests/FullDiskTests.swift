@@ -36,11 +36,11 @@ struct FullDiskTests {
 
     /// Batches of one until the disk is full. Gives how many were committed, and why the next was not.
     private func fill(
-        _ writer: StoreWriter, _ visit: OpenVisit, from first: Int, byteCount: Int
+        _ writer: StoreWriter, _ snapshot: OpenSnapshot, from first: Int, byteCount: Int
     ) -> (count: Int, error: StoreError?) {
         for number in first..<first + 1000 {
             do throws(StoreError) {
-                try writer.add([response(number, byteCount: byteCount)], to: visit)
+                try writer.add([response(number, byteCount: byteCount)], to: snapshot)
             } catch {
                 return (number, error)
             }
@@ -56,26 +56,26 @@ struct FullDiskTests {
         if byteCount < 1000 { try disk.resize(byteCount: 900_000) }
         if byteCount > Limits.packedBody { try disk.resize(byteCount: 5_000_000) }
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        let (count, error) = fill(writer, visit, from: 0, byteCount: byteCount)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        let (count, error) = fill(writer, snapshot, from: 0, byteCount: byteCount)
         #expect(error?.reason == .full, "\(String(describing: error))")
         #expect(error?.description.contains("free some space, then run the same command again") == true)
         #expect(count > 2)
         try expectWhole(count, byteCount: byteCount)
         // It is no better at the second attempt.
-        #expect(fill(writer, visit, from: count, byteCount: byteCount).error?.reason == .full)
+        #expect(fill(writer, snapshot, from: count, byteCount: byteCount).error?.reason == .full)
 
         try disk.resize(byteCount: 40_000_000)
         for number in count..<count + 20 {
-            try writer.add([response(number, byteCount: byteCount)], to: visit)
+            try writer.add([response(number, byteCount: byteCount)], to: snapshot)
         }
-        try writer.end(visit, .publish(now: 2))
+        try writer.end(snapshot, .publish(now: 2))
         try expectWhole(count + 20, byteCount: byteCount)
         #expect(try StoreReader(folder).inspect().orphanFiles.isEmpty)
-        #expect(try StoreReader(folder).sites().first?.published == visit.id)
+        #expect(try StoreReader(folder).sites().first?.published == snapshot.id)
     }
 
-    @Test func `a queue says that the disk is full, and the next run goes on with the visit`() throws {
+    @Test func `a queue says that the disk is full, and the next run goes on with the snapshot`() throws {
         #expect(try fillByQueue()?.reason == .full)
         let committed = try StoreReader(folder).summary().responses
         try expectWhole(committed, byteCount: 30_000)
@@ -83,17 +83,17 @@ struct FullDiskTests {
 
         try disk.resize(byteCount: 40_000_000)
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 2)
-        #expect(visit.isContinued)
-        try writer.add([response(committed, byteCount: 30_000)], to: visit)
-        try writer.end(visit, .publish(now: 3))
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 2)
+        #expect(snapshot.isContinued)
+        try writer.add([response(committed, byteCount: 30_000)], to: snapshot)
+        try writer.end(snapshot, .publish(now: 3))
         try expectWhole(committed + 1, byteCount: 30_000)
     }
 
     private func fillByQueue() throws(StoreError) -> StoreError? {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        let queue = try WriteQueue(writer, visit: visit)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        let queue = try WriteQueue(writer, snapshot: snapshot)
         do throws(StoreError) {
             for number in 0..<1000 { try queue.add(response(number, byteCount: 30_000)) }
         } catch {
@@ -120,10 +120,10 @@ struct FullDiskTests {
     @Test func `a collection that finds no room for itself damages nothing, and needs little`() throws {
         try disk.resize(byteCount: 20_000_000)
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        let (count, error) = fill(writer, visit, from: 0, byteCount: 100_000)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        let (count, error) = fill(writer, snapshot, from: 0, byteCount: 100_000)
         #expect(error?.reason == .full)
-        try writer.end(visit, .keepOpen)
+        try writer.end(snapshot, .keepOpen)
         let result = try writer.collect(CollectionOptions(limit: 5_000_000, allowsIncomplete: true))
         #expect(result.byteCountAfter <= 5_000_000)
         #expect(try StoreReader(folder).inspect().isSound)
@@ -140,11 +140,11 @@ struct FullDiskTests {
         try disk.resize(byteCount: 40_000_000)
         do {
             let writer = try StoreWriter(folder)
-            let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+            let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
             for first in stride(from: 0, to: 1500, by: 100) {
-                try writer.add((first..<first + 100).map { try response($0, byteCount: 5000) }, to: visit)
+                try writer.add((first..<first + 100).map { try response($0, byteCount: 5000) }, to: snapshot)
             }
-            try writer.end(visit, .publish(now: 2))
+            try writer.end(snapshot, .publish(now: 2))
         }
         #expect(access(folder.reserve, F_OK) == 0)
         let whole = folder.byteCount
@@ -171,11 +171,11 @@ struct FullDiskTests {
     @Test func `where there is no room for a copy of what stays, rows go by themselves`() throws {
         try disk.resize(byteCount: 40_000_000)
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         for first in stride(from: 0, to: 3000, by: 100) {
-            try writer.add((first..<first + 100).map { try response($0, byteCount: 1000) }, to: visit)
+            try writer.add((first..<first + 100).map { try response($0, byteCount: 1000) }, to: snapshot)
         }
-        try writer.end(visit, .publish(now: 2))
+        try writer.end(snapshot, .publish(now: 2))
         _ = try writer.isLogEmptied()
         let whole = folder.byteCount
         try disk.resize(byteCount: Int(whole) + 3_200_000)

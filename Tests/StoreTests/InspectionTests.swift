@@ -12,7 +12,7 @@ import Testing
         scratch = try TemporaryFolder()
         folder = StoreFolder(try TestStore.place(scratch.path))
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let bodies: [(String, [UInt8])] = [
             ("/small", [1, 2, 3]), ("/large", Self.large), ("/same", Self.large),
         ]
@@ -21,8 +21,8 @@ import Testing
                 NewResponse(
                     href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
                     body: .new(try NewBody(.bytes(bytes), form: "opaque", links: [], in: folder)))
-            }, to: visit)
-        try writer.end(visit, .publish(now: 2))
+            }, to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
     }
 
     private func inspect() throws -> StoreFindings { try StoreReader(folder).inspect() }
@@ -77,18 +77,18 @@ import Testing
             var random = TestRandom(seed: seed)
             return (0..<3000).map { _ in UInt8(truncatingIfNeeded: random.next()) }
         }
-        try store.visit([
+        try store.snapshot([
             store.response(page, "one"), store.response(style, bytes: noise(1)),
             store.response(picture, bytes: nil, status: 404),
         ])
-        let second = try store.visit([
+        let second = try store.snapshot([
             store.response(page, "two"), store.response(style, bytes: noise(2)),
             store.response(picture, bytes: noise(3)),
         ])
-        // One, unless somebody else had it open when the second visit came.
+        // One, unless somebody else had it open when the second snapshot came.
         for name in store.scratch.names(in: "store/packs") {
             var bytes = try BodyContent.file(path: store.scratch.file("store/packs/" + name)).load()
-            // What the first visit has is the first in its pack, and stays.
+            // What the first snapshot has is the first in its pack, and stays.
             for place in (bytes.starts(with: noise(1)) ? 3000 : 0)..<bytes.count { bytes[place] ^= 1 }
             try store.scratch.write(bytes, to: "store/packs/" + name)
         }
@@ -97,31 +97,31 @@ import Testing
         try StoreWriter(store.folder).repair(findings)
         for href in [style, picture] {
             #expect(try store.reader().response(for: href) == nil)
-            #expect(try store.reader().response(for: href, ofVisit: second) == nil)
+            #expect(try store.reader().response(for: href, ofSnapshot: second) == nil)
             #expect(try store.reader().response(for: href, shownBy: second) == nil)
         }
         #expect(try store.text(page) == "two")
         #expect(try store.inspect().isSound)
-        // Earlier visits have what they had, and the next has it anew.
+        // Earlier snapshots have what they had, and the next has it anew.
         let site = try #require(try store.site())
-        try StoreWriter(store.folder).publish(visit: second - 1, of: site)
+        try StoreWriter(store.folder).publish(snapshot: second - 1, of: site)
         #expect(try store.reader().response(for: style)?.status == 200)
-        try StoreWriter(store.folder).publish(visit: second, of: site)
-        try store.visit([store.response(style, bytes: noise(4))])
+        try StoreWriter(store.folder).publish(snapshot: second, of: site)
+        try store.snapshot([store.response(style, bytes: noise(4))])
         #expect(try store.reader().response(for: style)?.status == 200)
     }
 
     @Test func `files and bodies that nothing refers to are found and removed`() throws {
         try scratch.write("stray", to: "bodies/stray")
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 3)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 3)
         try writer.add(
             [
                 NewResponse(
                     href: "/more", referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
                     body: .new(try NewBody(.bytes([9]), form: "opaque", links: [], in: folder)))
-            ], to: visit)
-        try writer.end(visit, .forget)
+            ], to: snapshot)
+        try writer.end(snapshot, .forget)
         let findings = try inspect()
         #expect(findings.isSound)
         #expect(findings.orphanFiles == ["stray"])

@@ -10,7 +10,7 @@ import Testing
 
     private static func stock(_ folder: StoreFolder) throws -> Int64 {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let responses = try (0..<count).map { number in
             let bytes = Array("\(number) ".utf8) + [UInt8](repeating: 0x61, count: 900)
             return NewResponse(
@@ -18,10 +18,10 @@ import Testing
                 fields: "A: b",
                 fetched: 1, body: .new(try NewBody(.bytes(bytes), form: "html;utf-8", links: [], in: folder)))
         }
-        try writer.add(responses, to: visit)
-        try writer.end(visit, .publish(now: 2))
+        try writer.add(responses, to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         try writer.renewJournal()
-        return visit.id
+        return snapshot.id
     }
 
     @Test(arguments: [false, true])
@@ -29,7 +29,7 @@ import Testing
         let scratch = try TemporaryFolder()
         var folder = StoreFolder(scratch.path)
         folder.compresses = isSmall
-        let visit = try Self.stock(folder)
+        let snapshot = try Self.stock(folder)
         #expect(folder.journalFiles.count == 1)
         #expect(isSmall == (folder.journalByteCount < 1_000_000))
         for name in scratch.names() where name.hasPrefix("larder.db") { unlink(scratch.file(name)) }
@@ -38,7 +38,7 @@ import Testing
         let reader = try StoreReader(folder)
         for number in [0, 1, Self.count - 1] {
             let response = try #require(try reader.response(for: "/\(number)"))
-            #expect(response.visit == visit && response.fields == "A: b")
+            #expect(response.snapshot == snapshot && response.fields == "A: b")
             let body = try #require(response.body)
             let text = String(decoding: try reader.content(of: body)?.load() ?? [], as: UTF8.self)
             #expect(text.hasPrefix("\(number) aaa"))
@@ -51,14 +51,14 @@ import Testing
         throws
     {
         let store = try StockedFolder()
-        try store.visit([store.response("a"), store.response("b")])
-        try store.visit([store.response("a", "other")], now: 3, ending: .publish(now: 4))
+        try store.snapshot([store.response("a"), store.response("b")])
+        try store.snapshot([store.response("a", "other")], now: 3, ending: .publish(now: 4))
         let site = try #require(try store.site())
         do {
-            // What a run has done that is killed in the middle of `drop(visit:of:)`.
+            // What a run has done that is killed in the middle of `drop(snapshot:of:)`.
             let writer = try StoreWriter(store.folder)
             writer.isJournalBehind = true
-            try writer.dropRows(ofVisit: site.visits[0].id, of: site)
+            try writer.dropRows(ofSnapshot: site.snapshots[0].id, of: site)
         }
         #expect(try store.inspect().isSound)
         #expect(try store.text("b") == "text")
@@ -75,13 +75,13 @@ import Testing
         for name in 0..<3 {
             // Each file is of a writer of its own: the next goes on with it.
             let writer = try StoreWriter(store.folder)
-            let visit = try writer.begin(site: "s\(name)", start: ["s"], now: 1)
+            let snapshot = try writer.begin(site: "s\(name)", start: ["s"], now: 1)
             for part in 0..<2 {
                 try writer.add(
                     (0..<20).map { try store.response("/\(name)/\(part)/\($0)", "\(name) \(part) \($0)") },
-                    to: visit)
+                    to: snapshot)
             }
-            try writer.end(visit, .publish(now: 2))
+            try writer.end(snapshot, .publish(now: 2))
         }
         func hrefs() throws -> Set<String> {
             var found: Set<String> = []
@@ -120,9 +120,9 @@ import Testing
         responses.append(try store.response("/packed", bytes: [UInt8](repeating: 7, count: 5000)))
         responses.append(
             try store.response("/file", bytes: [UInt8](repeating: 7, count: Limits.packedBody + 1)))
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        try writer.add(responses, to: visit)
-        try writer.end(visit, .publish(now: 2))
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add(responses, to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         func lines() throws -> Set<String> {
             let bytes = try store.folder.journalFiles.flatMap { try BodyContent.file(path: $0).load() }
             let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)

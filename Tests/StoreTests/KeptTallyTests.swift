@@ -18,10 +18,10 @@ import Testing
         let reader = try StoreReader(folder)
         let counted = try reader.prepare(KeptTally.countedRows).first(read: StoreSummary.init)
         #expect(try reader.summary() == counted, sourceLocation: location)
-        for visit in try reader.sites().flatMap(\.visits) {
-            let rows = try reader.prepare("SELECT count(*) FROM \(Schema.rows(ofVisit: "?1")) AS response")
-                .first(.integer(visit.id)) { Int($0.integer(0)) }
-            #expect(visit.responseCount == rows, sourceLocation: location)
+        for snapshot in try reader.sites().flatMap(\.snapshots) {
+            let rows = try reader.prepare("SELECT count(*) FROM \(Schema.rows(ofSnapshot: "?1")) AS response")
+                .first(.integer(snapshot.id)) { Int($0.integer(0)) }
+            #expect(snapshot.responseCount == rows, sourceLocation: location)
         }
         #expect(try reader.databaseFaults().isEmpty, sourceLocation: location)
         guard isAtRest, folder.server == nil else { return }
@@ -45,20 +45,20 @@ import Testing
 
     private func onlySite() throws -> Site { try #require(try store.site()) }
 
-    @Test func `a larder with nothing in it, and one with a visit`() throws {
+    @Test func `a larder with nothing in it, and one with a snapshot`() throws {
         _ = try StoreWriter(store.folder)
         try expectCounts()
-        try store.visit(pages())
+        try store.snapshot(pages())
         try expectCounts()
         var expected = StoreSummary()
-        (expected.responses, expected.pages, expected.requisites, expected.tombstones) = (6, 3, 1, 1)
+        (expected.responses, expected.pages, expected.assets, expected.tombstones) = (6, 3, 1, 1)
         (expected.bodies, expected.bytes) = (4, 56)
         #expect(try store.reader().summary() == expected)
     }
 
-    @Test func `what comes again in a visit, as something else, counts once`() throws {
-        try store.visit(pages(), ending: .keepOpen)
-        try store.visit([
+    @Test func `what comes again in a snapshot, as something else, counts once`() throws {
+        try store.snapshot(pages(), ending: .keepOpen)
+        try store.snapshot([
             page("1", edition: 2), page("needed"), store.response("http://a/2", nil, status: 410),
         ])
         try expectCounts()
@@ -67,54 +67,54 @@ import Testing
 
     @Test func `many bodies, counted by and by`() throws {
         for part in 0..<3 {
-            try store.visit(
+            try store.snapshot(
                 (0..<Limits.uncountedBodies * 2 / 3).map { try page("\(part) \($0)") }, ending: .keepOpen)
             try expectCounts()
         }
         #expect(try store.reader().summary().bodies == Limits.uncountedBodies * 2 / 3 * 3)
     }
 
-    @Test func `a visit that others count while it is written`() throws {
+    @Test func `a snapshot that others count while it is written`() throws {
         let writer = try StoreWriter(store.folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         for part in 1...3 {
-            try writer.add([page("\(part)")], to: visit)
+            try writer.add([page("\(part)")], to: snapshot)
             _ = try StoreWriter(store.folder)
             try expectCounts()
         }
-        try writer.end(visit, .publish(now: 2))
+        try writer.end(snapshot, .publish(now: 2))
         try expectCounts()
     }
 
     @Test func `in a transaction that is rolled back nothing counts`() throws {
         let writer = try StoreWriter(store.folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        try writer.add(pages(), to: visit)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add(pages(), to: snapshot)
         var bad = try page("bad")
         bad.body = .held(
             StoredBody(
                 id: 77, sha256: [UInt8](repeating: 7, count: 32), form: "x", byteCount: 1, title: nil,
                 md5: nil))
-        #expect(throws: StoreError.self) { try writer.add([try page("3"), bad], to: visit) }
-        try writer.add([page("4")], to: visit)
-        try writer.end(visit, .publish(now: 2))
+        #expect(throws: StoreError.self) { try writer.add([try page("3"), bad], to: snapshot) }
+        try writer.add([page("4")], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         try expectCounts()
         #expect(try store.reader().summary().responses == 7)
     }
 
     @Test(arguments: ["forgotten", "held back", "so far", "kept open"])
-    func `a second visit, however it ends`(ending: String) throws {
-        try store.visit(pages())
-        let endings: [String: VisitEnding] = [
-            "forgotten": .forget, "held back": .holdBack(now: 4), "so far": .publishSoFar,
+    func `a second snapshot, however it ends`(ending: String) throws {
+        try store.snapshot(pages())
+        let endings: [String: SnapshotEnding] = [
+            "forgotten": .forget, "held back": .reject(now: 4), "so far": .publishSoFar,
             "kept open": .keepOpen,
         ]
-        try store.visit(pages(edition: 1), now: 3, ending: try #require(endings[ending]))
+        try store.snapshot(pages(edition: 1), now: 3, ending: try #require(endings[ending]))
         try expectCounts()
     }
 
-    @Test func `what servers load, and the visit that takes it in`() throws {
-        try store.visit(pages())
+    @Test func `what servers load, and the snapshot that takes it in`() throws {
+        try store.snapshot(pages())
         let writer = try StoreWriter(store.folder)
         for number in 1...3 {
             let held = try store.reader().response(for: "http://a/1")
@@ -126,7 +126,7 @@ import Testing
         }
         #expect(try onlySite().overlay != nil)
         // It began before what servers loaded, so that it takes that in.
-        try store.visit(pages(edition: 9), now: 6)
+        try store.snapshot(pages(edition: 9), now: 6)
         try expectCounts()
         let open = try writer.begin(site: "s", start: ["s"], now: 10)
         try writer.add([page("2", edition: 10)], to: open)
@@ -140,20 +140,20 @@ import Testing
         #expect(try store.text("http://a/late") != nil)
     }
 
-    @Test func `a visit that is dropped, and one that is rolled back to`() throws {
-        for edition in 1...4 { try store.visit(pages(edition: edition), now: Int64(edition * 10)) }
-        let visits = try onlySite().visits.map(\.id)
+    @Test func `a snapshot that is dropped, and one that is rolled back to`() throws {
+        for edition in 1...4 { try store.snapshot(pages(edition: edition), now: Int64(edition * 10)) }
+        let snapshots = try onlySite().snapshots.map(\.id)
         let writer = try StoreWriter(store.folder)
-        try writer.drop(visit: visits[0], of: onlySite())
+        try writer.drop(snapshot: snapshots[0], of: onlySite())
         try expectCounts()
-        try writer.publish(visit: visits[2], of: onlySite())
-        try writer.drop(visit: visits[3], of: onlySite())
+        try writer.publish(snapshot: snapshots[2], of: onlySite())
+        try writer.drop(snapshot: snapshots[3], of: onlySite())
         try expectCounts()
     }
 
     @Test func `addresses and sites that are removed`() throws {
-        try store.visit(pages())
-        try store.visit(pages(edition: 1), site: "other")
+        try store.snapshot(pages())
+        try store.snapshot(pages(edition: 1), site: "other")
         let writer = try StoreWriter(store.folder)
         #expect(try writer.remove { $0 == "http://a/1" } == 1)
         try expectCounts()
@@ -165,20 +165,20 @@ import Testing
 
     @Test(arguments: [1.0, 0.6, 0])
     func `a collection, with pins and beside a run that writes`(share: Double) throws {
-        for edition in 1...3 { try store.visit(pages(edition: edition), now: Int64(edition * 10)) }
-        try store.visit((0..<200).map { try page("many\($0)") }, site: "other")
+        for edition in 1...3 { try store.snapshot(pages(edition: edition), now: Int64(edition * 10)) }
+        try store.snapshot((0..<200).map { try page("many\($0)") }, site: "other")
         let writer = try StoreWriter(store.folder)
         try writer.add(Pin(.site, "s"), now: 3)
         let limit = Int64(Double(store.folder.byteCount) * share)
         _ = try writer.collect(
             CollectionOptions(limit: share == 1 ? nil : limit, allowsIncomplete: true))
         try expectCounts()
-        try store.visit(pages(edition: 5), now: 50)
+        try store.snapshot(pages(edition: 5), now: 50)
         try expectCounts()
     }
 
     @Test(.ofFiles) func `a repair, where bodies or rows are damaged`() throws {
-        try store.visit(pages())
+        try store.snapshot(pages())
         try store.execute(
             "UPDATE content SET bytes = x'00' WHERE body = 1; DELETE FROM url WHERE href = 'http://a/2'")
         let findings = try store.inspect()
@@ -190,37 +190,37 @@ import Testing
     @Test(
         .ofFiles,
         arguments: [
-            "UPDATE tally SET responses = responses + 1 WHERE visit > 0",
-            "UPDATE tally SET bytes = 1 WHERE visit = 0",
-            "INSERT INTO tally (visit, pages) VALUES (99, 3)", "DELETE FROM response WHERE status = 404",
+            "UPDATE tally SET responses = responses + 1 WHERE snapshot > 0",
+            "UPDATE tally SET bytes = 1 WHERE snapshot = 0",
+            "INSERT INTO tally (snapshot, pages) VALUES (99, 3)", "DELETE FROM response WHERE status = 404",
             "UPDATE response SET role = 1",
         ])
     func `counts that are wrong are told, and set right by a repair`(damage: String) throws {
-        try store.visit(pages())
+        try store.snapshot(pages())
         try store.execute(damage)
         let findings = try store.inspect()
         #expect(findings.databaseFaults.count == 1 && findings.damaged.isEmpty)
-        #expect(findings.databaseFaults.first?.hasPrefix("counts that are kept") == true)
+        #expect(findings.databaseFaults.first?.hasPrefix("stored counts") == true)
         try StoreWriter(store.folder).repair(findings)
         try expectCounts()
     }
 
-    @Test(.ofFiles, arguments: ["", " WHERE visit = 0", " WHERE visit > 0"])
+    @Test(.ofFiles, arguments: ["", " WHERE snapshot = 0", " WHERE snapshot > 0"])
     func `what is not counted is gone through by readers, and counted by the next writer`(which: String)
         throws
     {
-        try store.visit(pages())
+        try store.snapshot(pages())
         let before = try store.reader().summary()
         try store.execute("DELETE FROM tally\(which)")
         #expect(try store.reader().summary() == before)
-        #expect(try store.site()?.visits.map(\.responseCount) == [6])
+        #expect(try store.site()?.snapshots.map(\.responseCount) == [6])
         #expect(try store.inspect().isSound)
         _ = try StoreWriter(store.folder)
         try expectCounts()
     }
 
     @Test(.ofFiles) func `a database that is made anew of the journal`() throws {
-        for edition in 1...2 { try store.visit(pages(edition: edition), now: Int64(edition * 10)) }
+        for edition in 1...2 { try store.snapshot(pages(edition: edition), now: Int64(edition * 10)) }
         try store.scratch.write([], to: "store/larder.db")
         for suffix in ["-wal", "-shm"] { store.scratch.remove("store/larder.db" + suffix) }
         #expect(try StoreRebuild.run(store.folder).addresses == 6)
@@ -229,7 +229,7 @@ import Testing
 
     @Test(.ofFiles, arguments: [false, true])
     func `a copy, to where an empty larder was or not`(isThere: Bool) throws {
-        for edition in 1...2 { try store.visit(pages(edition: edition), now: Int64(edition * 10)) }
+        for edition in 1...2 { try store.snapshot(pages(edition: edition), now: Int64(edition * 10)) }
         let copy = StoreFolder(store.scratch.file("copy"))
         if isThere { _ = try StoreWriter(copy) }
         _ = try StoreCopy.run(from: store.folder, to: copy)
@@ -238,7 +238,7 @@ import Testing
     }
 
     @Test(.ofFiles) func `a store of version 5`() throws {
-        try store.visit(pages())
+        try store.snapshot(pages())
         let before = try store.reader().summary()
         try store.execute("\(EarlierStore.ofVersion6) DROP TABLE tally; PRAGMA user_version = 5")
         #expect(try store.reader().summary() == before)

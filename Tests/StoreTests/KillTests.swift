@@ -11,7 +11,7 @@ import Testing
 @Suite struct KillTests {
     private static let kills = getenv("LARDER_KILLS").flatMap { Int(String(cString: $0)) } ?? 25
 
-    /// What a run of four visits does at least so often, whatever is in the store already: the letters that it says.
+    /// What a run of four snapshots does at least so often, whatever is in the store already: the letters that it says.
     private static let steps: [(letter: Character, count: Int)] = [
         ("b", 4), ("f", 16), ("a", 16), ("p", 4), ("d", 2), ("c", 2),
     ]
@@ -44,13 +44,13 @@ import Testing
             #expect(done.last == step.letter, note)
             if isBetweenSteps { #expect(ending.status == -SIGKILL && ending.output.isEmpty, note) }
             try store.expectWhole(stock, note)
-            let open = try store.site(stock.site)?.visits.last { $0.finished == nil }
+            let open = try store.site(stock.site)?.snapshots.last { $0.finished == nil }
             if number % 5 == 0 {
                 #expect(try Child("stock", store.place, stock.site, "1").wait().status == 0, note)
                 try store.expectWhole(stock, note)
                 let site = try #require(try store.site(stock.site))
-                if let open { #expect(site.published == open.id && site.visits.last?.id == open.id, note) }
-                #expect(site.visits.allSatisfy { $0.finished != nil }, note)
+                if let open { #expect(site.published == open.id && site.snapshots.last?.id == open.id, note) }
+                #expect(site.snapshots.allSatisfy { $0.finished != nil }, note)
             }
         }
         let last = try Child("stock", store.place, stock.site, "2").wait()
@@ -65,7 +65,7 @@ import Testing
     func `a collection that is killed at any moment has taken away what it was to take, or nothing`() throws {
         let stocked = try StockedFolder()
         let count = 800
-        try stocked.visit(
+        try stocked.snapshot(
             (0..<count).map {
                 try stocked.response(
                     "/\($0)", String(repeating: "text of \($0) ", count: 60), fetched: Int64($0))

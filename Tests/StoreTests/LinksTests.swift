@@ -17,25 +17,25 @@ import Testing
 
     @Test func `links come back by address, in the order and the kinds in which they were found`() throws {
         var numbering: [String] = []
-        try store.visit(
+        try store.snapshot(
             [
                 store.response("/a", "a"), store.response("/b", "b"),
                 store.response("/gone", nil, status: 404),
             ],
             links: [
                 NewLinks(
-                    from: "/a", pages: ["/b", "/a", "/b"], requisites: ["/style", "/a"], guesses: ["/guess"],
+                    from: "/a", pages: ["/b", "/a", "/b"], assets: ["/style", "/a"], guesses: ["/guess"],
                     numbering: &numbering),
                 NewLinks(from: "/gone", pages: ["/a"], numbering: &numbering),
             ])
         let links = try #require(try links(of: "/a"))
         #expect(links.pages == ["/b", "/a", "/b"])
-        #expect(links.requisites == ["/style", "/a"])
+        #expect(links.assets == ["/style", "/a"])
         #expect(links.guesses == ["/guess"])
         // Nobody said anything of this one; a body without links has empty lists instead.
         #expect(try self.links(of: "/b") == nil)
         #expect(try self.links(of: "/gone") == nil)
-        try store.visit([store.response("/b", "b")], links: [NewLinks(from: "/b", numbering: &numbering)])
+        try store.snapshot([store.response("/b", "b")], links: [NewLinks(from: "/b", numbering: &numbering)])
         #expect(try self.links(of: "/b") == StoredLinks())
     }
 
@@ -43,14 +43,14 @@ import Testing
     @Test(
         .ofFiles,
         arguments: [
-            "pages = replace(pages, '2', '1')", "requisites = ',1,'", "guesses = ''", "sum = sum + 1",
+            "pages = replace(pages, '2', '1')", "assets = ',1,'", "guesses = ''", "sum = sum + 1",
         ])
     func `damaged lists of links are found, never used, and written again`(damage: String) throws {
         var numbering: [String] = []
         let all = NewLinks(
-            from: "/a", pages: ["/b"], requisites: ["/style"], guesses: ["/guess"], numbering: &numbering)
+            from: "/a", pages: ["/b"], assets: ["/style"], guesses: ["/guess"], numbering: &numbering)
         let responses = [try store.response("/a", "a"), try store.response("/b", "b")]
-        try store.visit(responses, links: [all])
+        try store.snapshot(responses, links: [all])
         let sound = try links(of: "/a")
         try #expect(inspect().isSound)
         try store.execute("UPDATE link SET \(damage)")
@@ -61,16 +61,16 @@ import Testing
         try StoreWriter(store.folder).repair(findings)
         try #expect(inspect().isSound)
         #expect(try links(of: "/a") == nil)
-        try store.visit(responses, links: [all])
+        try store.snapshot(responses, links: [all])
         #expect(try links(of: "/a") == sound)
     }
 
     @Test(.ofFiles) func `damaged lists of links are replaced by the next scan of the same body`() throws {
         var numbering: [String] = []
         let all = NewLinks(from: "/a", pages: ["/b"], numbering: &numbering)
-        try store.visit([store.response("/a", "a")], links: [all])
+        try store.snapshot([store.response("/a", "a")], links: [all])
         try store.execute("UPDATE link SET sum = sum + 1")
-        try store.visit([store.response("/a", "a")], links: [all])
+        try store.snapshot([store.response("/a", "a")], links: [all])
         #expect(try links(of: "/a")?.pages == ["/b"])
         try #expect(inspect().isSound)
     }
@@ -79,11 +79,11 @@ import Testing
     func `lists of links of a store of version 8 are read, and get checksums when they are written`() throws {
         var numbering: [String] = []
         let all = NewLinks(from: "/a", pages: ["/b"], numbering: &numbering)
-        try store.visit([store.response("/a", "a")], links: [all])
+        try store.snapshot([store.response("/a", "a")], links: [all])
         try store.execute("\(EarlierStore.ofVersion8) PRAGMA user_version = 8")
         #expect(try links(of: "/a")?.pages == ["/b"])
         #expect(try store.column("SELECT count(*) FROM link WHERE sum IS NULL") == ["1"])
-        try store.visit([store.response("/a", "a")], links: [all])
+        try store.snapshot([store.response("/a", "a")], links: [all])
         #expect(try store.column("SELECT count(*) FROM link WHERE sum IS NULL") == ["0"])
     }
 
@@ -91,12 +91,12 @@ import Testing
         var numbering: [String] = []
         // Numbers of one, two and three digits that begin and end alike.
         let targets = (1...120).map { "/\($0)" }
-        try store.visit(
+        try store.snapshot(
             [store.response("/one", "1"), store.response("/many", "2"), store.response("/needs", "3")],
             links: [
                 NewLinks(from: "/many", pages: targets, numbering: &numbering),
                 NewLinks(from: "/one", pages: ["/11"], numbering: &numbering),
-                NewLinks(from: "/needs", requisites: ["/1"], guesses: ["/11"], numbering: &numbering),
+                NewLinks(from: "/needs", assets: ["/1"], guesses: ["/11"], numbering: &numbering),
             ])
         let reader = try store.reader()
         #expect(try reader.referrers(of: "/1") == ["/many", "/needs"])
@@ -108,18 +108,18 @@ import Testing
 
     @Test func `sqlite3 sees each link as a row`() throws {
         var numbering: [String] = []
-        try store.visit(
+        try store.snapshot(
             [store.response("/a", "a"), store.response("/b", "b"), store.response("/c", "c")],
             links: [
                 NewLinks(
-                    from: "/a", pages: ["/b", "/c"], requisites: ["/style"], guesses: ["/guess"],
+                    from: "/a", pages: ["/b", "/c"], assets: ["/style"], guesses: ["/guess"],
                     numbering: &numbering),
-                NewLinks(from: "/b", requisites: ["/style"], numbering: &numbering),
+                NewLinks(from: "/b", assets: ["/style"], numbering: &numbering),
                 NewLinks(from: "/c", numbering: &numbering),
             ])
         #expect(
             try store.column("SELECT source || ' ' || role || ' ' || target FROM larder_link ORDER BY 1") == [
-                "/a guess /guess", "/a page /b", "/a page /c", "/a requisite /style", "/b requisite /style",
+                "/a asset /style", "/a guess /guess", "/a page /b", "/a page /c", "/b asset /style",
             ])
         #expect(
             try store.column("SELECT source FROM larder_link WHERE target = '/style' ORDER BY 1") == [
@@ -127,25 +127,25 @@ import Testing
             ])
     }
 
-    @Test func `a body that is confirmed in a later visit has its links still`() throws {
+    @Test func `a body that is confirmed in a later snapshot has its links still`() throws {
         var numbering: [String] = []
-        try store.visit(
+        try store.snapshot(
             [store.response("/a", "a")], links: [NewLinks(from: "/a", pages: ["/b"], numbering: &numbering)])
         var confirmed = try store.response("/a", nil)
         confirmed.body = .held(try #require(try store.reader().response(for: "/a")?.body))
-        let second = try store.visit([confirmed])
-        #expect(try store.reader().response(for: "/a")?.visit == second - 1)
-        #expect(try store.reader().response(for: "/a", ofVisit: second)?.visit == second - 1)
+        let second = try store.snapshot([confirmed])
+        #expect(try store.reader().response(for: "/a")?.snapshot == second - 1)
+        #expect(try store.reader().response(for: "/a", ofSnapshot: second)?.snapshot == second - 1)
         #expect(try links(of: "/a")?.pages == ["/b"])
-        try StoreWriter(store.folder).drop(visit: second - 1, of: #require(try store.site()))
+        try StoreWriter(store.folder).drop(snapshot: second - 1, of: #require(try store.site()))
         _ = try StoreWriter(store.folder).collect(CollectionOptions())
-        #expect(try store.reader().response(for: "/a")?.visit == second)
+        #expect(try store.reader().response(for: "/a")?.snapshot == second)
         #expect(try links(of: "/a")?.pages == ["/b"])
     }
 
     @Test func `one body at two addresses has links of its own at each`() throws {
         var numbering: [String] = []
-        try store.visit(
+        try store.snapshot(
             [store.response("/a/", "same"), store.response("/b/", "same")],
             links: [
                 NewLinks(from: "/a/", pages: ["/a/next"], numbering: &numbering),
@@ -158,16 +158,16 @@ import Testing
 
     @Test func `an address whose body changed has the links of the body that is shown`() throws {
         var numbering: [String] = []
-        let first = try store.visit(
+        let first = try store.snapshot(
             [store.response("/a", "old")],
             links: [NewLinks(from: "/a", pages: ["/old"], numbering: &numbering)])
-        try store.visit(
+        try store.snapshot(
             [store.response("/a", "new")],
             links: [NewLinks(from: "/a", pages: ["/new"], numbering: &numbering)])
         #expect(try links(of: "/a")?.pages == ["/new"])
         #expect(try store.reader().shownReferrers(of: "/new") == ["/a"])
         #expect(try store.reader().shownReferrers(of: "/old") == [])
-        try StoreWriter(store.folder).publish(visit: first, of: #require(try store.site()))
+        try StoreWriter(store.folder).publish(snapshot: first, of: #require(try store.site()))
         #expect(try links(of: "/a")?.pages == ["/old"])
         #expect(try store.reader().referrers(of: "/new") == ["/a"])
         #expect(try store.reader().shownReferrers(of: "/new") == [])
@@ -176,12 +176,12 @@ import Testing
 
     @Test func `a run that numbers anew means its own addresses`() throws {
         var first: [String] = []
-        try store.visit(
+        try store.snapshot(
             [store.response("/a", "a")],
             links: [NewLinks(from: "/a", pages: ["/b", "/c"], numbering: &first)],
             ending: .keepOpen)
         var second = ["/c", "/z"]
-        try store.visit(
+        try store.snapshot(
             [store.response("/z", "z")],
             links: [NewLinks(from: "/z", pages: ["/a", "/c"], numbering: &second)])
         #expect(try links(of: "/a")?.pages == ["/b", "/c"])
@@ -191,23 +191,23 @@ import Testing
     @Test func `one writer may serve several runs, each with numbers of its own`() throws {
         let writer = try StoreWriter(store.folder)
         for hrefs in [["/a", "/b"], ["/c", "/d"]] {
-            let visit = try writer.begin(site: hrefs[0], start: hrefs, now: 1)
+            let snapshot = try writer.begin(site: hrefs[0], start: hrefs, now: 1)
             var numbering: [String] = []
             let links = NewLinks(from: hrefs[0], pages: [hrefs[1]], numbering: &numbering)
             var response = try store.response(hrefs[0], hrefs[0])
             response.number = links.source.number
-            try writer.add([response], links: [links], to: visit)
-            try writer.end(visit, .publish(now: 2))
+            try writer.add([response], links: [links], to: snapshot)
+            try writer.end(snapshot, .publish(now: 2))
         }
         #expect(try links(of: "/a")?.pages == ["/b"])
         #expect(try links(of: "/c")?.pages == ["/d"])
         // What a collection takes away has no number any more.
-        let visit = try writer.begin(site: "/e", start: ["/e"], now: 1)
+        let snapshot = try writer.begin(site: "/e", start: ["/e"], now: 1)
         var numbering = ["/e", "/f"]
         try writer.add(
             [store.response("/e", "e")], links: [NewLinks(from: "/e", pages: ["/f"], numbering: &numbering)],
-            to: visit)
-        try writer.end(visit, .forget)
+            to: snapshot)
+        try writer.end(snapshot, .forget)
         _ = try writer.collect(CollectionOptions())
         let again = try writer.begin(site: "/e", start: ["/e"], now: 1)
         try writer.add(
@@ -220,17 +220,17 @@ import Testing
 
     @Test func `a batch that fails leaves no links and no addresses, and the next one stands`() throws {
         let writer = try StoreWriter(store.folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         var numbering: [String] = []
         let links = NewLinks(from: "/a", pages: ["/b"], numbering: &numbering)
         var impossible = try store.response("/c", nil)
         impossible.body = .held(
             StoredBody(id: 99, sha256: [1], form: "html", byteCount: 1, title: nil, md5: nil))
         let batch = try [store.response("/a", "a"), impossible]
-        #expect(throws: StoreError.self) { try writer.add(batch, links: [links], to: visit) }
+        #expect(throws: StoreError.self) { try writer.add(batch, links: [links], to: snapshot) }
         #expect(try store.column("SELECT href FROM url") == [])
-        try writer.add([batch[0]], links: [links], to: visit)
-        try writer.end(visit, .publish(now: 2))
+        try writer.add([batch[0]], links: [links], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         #expect(try self.links(of: "/a")?.pages == ["/b"])
         #expect(try store.inspect().isSound)
     }

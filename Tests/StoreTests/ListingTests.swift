@@ -17,45 +17,46 @@ import Web
         writer = try StoreWriter(folder)
     }
 
-    /// Publishes a visit in which each address answers with its text.
+    /// Publishes a snapshot in which each address answers with its text.
     @discardableResult
-    private func visit(_ pages: [String: String], site: String = "s", isComplete: Bool = true) throws -> Int64
+    private func snapshot(_ pages: [String: String], site: String = "s", isComplete: Bool = true) throws
+        -> Int64
     {
-        let visit = try writer.begin(site: site, start: [site], now: 1)
+        let snapshot = try writer.begin(site: site, start: [site], now: 1)
         let responses = try pages.map { href, text in
             NewResponse(
                 href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
                 body: .new(try NewBody(.bytes(Array(text.utf8)), form: "html;utf-8", links: [], in: folder)))
         }
-        try writer.add(responses, to: visit)
-        try writer.end(visit, isComplete ? .publish(now: 2) : .keepOpen)
-        return visit.id
+        try writer.add(responses, to: snapshot)
+        try writer.end(snapshot, isComplete ? .publish(now: 2) : .keepOpen)
+        return snapshot.id
     }
 
     private func listed(site: Int64? = nil) throws -> [String] {
         var listed: [String] = []
         try StoreReader(folder).eachListed(site: site) { row in
-            listed.append("\(row.href) \(row.visit)")
+            listed.append("\(row.href) \(row.snapshot)")
             return true
         }
         return listed
     }
 
     @Test func `each URL comes once, as readers get it`() throws {
-        let first = try visit(["/a": "1", "/b": "1"])
-        let second = try visit(["/b": "2"], site: "t")
-        let third = try visit(["/b": "33", "/c": "3"])
-        try visit(["/a": "open"], isComplete: false)
-        #expect(try listed() == ["/a \(first)", "/b \(third)", "/c \(third)"])
+        let first = try snapshot(["/a": "1", "/b": "1"])
+        try snapshot(["/b": "2"], site: "t")
+        try snapshot(["/b": "33", "/c": "3"])
+        try snapshot(["/a": "open"], isComplete: false)
+        #expect(try listed() == ["/a 1", "/b 2", "/c 2"])
         let reader = try StoreReader(folder)
         let sites = try reader.sites()
-        #expect(try listed(site: sites[1].id) == ["/b \(second)"])
-        try writer.publish(visit: first, of: sites[0])
-        #expect(try listed() == ["/a \(first)", "/b \(second)"])
-        #expect(try listed(site: sites[0].id) == ["/a \(first)", "/b \(first)"])
+        #expect(try listed(site: sites[1].id) == ["/b 1"])
+        try writer.publish(snapshot: first, of: sites[0])
+        #expect(try listed() == ["/a 1", "/b 1"])
+        #expect(try listed(site: sites[0].id) == ["/a 1", "/b 1"])
         try reader.eachListed { row in
-            let isRead = (try? reader.response(for: row.href)?.visit) == row.visit
-            #expect(isRead)
+            let shown = (try? reader.response(for: row.href)) ?? nil
+            #expect(shown?.body?.sha256 == row.sha256)
             return true
         }
     }
@@ -63,7 +64,7 @@ import Web
     @Test(arguments: [0, 1, 4095, 4096, 4097, 9000])
     func `nothing is lost between two pages, and whoever has enough gets no more`(count: Int) throws {
         let hrefs = (0..<count).map { "/\(100_000 + $0)" }
-        try visit(Dictionary(uniqueKeysWithValues: hrefs.map { ($0, "same") }))
+        try snapshot(Dictionary(uniqueKeysWithValues: hrefs.map { ($0, "same") }))
         #expect(try listed() == hrefs.map { "\($0) 1" })
         var taken = 0
         try StoreReader(folder).eachListed { _ in
@@ -78,11 +79,11 @@ import Web
     {
         // In the database, in a pack, and in a file of its own.
         let sizes = [("/x/db", 10), ("/x/pack", 100_000), ("/x/file", 2 << 20), ("/x/gone", 2 << 20)]
-        try visit(Dictionary(uniqueKeysWithValues: sizes.map { ($0, String(repeating: $0, count: $1)) }))
-        try visit(["/x/db": "newer"])
-        try visit(["/x/db": "of another site", "/x/own": "1"], site: "t")
-        try visit(["/x/open": "open", "/x/pack": "open"], isComplete: false)
-        try visit(Dictionary(uniqueKeysWithValues: (0..<others).map { ("/x/l\($0)", "\($0)") }), site: "u")
+        try snapshot(Dictionary(uniqueKeysWithValues: sizes.map { ($0, String(repeating: $0, count: $1)) }))
+        try snapshot(["/x/db": "newer"])
+        try snapshot(["/x/db": "of another site", "/x/own": "1"], site: "t")
+        try snapshot(["/x/open": "open", "/x/pack": "open"], isComplete: false)
+        try snapshot(Dictionary(uniqueKeysWithValues: (0..<others).map { ("/x/l\($0)", "\($0)") }), site: "u")
         let reader = try StoreReader(folder)
         let gone = try #require(try reader.response(for: "/x/gone")?.body)
         let digest = try #require(Digest(.sha256, bytes: gone.sha256))
@@ -98,7 +99,7 @@ import Web
         let shown = try reader.shown(hrefs)
         for href in hrefs {
             let alone = try reader.response(for: href)
-            #expect(shown[href]?.visit == alone?.visit)
+            #expect(shown[href]?.snapshot == alone?.snapshot)
             #expect(shown[href]?.status == alone?.status)
             #expect(shown[href]?.body == alone?.body)
             let isThere = try alone?.body.map { try reader.isThere($0) }
@@ -108,22 +109,22 @@ import Web
     }
 
     @Test func `what is only linked to is neither listed nor near`() throws {
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let body = try NewBody(.bytes([1]), form: "html;utf-8", links: [], in: folder)
         try writer.add(
             [
                 NewResponse(
                     href: "/a/1", referrer: "/a/0", status: 200, role: 0, fields: "", fetched: 1,
                     body: .new(body))
-            ], to: visit)
-        try writer.end(visit, .publish(now: 2))
+            ], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         #expect(try listed() == ["/a/1 1"])
         #expect(try StoreReader(folder).neighbours(of: "/a/2", below: "/a/", count: 5) == ["/a/1"])
     }
 
     @Test func `neighbours stand before and behind, and stay below the prefix`() throws {
         let hrefs = ["/a", "/b/1", "/b/2", "/b/4", "/b/5~", "/b/6", "/c"]
-        try visit(Dictionary(uniqueKeysWithValues: hrefs.map { ($0, "") }))
+        try snapshot(Dictionary(uniqueKeysWithValues: hrefs.map { ($0, "") }))
         let reader = try StoreReader(folder)
         #expect(
             try reader.neighbours(of: "/b/3", below: "/b/", count: 2) == ["/b/1", "/b/2", "/b/4", "/b/5~"])
@@ -133,22 +134,22 @@ import Web
     }
 
     @Test func `of the rows of a URL those are shown that readers get`() throws {
-        let first = try visit(["/": "1"])
-        let other = try visit(["/": "other"], site: "t")
-        let second = try visit(["/": "2"])
-        let open = try visit(["/": "open"], isComplete: false)
+        let first = try snapshot(["/": "1"])
+        let other = try snapshot(["/": "other"], site: "t")
+        let second = try snapshot(["/": "2"])
+        let open = try snapshot(["/": "open"], isComplete: false)
         let reader = try StoreReader(folder)
-        func shown() throws -> [Int64] { try reader.rows(of: "/").filter(\.isShown).map(\.response.visit) }
-        #expect(try reader.rows(of: "/").map(\.response.visit) == [open, second, other, first])
+        func shown() throws -> [Int64] { try reader.rows(of: "/").filter(\.isShown).map(\.response.snapshot) }
+        #expect(try reader.rows(of: "/").map(\.response.snapshot) == [open, second, other, first])
         #expect(try reader.rows(of: "/").map(\.site) == ["s", "s", "t", "s"])
         #expect(try shown() == [second])
-        try writer.publish(visit: first, of: reader.sites()[0])
+        try writer.publish(snapshot: first, of: reader.sites()[0])
         #expect(try shown() == [other])
         #expect(try reader.rows(of: "/none").isEmpty)
     }
 
     @Test func `a pin covers what it names with all that this needs, and each body once`() throws {
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let hrefs = ["/", "/a.css", "/a.woff", "/b"].map { "http://a.test" + $0 } + ["http://b.test/"]
         let responses = try hrefs.enumerated().map { number, href in
             let text = number == 4 ? "bodybody" : "body"
@@ -158,19 +159,20 @@ import Web
             response.number = UInt32(number)
             return response
         }
-        func links(_ source: Int, _ requisites: [Int], pages: [Int] = []) -> NewLinks {
+        func links(_ source: Int, _ assets: [Int], pages: [Int] = []) -> NewLinks {
             func target(_ number: Int) -> NewLinks.Target {
                 NewLinks.Target(
                     href: number < hrefs.count ? hrefs[number] : "http://a.test/missing",
                     number: UInt32(number))
             }
             var links = NewLinks(from: target(source))
-            links.requisites = requisites.map(target)
+            links.assets = assets.map(target)
             links.pages = pages.map(target)
             return links
         }
-        try writer.add(responses, links: [links(1, [2, 1]), links(0, [1, 9], pages: [3, 4])], to: visit)
-        try writer.end(visit, .publish(now: 2))
+        try writer.add(
+            responses, links: [links(1, [2, 1]), links(0, [1, 9], pages: [3, 4])], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         let covers = try StoreReader(folder).covers(of: [
             [Pin(.url, hrefs[0])], [Pin(.pattern, "b.test")], [Pin(.site, "s")], [Pin(.site, "t")],
             [Pin(.url, hrefs[0]), Pin(.pattern, "b.test")], [],
@@ -180,21 +182,22 @@ import Web
     }
 
     /// What each address answers, and from where that came.
-    private func visit(_ flags: [(String, ResponseFlags)], site: String = "s", isComplete: Bool = true) throws
+    private func snapshot(_ flags: [(String, ResponseFlags)], site: String = "s", isComplete: Bool = true)
+        throws
     {
-        let visit = try writer.begin(site: site, start: [site], now: 1)
+        let snapshot = try writer.begin(site: site, start: [site], now: 1)
         try writer.add(
             flags.map { href, flags in
                 var response = NewResponse(
                     href: href, referrer: nil, status: 204, role: 0, fields: "", fetched: 1, body: .none)
                 response.flags = flags
                 return response
-            }, to: visit)
-        try writer.end(visit, isComplete ? .publish(now: 2) : .keepOpen)
+            }, to: snapshot)
+        try writer.end(snapshot, isComplete ? .publish(now: 2) : .keepOpen)
     }
 
     @Test func `the zone of an origin is the most public zone of its responses`() throws {
-        try visit([
+        try snapshot([
             ("https://a.test/", [.fromPrivateNetwork, .isPart]),
             ("https://a.test/b", [.fromThisMachine, .isPrivate]),
             ("https://a.test:81/", .fromThisMachine), ("https://a.tester/", []),
@@ -210,15 +213,15 @@ import Web
     }
 
     @Test func `the zone of an origin comes from some of the responses that readers see`() throws {
-        try visit([("https://a.test/", [])])
-        try visit([("https://a.test/", .fromThisMachine)])
-        try visit([("https://a.test/open", [])], isComplete: false)
+        try snapshot([("https://a.test/", [])])
+        try snapshot([("https://a.test/", .fromThisMachine)])
+        try snapshot([("https://a.test/open", [])], isComplete: false)
         #expect(try StoreReader(folder).mostPublicZone(ofOrigin: "https://a.test") == .thisMachine)
-        try visit(
+        try snapshot(
             (100..<200).map { ("https://b.test/\($0)", .fromThisMachine) } + [("https://b.test/z", [])],
             site: "t")
         #expect(try StoreReader(folder).mostPublicZone(ofOrigin: "https://b.test") == .thisMachine)
-        try visit([("https://b.test/000", .fromPrivateNetwork)], site: "t")
+        try snapshot([("https://b.test/000", .fromPrivateNetwork)], site: "t")
         #expect(try StoreReader(folder).mostPublicZone(ofOrigin: "https://b.test") == .privateNetwork)
     }
 
@@ -228,7 +231,7 @@ import Web
             "https://a.test/x/y?z",
             "https://a.test/~", "https://a.tester/", "https://[::1]:81/",
         ]
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         func response(_ href: String, from referrer: String? = nil) -> NewResponse {
             NewResponse(
                 href: href, referrer: referrer, status: 204, role: 0, fields: "", fetched: 1, body: .none)
@@ -238,8 +241,8 @@ import Web
                 response("https://c.test/", from: "https://linked.test/a"),
                 response("http:nothing", from: "https://a.te/"),
                 response("mailto:a@a.test"), response("/relative"),
-            ], to: visit)
-        try writer.end(visit, .publish(now: 2))
+            ], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         var origins: [String] = []
         try StoreReader(folder).eachOrigin { origins.append($0) }
         #expect(

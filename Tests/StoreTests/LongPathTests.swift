@@ -17,14 +17,14 @@ import Testing
 
     @Test func `a store in a folder with a long path is written, read and searched`() throws {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let body = try NewBody(.bytes(Array("body".utf8)), form: "opaque", links: [], in: folder)
         try writer.add(
             [
                 NewResponse(
                     href: "/1", referrer: nil, status: 200, role: 0, fields: "", fetched: 1, body: .new(body))
-            ], to: visit)
-        try writer.end(visit, .publish(now: 2))
+            ], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         _ = try SearchIndex.opened(folder)
         try NoteBook(folder).note(misses: [Miss(href: "/2", isPage: false, first: 1, last: 1)])
         let reader = try StoreReader(folder)

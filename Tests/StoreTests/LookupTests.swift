@@ -34,7 +34,7 @@ import Web
     @Test(arguments: candidates.indices)
     func `what may answer is tried in its order, and the answer says how it was found`(first: Int) throws {
         // In any other order, so that the order of storing cannot matter.
-        try store.visit(
+        try store.snapshot(
             responses(Self.candidates[first...].reversed().map { String($0.drop { $0 != " " }.dropFirst()) }))
         #expect(try find("https://x.test/a?v=1&b#part", rules: Self.dropsQuery) == Self.candidates[first])
     }
@@ -49,11 +49,11 @@ import Web
         ("http://y.test/a", nil, true), ("http://x.test/A", nil, true),
     ])
     func `one page answers for`(asked: String, expected: String?, dropsQuery: Bool) throws {
-        try store.visit(responses(["http://x.test/a"]))
+        try store.snapshot(responses(["http://x.test/a"]))
         #expect(try find(asked, rules: dropsQuery ? Self.dropsQuery : "") == expected)
     }
 
-    /// A redirect counts though it is not shown: in a visit that was rolled back, say.
+    /// A redirect counts though it is not shown: in a snapshot that was rolled back, say.
     @Test(arguments: [
         ("302 http://x.test/a > /a/", "http://x.test/a", "slash http://x.test/a/"),
         ("302 http://x.test/a > http://x.test/a/#top", "http://x.test/a", "slash http://x.test/a/"),
@@ -68,24 +68,24 @@ import Web
     func `the slash at the end makes no difference where a redirect says so`(
         held: String, asked: String, expected: String?
     ) throws {
-        let shown = try store.visit(responses(["http://x.test/a/"]))
-        try store.visit(responses([held]))
+        let shown = try store.snapshot(responses(["http://x.test/a/"]))
+        try store.snapshot(responses([held]))
         let site = try #require(try store.site())
-        try StoreWriter(store.folder).publish(visit: shown, of: site)
+        try StoreWriter(store.folder).publish(snapshot: shown, of: site)
         #expect(try find(asked) == expected)
     }
 
     @Test func `the address without the slash answers for the one with it, where a redirect says so`() throws
     {
-        let shown = try store.visit(responses(["http://x.test/a?q"]))
+        let shown = try store.snapshot(responses(["http://x.test/a?q"]))
         #expect(try find("http://x.test/a/?q") == nil)
-        try store.visit(responses(["302 http://x.test/a/?q > /a?q"]))
-        try StoreWriter(store.folder).publish(visit: shown, of: #require(try store.site()))
+        try store.snapshot(responses(["302 http://x.test/a/?q > /a?q"]))
+        try StoreWriter(store.folder).publish(snapshot: shown, of: #require(try store.site()))
         #expect(try find("http://x.test/a/?q") == "slash http://x.test/a?q")
     }
 
     @Test func `a redirect and a tombstone are answers themselves`() throws {
-        try store.visit(
+        try store.snapshot(
             responses(["302 http://x.test/a > /a/", "http://x.test/a/"]) + [
                 store.response("http://x.test/b", nil, status: 404)
             ])
@@ -100,7 +100,7 @@ import Web
         english = try store.response(
             "http://x.test/a", "hello", fields: "Vary: Accept-Language\r\n", fetched: 2)
         english.variant = "accept-language: en"
-        try store.visit([german, english])
+        try store.snapshot([german, english])
         let url = try #require(WebURL("https://x.test/a?_=7"))
         let found = try store.reader().find(url, fields: ["Accept-Language": "de"])
         #expect(found?.response.variant == german.variant)
@@ -154,8 +154,8 @@ import Web
                     body: .new(script)))
         }
         let links = NewLinks(
-            from: "https://x.test/a/search.html", requisites: ["https://x.test/s.js"], numbering: &numbering)
-        try store.visit(responses, links: held.count > 1 && held[1].hasPrefix("/s.js") ? [links] : [])
+            from: "https://x.test/a/search.html", assets: ["https://x.test/s.js"], numbering: &numbering)
+        try store.snapshot(responses, links: held.count > 1 && held[1].hasPrefix("/s.js") ? [links] : [])
         let found = try find("https://x.test\(asked)").map { $0.replacing("https://x.test", with: "") }
         #expect(found == expected)
         let byHTTP = try find("http://x.test\(asked)").map { $0.replacing("https://x.test", with: "") }
@@ -219,7 +219,7 @@ import Web
             (#"{"filter":"a.timestamp_ms > 1700000000123 AND at < '2023-11-14T22:13:20Z'"}"#, "a filter"),
             (#"{"filter":"id > 1700000000123"}"#, "an id"),
         ]
-        try store.visit(
+        try store.snapshot(
             held.map { body, text in
                 var response = try store.response(href, text, fetched: 1_700_003_600)
                 response.request = Self.json(body)
@@ -256,7 +256,7 @@ import Web
             ("id=1700000000000", "a number"), ("at=2023-11-14T22%3A13%3A20Z&step=5", "a date"),
             ("q=a&start=1700003600.75", "a start"),
         ]
-        try store.visit(
+        try store.snapshot(
             held.map { try store.response("http://a.test/api?\($0)", $1, fetched: 1_700_003_600) })
         let (reader, url) = (try store.reader(), try #require(WebURL("http://a.test/api?\(query)")))
         let found = try reader.find(url, now: 1_700_003_600 + 90_000)
@@ -282,7 +282,7 @@ import Web
         #expect(key.text.split(separator: " ").dropFirst(3).first.map(String.init) == moments)
     }
 
-    @Test func `each request has an answer of its own, in each visit`() throws {
+    @Test func `each request has an answer of its own, in each snapshot`() throws {
         let store = try StockedFolder()
         let href = "http://a.test/api"
         let requests = [RequestKey.get, Self.key("POST", "a"), Self.key("POST", "b"), Self.key("PUT", "a")]
@@ -293,8 +293,8 @@ import Web
                 return response
             }
         }
-        let first = try store.visit(answers("1 "))
-        let second = try store.visit([answers("2 ")[1]])
+        let first = try store.snapshot(answers("1 "))
+        let second = try store.snapshot([answers("2 ")[1]])
         let reader = try store.reader()
         for (place, request) in requests.enumerated() {
             let body = try #require(try reader.response(for: href, request: request)?.body)

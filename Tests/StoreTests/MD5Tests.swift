@@ -10,7 +10,7 @@ import Testing
 
     init() throws {
         store = try StockedFolder()
-        try store.visit([store.response("/small", "a"), store.response("/large", bytes: Self.large)])
+        try store.snapshot([store.response("/small", "a"), store.response("/large", bytes: Self.large)])
     }
 
     private func body(_ href: String) throws -> StoredBody {
@@ -36,11 +36,11 @@ import Testing
 
     @Test func `bytes that are read in several forms have one MD5`() throws {
         let writer = try StoreWriter(store.folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         var other = try store.response("/other")
         other.body = .new(try NewBody(.bytes(Array("a".utf8)), form: "opaque", links: [], in: store.folder))
-        try writer.add([other], to: visit)
-        try writer.end(visit, .publish(now: 2))
+        try writer.add([other], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         let md5 = try #require(try store.reader().md5(of: body("/small")))
         try writer.keep(md5s: [(body("/small"), md5)])
         #expect(try body("/other").id != body("/small").id)

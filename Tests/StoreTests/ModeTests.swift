@@ -48,7 +48,7 @@ import Testing
     /// As an earlier larder left it.
     private func earlier() throws -> StockedFolder {
         let store = try StockedFolder()
-        try store.visit([store.response("/", bytes: [UInt8](repeating: 1, count: 100_000))])
+        try store.snapshot([store.response("/", bytes: [UInt8](repeating: 1, count: 100_000))])
         #expect(truncate(store.folder.locks, 0) == 0)
         widen(store.folder)
         return store

@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test func `readers of the store see no change when notes are taken`() throws {
-        try store.visit([store.response("/a")])
+        try store.snapshot([store.response("/a")])
         let reader = try store.reader()
         let version = try reader.dataVersion()
         try NoteBook(store.folder).note(served: [(1, 10)])

@@ -34,9 +34,9 @@ import Testing
         return (name, try BodyContent.file(path: store.scratch.file(name)).load())
     }
 
-    @Test func `one pack takes the bodies of one visit after the other`() throws {
-        for visit in 1...3 as ClosedRange<UInt8> {
-            try store.visit([page("/\(visit)", visit), page("/same", 9)])
+    @Test func `one pack takes the bodies of one snapshot after the other`() throws {
+        for snapshot in 1...3 as ClosedRange<UInt8> {
+            try store.snapshot([page("/\(snapshot)", snapshot), page("/same", 9)])
         }
         #expect(packs.count == 1)
         #expect(try pack().bytes == [1, 9, 2, 3].flatMap { Self.bytes($0) })
@@ -52,12 +52,12 @@ import Testing
             let writer = try StoreWriter(store.folder)
             return (writer, try writer.begin(site: site, start: [site], now: 1))
         }
-        for (number, (writer, visit)) in writers.enumerated() {
-            try writer.add([page("/\(number)", UInt8(number))], to: visit)
+        for (number, (writer, snapshot)) in writers.enumerated() {
+            try writer.add([page("/\(number)", UInt8(number))], to: snapshot)
         }
-        for (number, (writer, visit)) in writers.enumerated() {
-            try writer.add([page("/more\(number)", UInt8(10 + number))], to: visit)
-            try writer.end(visit, .publish(now: 2))
+        for (number, (writer, snapshot)) in writers.enumerated() {
+            try writer.add([page("/more\(number)", UInt8(10 + number))], to: snapshot)
+            try writer.end(snapshot, .publish(now: 2))
         }
         #expect(packs.count == 2)
         #expect(try content("/more1") == Self.bytes(11))
@@ -65,43 +65,43 @@ import Testing
     }
 
     @Test func `what a killed run appended without committing it is written over`() throws {
-        try store.visit([page("/1", 1)])
+        try store.snapshot([page("/1", 1)])
         let (path, bytes) = try pack()
         try store.scratch.write(bytes + Self.bytes(66, count: 100_000), to: path)
         #expect(try store.inspect().isSound)
-        try store.visit([page("/2", 2)])
+        try store.snapshot([page("/2", 2)])
         #expect(packs.count == 1)
         #expect(try pack().bytes == Self.bytes(1) + Self.bytes(2))
         #expect(try content("/1") == Self.bytes(1))
     }
 
     @Test func `a pack of which nothing was committed is found, and used by the next writer`() throws {
-        try store.visit([store.response("/", "tiny")])
+        try store.snapshot([store.response("/", "tiny")])
         mkdir(store.folder.packs, 0o755)
         try store.scratch.write(Self.bytes(66), to: "store/packs/00000000000000ff")
         try store.scratch.write("no pack", to: "store/packs/readme")
         #expect(try store.inspect().orphanFiles == ["00000000000000ff"])
-        try store.visit([page("/1", 1)])
+        try store.snapshot([page("/1", 1)])
         #expect(packs == ["00000000000000ff", "readme"])
         #expect(try pack().bytes == Self.bytes(1))
     }
 
     @Test func `what is rolled back leaves neither rows nor bytes`() throws {
-        try store.visit([page("/1", 1)])
+        try store.snapshot([page("/1", 1)])
         let writer = try StoreWriter(store.folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 3)
-        try writer.put([page("/2", 2)], links: [], to: visit)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 3)
+        try writer.put([page("/2", 2)], links: [], to: snapshot)
         var lost = try page("/3", 3)
         lost.body = .new(
             try NewBody(
                 .file(path: store.scratch.write("gone", to: "gone")), form: "opaque", links: [],
                 in: store.folder))
         store.scratch.remove("gone")
-        try writer.put([lost], links: [], to: visit)
+        try writer.put([lost], links: [], to: snapshot)
         #expect(throws: StoreError.self) { try writer.commit() }
         #expect(try pack().bytes == Self.bytes(1))
-        try writer.add([page("/4", 4)], to: visit)
-        try writer.end(visit, .publish(now: 4))
+        try writer.add([page("/4", 4)], to: snapshot)
+        try writer.end(snapshot, .publish(now: 4))
         #expect(try pack().bytes == Self.bytes(1) + Self.bytes(4))
         #expect(try content("/2") == nil)
         #expect(try content("/4") == Self.bytes(4))
@@ -115,7 +115,7 @@ import Testing
             "pack = -3", "pack = 0",
         ])
     func `a place that cannot be is damage, and collecting leaves the rest alone`(nonsense: String) throws {
-        try store.visit([page("/1", 1), page("/2", 2)])
+        try store.snapshot([page("/1", 1), page("/2", 2)])
         try store.execute("UPDATE body SET \(nonsense) WHERE id = 1")
         #expect(try content("/1") == nil)
         #expect(try content("/2") == Self.bytes(2))
@@ -123,7 +123,7 @@ import Testing
         _ = try StoreWriter(store.folder).collect(CollectionOptions())
         #expect(try content("/2") == Self.bytes(2))
         try StoreWriter(store.folder).repair(store.inspect())
-        try store.visit([page("/1", 1), page("/2", 2)])
+        try store.snapshot([page("/1", 1), page("/2", 2)])
         #expect(try content("/1") == Self.bytes(1))
         #expect(try store.inspect().isSound)
     }
@@ -136,7 +136,7 @@ import Testing
     func `a damaged pack costs the bodies that were damaged, and the next prefetch brings them back`(
         damage: Damage
     ) throws {
-        try store.visit([page("/1", 1), page("/2", 2), store.response("/tiny", "tiny")])
+        try store.snapshot([page("/1", 1), page("/2", 2), store.response("/tiny", "tiny")])
         var (path, bytes) = try pack()
         switch damage {
         case .cutShort: try store.scratch.write(Array(bytes.dropLast()), to: path)
@@ -159,7 +159,7 @@ import Testing
             #expect(try content("/2") == nil)
             #expect(try (content("/1") != nil) == isSecondOnly)
         }
-        try store.visit([page("/1", 1), page("/2", 2)])
+        try store.snapshot([page("/1", 1), page("/2", 2)])
         #expect(try content("/1") == Self.bytes(1))
         #expect(try content("/2") == Self.bytes(2))
         #expect(try content("/tiny") == Array("tiny".utf8))
@@ -187,15 +187,15 @@ import Testing
 
     private var packed: Int64 { store.folder.packList.reduce(0) { $0 + ($1.byteCount ?? 0) } }
 
-    private func visit(_ hrefs: [String], byteCount: Int = 40_000) throws {
-        try store.visit(
+    private func snapshot(_ hrefs: [String], byteCount: Int = 40_000) throws {
+        try store.snapshot(
             hrefs.enumerated().map {
                 try store.response($1, bytes: Self.text($0, byteCount: byteCount))
             })
     }
 
     @Test func `they take little room, and are read as they came`() throws {
-        try visit(["/0", "/1", "/2"])
+        try snapshot(["/0", "/1", "/2"])
         #expect(packed < 4000)
         for number in 0...2 { #expect(try content("/\(number)") == .bytes(Self.text(number))) }
         #expect(try store.column("SELECT DISTINCT size FROM larder_body") == ["40000"])
@@ -204,7 +204,7 @@ import Testing
     }
 
     @Test func `a text larger than others in a pack is there as well, and no picture is`() throws {
-        try visit(["/large"], byteCount: 3_000_000)
+        try snapshot(["/large"], byteCount: 3_000_000)
         #expect(try content("/large") == .bytes(Self.text(0, byteCount: 3_000_000)))
         #expect(store.folder.bodyFileNames.isEmpty)
         func picture() throws -> NewResponse {
@@ -214,18 +214,18 @@ import Testing
                 href: "/picture", referrer: nil, status: 200, role: 1, fields: "", fetched: 1,
                 body: .new(body))
         }
-        try store.visit([picture()])
+        try store.snapshot([picture()])
         #expect(store.folder.bodyFileNames.count == 1)
         #expect(try store.inspect().isSound)
     }
 
     @Test func `a file that becomes one is not left behind`() throws {
         let path = store.scratch.file("store/incoming/large")
-        try store.visit([store.response("/")])
+        try store.snapshot([store.response("/")])
         try store.scratch.write(Self.text(5, byteCount: 2_000_000), to: "store/incoming/large")
         let body = try NewBody(.file(path: path), form: "html;utf-8", links: [], in: store.folder)
         for href in ["/a", "/b"] {
-            try store.visit(
+            try store.snapshot(
                 [
                     NewResponse(
                         href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
@@ -240,17 +240,17 @@ import Testing
     /// Whoever fetches it anew need not make anything small.
     @Test func `a large text that is there as one is not kept once more as it came`() throws {
         let bytes = Self.text(0, byteCount: 3_000_000)
-        try visit(["/large"], byteCount: 3_000_000)
+        try snapshot(["/large"], byteCount: 3_000_000)
         var plain = store.folder
         plain.compresses = false
         func fetchAgain(_ href: String) throws {
             let writer = try StoreWriter(plain)
-            let visit = try writer.begin(site: "s", start: ["s"], now: 2)
+            let snapshot = try writer.begin(site: "s", start: ["s"], now: 2)
             let body = try NewBody(.bytes(bytes), form: "html;utf-8", links: [], in: plain)
             let response = NewResponse(
                 href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 2, body: .new(body))
-            try writer.add([response], to: visit)
-            try writer.end(visit, .publish(now: 3))
+            try writer.add([response], to: snapshot)
+            try writer.end(snapshot, .publish(now: 3))
         }
         try fetchAgain("/large")
         try fetchAgain("/other")
@@ -269,22 +269,22 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test func `one that is damaged is found, and comes back with the next visit`() throws {
-        try visit(["/0", "/1"])
+    @Test func `one that is damaged is found, and comes back with the next snapshot`() throws {
+        try snapshot(["/0", "/1"])
         let name = "store/packs/" + (try #require(store.scratch.names(in: "store/packs").first))
         var bytes = try BodyContent.file(path: store.scratch.file(name)).load()
         for place in 0..<12 { bytes[place] ^= 0x55 }
         try store.scratch.write(bytes, to: name)
         #expect(try store.inspect().damaged.map(\.addresses) == [["/0"]])
         #expect(try content("/0") == nil && content("/1") != nil)
-        try visit(["/0", "/1"])
+        try snapshot(["/0", "/1"])
         #expect(try content("/0") == .bytes(Self.text(0)))
         #expect(try store.inspect().isSound)
     }
 
     @Test func `nonsense of its size is damage`() throws {
         for nonsense in ["-1", "0", "7", "1099511627776"] {
-            try visit(["/0", "/1"])
+            try snapshot(["/0", "/1"])
             try store.execute(
                 """
                 UPDATE body SET frame = \(nonsense) WHERE id IN
@@ -298,7 +298,7 @@ import Testing
     }
 
     @Test func `a database that is made anew has them`() throws {
-        try visit(["/0", "/1"])
+        try snapshot(["/0", "/1"])
         store.scratch.remove("store/larder.db")
         for suffix in ["-wal", "-shm"] { store.scratch.remove("store/larder.db" + suffix) }
         #expect(try StoreRebuild.run(store.folder).lostBodies == 0)
@@ -310,7 +310,7 @@ import Testing
         let before = try StockedFolder()
         let (page, large) = (Self.text(1), Self.text(2, byteCount: 3_000_000))
         let picture = [UInt8](repeating: 7, count: 9000)
-        try before.visit([
+        try before.snapshot([
             before.response("/page", bytes: page), before.response("/large", bytes: large),
             before.response("/tiny", "tiny"), before.response("/picture", bytes: picture),
         ])
@@ -348,18 +348,18 @@ import Testing
         Array(repeating: Array("page \(number) ".utf8), toCount: count)
     }
 
-    /// A visit of two sites, whose bodies lie between each other; then the second site goes.
+    /// A snapshot of two sites, whose bodies lie between each other; then the second site goes.
     private func stock(pages: Int, byteCount: Int) throws {
         let writer = try StoreWriter(store.folder)
-        let visits = try ["kept", "gone"].map { try writer.begin(site: $0, start: [$0], now: 1) }
+        let snapshots = try ["kept", "gone"].map { try writer.begin(site: $0, start: [$0], now: 1) }
         for number in 0..<pages {
-            for (place, visit) in visits.enumerated() {
+            for (place, snapshot) in snapshots.enumerated() {
                 let bytes = Self.bytes(number * 2 + place, count: byteCount)
-                try writer.add([store.response("/\(place)/\(number)", bytes: bytes)], to: visit)
+                try writer.add([store.response("/\(place)/\(number)", bytes: bytes)], to: snapshot)
             }
         }
-        try writer.end(visits[0], .publish(now: 2))
-        try writer.end(visits[1], .forget)
+        try writer.end(snapshots[0], .publish(now: 2))
+        try writer.end(snapshots[1], .forget)
     }
 
     private func expectKept(pages: Int, byteCount: Int) throws {
@@ -389,14 +389,14 @@ import Testing
         #expect((store.folder.packList == packs) == (byteCount > 4096))
         try expectKept(pages: pages, byteCount: byteCount)
         // And appending goes on behind it.
-        try store.visit([store.response("/more", bytes: Self.bytes(-1, count: 3000))], site: "more")
+        try store.snapshot([store.response("/more", bytes: Self.bytes(-1, count: 3000))], site: "more")
         #expect(store.folder.packList.count == 1)
         try expectKept(pages: pages, byteCount: byteCount)
         #expect(try StoreWriter(store.folder).collect(CollectionOptions()).removedBodies == 0)
     }
 
     @Test func `a pack in which nothing is left goes`() throws {
-        try store.visit([store.response("/1", bytes: Self.bytes(1, count: 9000))], ending: .forget)
+        try store.snapshot([store.response("/1", bytes: Self.bytes(1, count: 9000))], ending: .forget)
         #expect(store.folder.packList.count == 1)
         _ = try StoreWriter(store.folder).collect(CollectionOptions())
         #expect(store.folder.packList.isEmpty)
@@ -444,7 +444,7 @@ import Testing
         while round < rounds || read.load(ordering: .relaxed) <= 100 && age.elapsed < .seconds(300) {
             round += 1
             // The second site comes and goes, and what stays is moved.
-            try store.visit(
+            try store.snapshot(
                 (0..<60).map { try store.response("/1/\($0)", bytes: Self.bytes($0 * 2 + 1, count: 6000)) },
                 site: "gone")
             let site = try #require(try store.site("gone"))

@@ -9,7 +9,7 @@ import Testing
 
     init() throws {
         store = try StockedFolder()
-        try store.visit((0..<200).map { try store.response("http://a.test/\($0)", "page \($0)") })
+        try store.snapshot((0..<200).map { try store.response("http://a.test/\($0)", "page \($0)") })
     }
 
     private static let pageSize = 16384
@@ -69,9 +69,9 @@ import Testing
         #expect(try before.response(for: "http://a/") != nil)
         #expect(try old.text("http://a/") == "second")
         // A connection that was opened before the checksums came writes them too.
-        let visit = try writer.begin(site: "new", start: ["new"], now: 1)
-        try writer.add([old.response("http://new.test/", "new")], to: visit)
-        try writer.end(visit, .publish(now: 2))
+        let snapshot = try writer.begin(site: "new", start: ["new"], now: 1)
+        try writer.add([old.response("http://new.test/", "new")], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         #expect(try old.text("http://new.test/") == "new")
         #expect(try old.reader().inspect().databaseFaults.isEmpty)
     }

@@ -40,21 +40,21 @@ import Testing
         throws
     {
         var numbering: [String] = []
-        try store.visit(
+        try store.snapshot(
             ["/page", "/style", "/font", "/image", "/next", "/script"].map { (path: String) in
                 try store.response("http://a.test" + path, path)
             },
             links: [
                 NewLinks(
                     from: "http://a.test/page", pages: ["http://a.test/next"],
-                    requisites: ["http://a.test/style", "http://a.test/missing"],
+                    assets: ["http://a.test/style", "http://a.test/missing"],
                     guesses: ["http://a.test/script"],
                     numbering: &numbering),
                 NewLinks(
-                    from: "http://a.test/style", requisites: ["http://a.test/font", "http://a.test/page"],
+                    from: "http://a.test/style", assets: ["http://a.test/font", "http://a.test/page"],
                     numbering: &numbering),
                 NewLinks(
-                    from: "http://a.test/next", requisites: ["http://a.test/image"], numbering: &numbering),
+                    from: "http://a.test/next", assets: ["http://a.test/image"], numbering: &numbering),
             ])
         #expect(
             try left(pinning: Pin(.url, "http://a.test/page")) == [
@@ -64,7 +64,7 @@ import Testing
 
     @Test func `a pin follows redirects: of the page, and of what it needs`() throws {
         var numbering: [String] = []
-        try store.visit(
+        try store.snapshot(
             [
                 redirect("http://a.test/", to: "/home#top"),
                 redirect("http://a.test/home", to: "http://b.test/en/"),
@@ -75,7 +75,7 @@ import Testing
                 redirect("http://d.test/", to: "http://d.test/"), redirect("http://e.test/", to: "http://[/"),
             ],
             links: [
-                NewLinks(from: "http://b.test/en/", requisites: ["http://b.test/logo"], numbering: &numbering)
+                NewLinks(from: "http://b.test/en/", assets: ["http://b.test/logo"], numbering: &numbering)
             ])
         #expect(
             try left(pinning: Pin(.url, "http://a.test/"), Pin(.url, "http://d.test/")) == [
@@ -93,25 +93,26 @@ import Testing
         (Pin(.url, "HTTP://A.test:80/docs/1#part"), ["http://a.test/docs/1"]),
     ])
     func `a pin holds`(pin: Pin, expected: [String]) throws {
-        try store.visit(
+        try store.snapshot(
             ["", "docs/1", "docs/2/3"].map { (path: String) in
                 try store.response("http://a.test/" + path, path)
             },
             site: "one")
-        try store.visit([store.response("http://b.test/docs/1", "b")], site: "two")
+        try store.snapshot([store.response("http://b.test/docs/1", "b")], site: "two")
         #expect(try left(pinning: pin) == expected)
     }
 
-    @Test func `all visits of a pinned site stay, and the body that it shares stays for it alone`() throws {
+    @Test func `all snapshots of a pinned site stay, and the body that it shares stays for it alone`() throws
+    {
         let shared = [UInt8](repeating: 3, count: 100_000)
         for edition in 1...3 {
-            try store.visit(
+            try store.snapshot(
                 [store.response("/kept", "\(edition)"), store.response("/large", bytes: shared)], site: "one")
-            try store.visit([store.response("/large-too", bytes: shared)], site: "two")
+            try store.snapshot([store.response("/large-too", bytes: shared)], site: "two")
         }
         #expect(try left(pinning: Pin(.site, "one")) == ["/kept", "/large"])
-        #expect(try store.site("one")?.visits.count == 3)
-        #expect(try store.site("two")?.visits.count == 1)
+        #expect(try store.site("one")?.snapshots.count == 3)
+        #expect(try store.site("two")?.snapshots.count == 1)
         #expect(
             try store.reader().response(for: "/large")?.body.flatMap(store.reader().content)?.load() == shared
         )
@@ -119,7 +120,7 @@ import Testing
     }
 
     @Test func `a page that was pinned and never held is no matter`() throws {
-        try store.visit([store.response("/a", "a")])
+        try store.snapshot([store.response("/a", "a")])
         #expect(try left(pinning: Pin(.url, "/b"), Pin(.pattern, "[")) == [])
     }
 }

@@ -11,15 +11,15 @@ import Testing
 
     init() throws { store = try StockedFolder() }
 
-    @Test func `a reader sees one visit or the next, never parts of both, while another process writes`()
+    @Test func `a reader sees one snapshot or the next, never parts of both, while another process writes`()
         throws
     {
         let stock = Stock(site: "s")
         #expect(try Child("stock", store.place, stock.site, "1").wait().status == 0)
-        // It goes on after each visit when that has been seen, and writes while it is looked at in between.
+        // It goes on after each snapshot when that has been seen, and writes while it is looked at in between.
         let child = try Child("stock", store.place, stock.site, "12", "@p")
         let reader = try store.reader()
-        var visits: Set<Int64> = []
+        var snapshots: Set<Int64> = []
         var isRunning = true
         while isRunning {
             let letter = child.read(1)
@@ -37,30 +37,31 @@ import Testing
                     shown.append(response)
                     // A file may go as soon as nothing newer than what this reader sees needs it.
                     if case .bytes(let bytes) = try reader.content(of: body) {
-                        #expect(bytes == stock.body(page, visit: response.visit))
+                        #expect(bytes == stock.body(page, snapshot: response.snapshot))
                     }
                 }
-                // Each visit brings some of them anew, and leaves the others as they were.
-                let newest = shown.map(\.visit).max() ?? 0
+                // Each snapshot brings some of them anew, and leaves the others as they were.
+                let newest = shown.map(\.snapshot).max() ?? 0
                 for (page, response) in shown.enumerated() {
-                    #expect(stock.body(page, visit: response.visit) == stock.body(page, visit: newest))
+                    #expect(
+                        stock.body(page, snapshot: response.snapshot) == stock.body(page, snapshot: newest))
                 }
-                visits.insert(newest)
+                snapshots.insert(newest)
             }
         }
         #expect(child.wait().errors == "")
-        #expect(visits.count >= 12)
+        #expect(snapshots.count >= 12)
         try store.expectWhole(stock, "afterwards")
     }
 
     @Test func `of two prefetches of a site the second says that the first holds it`() throws {
         let writer = try StoreWriter(store.folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let second = try Child("stock", store.place, "s", "1").wait()
         #expect(second.status == 1)
         #expect(second.errors.contains("cannot prefetch s: another prefetch of this site is running"))
         #expect(second.errors.contains("wait for the other process to end"))
-        try writer.end(visit, .forget)
+        try writer.end(snapshot, .forget)
         #expect(try Child("stock", store.place, "s", "1").wait().status == 0)
         try store.expectWhole(Stock(site: "s"), "the second alone")
     }
@@ -105,7 +106,7 @@ import Testing
         }
         for site in sites {
             try store.expectWhole(Stock(site: site), "\(site)")
-            #expect(try store.site(site)?.visits.count == 2)
+            #expect(try store.site(site)?.snapshots.count == 2)
         }
         #expect(try store.reader().sites().count == 3)
     }
@@ -128,7 +129,7 @@ import Testing
         if version == 1 {
             try EarlierStore.makeVersion1(in: store.folder)
         } else {
-            try store.visit([store.response("/")])
+            try store.snapshot([store.response("/")])
         }
         chmod(store.scratch.path, 0o755)
         // It was opened to others to read.
@@ -140,8 +141,8 @@ import Testing
             #expect(ending.status == 1)
             #expect(
                 ending.errors.contains(
-                    "cannot bring up to date \(store.folder.path): an earlier larder made it"))
-            #expect(ending.errors.contains("run larder status on it once as a user who may"))
+                    "cannot migrate \(store.folder.path): an earlier version of Larder created it"))
+            #expect(ending.errors.contains("run larder status on it once as a user who can write to it"))
             #expect(try store.column("PRAGMA user_version") == ["1"])
         } else {
             #expect(ending.errors == "")

@@ -14,20 +14,20 @@ import Web
 
     init() throws { store = try StockedFolder() }
 
-    /// Adds a visit with one response.
+    /// Adds a snapshot with one response.
     @discardableResult
     private func add(
         _ text: String, _ flags: ResponseFlags = [], site: String, fetched: Int64 = 100,
-        variant: String = "", ending: VisitEnding = .publish(now: 200)
+        variant: String = "", ending: SnapshotEnding = .publish(now: 200)
     ) throws -> Int64 {
         let writer = try StoreWriter(store.folder)
-        let visit = try writer.begin(
+        let snapshot = try writer.begin(
             site: site, start: [site], now: 150, importing: flags.contains(.isImported) ? ["/a.har"] : nil)
         var response = try store.response(Self.url, text, fields: Self.tagged, fetched: fetched)
         (response.flags, response.variant) = (flags, variant)
-        try writer.add([response], to: visit)
-        try writer.end(visit, ending)
-        return visit.id
+        try writer.add([response], to: snapshot)
+        try writer.end(snapshot, ending)
+        return snapshot.id
     }
 
     private func shown() throws -> String? { try store.text(Self.url) }
@@ -35,7 +35,7 @@ import Web
     private static let ofNamedSite: ResponseFlags = [.isImported, .isOfNamedSite]
 
     struct Order: Sendable, CustomTestStringConvertible {
-        /// In the order of their visits.
+        /// In the order of their snapshots.
         let responses: [(site: String, flags: ResponseFlags)]
         /// The index of the response that readers see.
         let shown: Int
@@ -118,13 +118,13 @@ import Web
         #expect(found?.isImported == false)
     }
 
-    @Test func `a reader that asks for an imported visit gets what the visit has`() throws {
+    @Test func `a reader that asks for an imported snapshot gets what the snapshot has`() throws {
         let first = try add("fetched", site: "a")
         let second = try add("imported", .isImported, site: "a")
         let third = try add("elsewhere", site: "b")
         let reader = try store.reader()
-        func text(_ visit: Int64) throws -> String? {
-            try reader.asOf(visit) { () throws(StoreError) in
+        func text(_ snapshot: Int64) throws -> String? {
+            try reader.asOf(snapshot) { () throws(StoreError) in
                 guard let body = try reader.response(for: Self.url)?.body else { return nil }
                 return String(decoding: try reader.content(of: body)?.load() ?? [], as: UTF8.self)
             }
@@ -139,8 +139,8 @@ import Web
             return true
         }
         #expect(exported == [true])
-        #expect(try reader.archives(ofVisit: second) == ["/a.har"])
-        #expect(try reader.archives(ofVisit: first) == nil)
+        #expect(try reader.archives(ofSnapshot: second) == ["/a.har"])
+        #expect(try reader.archives(ofSnapshot: first) == nil)
     }
 
     @Test func `an import under the other scheme does not answer in place of a response from the origin`()
@@ -148,15 +148,15 @@ import Web
     {
         try add("origin", site: "a")
         let writer = try StoreWriter(store.folder)
-        let visit = try writer.begin(site: "b", start: ["b"], now: 150, importing: ["/a.har"])
+        let snapshot = try writer.begin(site: "b", start: ["b"], now: 150, importing: ["/a.har"])
         var response = try store.response("https://cdn.test/lib.js", "imported")
         response.flags = .isImported
-        try writer.add([response], to: visit)
-        try writer.end(visit, .publish(now: 200))
+        try writer.add([response], to: snapshot)
+        try writer.end(snapshot, .publish(now: 200))
         let reader = try store.reader()
         let asked = try #require(WebURL("https://cdn.test/lib.js"))
         #expect(try reader.find(asked)?.response.isImported == false)
-        let other = try reader.asOf(visit.id) { () throws(StoreError) in try reader.find(asked)?.response }
+        let other = try reader.asOf(snapshot.id) { () throws(StoreError) in try reader.find(asked)?.response }
         #expect(other?.isImported == true)
     }
 
@@ -180,19 +180,19 @@ import Web
                 == .serveAndRefresh(.stale, with: [:]))
     }
 
-    @Test func `a visit that repeats an imported response has a row of its own`() throws {
+    @Test func `a snapshot that repeats an imported response has a row of its own`() throws {
         try add("same", .isImported, site: "a")
         let second = try add("same", site: "a")
         let found = try #require(try store.reader().response(for: Self.url))
-        #expect(found.visit == second && !found.isImported)
+        #expect(found.snapshot == second && !found.isImported)
     }
 
-    @Test func `an import begins a visit of its own beside one that was interrupted`() throws {
+    @Test func `an import begins a snapshot of its own beside one that was interrupted`() throws {
         let open = try add("crawled", site: "a", ending: .keepOpen)
-        let visit = try add("imported", .isImported, site: "a")
-        #expect(visit != open)
+        let snapshot = try add("imported", .isImported, site: "a")
+        #expect(snapshot != open)
         let next = try StoreWriter(store.folder).begin(site: "a", start: ["a"], now: 160)
-        #expect(next.id != visit && !next.isContinued)
+        #expect(next.id != snapshot && !next.isContinued)
     }
 
     /// How a response is written, and the kind that it gets.
@@ -206,7 +206,7 @@ import Web
         load: (site: String?, held: ResponseFlags?, isConfirmed: Bool, kind: Provenance.Kind)
     ) throws {
         if let flags = load.held { try add("held", flags, site: "http://cdn.test/") }
-        if let name = load.site { try store.visit([try store.response("http://n.test/")], site: name) }
+        if let name = load.site { try store.snapshot([try store.response("http://n.test/")], site: name) }
         let held = try load.held == nil ? nil : store.reader().response(for: Self.url)
         let writer = try StoreWriter(store.folder)
         var new = try store.response(Self.url, "new", fetched: 300)
@@ -222,7 +222,7 @@ import Web
 
     @Test(.ofFiles) func `a rebuilt database keeps provenance and the names of archives`() throws {
         try add("fetched", site: "a")
-        let visit = try add("imported", .isImported, site: "b")
+        let snapshot = try add("imported", .isImported, site: "b")
         try add("recorded", .isRecorded, site: "c")
         let before = try store.column(
             "SELECT site || provenance || coalesce(archive, '-') FROM larder_response ORDER BY 1")
@@ -233,7 +233,7 @@ import Web
             try store.column(
                 "SELECT site || provenance || coalesce(archive, '-') FROM larder_response ORDER BY 1")
                 == before)
-        #expect(try store.reader().archives(ofVisit: visit) == ["/a.har"])
+        #expect(try store.reader().archives(ofSnapshot: snapshot) == ["/a.har"])
         #expect(try shown() == "recorded")
     }
 
@@ -241,13 +241,13 @@ import Web
         // An archive is older than its import; what a prefetch fetches is not.
         try add("imported", site: "http://i.test/", fetched: 100)
         try add("fetched", site: "http://f.test/", fetched: 150)
-        // A later visit that only reused responses.
+        // A later snapshot that only reused responses.
         try store.execute("UPDATE site SET settings = 'x' WHERE name = 'http://f.test/'")
         try add("reused", site: "http://f.test/", fetched: 149)
         try store.execute("\(EarlierStore.ofVersion7) PRAGMA user_version = 7")
         _ = try store.reader()
         #expect(
-            try store.column("SELECT site || ' ' || provenance FROM larder_response ORDER BY visit") == [
+            try store.column("SELECT site || ' ' || provenance FROM larder_response ORDER BY snapshot") == [
                 "http://i.test/ imported", "http://f.test/ fetched", "http://f.test/ fetched",
             ])
         // The journal says so too.
@@ -262,7 +262,7 @@ import Web
         ("http://a.test.evil.test/x", false), ("http://b.a.test/x", false), ("http://a.testing/", false),
     ])
     func `a site has pages on a host, whatever the scheme and the port`(href: String, isOnHost: Bool) throws {
-        try store.visit([try store.response(href)], site: "own")
+        try store.snapshot([try store.response(href)], site: "own")
         let reader = try store.reader()
         #expect(try reader.site(withPagesOn: "a.test", besides: "other") == (isOnHost ? "own" : nil))
         #expect(try reader.site(withPagesOn: "a.test", besides: "own") == nil)

@@ -79,7 +79,7 @@ import Web
     {
         let store = try StockedFolder()
         let inline = (0..<40_000).map { UInt8(truncatingIfNeeded: $0 &* 3) }
-        try store.visit([
+        try store.snapshot([
             store.response("/inline", bytes: inline), store.response("/large", bytes: EarlierStore.large),
         ])
         // As a larder of version 2 would have left it: without packs, all but large bodies in the database.
@@ -87,7 +87,7 @@ import Web
             """
             UPDATE content SET bytes = x'\(inline.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())'
                 WHERE body = (SELECT id FROM body WHERE size = 40000);
-            \(EarlierStore.ofVersion6) DROP VIEW larder_body; DROP VIEW larder_link;
+            \(EarlierStore.ofVersion6)
             ALTER TABLE site DROP COLUMN overlay; ALTER TABLE visit DROP COLUMN base;
             ALTER TABLE body DROP COLUMN pack; ALTER TABLE body DROP COLUMN start;
             ALTER TABLE body DROP COLUMN frame; DROP TABLE pack; DROP TABLE tally;
@@ -106,7 +106,7 @@ import Web
             try store.column("SELECT DISTINCT substr(place, 1, 6) FROM larder_body ORDER BY 1") == [
                 "bodies", "larder",
             ])
-        try store.visit([
+        try store.snapshot([
             store.response("/inline", bytes: inline), store.response("/new", bytes: inline + [1]),
         ])
         #expect(store.scratch.names(in: "store/packs").count == 1)
@@ -126,15 +126,16 @@ import Web
         #expect(sites.map(\.start) == [["http://a/", "http://a/b"], ["http://b/"]])
         #expect(sites.map(\.published) == [2, nil])
         #expect(sites.map(\.settings) == ["", ""])
-        #expect(sites[0].visits.map(\.responseCount) == [4, 2])
-        #expect(sites[1].visits == [Visit(id: 3, started: 30, finished: nil, responseCount: 3)])
+        #expect(sites[0].snapshots.map(\.responseCount) == [4, 2])
+        #expect(
+            sites[1].snapshots == [Snapshot(id: 3, number: 1, started: 30, finished: nil, responseCount: 3)])
 
         let reader = try store.reader()
         #expect(try store.text("http://a/") == "second")
         #expect(try store.text("http://a/untyped") == "first")
         #expect(try store.text("http://b/2") == "second")
         let large = try #require(try reader.response(for: "http://a/large"))
-        #expect(large.status == 200 && large.role == 1 && large.visit == 1 && large.variant.isEmpty)
+        #expect(large.status == 200 && large.role == 1 && large.snapshot == 1 && large.variant.isEmpty)
         #expect(large.request == .get && large.flags.isEmpty && large.requested == 10 && large.fetched == 10)
         #expect(large.fields == "content-type: Image/PNG\r\nETag: \"x\"\r\n")
         let body = try #require(large.body)
@@ -152,25 +153,24 @@ import Web
     @Test func `media types are read off the fields`() throws {
         _ = try StoreReader(store.folder)
         let types = try store.column(
-            "SELECT visit || ' ' || url || ' ' || coalesce(type, '-') FROM larder_response ORDER BY 1")
+            "SELECT snapshot || ' ' || url || ' ' || coalesce(type, '-') FROM larder_response ORDER BY 1")
         #expect(
             types == [
                 "1 http://a/ text/html", "1 http://a/large image/png", "1 http://a/moved -",
                 "1 http://a/untyped -",
-                "2 http://a/ text/html", "2 http://a/gone -", "3 http://b/ text/html",
-                "3 http://b/1 text/plain",
-                "3 http://b/2 text/plain",
+                "1 http://b/ text/html", "1 http://b/1 text/plain", "1 http://b/2 text/plain",
+                "2 http://a/ text/html", "2 http://a/gone -",
             ])
     }
 
-    @Test func `an interrupted visit of version 1 is gone on with`() throws {
+    @Test func `an interrupted snapshot of version 1 is gone on with`() throws {
         let writer = try StoreWriter(store.folder)
-        let visit = try writer.begin(site: "http://b/", start: ["http://b/"], now: 40)
-        #expect(visit.id == 3)
-        #expect(visit.isContinued)
-        try writer.add([store.response("http://b/3")], to: visit)
-        try writer.end(visit, .publish(now: 50))
-        #expect(try store.site("http://b/")?.visits.first?.responseCount == 4)
+        let snapshot = try writer.begin(site: "http://b/", start: ["http://b/"], now: 40)
+        #expect(snapshot.id == 3)
+        #expect(snapshot.isContinued)
+        try writer.add([store.response("http://b/3")], to: snapshot)
+        try writer.end(snapshot, .publish(now: 50))
+        #expect(try store.site("http://b/")?.snapshots.first?.responseCount == 4)
     }
 
     @Test func `many readers at once bring a store up to date once`() throws {
@@ -197,7 +197,7 @@ import Web
         try locks.join {}
         let error = #expect(throws: StoreError.self) { try opener.open(store.folder) }
         #expect(error?.reason == .busy)
-        #expect(error?.description.contains("an earlier larder is writing") == true)
+        #expect(error?.description.contains("an earlier version of Larder is writing") == true)
         #expect(try version() == ["1"])
         _ = consume locks
         try opener.open(store.folder)
@@ -211,7 +211,7 @@ import Web
         let error = #expect(throws: StoreError.self) { try opener.open(store.folder) }
         #expect(error?.reason == .unusable)
         #expect(error?.detail.contains("version \(Schema.version + 1)") == true)
-        #expect(error?.advice.contains("larder that wrote it") == true)
+        #expect(error?.advice.contains("version of Larder that wrote it") == true)
         #expect(try Self.form(of: store.folder.database) == before)
     }
 
@@ -242,13 +242,22 @@ import Web
 
 /// Stores as earlier larders left them. Their tables are written down here as they were, and never change.
 enum EarlierStore {
-    /// Statements that remove what version 9 added.
-    static let ofVersion8 = "ALTER TABLE link DROP COLUMN sum;"
+    /// Statements that bring the names of version 9 back.
+    static let ofVersion9 = """
+        DROP VIEW IF EXISTS larder_response; DROP VIEW IF EXISTS larder_body; DROP VIEW IF EXISTS larder_link;
+        ALTER TABLE site DROP COLUMN snapshots; ALTER TABLE snapshot DROP COLUMN number;
+        ALTER TABLE snapshot RENAME TO visit; DROP INDEX snapshot_site; CREATE INDEX visit_site ON visit(site);
+        ALTER TABLE response RENAME COLUMN snapshot TO visit; DROP INDEX response_snapshot;
+        CREATE INDEX response_visit ON response(visit, role, status, body);
+        ALTER TABLE link RENAME COLUMN assets TO requisites;
+        ALTER TABLE tally RENAME COLUMN snapshot TO visit; ALTER TABLE tally RENAME COLUMN assets TO requisites;
+        """
+
+    /// Statements that remove what version 9 added, too.
+    static let ofVersion8 = "\(ofVersion9) ALTER TABLE link DROP COLUMN sum;"
 
     /// Statements that remove what version 8 added, too.
-    static let ofVersion7 = """
-        \(ofVersion8) DROP VIEW IF EXISTS larder_response; ALTER TABLE visit DROP COLUMN archive;
-        """
+    static let ofVersion7 = "\(ofVersion8) ALTER TABLE visit DROP COLUMN archive;"
 
     /// What a store of version 6 has not.
     static let ofVersion6 = """
@@ -260,7 +269,7 @@ enum EarlierStore {
     static let second = Array("second".utf8)
     static let large = (0..<Limits.packedBody + 5).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 
-    /// Two sites: one with two complete visits, one with a visit that was interrupted after so many more
+    /// Two sites: one with two complete snapshots, one with a snapshot that was interrupted after so many more
     /// pages.
     static func makeVersion1(in folder: StoreFolder, morePages: Int = 2) throws(StoreError) {
         try folder.create()

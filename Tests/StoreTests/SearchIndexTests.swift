@@ -35,19 +35,19 @@ import Web
         try index.best(TextExpression(expression, [.init(expression)]), in: .all, atMost: 100).map(\.id)
     }
 
-    @Test func `a visit that is over is read once, one that is written to again`() throws {
+    @Test func `a snapshot that is over is read once, one that is written to again`() throws {
         let index = try SearchIndex.opened(folder)
         let (over, open) = (
-            TextVisit(id: 1, started: 5, isOver: true), TextVisit(id: 2, started: 5, isOver: false)
+            TextSnapshot(id: 1, started: 5, isOver: true), TextSnapshot(id: 2, started: 5, isOver: false)
         )
-        for visit in [over, open] {
-            #expect(try !index.hasRead(visit))
-            try index.noteRead(visit)
+        for snapshot in [over, open] {
+            #expect(try !index.hasRead(snapshot))
+            try index.noteRead(snapshot)
         }
         #expect(try index.hasRead(over))
         #expect(try !index.hasRead(open))
         // Of a store that was put together anew.
-        let other = TextVisit(id: 1, started: 6, isOver: true)
+        let other = TextSnapshot(id: 1, started: 6, isOver: true)
         #expect(try !index.hasRead(other))
         try index.noteRead(other)
         #expect(try index.hasRead(other))

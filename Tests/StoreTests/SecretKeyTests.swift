@@ -68,7 +68,7 @@ import Web
         let request: HTTPFields = ["X-Api-Key": Self.secret]
         let key = try #require(
             VaryKey(decoded: ["Vary": "X-Api-Key"], request: request, secrets: secrets))
-        try store.visit([response(key.text)])
+        try store.snapshot([response(key.text)])
         let reader = try store.reader()
         let held = try #require(try reader.response(for: "http://a.test/"))
         #expect(held.suits(request, reader.secrets))
@@ -81,7 +81,7 @@ import Web
     @Test func `secrets that an earlier version stored are hashed, and their responses marked as private`()
         throws
     {
-        try store.visit([
+        try store.snapshot([
             response("x-api-key: \(Self.secret)", "http://a.test/1"),
             response("accept-language: de", "http://a.test/2"),
             response("cookie: #cbf29ce484222325", "http://a.test/3"),
@@ -117,7 +117,7 @@ import Web
         let secrets = store.folder.secretHasher(createsKey: true)
         let request: HTTPFields = ["X-Api-Key": Self.secret]
         let key = try #require(VaryKey(decoded: ["Vary": "X-Api-Key"], request: request, secrets: secrets))
-        try store.visit([response(key.text)])
+        try store.snapshot([response(key.text)])
         let copy = StoreFolder(store.scratch.file("copy"))
         _ = try StoreCopy.run(from: store.folder, to: copy, verify: true)
         let reader = try StoreReader(copy)

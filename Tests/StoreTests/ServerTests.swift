@@ -35,12 +35,13 @@ struct ServerTests {
             """)
     }
 
-    @Test func `what a visit has for many addresses is asked for at once, as each would be alone`() throws {
+    @Test func `what a snapshot has for many addresses is asked for at once, as each would be alone`() throws
+    {
         for round in 1...2 {
             let writer = try StoreWriter(folder)
-            let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-            let queue = try WriteQueue(writer, visit: visit)
-            // The second visit has the first half, with other texts.
+            let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+            let queue = try WriteQueue(writer, snapshot: snapshot)
+            // The second snapshot has the first half, with other texts.
             for number in 0..<(round == 1 ? 40 : 20) {
                 try queue.add(try page(number, "page \(number) \(round)"))
                 guard number % 3 > 0 else { continue }
@@ -56,25 +57,25 @@ struct ServerTests {
             let reader = try StoreReader(folder)
             let hrefs = (0..<41).map { "http://a/\($0)" } + ["http://a/gone", "http://a/x'y", ""]
             var walked: [String: WalkedResponse] = [:]
-            for one in try reader.walk(hrefs, ofVisit: visit.id) {
+            for one in try reader.walk(hrefs, ofSnapshot: snapshot.id) {
                 #expect(walked.updateValue(one, forKey: one.response.href) == nil)
             }
             #expect(walked.count == (round == 1 ? 41 : 21))
             for href in hrefs {
-                let alone = try reader.response(for: href, ofVisit: visit.id)
+                let alone = try reader.response(for: href, ofSnapshot: snapshot.id)
                 #expect(walked[href]?.response == alone)
                 let links = if let alone { try reader.toldLinks(of: alone) } else { ToldLinks?.none }
                 #expect(walked[href]?.links == links)
             }
-            #expect(try reader.walk([], ofVisit: visit.id).isEmpty)
+            #expect(try reader.walk([], ofSnapshot: snapshot.id).isEmpty)
         }
     }
 
     @Test func `a writer whose session is cut goes on with what it had, and nothing is lost or twice`() throws
     {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        let queue = try WriteQueue(writer, visit: visit)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        let queue = try WriteQueue(writer, snapshot: snapshot)
         for number in 0..<600 {
             try queue.add(try page(number, "page \(number)"))
             if number > 0 {
@@ -97,8 +98,8 @@ struct ServerTests {
 
     @Test func `a session that is cut while nothing is open costs nothing either`() throws {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        let queue = try WriteQueue(writer, visit: visit)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        let queue = try WriteQueue(writer, snapshot: snapshot)
         let tests = self
         try queue.add(try page(1, "one"))
         // On the writer's thread, between two transactions.
@@ -109,20 +110,20 @@ struct ServerTests {
             return .publish(now: 2)
         }
         let reader = try StoreReader(folder)
-        #expect(try reader.sites().first?.published == visit.id)
+        #expect(try reader.sites().first?.published == snapshot.id)
         #expect(try reader.summary().responses == 2)
         // The site is free again.
         let next = try StoreWriter(folder)
-        #expect(try next.begin(site: "s", start: ["s"], now: 3).id != visit.id)
+        #expect(try next.begin(site: "s", start: ["s"], now: 3).id != snapshot.id)
     }
 
     @Test func `a reader whose session is cut goes on with another one, and takes what it knew for changed`()
         throws
     {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        try writer.add([page(1, "one")], to: visit)
-        try writer.end(visit, .publish(now: 2))
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([page(1, "one")], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         let reader = try StoreReader(folder)
         let version = try reader.dataVersion()
         #expect(try reader.dataVersion() == version)
@@ -144,9 +145,9 @@ struct ServerTests {
         let way = scratch.file("way")
         try #require(symlink(sockets, way) == 0)
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        try writer.add([page(1, "one")], to: visit)
-        try writer.end(visit, .publish(now: 2))
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([page(1, "one")], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         let (notices, interruption) = (Monitor<[String]>([]), Interruption())
         var watched = StoreFolder(place.replacing(sockets, with: way))
         watched.watch = ServerWatch(interruption) { notice in notices.change { $0.append(notice) } }
@@ -169,8 +170,8 @@ struct ServerTests {
         mending.join()
         let told = notices.change { $0 }
         #expect(told.count == 2, "\(told)")
-        #expect(told.first?.contains("; waiting until it is there again") == true, "\(told)")
-        #expect(told.last?.contains("is there again, and the work goes on") == true, "\(told)")
+        #expect(told.first?.contains("; waiting for it to come back") == true, "\(told)")
+        #expect(told.last?.contains("is back; continuing") == true, "\(told)")
         try cut()
         interruption.request()
         let error = #expect(throws: StoreError.self) { try reader.summary() }
@@ -187,9 +188,9 @@ struct ServerTests {
         let sockets = try #require(
             place.split(separator: "host=").last?.split(separator: "&").first.map(String.init))
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        try writer.add([page(1, "one")], to: visit)
-        try writer.end(visit, .publish(now: 2))
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([page(1, "one")], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         let relay = try SwallowingRelay(to: sockets + "/.s.PGSQL.5432")
         let (notices, interruption) = (Monitor<[String]>([]), Interruption())
         let farPlace = place.replacing("host=\(sockets)", with: "host=127.0.0.1&port=\(relay.port)")
@@ -210,8 +211,8 @@ struct ServerTests {
         let told = notices.change { $0 }
         #expect(told.count == 2, "\(told)")
         #expect(
-            told.first?.contains("it does not answer; waiting until it is there again") == true, "\(told)")
-        #expect(told.last?.contains("is there again, and the work goes on") == true, "\(told)")
+            told.first?.contains("it does not answer; waiting for it to come back") == true, "\(told)")
+        #expect(told.last?.contains("is back; continuing") == true, "\(told)")
 
         // Here the system would give up after ten minutes.
         var patient = StoreFolder("\(farPlace)&tcp_user_timeout=600000&connect_timeout=600")
@@ -250,8 +251,8 @@ struct ServerTests {
             try NamedThread.start("writer-\(thread)") {
                 do {
                     let writer = try StoreWriter(folder)
-                    let visit = try writer.begin(site: "s\(thread)", start: ["s"], now: 1)
-                    let queue = try WriteQueue(writer, visit: visit)
+                    let snapshot = try writer.begin(site: "s\(thread)", start: ["s"], now: 1)
+                    let queue = try WriteQueue(writer, snapshot: snapshot)
                     // In another order each, so that they get into each other's way.
                     for page in thread % 2 == 0 ? pages : pages.reversed() { try queue.add(page) }
                     try queue.finish(.publish(now: 2))
@@ -271,7 +272,7 @@ struct ServerTests {
     @Test func `addresses and variants that no index takes are told apart, and stand in their order`() throws
     {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let long = "http://a/" + String(repeating: "x1Y2", count: 5000)
         let hrefs = [long + "b", long + "a", "http://a/", long, "http://b/"]
         for (number, href) in hrefs.enumerated() {
@@ -279,9 +280,9 @@ struct ServerTests {
             page = NewResponse(
                 href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 1, body: page.body)
             page.variant = href == long ? "cookie: " + String(repeating: "v", count: 9000) : ""
-            try writer.add([page], to: visit)
+            try writer.add([page], to: snapshot)
         }
-        try writer.end(visit, .publish(now: 2))
+        try writer.end(snapshot, .publish(now: 2))
         var listed: [String] = []
         try StoreReader(folder).eachListed { row in
             listed.append(row.href)
@@ -293,11 +294,11 @@ struct ServerTests {
 
     @Test func `a text with a NUL is kept without it`() throws {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         var page = try page(1, "nul")
         page.fields = "X: a\0b\r\n"
-        try writer.add([page], to: visit)
-        try writer.end(visit, .publish(now: 2))
+        try writer.add([page], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         #expect(try StoreReader(folder).response(for: "http://a/1")?.fields == "X: a\u{FFFD}b\r\n")
     }
 
@@ -353,9 +354,9 @@ struct ServerTests {
     @Test func `who may only read is told so by name, and nothing is changed`() throws {
         func stock() throws {
             let writer = try StoreWriter(folder)
-            let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-            try writer.add([page(1, "one"), page(2, "two")], to: visit)
-            try writer.end(visit, .publish(now: 2))
+            let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+            try writer.add([page(1, "one"), page(2, "two")], to: snapshot)
+            try writer.end(snapshot, .publish(now: 2))
         }
         // Whoever collects has to be alone.
         try stock()
@@ -392,8 +393,18 @@ struct ServerTests {
         try connection.execute(
             """
             DROP TABLE served, miss, verdict, damage, keeping; UPDATE larder SET value = 1;
-            ALTER TABLE visit DROP COLUMN confirmed; ALTER TABLE response DROP COLUMN confirmed;
-            DROP VIEW larder_response; ALTER TABLE visit DROP COLUMN archive
+            DROP VIEW larder_response, larder_link;
+            ALTER TABLE snapshot DROP COLUMN confirmed; ALTER TABLE response DROP COLUMN confirmed;
+            ALTER TABLE snapshot DROP COLUMN archive;
+            ALTER TABLE snapshot DROP COLUMN number; ALTER TABLE site DROP COLUMN snapshots;
+            ALTER TABLE snapshot RENAME TO visit; ALTER TABLE response RENAME COLUMN snapshot TO visit;
+            ALTER SEQUENCE snapshot_id_seq RENAME TO visit_id_seq; ALTER INDEX snapshot_pkey RENAME TO visit_pkey;
+            ALTER INDEX snapshot_site RENAME TO visit_site; ALTER INDEX response_snapshot RENAME TO response_visit;
+            ALTER TABLE link RENAME COLUMN assets TO requisites;
+            CREATE VIEW larder_response AS SELECT 1; CREATE VIEW larder_link AS SELECT 1;
+            CREATE TABLE work_visit (visit bigint PRIMARY KEY); CREATE TABLE work_move (visit bigint);
+            INSERT INTO site (name, start) VALUES ('a', 'a');
+            INSERT INTO visit (site, started, finished) VALUES (1, 1, 2), (1, 3, 4);
             """)
         let error = #expect(throws: StoreError.self) { try StoreReader(folder) }
         #expect(error?.description.contains("larder store migrate") == true)
@@ -416,6 +427,10 @@ struct ServerTests {
         #expect(try folder.migrate().isEmpty)
         try NoteBook(folder).note(served: [(1, 1)])
         #expect(try !folder.condition().needsMigration)
+        #expect(try StoreReader(folder).sites().first?.snapshots.map(\.name) == [1, 2])
+        #expect(
+            try connection.prepare("SELECT count(snapshot) FROM work_snapshot").first { $0.integer(0) } == 0)
+        #expect(try connection.prepare("SELECT count(snapshot) FROM work_move").first { $0.integer(0) } == 0)
         // The view has its new columns.
         #expect(
             try connection.prepare("SELECT count(provenance) FROM larder_response").first { $0.integer(0) }
@@ -439,11 +454,11 @@ struct ServerTests {
         #expect(try StoreWriter(folder).isServed)
         #expect(try folder.condition().writers.isEmpty)
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "http://s/", start: ["s"], now: 1)
+        let snapshot = try writer.begin(site: "http://s/", start: ["s"], now: 1)
         let told = try folder.condition()
         #expect(told.writers.map(\.sites) == [["http://s/"]])
         #expect(told.writers.first?.session != nil && told.writers.first?.isAlone == false)
-        try writer.end(visit, .publish(now: 2))
+        try writer.end(snapshot, .publish(now: 2))
         #expect(try folder.condition().writers.map(\.sites) == [[]])
     }
 

@@ -45,18 +45,18 @@ struct StockedFolder: Sendable {
                 ?? .none)
     }
 
-    /// A visit with these answers, complete unless said otherwise. Gives its number.
+    /// A snapshot with these answers, complete unless said otherwise. Gives its number.
     @discardableResult
-    func visit(
+    func snapshot(
         _ responses: @autoclosure () throws -> [NewResponse], links: [NewLinks] = [], site: String = "s",
-        now: Int64 = 1, ending: VisitEnding = .publish(now: 2)
+        now: Int64 = 1, ending: SnapshotEnding = .publish(now: 2)
     ) throws -> Int64 {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: site, start: [site], now: now)
+        let snapshot = try writer.begin(site: site, start: [site], now: now)
         // Made only now: a writer that opens the store clears away large bodies that are nobody's.
-        try writer.add(responses(), links: links, to: visit)
-        try writer.end(visit, ending)
-        return visit.id
+        try writer.add(responses(), links: links, to: snapshot)
+        try writer.end(snapshot, ending)
+        return snapshot.id
     }
 
     func reader() throws -> StoreReader { try StoreReader(folder) }
@@ -103,7 +103,7 @@ extension NewLinks {
     /// Links by address. The numbers are made up from the addresses' order here, as a new run makes up its
     /// own.
     init(
-        from source: String, pages: [String] = [], requisites: [String] = [], guesses: [String] = [],
+        from source: String, pages: [String] = [], assets: [String] = [], guesses: [String] = [],
         numbering: inout [String]
     ) {
         func target(_ href: String) -> Target {
@@ -113,7 +113,7 @@ extension NewLinks {
         }
         self.init(from: target(source))
         self.pages = pages.map(target)
-        self.requisites = requisites.map(target)
+        self.assets = assets.map(target)
         self.guesses = guesses.map(target)
     }
 }
@@ -138,30 +138,30 @@ struct TestRandom: RandomNumberGenerator {
 }
 
 extension StockedFolder {
-    /// The store is sound, and every visit of the site that is complete has all its pages, as they were
+    /// The store is sound, and every snapshot of the site that is complete has all its pages, as they were
     /// written.
     func expectWhole(_ stock: Stock, _ note: Comment) throws {
         let findings = try inspect()
         #expect(findings.isSound, "\(note): \(findings)")
         let reader = try reader()
         guard let site = try reader.sites().first(where: { $0.name == stock.site }) else { return }
-        for visit in site.visits where visit.finished != nil {
+        for snapshot in site.snapshots where snapshot.finished != nil {
             var pages: [String: StoredResponse] = [:]
-            try reader.eachResponse(ofVisit: visit.id) { pages[$0.href] = $0 }
+            try reader.eachResponse(ofSnapshot: snapshot.id) { pages[$0.href] = $0 }
             #expect(pages.count == Stock.pageCount, note)
             for page in 0..<Stock.pageCount {
                 let response = try #require(pages[stock.href(page)], note)
                 let content = try #require(try response.body.flatMap(reader.content), note)
-                #expect(try content.load() == stock.body(page, visit: visit.id), note)
-                #expect(try reader.storedLinks(of: response)?.requisites == [stock.href(0)], note)
+                #expect(try content.load() == stock.body(page, snapshot: snapshot.id), note)
+                #expect(try reader.storedLinks(of: response)?.assets == [stock.href(0)], note)
             }
         }
         if let published = site.published {
-            #expect(site.visits.contains { $0.id == published && $0.finished != nil }, note)
-            #expect(try reader.response(for: stock.href(1), ofVisit: published) != nil, note)
+            #expect(site.snapshots.contains { $0.id == published && $0.finished != nil }, note)
+            #expect(try reader.response(for: stock.href(1), ofSnapshot: published) != nil, note)
             #expect(
                 try reader.response(for: stock.href(1))
-                    == reader.response(for: stock.href(1), ofVisit: published), note)
+                    == reader.response(for: stock.href(1), ofSnapshot: published), note)
         }
     }
 }

@@ -46,14 +46,14 @@ struct StoreCopyTests {
         return page
     }
 
-    /// Two sites, three visits, an overlay's worth of everything.
+    /// Two sites, three snapshots, an overlay's worth of everything.
     private func stock(_ folder: StoreFolder, pages: Int = 40) throws {
         let writer = try StoreWriter(folder)
-        for (site, visits) in [("http://a/", 2), ("http://b/", 1)] {
-            for number in 1...visits {
-                let visit = try writer.begin(site: site, start: [site], now: Int64(number))
+        for (site, snapshots) in [("http://a/", 2), ("http://b/", 1)] {
+            for number in 1...snapshots {
+                let snapshot = try writer.begin(site: site, start: [site], now: Int64(number))
                 var pagesOfIt = try (0..<pages).map {
-                    try page("\(site)\($0)", Array("page \($0) of visit \(number)".utf8), in: folder)
+                    try page("\(site)\($0)", Array("page \($0) of snapshot \(number)".utf8), in: folder)
                 }
                 pagesOfIt.append(try page("\(site)empty", [], in: folder))
                 pagesOfIt.append(try page("\(site)gone", nil, in: folder))
@@ -61,14 +61,14 @@ struct StoreCopyTests {
                 pagesOfIt.append(try page("\(site)large", Self.large(number), in: folder))
                 var links = NewLinks(from: NewLinks.Target(href: "\(site)0"))
                 links.pages = (0..<pages).map { NewLinks.Target(href: "\(site)\($0)") }
-                links.requisites = [NewLinks.Target(href: "http://c/never")]
-                try writer.add(pagesOfIt, links: [links], to: visit)
-                try writer.keep(settings: "{\"a\":1}", of: visit)
-                try writer.end(visit, .publish(now: Int64(number) + 10))
+                links.assets = [NewLinks.Target(href: "http://c/never")]
+                try writer.add(pagesOfIt, links: [links], to: snapshot)
+                try writer.keep(settings: "{\"a\":1}", of: snapshot)
+                try writer.end(snapshot, .publish(now: Int64(number) + 10))
             }
         }
         try writer.add(Pin(.site, "http://a/"), now: 3)
-        // A visit that is no more: its number is not to be given again.
+        // A snapshot that is no more: its number is not to be given again.
         let last = try writer.begin(site: "http://b/", start: ["http://b/"], now: 9)
         try writer.end(last, .forget)
         let notes = try NoteBook(folder)
@@ -95,9 +95,9 @@ struct StoreCopyTests {
             let reader = try StoreReader(folder)
             sites = try reader.sites()
             var found: [String] = []
-            for visit in sites.flatMap(\.visits) {
+            for snapshot in sites.flatMap(\.snapshots) {
                 var all: [StoredResponse] = []
-                try reader.eachResponse(ofVisit: visit.id) { all.append($0) }
+                try reader.eachResponse(ofSnapshot: snapshot.id) { all.append($0) }
                 for response in all {
                     let content = try response.body.map { try reader.content(of: $0)?.measure().sha256.hex }
                     let links = try response.body.map { try reader.links(of: $0) }
@@ -106,7 +106,7 @@ struct StoreCopyTests {
             }
             responses = found.sorted()
             var lists: [String] = []
-            try reader.eachRow("SELECT url, body, pages, requisites, guesses FROM link") { row in
+            try reader.eachRow("SELECT url, body, pages, assets, guesses FROM link") { row in
                 lists.append("\(row.integer(0)) \(row.integer(1)) \((2..<5).map { row.text($0) })")
             }
             links = lists.sorted()
@@ -131,11 +131,11 @@ struct StoreCopyTests {
         var next: [Int64] = []
         for folder in [from, to] {
             let writer = try StoreWriter(folder)
-            let visit = try writer.begin(site: "http://n/", start: ["n"], now: 20)
-            try writer.add([page("http://n/1", [1, 2], in: folder)], to: visit)
-            try writer.end(visit, .publish(now: 21))
-            next.append(visit.id)
-            #expect(try StoreReader(folder).response(for: "http://n/1")?.visit == visit.id)
+            let snapshot = try writer.begin(site: "http://n/", start: ["n"], now: 20)
+            try writer.add([page("http://n/1", [1, 2], in: folder)], to: snapshot)
+            try writer.end(snapshot, .publish(now: 21))
+            next.append(snapshot.id)
+            #expect(try StoreReader(folder).response(for: "http://n/1")?.snapshot == snapshot.id)
         }
         #expect(next[0] == next[1])
         #expect(try StoreReader(to).inspect().isSound)
@@ -168,10 +168,10 @@ struct StoreCopyTests {
         let writer = try StoreWriter(from)
         #expect(try writer.remove { $0.hasPrefix("http://a/1") } > 0)
         _ = try writer.collect(CollectionOptions())
-        let visit = try writer.begin(site: "http://a/", start: ["http://a/"], now: 30)
+        let snapshot = try writer.begin(site: "http://a/", start: ["http://a/"], now: 30)
         try writer.add(
-            (0..<50).map { try page("http://a/new/\($0)", Array("new \($0)".utf8), in: from) }, to: visit)
-        try writer.end(visit, .publish(now: 31))
+            (0..<50).map { try page("http://a/new/\($0)", Array("new \($0)".utf8), in: from) }, to: snapshot)
+        try writer.end(snapshot, .publish(now: 31))
         // That of another larder is none to go on with.
         let other = try folder("other", isServed: false)
         try stock(other, pages: 1)
@@ -208,8 +208,8 @@ struct StoreCopyTests {
         #expect(result.damaged.map(\.addresses) == [["http://a/3"]])
         #expect(result.leftOutResponses == 1)
         let copy = try StoreReader(to)
-        // What an earlier visit has is shown.
-        #expect(try copy.response(for: "http://a/3")?.visit == 1)
+        // What an earlier snapshot has is shown.
+        #expect(try copy.response(for: "http://a/3")?.snapshot == 1)
         #expect(try copy.inspect().isSound)
     }
 

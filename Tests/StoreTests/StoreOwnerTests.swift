@@ -21,7 +21,7 @@ import Testing
     @Test(.enabled(if: geteuid() == 0))
     func `a store that changed its owner is used with a warning, until others can write to it`() throws {
         let store = try StockedFolder()
-        try store.visit([store.response("http://a.test/")])
+        try store.snapshot([store.response("http://a.test/")])
         guard store.folder.server == nil else { return }
         #expect(store.folder.ownerWarning == nil)
         for path in [store.folder.path, store.folder.database] { #expect(chown(path, 12345, 12345) == 0) }

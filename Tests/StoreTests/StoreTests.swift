@@ -23,9 +23,9 @@ import Testing
 
     @Test func `what was written is read back, headers, body and links`() throws {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "http://a/", start: ["http://a/"], now: 1)
-        try writer.add([response("http://a/"), response("http://a/b", Array("other".utf8))], to: visit)
-        try writer.end(visit, .publish(now: 2))
+        let snapshot = try writer.begin(site: "http://a/", start: ["http://a/"], now: 1)
+        try writer.add([response("http://a/"), response("http://a/b", Array("other".utf8))], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
 
         let reader = try StoreReader(folder)
         let stored = try #require(try reader.response(for: "http://a/"))
@@ -37,25 +37,25 @@ import Testing
         #expect(try reader.links(of: body) == [1, 2, 3])
         #expect(try reader.response(for: "http://a/c") == nil)
         let site = try #require(try reader.sites().first)
-        #expect(site.published == visit.id)
-        #expect(site.visits.map(\.responseCount) == [2])
+        #expect(site.published == snapshot.id)
+        #expect(site.snapshots.map(\.responseCount) == [2])
     }
 
     /// Whoever moves a body waits for those who read it, and for no others.
     @Test(.enabled(if: !TestStore.isServed))
     func `a moment is held for what is looked up, and not for bodies`() throws {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        try writer.add([response("http://a/")], to: visit)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([response("http://a/")], to: snapshot)
         let reader = try StoreReader(folder)
         func isThere(_ href: String) throws -> Bool {
-            try reader.response(for: href, ofVisit: visit.id) != nil
+            try reader.response(for: href, ofSnapshot: snapshot.id) != nil
         }
         for hasEnded in [false, true] {
             try reader.holdMoment()
             #expect(try isThere("http://a/"))
             let new = "http://a/\(hasEnded)"
-            try writer.add([response(new)], to: visit)
+            try writer.add([response(new)], to: snapshot)
             #expect(try !isThere(new))
             if hasEnded {
                 try reader.letGoOfMoment()
@@ -67,7 +67,7 @@ import Testing
         }
         // Nobody holds one for ever.
         for _ in 0..<2 { try reader.holdMoment() }
-        try writer.add([response("http://a/last")], to: visit)
+        try writer.add([response("http://a/last")], to: snapshot)
         for _ in 0..<1000 where try !isThere("http://a/last") { try reader.holdMoment() }
         #expect(try isThere("http://a/last"))
     }
@@ -78,8 +78,8 @@ import Testing
     func `bodies come back whole, be they in the database, in a pack, or in a file`(byteCount: Int) throws {
         let bytes = (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        try writer.add([response("http://a/", bytes)], to: visit)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([response("http://a/", bytes)], to: snapshot)
         let reader = try StoreReader(folder)
         let body = try #require(try reader.response(for: "http://a/")?.body)
         #expect(body.byteCount == byteCount)
@@ -91,15 +91,15 @@ import Testing
         #expect(scratch.names(in: "a/b/incoming").isEmpty)
     }
 
-    @Test func `equal bodies are kept once, whatever their URL and visit`() throws {
+    @Test func `equal bodies are kept once, whatever their URL and snapshot`() throws {
         let large = [UInt8](repeating: 9, count: Limits.packedBody * 2)
         let writer = try StoreWriter(folder)
         for _ in 1...2 {
-            let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+            let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
             try writer.add(
-                [response("http://a/1"), response("http://a/2"), response("http://a/3", large)], to: visit)
-            try writer.add([response("http://a/4", large)], to: visit)
-            try writer.end(visit, .publish(now: 2))
+                [response("http://a/1"), response("http://a/2"), response("http://a/3", large)], to: snapshot)
+            try writer.add([response("http://a/4", large)], to: snapshot)
+            try writer.end(snapshot, .publish(now: 2))
         }
         let summary = try StoreReader(folder).summary()
         // What comes again is not written again.
@@ -110,7 +110,7 @@ import Testing
         #expect(scratch.names(in: "a/b/incoming").isEmpty)
     }
 
-    @Test func `a visit in progress stays invisible once another is published`() throws {
+    @Test func `a snapshot in progress stays invisible once another is published`() throws {
         let writer = try StoreWriter(folder)
         let first = try writer.begin(site: "s", start: ["s"], now: 1)
         try writer.add([response("http://a/", Array("first".utf8))], to: first)
@@ -130,7 +130,7 @@ import Testing
         #expect(try shown() == Array("second".utf8))
     }
 
-    @Test func `an interrupted visit is gone on with, and a forgotten one leaves no trace`() throws {
+    @Test func `an interrupted snapshot is gone on with, and a forgotten one leaves no trace`() throws {
         let writer = try StoreWriter(folder)
         let first = try writer.begin(site: "s", start: ["s"], now: 1)
         try writer.add([response("http://a/")], to: first)
@@ -147,11 +147,11 @@ import Testing
         try writer.end(other, .forget)
         let reader = try StoreReader(folder)
         #expect(try reader.sites().map(\.name) == ["s"])
-        #expect(try reader.sites()[0].visits.map(\.id) == [first.id])
+        #expect(try reader.sites()[0].snapshots.map(\.id) == [first.id])
         #expect(try reader.response(for: "http://a/")?.status == 200)
     }
 
-    @Test func `an interrupted visit of long ago is not gone on with`() throws {
+    @Test func `an interrupted snapshot of long ago is not gone on with`() throws {
         let writer = try StoreWriter(folder)
         let first = try writer.begin(site: "s", start: ["s"], now: 0)
         try writer.end(first, .keepOpen)
@@ -186,11 +186,11 @@ import Testing
     @Test func `a site is held by one run at a time`() throws {
         let first = try StoreWriter(folder)
         let second = try StoreWriter(folder)
-        let visit = try first.begin(site: "s", start: ["s"], now: 1)
+        let snapshot = try first.begin(site: "s", start: ["s"], now: 1)
         let error = #expect(throws: StoreError.self) { try second.begin(site: "s", start: ["s"], now: 1) }
         #expect(error?.reason == .busy)
         _ = try second.begin(site: "another", start: ["another"], now: 1)
-        try first.end(visit, .keepOpen)
+        try first.end(snapshot, .keepOpen)
         #expect(try second.begin(site: "s", start: ["s"], now: 1).isContinued)
     }
 
@@ -206,19 +206,19 @@ import Testing
 
     @Test func `the queue commits everything before it says so`() throws {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        let queue = try WriteQueue(writer, visit: visit)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        let queue = try WriteQueue(writer, snapshot: snapshot)
         for number in 0..<500 { try queue.add(response("http://a/\(number)", Array("body \(number)".utf8))) }
         try queue.finish(.publish(now: 2))
         let reader = try StoreReader(folder)
         #expect(try reader.summary().responses == 500)
-        #expect(try reader.sites().first?.published == visit.id)
+        #expect(try reader.sites().first?.published == snapshot.id)
     }
 
     @Test func `a failure of the queue reaches whoever adds or finishes`() throws {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        let queue = try WriteQueue(writer, visit: visit)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        let queue = try WriteQueue(writer, snapshot: snapshot)
         var lost = try response("http://a/", [UInt8](repeating: 1, count: Limits.packedBody + 1))
         lost.body = .new(
             try NewBody(.file(path: scratch.write("gone", to: "gone")), form: "opaque", links: [], in: folder)
@@ -251,26 +251,26 @@ import Testing
 
     @Test func `readers in other threads see what the writer commits meanwhile`() throws {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        try writer.add([response("http://a/")], to: visit)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([response("http://a/")], to: snapshot)
         let reader = try StoreReader(folder)
         let before = try reader.dataVersion()
-        try writer.add([response("http://a/2")], to: visit)
+        try writer.add([response("http://a/2")], to: snapshot)
         #expect(try reader.dataVersion() != before)
         #expect(try reader.response(for: "http://a/2") != nil)
     }
 
     @Test func `what is read at once is of one moment, and the next reading is of a later one`() throws {
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-        try writer.add([response("http://a/")], to: visit)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([response("http://a/")], to: snapshot)
         let reader = try StoreReader(folder)
         let before = try reader.dataVersion()
         let second = try response("http://a/2")
         func isThere() throws(StoreError) -> Bool { try reader.response(for: "http://a/2") != nil }
         let within = try reader.atOnce { () throws(StoreError) -> [Int64] in
             let version = try reader.dataVersion()
-            _ = try writer.add([second], to: visit)
+            _ = try writer.add([second], to: snapshot)
             // Within, nothing else begins.
             let deeper = try reader.atOnce(isThere)
             return [version, try reader.dataVersion(), try isThere() ? 1 : 0, deeper ? 1 : 0]
@@ -283,7 +283,7 @@ import Testing
                 throw StoreError(.busy, doing: "read", path: "", detail: "")
             }
         }
-        try writer.add([response("http://a/3")], to: visit)
+        try writer.add([response("http://a/3")], to: snapshot)
         #expect(try reader.response(for: "http://a/3") != nil)
     }
 }

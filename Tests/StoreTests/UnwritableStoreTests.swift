@@ -20,15 +20,15 @@ struct UnwritableStoreTests {
     }
 
     private func add(_ number: Int, to writer: StoreWriter) throws(StoreError) {
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         let body = try NewBody(.bytes(Array("body \(number)".utf8)), form: "opaque", links: [], in: folder)
         try writer.add(
             [
                 NewResponse(
                     href: "/\(number)", referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
                     body: .new(body))
-            ], to: visit)
-        try writer.end(visit, .publish(now: 2))
+            ], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
     }
 
     private func hinder(_ hindrance: Hindrance) throws {

@@ -80,11 +80,11 @@ import Testing
     @Test func `a run keeps the schedule that was set while it ran`() throws {
         let store = try StockedFolder()
         let writer = try StoreWriter(store.folder)
-        let visit = try writer.begin(site: "https://a.test/", start: ["https://a.test/"], now: 10)
-        try writer.keep(settings: #"{"scope":"path"}"#, of: visit)
+        let snapshot = try writer.begin(site: "https://a.test/", start: ["https://a.test/"], now: 10)
+        try writer.keep(settings: #"{"scope":"path"}"#, of: snapshot)
         try StoreWriter(store.folder).keep(schedule: .weekly, ofSite: "https://a.test/")
-        try writer.keep(settings: #"{"depth":3}"#, of: visit)
-        try writer.end(visit, .publish(now: 20))
+        try writer.keep(settings: #"{"depth":3}"#, of: snapshot)
+        try writer.end(snapshot, .publish(now: 20))
         try writer.keep(settings: #"{"depth":4}"#, ofSite: "https://a.test/")
         func site() throws -> Site { try #require(try StoreReader(store.folder).sites().first) }
         #expect(try site().schedule == .weekly)

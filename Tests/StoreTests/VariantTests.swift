@@ -42,7 +42,7 @@ import Web
     func `each request gets the variant that it selects, and others the newest of all, which does not suit`()
         throws
     {
-        try store.visit([
+        try store.snapshot([
             response("Hallo", vary: "Accept-Language", to: german),
             response("hello", vary: "Accept-Language", to: english, fetched: 2),
         ])
@@ -52,12 +52,12 @@ import Web
         #expect(try shown(to: french) == "hello")
         #expect(try suits(french) == false)
         #expect(try shown(to: nil) == "hello")
-        #expect(try store.reader().sites()[0].visits[0].responseCount == 2)
+        #expect(try store.reader().sites()[0].snapshots[0].responseCount == 2)
     }
 
     @Test(arguments: [nil, "gzip", "br, zstd", "identity;q=0"])
     func `what codings a client accepts tells nothing apart`(codings: String?) throws {
-        try store.visit([
+        try store.snapshot([
             response(
                 "x", vary: "Accept-Encoding, Accept-Language",
                 to: ["Accept-Encoding": "gzip", "Accept-Language": "de"])
@@ -73,34 +73,34 @@ import Web
     }
 
     @Test func `an answer that varies by everything is shown and suits nobody`() throws {
-        try store.visit([response("x", vary: "*", to: german)])
+        try store.snapshot([response("x", vary: "*", to: german)])
         #expect(try shown(to: german) == "x")
         #expect(try suits(german) == false)
         #expect(try store.column("SELECT variant FROM larder_response") == [VaryKey.never])
-        // Another one of the same visit takes its place.
-        try store.visit([response("y", vary: "*", to: german)])
+        // Another one of the same snapshot takes its place.
+        try store.snapshot([response("y", vary: "*", to: german)])
         #expect(try shown(to: german) == "y")
     }
 
-    @Test func `a later visit's answer counts before an earlier one's, if it suits`() throws {
-        try store.visit([response("Hallo", vary: "Accept-Language", to: german)])
-        try store.visit([response("hello", vary: "Accept-Language", to: english)])
+    @Test func `a later snapshot's answer counts before an earlier one's, if it suits`() throws {
+        try store.snapshot([response("Hallo", vary: "Accept-Language", to: german)])
+        try store.snapshot([response("hello", vary: "Accept-Language", to: english)])
         #expect(try shown(to: german) == "Hallo")
         #expect(try shown(to: french) == "hello")
-        try store.visit([response("one for all", vary: "", to: german)])
+        try store.snapshot([response("one for all", vary: "", to: german)])
         for request in [german, english, french] { #expect(try shown(to: request) == "one for all") }
-        try store.visit([response(nil, vary: "", to: german)])
+        try store.snapshot([response(nil, vary: "", to: german)])
         #expect(try shown(to: german) == nil)
         #expect(try store.reader().response(for: href, fields: german)?.status == 404)
     }
 
-    @Test func `of two answers of one visit the later one counts`() throws {
-        try store.visit([response(nil, vary: "", to: german, fetched: 1)], ending: .keepOpen)
-        try store.visit([response("there again", vary: "Accept-Language", to: german, fetched: 2)])
+    @Test func `of two answers of one snapshot the later one counts`() throws {
+        try store.snapshot([response(nil, vary: "", to: german, fetched: 1)], ending: .keepOpen)
+        try store.snapshot([response("there again", vary: "Accept-Language", to: german, fetched: 2)])
         #expect(try shown(to: german) == "there again")
         #expect(try shown(to: nil) == "there again")
-        let before = try store.visit([response(nil, vary: "", to: german)], site: "other")
-        let after = try store.visit(
+        let before = try store.snapshot([response(nil, vary: "", to: german)], site: "other")
+        let after = try store.snapshot(
             [
                 response(nil, vary: "", to: german, fetched: 3),
                 response("x", vary: "A", to: german, fetched: 4),
@@ -110,13 +110,13 @@ import Web
     }
 
     @Test func `what was never published comes behind what was, though it is newer`() throws {
-        try store.visit([response("old", vary: "", to: german)])
-        try store.visit(
+        try store.snapshot([response("old", vary: "", to: german)])
+        try store.snapshot(
             [response("unpublished", vary: "Accept-Language", to: german, fetched: 9)], site: "other",
             ending: .keepOpen)
         #expect(try shown(to: nil) == "old")
         #expect(try shown(to: german) == "old")
-        try store.visit([response("Hallo", vary: "Accept-Language", to: english, fetched: 3)])
+        try store.snapshot([response("Hallo", vary: "Accept-Language", to: english, fetched: 3)])
         #expect(try shown(to: nil) == "Hallo")
         #expect(try shown(to: english) == "Hallo")
     }
@@ -125,23 +125,23 @@ import Web
     @Test(arguments: ["Accept-Language", "Accept-Language, Accept", "*"])
     func `what was answered before it varied suits nobody any more`(vary: String) throws {
         for (before, newer) in [("old", "new"), (nil, "there again")] {
-            try store.visit([response(before, vary: "", to: german, fetched: 9)])
-            let visit = try store.visit([response(newer, vary: vary, to: german, fetched: 10)])
+            try store.snapshot([response(before, vary: "", to: german, fetched: 9)])
+            let snapshot = try store.snapshot([response(newer, vary: vary, to: german, fetched: 10)])
             for request in [german, french, nil] { #expect(try shown(to: request) == newer) }
             #expect(try suits(french) == false)
             let reader = try store.reader()
-            let asOf = try reader.asOf(visit) { () throws(StoreError) in
+            let asOf = try reader.asOf(snapshot) { () throws(StoreError) in
                 try reader.response(for: href, fields: french)
             }
-            #expect(asOf?.visit == visit && asOf?.status == 200)
+            #expect(asOf?.snapshot == snapshot && asOf?.status == 200)
             let rows = try reader.rows(of: href)
-            #expect(rows.filter(\.isShown).map(\.response.visit) == [visit])
+            #expect(rows.filter(\.isShown).map(\.response.snapshot) == [snapshot])
         }
     }
 
-    @Test func `of several that suit nobody the newest of the newest visit is shown`() throws {
-        try store.visit([response("older", vary: "*", to: german, fetched: 9)])
-        try store.visit([
+    @Test func `of several that suit nobody the newest of the newest snapshot is shown`() throws {
+        try store.snapshot([response("older", vary: "*", to: german, fetched: 9)])
+        try store.snapshot([
             response("a", vary: "Accept-Language", to: german, fetched: 2),
             response("b", vary: "Accept-Language", to: english, fetched: 4),
             response("c", vary: "Accept-Language", to: french, fetched: 3),
@@ -151,12 +151,12 @@ import Web
         #expect(try shown(to: french) == "c")
     }
 
-    @Test func `dropping a visit keeps the later answer before the one that it inherits`() throws {
-        let first = try store.visit([response(nil, vary: "", to: german, fetched: 1)])
-        try store.visit([response("new", vary: "Accept-Language", to: german, fetched: 2)])
+    @Test func `dropping a snapshot keeps the later answer before the one that it inherits`() throws {
+        let first = try store.snapshot([response(nil, vary: "", to: german, fetched: 1)])
+        try store.snapshot([response("new", vary: "Accept-Language", to: german, fetched: 2)])
         #expect(try shown(to: german) == "new")
         let site = try #require(try store.site())
-        try StoreWriter(store.folder).drop(visit: first, of: site)
+        try StoreWriter(store.folder).drop(snapshot: first, of: site)
         #expect(try shown(to: german) == "new")
         #expect(try shown(to: nil) == "new")
     }

@@ -52,7 +52,7 @@ import Testing
         // A folder cannot be replaced by a file.
         mkdir(folder.file("taken"), 0o700)
         let error = #expect(throws: SystemError.self) { try WholeFile.write("x", to: folder.file("taken/")) }
-        #expect(error?.advice == "name a file in a folder that can be written to")
+        #expect(error?.advice == "name a file in a writable folder")
         #expect(Set(folder.names()) == ["file", "taken"])
     }
 

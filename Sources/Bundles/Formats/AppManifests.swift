@@ -31,8 +31,8 @@ enum WeexManifest {
         let answer = envelopes.lazy.compactMap { root[$0] }.first { $0.value.members != nil } ?? root
         if let path = answer["jsPath"], answer["md5"] == nil {
             throw path.refuse(
-                "expected a URL with its MD5, found an answer of eros: its file is named after two versions, "
-                    + "and says nothing of what is in it")
+                "expected a URL with its MD5, found a response of eros, whose file is named after two versions "
+                    + "and not after its content")
         }
         var manifest = Manifest(.weexBundle)
         manifest.version = try answer["version"]?.version()
@@ -41,7 +41,7 @@ enum WeexManifest {
         }
         let reference = try url.string()
         guard !reference.isEmpty else {
-            manifest.note("there is no URL: the copy inside the app is used")
+            manifest.note("it has no URL: the copy inside the app is used")
             return manifest
         }
         let digest = try answer.required("md5", "the MD5 of the bundle").digest(.md5)
@@ -134,7 +134,7 @@ enum AngularManifest {
             }
             for pattern in try group["patterns"]?.elements() ?? [] {
                 manifest.note(
-                    "\(pattern.key): what matches \(Node.short(try pattern.string())) has no digest")
+                    "\(pattern.key): files that match \(Node.short(try pattern.string())) have no digest")
             }
         }
         for group in try root["dataGroups"]?.elements() ?? [] {

@@ -87,7 +87,7 @@ enum SprocketsManifest {
             try file.add(bundle, to: &list)
         }
         for path in current.sorted() {
-            throw root.refuse("\"assets\" names \(Node.short(path)), which \"files\" does not have")
+            throw root.refuse("\"assets\" lists \(Node.short(path)), which is not in \"files\"")
         }
         return Manifest(.sprockets, bundles: list.bundles)
     }
@@ -109,7 +109,7 @@ enum WebpackStats {
         var manifest = Manifest(.webpackStats)
         guard root.value.members != nil else { throw root.expected("an object") }
         guard root["assets"] != nil || root["children"] != nil else {
-            throw root.refuse("expected \"assets\", found none: write the statistics with their assets")
+            throw root.refuse("expected \"assets\", found none: write the statistics with assets")
         }
         manifest.version = try root["hash"]?.version()
         var list = BundleList()

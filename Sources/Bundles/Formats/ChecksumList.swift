@@ -21,14 +21,14 @@ struct ChecksumList {
                 throw source.refuse(at: range.lowerBound, error.detail)
             }
             guard let claim = line.claim else {
-                manifest.note("\(line.reference): \(line.algorithm) is not known")
+                manifest.note("\(line.reference): \(line.algorithm) is not supported")
                 continue
             }
             let bundle = Bundle(reference: line.reference, claims: [claim])
             if let refusal = list.merge(bundle) { throw source.refuse(at: range.lowerBound, refusal.detail) }
         }
         guard !list.bundles.isEmpty else {
-            throw source.refuse(at: 0, "expected a digest and the name of its file on a line, found none")
+            throw source.refuse(at: 0, "expected lines with a digest and a file name, found none")
         }
         manifest.bundles = list.bundles
         return manifest
@@ -88,16 +88,16 @@ struct ChecksumLine {
         let tagged = Self.tagged(text)
         guard let parts = tagged ?? Self.plain(text) else {
             throw Mistake(
-                detail: "expected a digest and the name of its file, found neither form of checksum")
+                detail: "expected a digest and a file name, found neither form of checksum line")
         }
         let name = try isEscaped ? Self.unescaped(parts.name) : Array(parts.name)
         guard !name.isEmpty else {
             throw Mistake(
-                detail: "expected the name of a file behind the digest, found none", isNearlyOne: true)
+                detail: "expected a file name after the digest, found none", isNearlyOne: true)
         }
         guard name != [0x2D] else {
             throw Mistake(
-                detail: "expected the name of a file, found -, which is what was read from a pipe",
+                detail: "expected a file name, found -, which means standard input",
                 isNearlyOne: true)
         }
         reference = PathReference.reference(to: name)
@@ -155,7 +155,7 @@ struct ChecksumLine {
         if name == "size" {
             guard let count = Int(text), count >= 0 else {
                 throw Mistake(
-                    detail: "expected a count of bytes, found \"\(Node.short(text))\"", isNearlyOne: true)
+                    detail: "expected a number of bytes, found \"\(Node.short(text))\"", isNearlyOne: true)
             }
             return Claim(byteCount: count)
         }

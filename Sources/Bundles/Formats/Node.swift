@@ -36,7 +36,7 @@ struct Node {
     func members() throws(ManifestError) -> [(name: String, node: Node)] {
         guard let members = value.members else { throw expected("an object") }
         if let twice = value.duplicateMembers.first {
-            throw source.refuse(at: twice.keyOffset, key: path(twice.key), "the key stands here twice")
+            throw source.refuse(at: twice.keyOffset, key: path(twice.key), "the key is listed twice")
         }
         return members.map { ($0.key, Node($0.value, key: path($0.key), in: source)) }
     }
@@ -76,7 +76,7 @@ struct Node {
 
     func text() throws(ManifestError) -> String {
         let text = try string()
-        guard !text.isEmpty else { throw refuse("expected a text, found an empty one") }
+        guard !text.isEmpty else { throw refuse("expected a non-empty string, found an empty one") }
         return text
     }
 
@@ -86,9 +86,9 @@ struct Node {
     }
 
     func count(of what: String) throws(ManifestError) -> Int {
-        guard let number = value.number else { throw expected("a count of \(what)") }
+        guard let number = value.number else { throw expected("a number of \(what)") }
         guard let count = number.int, count >= 0 else {
-            throw refuse("expected a count of \(what), found \(number.text)")
+            throw refuse("expected a number of \(what), found \(number.text)")
         }
         return count
     }

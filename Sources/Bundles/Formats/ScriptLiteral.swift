@@ -170,12 +170,12 @@ extension ScriptLiteralParser {
             case 0x5C: try escape(into: &text)
             case 0x0A where quote != 0x60, 0x0D where quote != 0x60:
                 offset -= 1
-                throw expected("the end of the text")
-            case 0x24 where quote == 0x60 && next == 0x7B: throw expected("a text without placeholders")
+                throw expected("the end of the string")
+            case 0x24 where quote == 0x60 && next == 0x7B: throw expected("a string without placeholders")
             default: text.append(byte)
             }
         }
-        throw expected("the end of the text")
+        throw expected("the end of the string")
     }
 
     private mutating func escape(into text: inout [UInt8]) throws(ManifestError) {

@@ -110,7 +110,7 @@ struct WorkboxList {
         return source.refuse(
             at: place - 13,
             "expected a list of URLs, found __WB_MANIFEST itself: this is the source of a service worker; "
-                + "take the one that was built")
+                + "name the built file")
     }
 
     // MARK: Entries
@@ -122,7 +122,7 @@ struct WorkboxList {
         var claims: [Claim] = []
         if let revision = entry["revision"], !revision.isNothing {
             guard let text = revision.text else {
-                throw source.refuse(at: revision.offset, key: "revision", "expected a text or null")
+                throw source.refuse(at: revision.offset, key: "revision", "expected a string or null")
             }
             // Other tools put a version or a chunk's hash there.
             if let md5 = Digest(.md5, hex: text) {

@@ -36,8 +36,8 @@ struct Frontier: ~Copyable, Sendable {
         switch event {
         case .start(let url, let nearestZone): core.start(url, nearestZone: nearestZone)
         case .guide(let url, let nearestZone): core.startGuide(url, nearestZone: nearestZone)
-        case .requisite(let url, let isStart, let nearestZone):
-            core.startRequisite(url, isStart: isStart, nearestZone: nearestZone)
+        case .asset(let url, let isStart, let nearestZone):
+            core.startAsset(url, isStart: isStart, nearestZone: nearestZone)
         case .miss(let url, let isPage, let nearestZone, let origin):
             core.startGuess(url, isPage: isPage, nearestZone: nearestZone, origin: origin)
         case .received(let byteCount): core.received(byteCount)
@@ -66,7 +66,7 @@ struct Frontier: ~Copyable, Sendable {
             if isLeftOut {
                 core.leaveOut(number)
             } else if core.renders.isOn {
-                let needs = known.lazy.filter { $0.role == .requisite }.map(\.number) + numbers
+                let needs = known.lazy.filter { $0.role == .asset }.map(\.number) + numbers
                 core.noteForRendering(
                     number, reasons, needs: needs, isNofollow: isNofollow, isRecalled: !isNews)
             }
@@ -107,7 +107,7 @@ extension Frontier {
         /// A sitemap that the user named.
         case guide(WebURL, nearestZone: NetworkZone)
         /// It is needed, whoever says so.
-        case requisite(WebURL, isStart: Bool, nearestZone: NetworkZone)
+        case asset(WebURL, isStart: Bool, nearestZone: NetworkZone)
         /// Somebody looked for it, who may lead so far, and asked for it by CORS where an origin is named; if
         /// there is no such thing, nothing is missing.
         case miss(WebURL, isPage: Bool, nearestZone: NetworkZone, origin: String? = nil)
@@ -119,7 +119,7 @@ extension Frontier {
         case connected(UInt32, from: NetworkZone, multiplexes: Bool? = nil)
         /// It was answered with what it is.
         case succeeded(UInt32, after: Duration? = nil)
-        /// An earlier visit has it: its host was not asked.
+        /// An earlier snapshot has it: its host was not asked.
         case recalled(UInt32)
         /// Its answer leads elsewhere. Gives `keep` or `discard`, or neither as long as nobody knows whether
         /// a login is there.
@@ -132,11 +132,11 @@ extension Frontier {
         /// A rule of the user's says that it is not stored, and so it was not asked for.
         case unstored(UInt32, rule: String)
 
-        /// What an earlier visit has of it is as good as what would come.
+        /// What an earlier snapshot has of it is as good as what would come.
         case held(UInt32, format: BodyFormat?, isSoftNotFound: Bool)
-        /// An earlier visit showed the page, which sent something.
+        /// An earlier snapshot showed the page, which sent something.
         case knownAsSender(UInt32)
-        /// A page is as it was in a visit before, and so asks for no login.
+        /// A page is as it was in a snapshot before, and so asks for no login.
         case openedInSession(UInt32)
         /// Something asks for it by CORS.
         case askedByOrigin(UInt32)
@@ -145,13 +145,13 @@ extension Frontier {
         /// It was read, with all that it links to. Gives `record`, and what becomes of redirects that led
         /// there.
         ///
-        /// - Parameter wasHeld: should it be a login, an earlier visit has a page in its place.
+        /// - Parameter wasHeld: should it be a login, an earlier snapshot has a page in its place.
         case scanned(ScanResult, wasHeld: Bool = false)
         /// The links of what is held, those that have a number first. Gives the `number` of each new one.
         ///
         /// - Parameters:
         ///   - isLeftOut: it asks not to be kept.
-        ///   - isNews: no earlier visit has it, but an earlier run of this one.
+        ///   - isNews: no earlier snapshot has it, but an earlier run of this one.
         case linked(
             UInt32, known: [KnownLink], new: [FoundLink], isLeftOut: Bool, isNofollow: Bool = false,
             renderReasons: RenderReasons = [], isNews: Bool = false)
@@ -172,7 +172,7 @@ extension Frontier {
         case lent(String)
         /// Another worker's start leads elsewhere.
         case moved(from: WebURL, to: WebURL)
-        /// So many pages more may be asked for, of those that the visit may.
+        /// So many pages more may be asked for, of those that the snapshot may.
         case pagesGranted(Int)
         /// No more pages will be.
         case pagesEnded
@@ -212,7 +212,7 @@ extension Frontier {
         case record(NewLinks)
         /// By these the new links of what is held are known, in their order.
         case number([UInt32])
-        /// It was not had. What an earlier visit has of it stays.
+        /// It was not had. What an earlier snapshot has of it stays.
         case lost(UInt32)
         /// Nobody waits for their answers any more. They come all the same, as failures.
         case abandon(Set<UInt32>, FetchFailure)
@@ -249,11 +249,11 @@ extension Frontier {
         /// Nil when it does not say where.
         var target: WebURL?
         var latency: Duration?
-        /// An earlier visit has it: its host was not asked.
+        /// An earlier snapshot has it: its host was not asked.
         var isRecalled = false
         /// Whoever is asked again, after a way that leads back, may answer otherwise.
         var setsCookie = false
-        /// An earlier visit has a page in its place.
+        /// An earlier snapshot has a page in its place.
         var wasHeld = false
     }
 
@@ -301,10 +301,10 @@ extension Frontier {
         var rendering = RenderBook()
     }
 
-    /// Whether a person goes there or a page needs it. A page that something also needs becomes a requisite.
+    /// Whether a person goes there or a page needs it. A page that something also needs becomes an asset.
     enum Role: UInt8, Sendable {
         case page = 0
-        case requisite = 1
+        case asset = 1
         /// It lists pages, and nobody goes there: robots.txt, a sitemap.
         case guide = 2
     }
@@ -398,8 +398,8 @@ extension Frontier {
     func url(_ number: UInt32) -> WebURL { core.url(number) }
 
     /// Why nobody is asked for what a page needs there; nil when it may be asked for.
-    func refusal(ofRequisite url: WebURL) -> SkipReason? {
-        if case .skipped(let reason) = core.scope.verdict(on: url, as: .requisite) { reason } else { nil }
+    func refusal(ofAsset url: WebURL) -> SkipReason? {
+        if case .skipped(let reason) = core.scope.verdict(on: url, as: .asset) { reason } else { nil }
     }
 
     /// Nil for what nobody has led to.
@@ -495,7 +495,7 @@ extension Frontier {
 
     mutating func takeMoves() -> [(from: WebURL, to: WebURL)] { core.takeMoves() }
 
-    /// Pages wait for what the visit may still ask for.
+    /// Pages wait for what the snapshot may still ask for.
     var isStarved: Bool { core.sharing?.heldPages.isEmpty == false }
 
     /// How many pages may be asked for that have not been; nil where nobody counts.

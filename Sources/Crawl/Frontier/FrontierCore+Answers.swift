@@ -21,7 +21,7 @@ extension FrontierCore {
     /// It came, and is not what it claims to be.
     private mutating func refused(_ number: UInt32, _ failure: Failure) {
         doneCount -= 1
-        if records[Int(number)].role == .requisite { doneRequisiteCount -= 1 }
+        if records[Int(number)].role == .asset { doneAssetCount -= 1 }
         fail(number, failure)
     }
 
@@ -62,7 +62,7 @@ extension FrontierCore {
         loaders.keep(links, of: number)
         if renders.isOn {
             noteForRendering(
-                number, result.renderReasons, needs: (links.requisites + links.guesses).map(\.number),
+                number, result.renderReasons, needs: (links.assets + links.guesses).map(\.number),
                 isNofollow: result.isNofollow,
                 isRecalled: result.isRecalled || result.format?.mattersToScripts != true)
         }
@@ -84,7 +84,7 @@ extension FrontierCore {
             let record = records[Int(number)]
             return switch record.role {
             case .page: .init(pages: record.state == .skipped ? 0 : 1)
-            case .requisite: .init(requisites: record.state == .done || record.state == .redirected ? 1 : 0)
+            case .asset: .init(assets: record.state == .done || record.state == .redirected ? 1 : 0)
             case .guide: .init()
             }
         }
@@ -104,7 +104,7 @@ extension FrontierCore {
             records[Int($0)].role == .page && records[Int($0)].state != .skipped
         }
         .map { [urls] in urls.url($0) ?? .blank }
-        let bringsMore = new.contains { [records] in records[Int($0)].role == .requisite }
+        let bringsMore = new.contains { [records] in records[Int($0)].role == .asset }
         traps.fetched(url(number), print, newPages: pages, bringsMore: bringsMore)
     }
 
@@ -138,7 +138,7 @@ extension FrontierCore {
         _ = forget(unstripped: number)
         records[Int(number)].state = state
         doneCount += 1
-        if records[Int(number)].role == .requisite { doneRequisiteCount += 1 }
+        if records[Int(number)].role == .asset { doneAssetCount += 1 }
         if records[Int(number)].flags.contains(.isGuess) {
             hosts[Int(records[Int(number)].host)].guesses.right += 1
         }
@@ -348,7 +348,7 @@ extension FrontierCore {
 
     struct OpenRedirect: Sendable {
         let number: UInt32
-        /// An earlier visit has a page in its place.
+        /// An earlier snapshot has a page in its place.
         let wasHeld: Bool
     }
 
@@ -411,7 +411,7 @@ extension FrontierCore {
             records[Int(number)].target = first
             records[Int(first)].target = Record.nobody
             doneCount -= 1
-            if records[Int(first)].role == .requisite { doneRequisiteCount -= 1 }
+            if records[Int(first)].role == .asset { doneAssetCount -= 1 }
         }
         enqueue(first)
     }

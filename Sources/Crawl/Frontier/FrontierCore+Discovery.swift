@@ -15,7 +15,7 @@ extension FrontierCore {
         var links = NewLinks(from: target(result.number))
         for link in result.links { add(link, by: result.number, to: &links) }
         if !result.told.isEmpty {
-            let scanned = Set((links.pages + links.requisites + links.guesses).map(\.number))
+            let scanned = Set((links.pages + links.assets + links.guesses).map(\.number))
             for link in result.told { add(link, by: result.number, to: &links, unlessIn: scanned) }
         }
         return links
@@ -27,7 +27,7 @@ extension FrontierCore {
             for link in found.links { _ = self.found(link, by: found.number) }
             return nil
         }
-        let known = Set((links.pages + links.requisites + links.guesses).map(\.number))
+        let known = Set((links.pages + links.assets + links.guesses).map(\.number))
         for link in found.links { add(link, by: found.number, to: &links, unlessIn: known) }
         loaders.keep(links, of: found.number)
         return links
@@ -44,7 +44,7 @@ extension FrontierCore {
         } else {
             switch link.role {
             case .page: links.pages.append(target)
-            case .requisite: links.requisites.append(target)
+            case .asset: links.assets.append(target)
             case .guide: break
             }
         }
@@ -104,7 +104,7 @@ extension FrontierCore {
     /// How many of what is needed, or of refreshes, lead on to the next.
     private func chain(to link: FoundLink, from finder: UInt32) -> UInt8 {
         let record = records[Int(finder)]
-        let goesOn = link.role == .requisite ? record.role == .requisite : link.isRefresh
+        let goesOn = link.role == .asset ? record.role == .asset : link.isRefresh
         return goesOn ? min(record.chain, .max - 1) + 1 : 0
     }
 
@@ -124,7 +124,7 @@ extension FrontierCore {
             shortenWay(from: finder, to: number, distance: role == .page ? 1 : 0)
         }
         if isCORS { becomeCORS(number) }
-        if role == .requisite { becomeRequisite(number) }
+        if role == .asset { becomeAsset(number) }
         if !isGuess { becomeCertain(number) }
         if records[Int(number)].state == .elsewhere, !hosts[Int(records[Int(number)].host)].isElsewhere {
             admit(number, url(number))
@@ -174,9 +174,9 @@ extension FrontierCore {
         let record = records[Int(number)]
         switch record.role {
         case .page: return record.chain > Frontier.mostRedirects ? .bound(.refreshes) : nil
-        case .requisite where record.referrer != Record.nobody && record.redirects == 0:
+        case .asset where record.referrer != Record.nobody && record.redirects == 0:
             return bounds.reason(record.referrer, chain: record.chain)
-        case .requisite, .guide: return nil
+        case .asset, .guide: return nil
         }
     }
 
@@ -242,9 +242,9 @@ extension FrontierCore {
         switch record.role {
         case .page: return scope.verdict(on: url, as: .page(depth: Int(record.depth)))
         case .guide: if let reason = guideReason(url, record) { return .skipped(reason) }
-        case .requisite: break
+        case .asset: break
         }
-        return scope.verdict(on: url, as: .requisite)
+        return scope.verdict(on: url, as: .asset)
     }
 
     /// Why a sitemap is not read that another one leads to. By sitemaps.org an index lists up to 50,000
@@ -280,16 +280,16 @@ extension FrontierCore {
     }
 
     /// Something needs it, and so wherever it leads.
-    private mutating func becomeRequisite(_ number: UInt32) {
+    private mutating func becomeAsset(_ number: UInt32) {
         var next = number
         while next != Record.nobody, records[Int(next)].role == .page {
-            records[Int(next)].role = .requisite
+            records[Int(next)].role = .asset
             switch records[Int(next)].state {
             case .skipped: admit(next, url(next))
             // Before a gate, which holds back pages alone.
             case .waiting where records[Int(next)].attempts == 0: admit(next, url(next))
             case .queued: enqueue(next)
-            case .done, .redirected: doneRequisiteCount += 1
+            case .done, .redirected: doneAssetCount += 1
             case .elsewhere: sendAgain(next)
             case .running, .waiting, .failed: break
             }
@@ -345,7 +345,7 @@ extension FrontierCore {
         // What a manifest names may be where the site starts, too.
         if record.role == .page || record.flags.contains(.isStart), record.flags.contains(.isDocument) {
             renders.addPage(number, url(number), reasons, needs: needs, isRecalled: isRecalled)
-        } else if record.role == .requisite {
+        } else if record.role == .asset {
             renders.addPart(number, reasons, needs: needs, isRecalled: isRecalled)
         }
     }
@@ -363,7 +363,7 @@ extension FrontierCore {
             // That a script leads on there is as a refresh that does.
             let chain = isPage ? min(records[Int(page)].chain, .max - 1) + 1 : 0
             number = discover(
-                url, role: isPage ? .page : .requisite, from: page, redirects: 0, flags: flags,
+                url, role: isPage ? .page : .asset, from: page, redirects: 0, flags: flags,
                 nearestZone: zone(of: page), chain: chain)
             neededBy[number] = neededBy[number] ?? page
             if renders.isEarly(page) { renders.isFound(number, byEarly: page) }
@@ -389,14 +389,14 @@ extension FrontierCore {
         links.areFurther = true
         for asked in rendered.asked.sorted() {
             let record = records[Int(asked)]
-            guard let finder = neededBy[asked], record.role == .requisite else { continue }
+            guard let finder = neededBy[asked], record.role == .asset else { continue }
             let isHad = record.state == .done || record.state == .redirected
-            // What could not be had, or is still awaited, the page needs all the same: the next visit asks for it.
+            // What could not be had, or is still awaited, the page needs all the same: the next snapshot asks for it.
             guard isHad || record.state != .skipped && !record.flags.contains(.isGuess) else { continue }
-            links.requisites.append(target(asked))
-            if isHad, finder == number, !isEarly { found.requisites += 1 }
+            links.assets.append(target(asked))
+            if isHad, finder == number, !isEarly { found.assets += 1 }
         }
-        for url in rendered.links.prefix(RequisiteBounds.mostOfOne) where url.isHTTP {
+        for url in rendered.links.prefix(AssetBounds.mostOfOne) where url.isHTTP {
             let count = records.count
             let page =
                 unfollowed.contains(number)
@@ -410,7 +410,7 @@ extension FrontierCore {
         if let print = rendered.print { read(number, print, newFrom: known, saysNotFound: false) }
         renders.rendered(
             number, found, isWhole: rendered.isWhole, waitsFor: rendered.waitsFor)
-        return links.pages.isEmpty && links.requisites.isEmpty ? [] : [.record(links)]
+        return links.pages.isEmpty && links.assets.isEmpty ? [] : [.record(links)]
     }
 }
 
@@ -466,11 +466,11 @@ extension FrontierCore {
     /// It was done with, and is not to be stored.
     mutating func drop(_ number: UInt32, for reason: SkipReason) {
         doneCount -= 1
-        if records[Int(number)].role == .requisite { doneRequisiteCount -= 1 }
+        if records[Int(number)].role == .asset { doneAssetCount -= 1 }
         skip(number, reason)
     }
 
-    /// An earlier visit found that it says that there is nothing, and it is as it was.
+    /// An earlier snapshot found that it says that there is nothing, and it is as it was.
     mutating func knowAsMissing(_ number: UInt32) {
         if mayBeLeftOut(number) { records[Int(number)].flags.insert(.isSoftNotFound) }
     }
@@ -525,7 +525,7 @@ extension FrontierCore {
 }
 
 /// How much pages may need: whoever needs more has lost its way, or wants to keep others busy.
-struct RequisiteBounds: Sendable {
+struct AssetBounds: Sendable {
     /// What one document is the first to need.
     static let mostOfOne = 20_000
     /// From a page to what it needs, what that needs, and so on: style sheets that import each other.
@@ -541,7 +541,7 @@ struct RequisiteBounds: Sendable {
     mutating func reason(_ finder: UInt32, chain: UInt8) -> SkipReason? {
         if finder != self.finder { (self.finder, count) = (finder, 0) }
         count += 1
-        if count > Self.mostOfOne { return .bound(.requisites) }
+        if count > Self.mostOfOne { return .bound(.assets) }
         return chain >= Self.longestChain ? .bound(.chain) : nil
     }
 
@@ -555,16 +555,16 @@ struct RequisiteBounds: Sendable {
     }
 }
 
-/// What was too much of something.
+/// A bound of the crawl that was exceeded.
 package enum CrawlBound: Sendable, Hashable, CustomStringConvertible {
-    case requisites, chain, hosts, refreshes
+    case assets, chain, hosts, refreshes
 
     package var description: String {
         switch self {
-        case .requisites: "one document needs more than \(RequisiteBounds.mostOfOne) things"
-        case .chain: "needed by what is needed by others, over \(RequisiteBounds.longestChain) of them"
-        case .hosts: "on one of more than \(RequisiteBounds.mostHosts) hosts of one domain"
-        case .refreshes: "behind \(Frontier.mostRedirects) pages that only lead on to the next (refresh)"
+        case .assets: "one document needs more than \(AssetBounds.mostOfOne) assets"
+        case .chain: "at the end of a chain of more than \(AssetBounds.longestChain) assets"
+        case .hosts: "on one of more than \(AssetBounds.mostHosts) hosts of one domain"
+        case .refreshes: "behind \(Frontier.mostRedirects) pages that only redirect to the next (refresh)"
         }
     }
 }

@@ -240,7 +240,7 @@ extension FrontierCore {
     }
 }
 
-/// How many pages the visit may ask for.
+/// How many pages the snapshot may ask for.
 extension FrontierCore {
     mutating func hold(page number: UInt32) {
         records[Int(number)].state = .waiting
@@ -262,7 +262,7 @@ extension FrontierCore {
         sharing?.heldPages = []
     }
 
-    /// The visit counted it when it came.
+    /// The snapshot counted it when it came.
     mutating func uncount(_ number: UInt32) {
         if records[Int(number)].role == .page { usage.pages = max(0, usage.pages - 1) }
     }

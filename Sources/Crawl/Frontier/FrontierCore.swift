@@ -16,7 +16,7 @@ struct FrontierCore: Sendable {
     var runningCount = 0
     var doneCount = 0
     /// Of them, what pages need.
-    var doneRequisiteCount = 0
+    var doneAssetCount = 0
     /// Of what failed, what only looked like a link.
     var wrongGuessCount = 0
     var records: [Record] = []
@@ -73,7 +73,7 @@ struct FrontierCore: Sendable {
     var neededBy: [UInt32: UInt32] = [:]
     /// Pages that may be rendered, and whose links are not followed.
     var unfollowed: Set<UInt32> = []
-    var bounds = RequisiteBounds()
+    var bounds = AssetBounds()
     /// Hosts whose names were not found once.
     var lostHosts: Set<Int> = []
     /// How many hosts were asked for something and have never answered, and when somebody last did.
@@ -147,9 +147,9 @@ struct FrontierCore: Sendable {
     }
 
     /// What is needed, whoever says so.
-    mutating func startRequisite(_ url: WebURL, isStart: Bool = false, nearestZone: NetworkZone) {
+    mutating func startAsset(_ url: WebURL, isStart: Bool = false, nearestZone: NetworkZone) {
         discover(
-            url.withoutFragment, role: .requisite, from: nil, redirects: 0, flags: isStart ? .isStart : [],
+            url.withoutFragment, role: .asset, from: nil, redirects: 0, flags: isStart ? .isStart : [],
             nearestZone: nearestZone)
     }
 
@@ -160,7 +160,7 @@ struct FrontierCore: Sendable {
         _ url: WebURL, isPage: Bool, nearestZone: NetworkZone, origin: String? = nil
     ) {
         let number = discover(
-            url.key, role: isPage ? .page : .requisite, from: nil, redirects: 0,
+            url.key, role: isPage ? .page : .asset, from: nil, redirects: 0,
             flags: origin == nil ? .isGuess : [.isGuess, .isCORS], nearestZone: nearestZone)
         if let origin, records[Int(number)].referrer == Record.nobody { origins[number] = origin }
     }
@@ -269,7 +269,7 @@ struct FrontierCore: Sendable {
     /// page left to ask for, no list of pages is either.
     private mutating func popQueued(of host: Int) -> UInt32? {
         while let number = popFirst(of: host) {
-            // One that was queued as a page and again as a requisite is fetched once.
+            // One that was queued as a page and again as an asset is fetched once.
             guard records[Int(number)].state == .queued else { continue }
             changeQueued(of: host, by: -1)
             let record = records[Int(number)]
@@ -278,7 +278,7 @@ struct FrontierCore: Sendable {
                 skip(number, .guess)
                 continue
             }
-            guard record.role != .requisite, record.attempts == 0 else { return number }
+            guard record.role != .asset, record.attempts == 0 else { return number }
             if let reached = options.limits.reasonToStopPages(usage) {
                 limit = reached
                 skip(number, .limit(reached))
@@ -406,7 +406,7 @@ extension FrontierCore {
     mutating func loseSilentHosts() -> [Frontier.Action] {
         let time = options.patience.map { "\($0 / .seconds(1)) s" } ?? ""
         let failure = FetchFailure(
-            .timeout, "nothing was answered, and for \(time) all else was done")
+            .timeout, "no response for \(time) after everything else was done")
         var lost: [UInt32] = []
         var underWay: Set<UInt32> = []
         for number in records.indices
@@ -453,7 +453,7 @@ extension FrontierCore {
     func progress(now: Duration) -> CrawlProgress {
         var figures = CrawlProgress(elapsed: now)
         figures.done = doneCount
-        figures.doneRequisites = doneRequisiteCount
+        figures.doneAssets = doneAssetCount
         figures.failed = max(0, failures.count - wrongGuessCount)
         figures.known = urls.count
         figures.running = runningCount
@@ -461,8 +461,8 @@ extension FrontierCore {
         var busy: [String: CrawlProgress.Host] = [:]
         for (origin, number) in hostNumbers {
             figures.atGate += hosts[number].atGate.count
-            figures.queuedRequisites += hosts[number].queuedRequisiteCount
-            figures.queuedPages += hosts[number].queuedCount - hosts[number].queuedRequisiteCount
+            figures.queuedAssets += hosts[number].queuedAssetCount
+            figures.queuedPages += hosts[number].queuedCount - hosts[number].queuedAssetCount
             guard hosts[number].queuedCount > 0 || hosts[number].pace.runningCount > 0 else { continue }
             let name = Self.host(of: origin)
             var figure = busy[name] ?? CrawlProgress.Host(name: name)

@@ -18,7 +18,7 @@ extension FrontierCore {
         /// Nil where nobody asks for a robots.txt.
         var gate: RobotsGate?
         var place = Place.aside
-        private var requisites = WorkQueue()
+        private var assets = WorkQueue()
         private var pages = FairQueue()
         private var guides = WorkQueue()
         private var isGuidesTurn = false
@@ -29,7 +29,7 @@ extension FrontierCore {
         var isGateDue = false
         /// The nearest zone of the pages that link to this host: the limit for a request for its robots.txt.
         var nearestZone = NetworkZone.publicNetwork
-        /// How many entries are queued; one that became a requisite stands in both queues and counts once.
+        /// How many entries are queued; one that became an asset stands in both queues and counts once.
         var queuedCount = 0
         var softNotFound = SoftNotFoundWatch()
         /// The network zone of the page that gave the reason for the probe, which limits the probe.
@@ -82,7 +82,7 @@ extension FrontierCore {
         /// - Parameter kin: only asked for where it matters.
         mutating func append(_ number: UInt32, _ record: Record, kin: @autoclosure () -> UInt64) {
             switch record.role {
-            case .requisite: requisites.append(number)
+            case .asset: assets.append(number)
             case .page where record.flags.contains(.isSlow): slowPages.append(number)
             case .page: pages.append(number, kin: kin())
             case .guide: guides.append(number)
@@ -90,7 +90,7 @@ extension FrontierCore {
         }
 
         /// Along with what pages need, before all other pages.
-        mutating func appendAtOnce(_ number: UInt32) { requisites.append(number) }
+        mutating func appendAtOnce(_ number: UInt32) { assets.append(number) }
 
         /// Nobody was reached. Gives how often that was so, whatever was asked for.
         mutating func isInVain(at now: Duration) -> Int {
@@ -104,11 +104,11 @@ extension FrontierCore {
         private static let vainRound = Duration.milliseconds(200)
 
         /// Of what is queued, what pages need.
-        var queuedRequisiteCount: Int { min(requisites.count, queuedCount) }
+        var queuedAssetCount: Int { min(assets.count, queuedCount) }
 
         /// What a page needs goes first, so that a crawl that is stopped leaves whole pages.
         mutating func popFirst() -> UInt32? {
-            requisites.popFirst() ?? popPage() ?? slowPages.popFirst()
+            assets.popFirst() ?? popPage() ?? slowPages.popFirst()
         }
 
         /// Pages and the lists of them take turns.
@@ -121,13 +121,13 @@ extension FrontierCore {
         /// The one that tells most of whose fault it is that others failed: what is no suspect, else what
         /// came last, for what fails often comes together, and what was not tried before.
         mutating func popTelling(isSuspect: (UInt32) -> Bool, isFresh: (UInt32) -> Bool) -> UInt32? {
-            if let first = requisites.first, !isSuspect(first) { return requisites.popFirst() }
+            if let first = assets.first, !isSuspect(first) { return assets.popFirst() }
             if let first = pages.first, !isSuspect(first) { return pages.popFirst() }
             if let first = guides.first, !isSuspect(first) { return guides.popFirst() }
             if let first = slowPages.first, !isSuspect(first) { return slowPages.popFirst() }
             isGuidesTurn.toggle()
             if isGuidesTurn, let last = pages.last, isFresh(last) { return pages.popLast() }
-            if let last = requisites.last, isFresh(last) { return requisites.popLast() }
+            if let last = assets.last, isFresh(last) { return assets.popLast() }
             if let last = pages.last, isFresh(last) { return pages.popLast() }
             return popFirst()
         }
@@ -137,7 +137,7 @@ extension FrontierCore {
 /// Watches the pages of one host for the end of the session that opened them.
 ///
 /// That a page asks for a login says little: a part of the site may never have been open. That one which came
-/// asks for it now says that the session has ended. Pages of an earlier visit are such, and of this one those
+/// asks for it now says that the session has ended. Pages of an earlier snapshot are such, and of this one those
 /// that came are asked for once more, one at a time: a page like the one that asks first.
 struct SessionWatch: Sendable {
     /// Where a login was shown when the session had ended.
@@ -149,7 +149,7 @@ struct SessionWatch: Sendable {
     /// Pages that asked for a login.
     private var logins = 0
     private var nextDoubt = 1
-    /// Of them, those that an earlier visit has.
+    /// Of them, those that an earlier snapshot has.
     private var heldLogins = 0
     private var place = ""
     private var isAsking = false

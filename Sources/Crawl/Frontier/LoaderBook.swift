@@ -83,7 +83,7 @@ struct LoaderBook: Sendable {
     /// Keeps what the store is told of a body that asks for modules.
     mutating func keep(_ told: NewLinks, of number: UInt32) {
         guard askingNumbers.contains(number),
-            told.pages.count + told.requisites.count + told.guesses.count <= Limit.links
+            told.pages.count + told.assets.count + told.guesses.count <= Limit.links
         else { return }
         links[number] = told.withoutTexts
     }
@@ -123,7 +123,7 @@ extension NewLinks {
     fileprivate var withoutTexts: NewLinks {
         func known(_ targets: [Target]) -> [Target] { targets.map { Target(href: nil, number: $0.number) } }
         var links = NewLinks(from: Target(href: nil, number: source.number))
-        (links.pages, links.requisites, links.guesses) = (known(pages), known(requisites), known(guesses))
+        (links.pages, links.assets, links.guesses) = (known(pages), known(assets), known(guesses))
         return links
     }
 }
@@ -135,10 +135,10 @@ extension LoaderNote {
 
 extension FoundLink {
     fileprivate init(_ link: LoaderEnvironment.Link) {
-        let role = Frontier.Role(link.kind) ?? .requisite
+        let role = Frontier.Role(link.kind) ?? .asset
         // What a loader asks for it shows nowhere: it is needed, whatever it is.
         self.init(
-            url: link.url.key, role: role == .page ? .requisite : role, isGuess: link.isGuess,
+            url: link.url.key, role: role == .page ? .asset : role, isGuess: link.isGuess,
             isCORS: link.kind.isCORS([]))
     }
 }

@@ -1,13 +1,14 @@
 internal import Markup
 package import Web
 
-/// Whether pages are shown in a browser, to see what their scripts ask for.
+/// Which pages are rendered in a browser, to find the requests of their scripts.
 public enum RenderMode: String, Sendable, CaseIterable {
-    /// A few pages of each pattern whose scripts could not be read through, and more of them as long as that
-    /// brings something.
+    /// A few pages of each URL pattern whose scripts could not be analysed, and more of them while rendering finds
+    /// new URLs.
     case auto
     /// Every page.
     case always
+    /// No page.
     case never
 }
 
@@ -17,11 +18,11 @@ package struct RenderBook: Sendable {
     /// What a browser found of one page.
     struct Found: Sendable {
         /// What the page asked for and no scan had found.
-        var requisites = 0
+        var assets = 0
         /// Pages that it leads to and no scan had found.
         var pages = 0
 
-        var isNothing: Bool { requisites == 0 && pages == 0 }
+        var isNothing: Bool { assets == 0 && pages == 0 }
     }
 
     /// Pages whose addresses look alike.
@@ -41,15 +42,15 @@ package struct RenderBook: Sendable {
         /// Those that were seen.
         var pageCount = 0
         var renderedCount = 0
-        var requisites = 0
+        var assets = 0
         var pages = 0
         /// Pages that did not come to rest.
         var unfinished = 0
-        /// It brought something in the last visit.
+        /// It brought something in the last snapshot.
         fileprivate(set) var isKnown = false
-        /// An earlier visit has looked at pages of it, in the same way.
+        /// An earlier snapshot has looked at pages of it, in the same way.
         fileprivate(set) var wasLookedAt = false
-        /// Something that its pages need is another than in an earlier visit.
+        /// Something that its pages need is another than in an earlier snapshot.
         fileprivate var hasNews = false
         /// What is as it was need not be looked at again.
         var isLookedAt: Bool { renderedCount > 0 || wasLookedAt }
@@ -58,7 +59,7 @@ package struct RenderBook: Sendable {
         /// Its first pages may be rendered.
         fileprivate var isReleased = false
         fileprivate var bringingCount = 0
-        /// Pages that came, and those that are as an earlier visit has them: what is new of them was found
+        /// Pages that came, and those that are as an earlier snapshot has them: what is new of them was found
         /// then, unless it is new.
         fileprivate var lines = [Line(), Line()]
         /// What its pages need, as far as that may be scripts.
@@ -145,7 +146,7 @@ package struct RenderBook: Sendable {
     /// What scripts need.
     private var needs: [UInt32: [UInt32]] = [:]
     private var isNews = false
-    /// What pages need and an earlier visit does not have, or has in another way.
+    /// What pages need and an earlier snapshot does not have, or has in another way.
     private var new: Set<UInt32> = []
     /// Something has come since it was last asked which patterns have a reason.
     private(set) var isUnsettled = false
@@ -164,10 +165,10 @@ package struct RenderBook: Sendable {
     private(set) var runningCount = 0
     /// There is no browser, or no time left.
     private(set) var isOver = false
-    /// Patterns that brought something in the last visit, and those that were looked at by earlier ones.
+    /// Patterns that brought something in the last snapshot, and those that were looked at by earlier ones.
     private let known: Set<String>
     private let lookedAt: Set<String>
-    /// Pages that sent something when they were rendered by an earlier visit.
+    /// Pages that sent something when they were rendered by an earlier snapshot.
     private var senders: Set<UInt32> = []
 
     /// The first pages of a pattern.
@@ -200,7 +201,7 @@ package struct RenderBook: Sendable {
 
     /// A document came that a person may go to.
     ///
-    /// - Parameter isRecalled: it is as an earlier visit has it.
+    /// - Parameter isRecalled: it is as an earlier snapshot has it.
     mutating func addPage(
         _ number: UInt32, _ url: WebURL, _ reasons: RenderReasons, needs: [UInt32], isRecalled: Bool = false
     ) {
@@ -233,14 +234,14 @@ package struct RenderBook: Sendable {
         }
     }
 
-    /// An earlier visit saw the page send something. Told before the page is added.
+    /// An earlier snapshot saw the page send something. Told before the page is added.
     mutating func isSender(_ page: UInt32) {
         if isOn { senders.insert(page) }
     }
 
     /// What a page needs came.
     ///
-    /// - Parameter isRecalled: it is as an earlier visit has it, or does not matter to scripts.
+    /// - Parameter isRecalled: it is as an earlier snapshot has it, or does not matter to scripts.
     mutating func addPart(
         _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], isRecalled: Bool = false
     ) {
@@ -432,12 +433,12 @@ package struct RenderBook: Sendable {
     private mutating func settleEarly(_ value: (UInt32) -> Found) {
         var brought: [UInt32: Found] = [:]
         for (number, page) in early.found where !value(number).isNothing {
-            brought[page, default: Found()].requisites += value(number).requisites
+            brought[page, default: Found()].assets += value(number).assets
             brought[page, default: Found()].pages += value(number).pages
         }
         for (page, found) in brought {
             guard let (place, line) = patternOf[page] else { continue }
-            patterns[place].requisites += found.requisites
+            patterns[place].assets += found.assets
             patterns[place].pages += found.pages
             patterns[place].bringingCount += 1
             patterns[place].lines[line].quietCount = 0
@@ -511,7 +512,7 @@ package struct RenderBook: Sendable {
         let pattern = patterns[place]
         let pages = pattern.lines[line]
         if mode == .always { return !pages.own.isEmpty || !pages.others.isEmpty }
-        // An earlier visit knows what comes of pages that are as it has them.
+        // An earlier snapshot knows what comes of pages that are as it has them.
         if line == 1, pattern.wasLookedAt, !pattern.hasNews { return false }
         guard pattern.isReleased || pattern.isWorthIt,
             !pages.own.isEmpty || !pages.others.isEmpty && (pattern.isKnown || !pattern.sharedReasons.isEmpty)
@@ -547,7 +548,7 @@ package struct RenderBook: Sendable {
         let host = patterns[place].host
         patterns[place].lines[line].runningCount -= 1
         hosts[host].runningCount -= 1
-        patterns[place].requisites += found.requisites
+        patterns[place].assets += found.assets
         patterns[place].pages += found.pages
         if !needs.isEmpty, wereAgain.insert(number).inserted {
             if isEarly(number) { early.again.append((number, needs)) } else { again.append((number, needs)) }

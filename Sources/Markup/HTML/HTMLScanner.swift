@@ -274,7 +274,7 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         case .dotted, .bare: if writing == .elsewhere { return }
         }
         sink.add(
-            range, in: text, kind, .scriptMarkup, kind.role == .requisite ? flags.union(.isGuess) : flags)
+            range, in: text, kind, .scriptMarkup, kind.role == .asset ? flags.union(.isGuess) : flags)
     }
 
     /// The value is a list of references.

@@ -81,7 +81,7 @@ extension LinkRule {
         }
     }
 
-    static let table: [Line] = everywhere + pages + requisites + others + drawings + marks
+    static let table: [Line] = everywhere + pages + assets + others + drawings + marks
 
     /// Attributes that may stand on any element.
     private static let everywhere: [Line] = [
@@ -128,7 +128,7 @@ extension LinkRule {
         Line("meta", "content", .meta, .metadata),
     ]
 
-    private static let requisites: [Line] = [
+    private static let assets: [Line] = [
         Line("img image amp-img amp-anim overlay fig", "src", .url, .image, .isCORS),
         Line("img source image amp-img amp-anim", "srcset", .srcset, .image, .isCORS),
         Line("link", "imagesrcset", .srcset, .image, .isCORS),

@@ -220,7 +220,7 @@ package struct LoaderEnvironment: Hashable, Sendable {
         case "hbs": return link(address(of: name, url, suffix: name.contains(".") ? "" : ".hbs"), .data)
         default:
             // Of another plugin nobody knows what it makes of a name, unless that is the name of a file.
-            guard let kind = ScriptScanner.kind(ofName: name), kind.role == .requisite else { return [] }
+            guard let kind = ScriptScanner.kind(ofName: name), kind.role == .asset else { return [] }
             return link(address(of: name, url, suffix: ""), kind)
         }
     }

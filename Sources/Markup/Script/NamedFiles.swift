@@ -63,7 +63,7 @@ package enum NamedFiles {
         }
         guard index < bytes.count, address.count > 8, isWhole(address) else { return nil }
         let kind = address.withUnsafeBufferPointer { ScriptScanner.kind(ofFile: $0) }
-        return kind?.role == .requisite ? address : nil
+        return kind?.role == .asset ? address : nil
     }
 
     private static func isWhole(_ address: [UInt8]) -> Bool {

@@ -328,7 +328,7 @@ extension ScriptScanner {
     /// `join(base_url, "a.json")`
     mutating func joined(_ literal: ScriptLiteral) -> Bool {
         guard lexer.mark(before: 3) == UInt8(ascii: "("), isWhole(literal), let name = folder(before: 2),
-            let kind = Self.kind(ofFile: text.bytes.part(literal.range)), kind.role == .requisite
+            let kind = Self.kind(ofFile: text.bytes.part(literal.range)), kind.role == .asset
         else { return false }
         let path = value(of: literal)
         let isWorker =
@@ -429,7 +429,7 @@ extension ScriptScanner {
     }
 
     private mutating func implyFile(_ path: Bytes, in folder: String = "") {
-        guard let kind = Self.kind(ofFile: path), kind.role == .requisite, path.allSatisfy(Self.isPathByte),
+        guard let kind = Self.kind(ofFile: path), kind.role == .asset, path.allSatisfy(Self.isPathByte),
             path.firstIndex(of: "..") == nil, implied.count < Self.maximalImplied
         else { return }
         implied.append(

@@ -447,7 +447,7 @@ extension ScriptScanner {
     /// What is loaded as a file of that name is used for; nil when it is no plain name of a file, or not used
     /// as one.
     private func fileKind(_ address: Bytes, mayBeArgument: Bool = false) -> LinkKind? {
-        guard let kind = Self.kind(ofFile: address), kind.role == .requisite,
+        guard let kind = Self.kind(ofFile: address), kind.role == .asset,
             isValue(orArgument: mayBeArgument),
             address.allSatisfy(Self.isPathByte)
         else { return nil }

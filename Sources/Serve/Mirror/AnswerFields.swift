@@ -91,7 +91,7 @@ struct AnswerFields {
     /// What every copy says, beside what was stored.
     func ownFields(_ source: AnswerSource, _ url: WebURL, _ sharing: Sharing) -> [(String, String)] {
         if layout.isTransparent { return [] }
-        // The browser asks each time, whatever the origin said: so a newer visit shows at once, and nothing
+        // The browser asks each time, whatever the origin said: so a newer snapshot shows at once, and nothing
         // outlives the site that is at the root now. The answer is a 304 from memory.
         return [("Cache-Control", sharing.isForOne ? "no-store" : "no-cache"), ("Larder", source.text)]
             + layout.fields(of: url)
@@ -257,7 +257,7 @@ extension StoredBody {
     /// Raised when the same body is shown in other bytes than before.
     private static let showingVersion = 5
 
-    /// Another one when other bytes are shown, whichever store and visit they come from: by the body itself,
+    /// Another one when other bytes are shown, whichever store and snapshot they come from: by the body itself,
     /// and by what its splice and its reading depend on.
     ///
     /// - Parameter shim: nil where pages do without; else whether a browser shows it.

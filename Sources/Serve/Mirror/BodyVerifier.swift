@@ -3,12 +3,11 @@ internal import Synchronization
 
 /// When stored bodies are hashed before they are served.
 public enum Verification: String, Sendable, CaseIterable {
-    /// The first time that this server serves them, and again when their file has changed.
+    /// The first time that this server serves them, and again if their file has changed.
     case once
     /// Each time. No response is kept in memory then.
     case always
-    /// Not at all: they were when they were stored. But a body that a manifest requires is hashed as by
-    /// `once`.
+    /// Not again: they were hashed when they were stored. A body that a manifest requires is hashed as with `once`.
     case never
 }
 

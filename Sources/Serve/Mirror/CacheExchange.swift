@@ -2,32 +2,31 @@ internal import Bundles
 internal import Store
 internal import Web
 
-/// An exchange in which a server may be asked: the larder is a cache (RFC 9111), in whose place a request is
-/// answered by the policy that holds for it.
+/// An exchange that may ask an origin: the server acts as a cache (RFC 9111) with the policy of the request.
 struct CacheExchange {
     private let exchange: Exchange
     private let loading: Loading
     private let policy: CachePolicy
     private let rules: SiteRules
     private let addresses: [String]
-    /// The same, read.
+    /// The addresses as URLs.
     private let urls: [WebURL]
-    /// As the store names them.
+    /// The addresses as the store names them.
     private let hrefs: [String]
-    /// What a server is asked for when nothing is held.
+    /// The URL to load if nothing is stored.
     private let likeliest: WebURL
-    /// As the page would have sent them on the web.
+    /// The fields as the page would have sent them on the web.
     private let fields: HTTPFields
     /// The nearest network zone that a request to the origin may connect to.
     private let nearestZone: NetworkZone
-    /// It is of the site that is shown to everybody.
+    /// Whether the URL belongs to the site that everybody may see.
     private let isPublic: Bool
 
     private var request: Request { exchange.request }
     private var layout: OriginLayout { exchange.layout }
     private var requestContext: RequestContext { exchange.requestContext }
 
-    /// Nil where what is held is all that there is.
+    /// Nil if only stored responses may answer.
     init?(_ exchange: Exchange, by loading: Loading) throws(StoreError) {
         guard case .copy(let addresses) = try exchange.place(), !addresses.isEmpty,
             let url = try exchange.layout.isTransparent
@@ -63,7 +62,7 @@ struct CacheExchange {
         nearestZone = try Self.nearestZone(exchange, url, rules)
     }
 
-    /// Requests that a browser refuses by itself where origins have names of their own.
+    /// Requests that a browser blocks by itself if each origin has its own name.
     private static func isOutOfReach(
         _ context: RequestContext, _ url: WebURL, _ layout: OriginLayout
     ) -> Bool {
@@ -90,21 +89,21 @@ struct CacheExchange {
         return try exchange.nearestZone(to: url)
     }
 
-    // MARK: - What is held
+    // MARK: - Lookup
 
-    /// What is held for the request, and what the request is to the policies.
+    /// What is stored for the request, and the request as policies see it.
     private struct Held {
         var copy: FoundCopy?
         var shelved: ShelvedCopy?
-        /// Either of them, as the policies see it.
+        /// The copy or the shelved copy, as policies see it.
         var entry: CacheEntry?
         let required: Bundle?
         var bundle: ShownBundle?
         let key: RequestKey
         let request: CacheRequest
-        /// Those of the URL.
+        /// The cache rules for the URL.
         let rules: CacheRules
-        /// Of what is held anywhere, before it was looked up.
+        /// The change count before the lookup.
         let changeCount: Int
         let look: MirrorResponder.Look
 
@@ -115,8 +114,8 @@ struct CacheExchange {
         let changeCount = loading.ready.changeCount
         let method = CacheRequest.Method(request.method)
         let isRead = method.isAnsweredByStored
-        // What a recorded request was answered is kept apart; else an answer to POST may be one to GET (RFC
-        // 9110 §9.3.3). No other method is ever answered by what is held, but where a rule says so.
+        // Responses to recorded requests are stored separately; else the response to a POST could answer a
+        // GET (RFC 9110 §9.3.3). Other methods are answered from the store only if a rule says so.
         let isRecorded =
             !isRead && request.method != "TRACE" && !request.asksWholeServer
             && (layout.isTransparent || [.preferCache, .refreshBehind, .auto].contains(policy))
@@ -125,24 +124,24 @@ struct CacheExchange {
         let key =
             !isRecorded ? .get : RequestKey(method: request.method, body: body.span, type: fields.contentType)
         var (copy, shelved): (FoundCopy?, ShelvedCopy?) = (nil, nil)
-        // What has just come goes out of memory when the store has it: to be looked for in this order.
+        // Arrivals leave memory after they are stored, so memory is searched first.
         if isRead || isRecorded { shelved = arrived(key) }
         var required: Bundle?
         try exchange.atOneMoment { (look) throws(StoreError) in
             if shelved == nil, isRead || isRecorded {
                 copy = try exchange.timing.measure("lookup") { () throws(StoreError) in
-                    // Only those who take what is held, however old, are content with what stands in for it.
+                    // Only `prefer-cache` accepts stand-ins for the URL.
                     try finder(look).find(
                         urls, request: key, requestFields: fields,
                         rules: policy == .preferCache ? rules : nil)
                 }
             }
-            // An answer to another method may be kept as one to GET.
+            // The response to another method could be stored as one to GET.
             required = key == .get ? try exchange.responder.required(addresses, look) : nil
         }
         let look = try exchange.look()
         if shelved == nil, isRead || isRecorded { shelved = shelvedCopy(key) }
-        // A snapshot that was published since has the newer one.
+        // A newer snapshot may have gone live since.
         if let kept = shelved, let copy,
             copy.response.fetched > kept.entry.freshness.responseTime.secondsSinceEpoch
         {
@@ -151,14 +150,14 @@ struct CacheExchange {
         // A response that this client may not have is treated as missing.
         if let found = copy, !mayHave(found.response.flags, of: found.url) { copy = nil }
         if let found = shelved, !mayHave(found.allFlags, of: likeliest) { shelved = nil }
-        // A response to one key or login is never shown to another.
+        // A response for one API key or login is never served for another.
         if let found = copy,
             policy != .preferCache || layout.isShared || found.response.flags.contains(.isPrivate),
             !found.response.suits(fields, look.reader.secrets)
         {
             copy = nil
         }
-        // What is damaged is loaded again.
+        // A damaged body is loaded again.
         if try exchange.isDamaged(copy, isRequired: required != nil) { copy = nil }
         let bundle = try copy.flatMap { (copy) throws(StoreError) in try exchange.shown(copy, as: required) }
         if let found = copy, !found.change.isEmpty, required != nil, bundle?.isVerified != true { copy = nil }
@@ -170,7 +169,7 @@ struct CacheExchange {
         let urlRules = rules.rules(for: url)
         var entry = shelved?.entry ?? copy?.response.cacheEntry(profile: loading.profile, rules: urlRules)
         if let parts = shelved?.parts, let held = entry, held.answers(cacheRequest, with: parts) {
-            // All that is asked for is there.
+            // The requested part is complete.
             entry?.isPart = false
         }
         return Held(
@@ -193,22 +192,23 @@ struct CacheExchange {
         return first { loading.arrivals.copy(of: $0, request: key, fields: fields) }
     }
 
-    /// Asked once for each: by the next time another thread may have taken it away.
+    /// Looks each address up only once: another thread may remove the copy in between.
     private func first(_ copy: (String) -> ShelvedCopy?) -> ShelvedCopy? {
         for href in hrefs { if let found = copy(href) { return found } }
         return nil
     }
 
-    /// Whether the client may have a response that is stored. RFC 9111 3.5 lets a shared cache give some
-    /// responses to one user's credentials to everybody; a shared proxy gives none of them.
+    /// Whether the client may have a stored response. RFC 9111 3.5 lets a shared cache serve some responses
+    /// to one user's credentials to everybody; a shared proxy serves none of them.
     private func mayHave(_ flags: ResponseFlags, of url: WebURL) -> Bool {
         !layout.isShared || exchange.mayHave(flags, of: url)
     }
 
-    // MARK: - What is done
+    // MARK: - Decision
 
     private func action(_ held: Held, _ now: HTTPDate) -> CacheAction {
-        // The server would be asked without the user's credentials and answer as to a stranger.
+        // A request to the origin would lack the user's credentials, and the response would be that for a
+        // stranger.
         if let copy = held.copy, copy.response.flags.contains(.isPrivate), !isNear(held.url),
             CacheRequest.Method(request.method).isAnsweredByStored, exchange.refusal(of: copy.sharing) == nil
         {
@@ -218,9 +218,9 @@ struct CacheExchange {
         var action = policy.action(for: held.request, entry: held.entry, reachability: reachability, now: now)
         if held.required != nil, held.copy != nil {
             switch action {
-            // As its manifest requires it, it needs no more asking, whatever the policy.
+            // A verified bundle needs no validation, whatever the policy.
             case _ where held.bundle?.isVerified == true: action = .serve(.fresh)
-            // It is another one than is required by now.
+            // The stored response is not what the manifest requires now.
             case .serve, .serveAndRefresh:
                 if reachability != .unreachable, !held.request.directives.onlyIfCached {
                     action = .load(adding: [:])
@@ -236,7 +236,7 @@ struct CacheExchange {
         return action
     }
 
-    /// The nearest network zone that a request with no stored response may connect to; nil where the policy
+    /// The nearest network zone that a request with no stored response may connect to; nil if the policy
     /// sends none.
     var zoneOfMiss: NetworkZone? {
         let asked = CacheRequest(method: request.method, url: likeliest, fields: fields, isRecorded: false)
@@ -248,17 +248,17 @@ struct CacheExchange {
         }
     }
 
-    /// Nil when a server is asked first: then `later` gets the reply.
+    /// Nil if an origin is asked first; then `later` gets the reply.
     func reply(orLater later: Later) throws(StoreError) -> Reply? {
         let now = loading.now
         let held = try held(now)
-        // What a page may not have asked for is not shown to it for having been asked for by somebody else.
+        // A page does not get what it may not request, even if another requester has loaded it.
         if layout.isTransparent, let flags = held.copy?.response.flags ?? held.shelved?.flags,
             flags.zone > nearestZone
         {
             return exchange.reply(
                 .text(
-                    403, "\(held.url.href) is of this machine's network, and not for pages from elsewhere.\n",
+                    403, "\(held.url.href) is in a network zone that this page may not request from.\n",
                     fields: [("Cache-Control", "no-store")]))
         }
         switch action(held, now) {
@@ -286,7 +286,7 @@ struct CacheExchange {
         }
         guard var copy = held.copy else { return nil }
         if let refusal = exchange.refusal(of: copy.sharing) { return refusal }
-        // To a proxy's clients the age goes out beside what they share.
+        // Proxy clients share the answer without Age, which is added for each client.
         copy.fields = entry.servedFields(at: now)
         if layout.isTransparent { copy.fields.remove("Age") }
         if hit == .fresh { copy.freshness = entry.freshness }
@@ -304,7 +304,7 @@ struct CacheExchange {
         return reply
     }
 
-    /// Whether everybody gets it until it is stale who says nothing of caches.
+    /// Whether every client gets this answer until it is stale, unless its request has cache directives.
     private func isTheSameForAll(_ held: Held, _ copy: FoundCopy) -> Bool {
         [.protocol, .auto, .preferCache].contains(policy) && held.key == .get && held.required == nil
             && !request.head.isParticular && exchange.context.verifier.allowsKeeping && !copy.isVariant
@@ -312,17 +312,17 @@ struct CacheExchange {
             && copy.change.isEmpty
     }
 
-    // MARK: - Asking a server
+    // MARK: - Loading
 
     private func job(_ held: Held, _ additional: HTTPFields) -> LoadJob {
-        // Whoever keeps all that it can lets the server answer the client's own conditions and ranges;
-        // whoever wants whole pages for later asks for whole pages.
+        // With `protocol`, the origin answers the client's own conditions and ranges. Other policies load
+        // whole responses for later use.
         let isThrough = policy == .protocol
         return LoadJob(
             policy: policy, method: request.method, request: held.request, rules: held.rules, key: held.key,
             body: Array(request.body), held: held.copy?.response, shelved: held.shelved, entry: held.entry,
             additional: additional,
-            // Of a part nobody can say that it is what is required.
+            // A part cannot be verified.
             keepsRange: isThrough && held.copy == nil && held.required == nil
                 && !additional.contains("Range"),
             keepsConditions: isThrough && additional.isEmpty,
@@ -333,7 +333,7 @@ struct CacheExchange {
             asksWholeServer: layout.isTransparent && request.asksWholeServer)
     }
 
-    /// Whether the request to the server may contain the user's credentials. It may not if the client gets no
+    /// Whether the request to the origin may contain the user's credentials. It may not if the client gets no
     /// private responses.
     private func isNear(_ url: WebURL) -> Bool {
         layout.isTransparent
@@ -346,8 +346,8 @@ struct CacheExchange {
         let start = ContinuousClock.now
         let isForWorker = exchange.mayRemoveWorker
         var job = asked
-        // RFC 9110, section 15.2: a client of HTTP/1.0 would take it for the answer. Others' pages learn
-        // nothing early.
+        // RFC 9110, section 15.2: HTTP/1.0 clients do not understand interim responses. Pages of other sites
+        // get none, so that they learn nothing early.
         if !request.head.isOld, isPublic || job.isNear {
             let fields = AnswerFields(layout: layout, isProxy: true)
             let url = held.url
@@ -408,8 +408,8 @@ struct CacheExchange {
 }
 
 extension CacheExchange {
-    /// To a proxy's client goes out while it comes what is long, or has no end that is known: provided that
-    /// whatever comes is what the client gets, and nothing has to be held against a digest first.
+    /// A stream for the proxy client if the response is long or of unknown length, will be sent as it is, and
+    /// needs no verification first.
     private func stream(_ job: LoadJob, _ slot: ReplySlot) -> ReplyStream? {
         guard layout.isTransparent, job.required == nil, job.method != "HEAD",
             job.additional.isEmpty || !job.isCompletion,
@@ -435,8 +435,8 @@ extension CacheExchange {
 }
 
 extension HTTPFields {
-    /// The same without what a proxy says of the request that it passes on. A server may go by it, and its answer
-    /// would be everybody's: a client of this server could make it name another host.
+    /// Without forwarding fields of proxies. An origin may use them in its response, which is stored for
+    /// everybody: a client could make it name another host.
     fileprivate var withoutForwarding: HTTPFields {
         HTTPFields(
             list.filter { field in
@@ -448,7 +448,7 @@ extension HTTPFields {
 }
 
 extension CacheEntry {
-    /// Whether the parts that are held are all that a request asks for.
+    /// Whether the stored parts contain the whole requested range.
     fileprivate func answers(_ request: CacheRequest, with parts: BodyParts) -> Bool {
         guard let wanted = request.fields["Range"].flatMap({ ByteRanges($0) }) else { return false }
         return Preconditions(request.fields).allowsRange(of: validator, date: fields.date("Date"))
@@ -457,7 +457,7 @@ extension CacheEntry {
 }
 
 extension CachePolicy {
-    /// Whether what is held is shown where a server does not answer.
+    /// Whether the stored response is served if the origin does not answer.
     fileprivate func showsHeld(
         _ entry: CacheEntry, for request: CacheRequest, _ profile: CacheProfile, _ now: HTTPDate
     ) -> Bool {

@@ -77,8 +77,8 @@ struct CopyFinder {
         return nil
     }
 
-    private var rootVisits: [LiveVisit] {
-        get throws(StoreError) { try reader.liveVisits(ofSitesAt: fields.layout.root?.origins ?? []) }
+    private var rootSnapshots: [LiveSnapshot] {
+        get throws(StoreError) { try reader.liveSnapshots(ofSitesAt: fields.layout.root?.origins ?? []) }
     }
 
     /// The response for a URL in the snapshots of the site at the root, with what servers loaded since. A
@@ -87,10 +87,10 @@ struct CopyFinder {
     private func rootSiteResponse(
         for href: String, _ request: RequestKey, _ requestFields: HTTPFields
     ) throws(StoreError) -> StoredResponse? {
-        for visit in try rootVisits {
+        for snapshot in try rootSnapshots {
             let found = try reader.response(
-                for: href, request: request, fields: requestFields, onlyAsOf: visit.number)
-            if let found, visit.isOfArchives || !reader.yieldsToOrigin(found) { return found }
+                for: href, request: request, fields: requestFields, onlyAsOf: snapshot.number)
+            if let found, snapshot.isOfArchives || !reader.yieldsToOrigin(found) { return found }
         }
         return nil
     }
@@ -119,7 +119,7 @@ struct CopyFinder {
     /// import into that site does not speak for its origin, even where the origin sent nothing.
     private func mayPublish(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> Bool {
         guard fields.layout.isPublished(url), reader.yieldsToOrigin(response) else { return true }
-        return try !rootVisits.contains { !$0.isOfArchives }
+        return try !rootSnapshots.contains { !$0.isOfArchives }
     }
 
     private func copy(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> FoundCopy {
@@ -183,7 +183,7 @@ struct SiteRules {
     /// if no site does. An archive names no host for the user.
     func namedZone(ofHost host: String) -> NetworkZone? { zones[host] }
 
-    /// The site whose next visit fetches what was missed there: one that starts on its host, of several the
+    /// The site whose next snapshot fetches what was missed there: one that starts on its host, of several the
     /// one whose start it has most in common with; what pages need, that of the page that asked.
     func site(bringing href: String, askedBy page: String?, isPage: Bool) -> String? {
         if let found = WebURL(href).flatMap({ starts[$0.host] }) {

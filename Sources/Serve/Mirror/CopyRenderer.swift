@@ -3,25 +3,25 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// Makes a copy ready to be sent: its links lead to the larder, every other byte stays as it was.
+/// Renders a copy: rewrites its links to mirror addresses, and leaves every other byte unchanged.
 final class CopyRenderer {
     let finder: CopyFinder
     let layout: OriginLayout
-    /// Nil where pages do without.
+    /// Nil if pages get no shim.
     let shim: Shim?
     let verifier: BodyVerifier
-    /// A browser shows it, in a window or a frame; nobody puts it into a document of its own.
+    /// Whether a browser shows the copy in a window or frame, rather than inserting it into a document.
     private let isShown: Bool
-    /// It becomes a service worker.
+    /// Whether the copy becomes a service worker.
     private let isWorker: Bool
-    /// It becomes a worker of whichever kind: no shim of a page reaches it.
+    /// Whether the copy becomes a worker of any kind, which a page's shim does not reach.
     private let isAnyWorker: Bool
-    /// A page puts it on as a style sheet.
+    /// Whether a page applies the copy as a style sheet.
     private let isStyle: Bool
-    /// Of the bar on the page.
+    /// The language of the page bar.
     private let language: PortalLanguage
     private lazy var scanner = LinkScanner()
-    /// What was made is for such a use alone.
+    /// Whether the result is only for this kind of use.
     private(set) var dependsOnUse = false
     private var steadySince: Int?
 
@@ -42,13 +42,13 @@ final class CopyRenderer {
 
     private var fields: AnswerFields
 
-    /// - Parameter bundle: what the copy is by what a manifest requires of it.
+    /// - Parameter bundle: the bundle that a manifest requires here.
     func answer(
         _ copy: FoundCopy, source: AnswerSource, bundle: ShownBundle? = nil
     ) throws(StoreError) -> Answer {
         steadySince = SteadyTime.since(copy.fields)
         if steadySince != nil, copy.fields.contentType?.isJavaScript == true { dependsOnUse = true }
-        // Its relative links would not lead where they should.
+        // At the requested URL, relative links would resolve differently.
         if copy.change.contains(.slash) { return leading(to: copy, source) }
         guard let body = copy.response.body else { return bodiless(copy, source) }
         let isRequired = bundle != nil
@@ -58,7 +58,7 @@ final class CopyRenderer {
                 of: body, in: finder.reader, isRequired: isRequired),
             let table = try links(of: body)
         else {
-            let text = "What is held of \(copy.url.href) is damaged; prefetch it again.\n"
+            let text = "The stored body of \(copy.url.href) is damaged; prefetch it again.\n"
             return .text(500, text, fields: layout.fields(of: copy.url), sharing: Sharing(missing: copy.url))
         }
         let tag =
@@ -116,7 +116,7 @@ final class CopyRenderer {
             case .whole(let content, let stamp) = try verifier.content(
                 of: body, in: finder.reader, isRequired: bundle != nil)
         else {
-            let text = "What is held of \(copy.url.href) is damaged; have it fetched again.\n"
+            let text = "The stored body of \(copy.url.href) is damaged; fetch it again.\n"
             return .text(500, text, fields: [("Larder", "damaged")], sharing: copy.sharing)
         }
         if case .file(let path) = content {
@@ -130,8 +130,8 @@ final class CopyRenderer {
             freshness: copy.freshness, variant: copy.response.variant)
     }
 
-    /// Apps take bundles as their servers have them. What a person sees, and how it looks, leads to the
-    /// larder all the same.
+    /// Apps get bundles unchanged. Documents that a person sees, and their style sheets, are rewritten all
+    /// the same.
     private func isPristine(_ format: BodyFormat, _ stored: HTTPFields, _ url: WebURL) -> Bool {
         let isForPages = format.isDocument || stored.contentType?.essence == "text/css"
         if isForPages { dependsOnUse = true }
@@ -158,10 +158,10 @@ final class CopyRenderer {
             status: copy.response.status, fields: outgoing, body: try found.content.load(), sharing: sharing)
     }
 
-    /// Larger bodies are not held: what is replaced of them is, and put in its place whenever they are sent.
+    /// From this size on, bodies are patched while they are sent instead of being held in memory.
     private static let leastSplicedOnTheWay = 1024 * 1024
 
-    /// What is not in the store: it has just come, or is held in memory alone.
+    /// Renders a response that was just loaded or is held only in memory.
     func answer(
         _ status: Int, _ stored: HTTPFields, _ url: WebURL, _ loaded: LoadedBody, _ source: AnswerSource,
         _ sharing: Sharing, bundle: ShownBundle? = nil
@@ -184,7 +184,7 @@ final class CopyRenderer {
             status: status, stored, url, (loaded.bytes, table, format), source, sharing, tag: nil)
     }
 
-    /// What is held in memory alone; nil when the part that the request asks for is not held.
+    /// Renders a response that is held only in memory; nil if it lacks the requested part.
     func answer(
         _ copy: ShelvedCopy, _ entry: CacheEntry, _ request: CacheRequest, _ source: AnswerSource,
         _ now: HTTPDate
@@ -204,14 +204,14 @@ final class CopyRenderer {
         }
     }
 
-    /// The answer to a HEAD.
+    /// The answer to a HEAD request.
     func headAnswer(_ status: Int, _ stored: HTTPFields, _ url: WebURL, _ sharing: Sharing) -> Answer {
         let outgoing = fields.fields(
             of: stored, base: url, source: .loaded, sharing: sharing, entityTag: ownTag(stored))
         return Answer(headOf: status, fields: outgoing, byteCount: stored.contentLength, sharing: sharing)
     }
 
-    /// The server's own, where it is not among the fields that go out anyway.
+    /// The origin's entity tag, unless it is among the fields that are sent anyway.
     private func ownTag(_ stored: HTTPFields) -> String? { layout.isTransparent ? nil : stored["ETag"] }
 
     private typealias Body = (bytes: [UInt8], table: LinkTable, format: BodyFormat)
@@ -225,16 +225,16 @@ final class CopyRenderer {
         let patch = try patch(for: bytes, body.table, url, body.format)
         var shown = patch.applied(to: bytes)
         if hasPrefix(url) { shown = prefix(of: body.bytes, url) + shown }
-        // The server's own tag is for the server's own bytes.
+        // The origin's entity tag identifies only the origin's bytes.
         let isSame = finder.fields.isProxy && shown == body.bytes
         var outgoing = fields.fields(
             of: stored, base: url, source: source, sharing: sharing, entityTag: isSame ? stored["ETag"] : tag)
         if body.table.isTranscoded { outgoing.sayUTF8() }
-        // Else a browser could take what it has of it as a script for it.
+        // Else a browser could use its cached copy of the script without the prefix.
         if hasPrefix(url) {
             outgoing.removeAll { ["last-modified", "etag"].contains($0.0.lowercased()) }
         }
-        // A part, or the refusal of one, that the server itself was asked for.
+        // A part, or the refusal of one, that was requested from the origin.
         if status == 206 || status == 416, let range = stored["Content-Range"] {
             outgoing.append(("Content-Range", range))
         }
@@ -246,8 +246,8 @@ final class CopyRenderer {
         return Answer(status: status, fields: outgoing, body: shown, frame: frame, sharing: sharing)
     }
 
-    /// Whether what nobody has changed may go out as the frame that it is kept as: its fields speak of no other bytes, and
-    /// nobody has forbidden it (RFC 9111 §5.2.2.6).
+    /// Whether an unchanged body may be sent as its stored compressed frame: no field refers to its bytes,
+    /// and no-transform is not set (RFC 9111 §5.2.2.6).
     private func mayBeFrame(_ status: Int, _ stored: HTTPFields) -> Bool {
         status == 200 && !finder.fields.isProxy && !Self.ofBytes.contains { stored.contains($0) }
             && !stored.elements("Cache-Control").contains { HTTPGrammar.matches($0, "no-transform") }
@@ -261,21 +261,21 @@ final class CopyRenderer {
 
     private func links(of body: StoredBody) throws(StoreError) -> LinkTable? {
         let encoded = try finder.reader.links(of: body)
-        // What is no table is damaged, however it came to be so.
+        // An invalid link table is treated as damaged.
         return try scanner.table(stored: encoded, form: body.form) { () throws(StoreError) in
             try finder.reader.content(of: body)?.load()
         }
     }
 
-    /// Whether a body goes out with other bytes than came. Only references that name an origin leave their
-    /// own, unless the larder shows it below another path.
+    /// Whether rendering changes the body. If paths are kept, only links that name an origin change.
     private func isRewritten(_ table: LinkTable, of url: WebURL) -> Bool {
         if table.isTranscoded { return true }
         return layout.keepsPaths(of: url)
             ? table.occurrences.contains { $0.flags.contains(.namesOrigin) } : !table.occurrences.isEmpty
     }
 
-    /// Whether what a page promises of a body was so before it was rewritten. What never was a browser goes on refusing.
+    /// Whether rewriting breaks the integrity value of a body. A value that never matched stays, so that the
+    /// browser goes on refusing.
     private func isRewritten(_ url: WebURL, from integrity: Integrity) throws(StoreError) -> Bool {
         let candidates = [url.withoutFragment.href]
         let copy = try finder.find(candidates, request: .get, requestFields: [:], rules: nil)
@@ -286,9 +286,9 @@ final class CopyRenderer {
         return integrity.isMet(by: bytes.span)
     }
 
-    /// What becomes of a body's links, and of the marks of a document.
+    /// The patch for the links of a body and the marks of a document.
     ///
-    /// - Parameter source: what the table's ranges count in.
+    /// - Parameter source: the bytes that the ranges of the table refer to.
     private func patch(
         for source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
     ) throws(StoreError) -> Patch {
@@ -302,10 +302,9 @@ final class CopyRenderer {
         return Patch(source.span, table, changes: changes, replacement: mapping.replacement)
     }
 
-    /// Overwritten, by as many bytes, is what would keep a browser from showing a document here: policies
-    /// that name the network's origins, digests of bodies that are not what they were, since their links are
-    /// rewritten, and what would hide from the larder whose page asks. The shim is put in front of all
-    /// scripts.
+    /// Overwrites, with the same length, what would keep a browser from showing a document here: policies
+    /// that name original origins, integrity values of rewritten bodies, and referrer policies that would
+    /// hide the requesting page. Inserts the shim before all scripts.
     private func changes(
         of source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
     ) throws(StoreError) -> [Patch.Change] {
@@ -319,7 +318,7 @@ final class CopyRenderer {
             case .referrer: changes.append(Patch.Change(at: mark.place, "original"))
             case .referrerPolicy: changes.append(Patch.Change(at: mark.place, "data-refpolicy"))
             case .integrity:
-                // Where the body that it speaks of is as it came, the browser goes on checking it.
+                // If the body is unchanged, the browser goes on checking it.
                 let reference = table.reference(table.occurrences[mark.link], in: source.span)
                 let base = table.base.flatMap { WebURL($0, base: url) } ?? url
                 if let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
@@ -340,7 +339,7 @@ final class CopyRenderer {
                 changes.append(Patch.Change(mark.place..<mark.place, tag))
             }
         }
-        // Without scripts there is nothing that it would have to come before.
+        // A document without scripts has no such mark: the bar goes to its end.
         if lacksBar { changes.append(Patch.Change(source.count..<source.count, bar)) }
         return changes
     }
@@ -349,18 +348,18 @@ final class CopyRenderer {
 
     private func isRootsWorker(_ url: WebURL) -> Bool { isWorker && layout.isPublished(url) }
 
-    /// Whether something of the larder's stands before a worker's script.
+    /// Whether code is inserted before a worker's script.
     private func hasPrefix(_ url: WebURL) -> Bool { isRootsWorker(url) || isAnyWorker && steadySince != nil }
 
-    /// A worker of the root does not stand between other sites and their copies; one of a steady site has the
-    /// time of its pages.
+    /// The code before a worker's script: a worker of the root must not intercept other sites; a worker of a
+    /// steady site gets the time of its pages.
     private func prefix(of script: [UInt8], _ url: WebURL) -> [UInt8] {
         dependsOnUse = true
         return ShimScript.prefix(
             of: script, isGuarded: isRootsWorker(url), steadySince: isAnyWorker ? steadySince : nil)
     }
 
-    /// An origin that is written without a slash stays so: scripts compare it with `event.origin`.
+    /// An origin without a trailing slash stays without: scripts compare it with `event.origin`.
     private func address(_ reference: Span<UInt8>, _ base: WebURL, _ table: LinkTable) -> String? {
         guard let target = WebURL(utf8: reference, base: base, queryEncoding: table.encoding),
             let address = layout.address(of: target)
@@ -371,17 +370,17 @@ final class CopyRenderer {
         return isBare ? String(address.dropLast()) : address
     }
 
-    // MARK: - What has no body
+    // MARK: - Answers without a body
 
-    /// A redirect, or what was confirmed not to be there.
+    /// A redirect, or a confirmed 404 or 410.
     private func bodiless(_ copy: FoundCopy, _ source: AnswerSource) -> Answer {
         let sharing = copy.sharing
         let outgoing = fields.fields(of: copy.fields, base: copy.url, source: source, sharing: sharing)
-        // What was fetched and not found has no body because nobody keeps one; what was loaded had none.
+        // Bodies of tombstones are not stored, so a text takes their place; other responses had none.
         if !copy.response.isTombstone || fields.isProxy {
             return Answer(status: copy.response.status, fields: outgoing, body: [], sharing: sharing)
         }
-        let text = "\(copy.url.href) answered \(copy.response.status) when it was fetched.\n"
+        let text = "The origin answered \(copy.response.status) for \(copy.url.href) when it was fetched.\n"
         return Answer(
             status: copy.response.status, fields: outgoing.filter { $0.0 != "Content-Type" },
             body: Array(text.utf8),
@@ -397,13 +396,13 @@ final class CopyRenderer {
     }
 }
 
-/// References of a body that is shown below another path than it had.
+/// Rewrites the links of a body that is served below another path.
 struct MovedReferences {
     private let layout: OriginLayout
     private let table: LinkTable
     private let url: WebURL
     private let base: WebURL
-    /// Where those addresses are that `url` and `base` stand for.
+    /// The mirror addresses of `url` and `base`.
     private let localURL: WebURL?
     private let localBase: WebURL?
 
@@ -416,11 +415,11 @@ struct MovedReferences {
         localBase = Self.local(base, layout)
     }
 
-    /// What stands for a reference; nil where it leads to the right place by itself.
+    /// The new link; nil if the link already resolves correctly.
     func replacement(_ occurrence: LinkOccurrence, _ reference: Span<UInt8>) -> String? {
         if occurrence.flags.contains(.isFragment) { return nil }
         let namesOrigin = occurrence.flags.contains(.namesOrigin)
-        // What may be no address at all is left alone, unless it can be nothing else.
+        // A guessed link may not be a URL at all, so it stays unless it names an origin.
         if occurrence.flags.contains(.isGuess), !namesOrigin { return nil }
         let ignoresBase = occurrence.flags.contains(.ignoresBase)
         let base = ignoresBase ? url : base
@@ -428,7 +427,7 @@ struct MovedReferences {
             let address = layout.address(of: target)
         else { return nil }
         if namesOrigin { return address }
-        // Relative to where `codebase` leads, which is an occurrence of its own.
+        // Relative to `codebase`, which is a link of its own.
         if occurrence.flags.contains(.hasCodebase) { return nil }
         let read = WebURL(
             utf8: reference, base: ignoresBase ? localURL : localBase, queryEncoding: table.encoding)
@@ -436,7 +435,7 @@ struct MovedReferences {
         return read?.href == wanted?.href ? nil : address
     }
 
-    /// The host does not matter, as long as it is the same for all.
+    /// Any host will do, as long as it is the same for all.
     private static func local(_ url: WebURL, _ layout: OriginLayout) -> WebURL? {
         layout.address(of: url).flatMap {
             WebURL($0, base: WebURL("\(layout.scheme)://\(layout.authority ?? "larder")/"))

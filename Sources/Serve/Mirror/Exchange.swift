@@ -3,35 +3,34 @@ internal import Store
 internal import System
 internal import Web
 
-/// One request on its way to its reply: its place, then the policy that holds there, then what is found or
-/// loaded, and how that is shown.
+/// One request on its way to a reply: its place, the policy for it, the stored or loaded response, and its
+/// rendering.
 ///
-/// What is known of the request is worked out when it is first asked for, and once. It lives as long as the
-/// call that got the request; what a later reply needs is copied.
+/// Properties are computed lazily, once. It lives as long as the call that got the request; what a later
+/// reply needs is copied.
 final class Exchange {
     let request: Request
     let responder: MirrorResponder
-    /// How long the steps took.
+    /// The duration of each step.
     var timing = ServerTiming()
-    /// What was asked for is not held, and nobody was asked for it.
+    /// Whether the response was not stored and not requested from an origin.
     private var hasMissed = false
     private var looked: MirrorResponder.Look?
     private var placed: Place?
     /// The layout as the client sees it.
     private(set) lazy var layout = seenLayout
     private(set) lazy var fields = request.fields
-    /// Who sent the request, and what for.
+    /// Who sent the request, and for what use.
     private(set) lazy var requestContext =
         isTransparent
         ? RequestContext(ofProxy: fields, requesting: proxied, isShared: context.layout.isShared)
         : RequestContext(fields, authority: request.authority, layout: layout)
 
-    /// To a proxy: the URL that is asked for.
+    /// For a proxy: the absolute URL of the request.
     private(set) lazy var proxied = request.proxied
 
-    /// To a proxy: the nearest network zone that its client may be connected to. Of a proxy that other
-    /// machines use, that is the zone in which the client is, and none that is nearer. Who sent a request that
-    /// another proxy passed on is not known.
+    /// For a proxy: the nearest network zone that its client may connect to. If other machines use the proxy,
+    /// this is the zone of the client. The sender of a request that another proxy forwarded is unknown.
     private(set) lazy var clientZone: NetworkZone = {
         guard context.layout.isShared else { return .thisMachine }
         let isForwarded = request.head.isForwarded || request.tunnel?.isForwarded ?? false
@@ -44,7 +43,7 @@ final class Exchange {
         self.responder = responder
     }
 
-    /// The same where a proxy has read the URL already.
+    /// Makes an exchange whose URL the proxy has already parsed.
     convenience init(_ request: Request, _ responder: MirrorResponder, proxied: WebURL?) {
         self.init(request, responder)
         if let proxied { self.proxied = proxied }
@@ -60,10 +59,10 @@ final class Exchange {
         return layout
     }
 
-    /// Without a look at who asks, as all see the same.
+    /// Whether this is a proxy. Read from the shared layout, so that the requester need not be determined.
     private var isTransparent: Bool { responder.context.layout.isTransparent }
 
-    /// The store, for as long as the exchange lasts.
+    /// The look at the store, the same for the whole exchange.
     func look() throws(StoreError) -> MirrorResponder.Look {
         if let looked { return looked }
         let look = try responder.look()
@@ -105,15 +104,16 @@ final class Exchange {
 
     private var mayBeBesideRoot: Bool { responder.context.mayBeBesideRoot(request) }
 
-    /// Whether the headers are a browser's: programs send none of those by which browsers say who asks.
+    /// Whether the headers are those of a browser: programs send none of the fields that identify the
+    /// requester.
     private var isFromBrowser: Bool {
         ["Sec-Fetch-Site", "Origin", "Referer"].contains { fields.contains($0) }
             || fields["User-Agent"]?.hasPrefix("Mozilla/") ?? false
     }
 
-    // MARK: - The way
+    // MARK: - Reply
 
-    /// Nil when a server is asked first: then `later` gets the reply.
+    /// Nil if an origin is asked first; then `later` gets the reply.
     func reply(orLater later: Later) throws(StoreError) -> Reply? {
         if isRefusedUnseen { return Reply(answer: Self.refused(requestContext)) }
         if context.mayHaveEarlierState(request), let ending = endEarlierState() { return ending }
@@ -128,10 +128,10 @@ final class Exchange {
         return reply(try answer())
     }
 
-    // MARK: - Before anything is looked up
+    // MARK: - Checks before the lookup
 
-    /// Whether a foreign page asks for what it does not get, whatever is stored. It is refused before anything
-    /// is looked up, so that the time tells nothing.
+    /// Whether a foreign page requests something that it never gets, whatever is stored. Such requests are
+    /// refused before the lookup, so that their timing reveals nothing.
     private var isRefusedUnseen: Bool {
         guard !isTransparent, request.isCrossOrigin || mayBeBesideRoot || isAtPlainName, !mayRemoveWorker,
             requestContext.kind == .foreignPage, requestContext.use.access != .window
@@ -197,7 +197,7 @@ final class Exchange {
             && PortalSearches.Question.isSearch(request.targetText)
     }
 
-    /// Nil where the answer comes later: it may take long to find.
+    /// Answers a search on another thread, since it may take long; nil if the reply comes later.
     private func search(by searches: PortalSearches, orLater later: Later) throws(StoreError) -> Reply? {
         let verdict =
             isJudged
@@ -237,7 +237,7 @@ final class Exchange {
         return answer.map { Reply(answer: $0) }
     }
 
-    /// Nil for a long body that nobody here takes.
+    /// Takes over a long body; nil if it is not accepted here.
     func pass(_ upload: LongUpload) throws(StoreError) -> Reply? {
         guard !isTransparent, case .portal = try place() else { return nil }
         let head = request.head
@@ -246,9 +246,9 @@ final class Exchange {
             isChunked: head.body == .chunked, byteCount: Int64(head.bodyCount), from: visitor)
     }
 
-    /// What is held, or ready.
+    /// The answer from memory or from the store.
     private func answer() throws(StoreError) -> Answer {
-        // First: when it cannot be read, what was read before is not so any more.
+        // First: if the store cannot be read, answers in memory may be outdated.
         let look = try look()
         guard request.head.method != .other else { return try find().answer }
         // A service worker's script gets a guard in front, so that it differs from the same script in a page.
@@ -267,7 +267,7 @@ final class Exchange {
         return answer
     }
 
-    /// Keeps an answer ready for the next who asks.
+    /// Keeps an answer in memory for later requests.
     private func keep(_ answer: Answer, for url: Int64, _ look: MirrorResponder.Look) {
         func keep(of host: UnsafeBufferPointer<UInt8>) {
             let isKept = context.tier.keep(
@@ -290,7 +290,7 @@ final class Exchange {
             to: address, fields: layout.commonFields, keepsMethod: true, sharing: Sharing(missing: url))
     }
 
-    /// The answer, and the number of the URL that it shows when it stays true until the store changes.
+    /// The answer. If it stays valid until the store changes, also the number of its URL.
     private func find() throws(StoreError) -> (answer: Answer, url: Int64?) {
         let isRead = request.head.method != .other
         let (place, reader) = (try place(), try look().reader)
@@ -306,43 +306,49 @@ final class Exchange {
             let name = WebURL(origin).flatMap(layout.name)
             return (name.map(Shim.nameAnswer) ?? plain(404, "Only http and https origins have names."), nil)
         case .copy(let addresses) where !addresses.isEmpty: return try show(addresses)
-        case .past(let visit, let addresses) where !addresses.isEmpty:
-            guard try reader.isComplete(visit: visit) else {
-                return (plain(404, "The larder has no visit \(visit) that could be shown."), nil)
+        case .past(let snapshot, let addresses) where !addresses.isEmpty:
+            guard try reader.isComplete(snapshot: snapshot) else {
+                return (
+                    plain(
+                        404,
+                        "There is no such snapshot; it may have been removed. Open the site from the portal again."
+                    ), nil
+                )
             }
-            return try reader.asOf(visit) { () throws(StoreError) in try show(addresses) }
+            return try reader.asOf(snapshot) { () throws(StoreError) in try show(addresses) }
         case .copy, .past, .way, .moved, .portalRedirect, .unknown, .refused:
             return (elsewhere(place), nil)
         }
     }
 
-    /// What is asked for is at another address, or nowhere.
+    /// The answer for a place that is somewhere else or nowhere.
     private func elsewhere(_ place: Place) -> Answer {
         switch place {
         case .way(let url):
             guard let address = layout.address(of: url) else {
-                return plain(404, "Only http and https are led to.")
+                return plain(404, "Only http and https URLs are mirrored.")
             }
             return .redirect(
                 to: address, fields: layout.commonFields, keepsMethod: true, sharing: .common)
         case .moved(let address):
             return .redirect(to: address, fields: layout.commonFields, keepsMethod: true)
         case .portalRedirect(let address):
-            // Clearing takes a browser time, and one page of many parts is enough.
+            // Clearing takes a browser time. Once per page is enough, so only windows get the field.
             let fields =
                 requestContext.use.isWindow ? WorkerRemoval.clearing : WorkerRemoval.clearing.dropLast()
             return .redirect(to: address, fields: layout.commonFields + fields)
         case .unknown:
-            return plain(404, "\(request.authority) stands for an origin that the larder does not hold.")
+            return plain(404, "\(request.authority) names an origin that is not stored.")
         case .refused:
-            return plain(421, "\(request.authority) is not served here. The larder is at \(layout.home)")
+            return plain(421, "\(request.authority) is not served here. The portal is at \(layout.home)")
         case .copy, .past, .portal, .shim, .name:
             if layout.sharesOrigin, request.targetText.hasPrefix(RootOrigin.prefix) {
                 return plain(
-                    403, "This address is not from the running server. Follow the links from \(layout.home)")
+                    403,
+                    "This address is not valid on the running server. Follow the links from \(layout.home)")
             }
             // Below `/-/`, on a server with a site at the root.
-            guard let portal = layout.portal else { return plain(404, "There is nothing here.") }
+            guard let portal = layout.portal else { return plain(404, "Not found.") }
             return .redirect(to: portal.dropLast() + request.targetText, fields: layout.commonFields)
         }
     }
@@ -354,8 +360,8 @@ final class Exchange {
         var copy: FoundCopy?
         try atOneMoment { (look) throws(StoreError) in
             let rules = try rules()
-            // Today's manifests do not apply to earlier visits.
-            required = key == .get && layout.visit == nil ? try responder.required(addresses, look) : nil
+            // Today's manifests do not apply to earlier snapshots.
+            required = key == .get && layout.snapshot == nil ? try responder.required(addresses, look) : nil
             copy = try timing.measure("lookup") { () throws(StoreError) in
                 try finder(look).find(addresses, request: key, requestFields: originalFields, rules: rules)
             }
@@ -544,19 +550,19 @@ final class Exchange {
         }
     }
 
-    /// Whether it depends on who asks what is given.
+    /// Whether the answer depends on the requester.
     private var isJudged: Bool {
         !isTransparent && (request.isCrossOrigin || mayBeBesideRoot || context.layout.isExposed)
     }
 
     func failure(_ error: StoreError) -> Reply { reply(Self.failure(error, in: layout)) }
 
-    /// What a store that is away will give again.
+    /// The answer if the store cannot be read; most reasons are temporary.
     private static func failure(_ error: StoreError, in layout: OriginLayout) -> Answer {
         switch error.reason {
         case .unreachable, .busy, .missing, .full, .denied, .unusable, .failed:
-            // Other machines are not told where it is.
-            let text = layout.isExposed ? "The larder cannot be read just now." : "\(error)"
+            // Does not tell other machines the path of the store.
+            let text = layout.isExposed ? "The store cannot be read; try again later." : "\(error)"
             return .text(
                 503, text + "\n",
                 fields: layout.commonFields + [
@@ -567,25 +573,25 @@ final class Exchange {
         }
     }
 
-    /// A store that cannot be read is looked at again after one.
+    /// The store is checked again after one second.
     private static let secondsToRetry = 2
 
     static let withheld = Answer.text(
         403,
-        "This was fetched with credentials, and this client may not have it; see: larder help serve\n",
+        "This response was fetched with credentials and is not served to this client; see: larder help serve\n",
         fields: [("Cache-Control", "no-store")])
 
-    /// The same for what is held and what is not, so that nobody learns which it is. To a page from elsewhere
-    /// not even that there is an answer.
+    /// The same answer whether the URL is stored or not, so that the requester learns nothing. A foreign page
+    /// does not even learn that there is an answer.
     static func refused(_ context: RequestContext) -> Answer {
         let policy = context.kind == .foreignPage ? [("Cross-Origin-Resource-Policy", "same-origin")] : []
         return .text(
-            403, "A page of another site asks for this, which the larder does not show to it.\n",
+            403, "Pages of other sites may not request this URL.\n",
             fields: policy + [("Cache-Control", "no-store")])
     }
 
     private var refusal: Answer {
-        plain(405, "The larder's own pages answer GET and HEAD.", fields: [("Allow", "GET, HEAD")])
+        plain(405, "This page allows only GET and HEAD.", fields: [("Allow", "GET, HEAD")])
     }
 
     private func plain(
@@ -597,15 +603,15 @@ final class Exchange {
 
     // MARK: - Misses
 
-    /// Notes what is not held, and says so.
+    /// Records a miss and answers it.
     func miss(_ address: String) throws(StoreError) -> Answer {
         let url = WebURL(address)?.href ?? address
         let look = try look()
         let referrer = try referrer()
-        // A miss in an earlier visit is not noted, since a later run cannot fill it. An update requests noted URLs with
+        // A miss in an earlier snapshot is not noted, since a later run cannot fill it. An update requests noted URLs with
         // the user's credentials, so that misses of other machines are noted only for the site at the root.
         let isNoted =
-            requestContext.mayCauseRequests && layout.visit == nil
+            requestContext.mayCauseRequests && layout.snapshot == nil
             && (!layout.sharesOrigin || WebURL(url).map(layout.isPublished) ?? false)
         if isNoted {
             context.notes?.missed(
@@ -619,16 +625,16 @@ final class Exchange {
         responder.counts.add(.misses)
         if isTransparent {
             return .text(
-                504, "The larder does not hold \(url), and asks nobody for it.\n",
+                504, "\(url) is not stored, and was not requested from the network.\n",
                 fields: [("Larder", "miss"), ("Cache-Control", "no-store")])
         }
         var page = MissPage(url: url, isNoted: context.notes != nil && isNoted)
         if fields.isNavigation {
-            page.visit = layout.visit
+            page.snapshot = layout.snapshot
             page.hasOrders = context.powers?.gate.takesOrders ?? false
             page.present = WebURL(url).flatMap(context.layout.address)
         }
-        // To other machines the store has one site.
+        // Other machines see only one site of the store.
         if fields.isNavigation, !layout.sharesOrigin {
             page.site = try rules().site(bringing: url, askedBy: referrer, isPage: true)
             page.referrers = try look.reader.fewReferrers(of: url)
@@ -673,7 +679,7 @@ final class Exchange {
         return min(zone, stored ?? zone)
     }
 
-    /// In the same folder, else on the same origin.
+    /// Stored URLs in the same folder, else on the same origin.
     private func neighbours(of url: String, _ reader: StoreReader) throws(StoreError) -> [String] {
         guard let slash = url.lastIndex(of: "/"), let origin = WebURL(url)?.origin else { return [] }
         let close = try reader.neighbours(of: url, below: String(url[...slash]), count: 4)
@@ -689,14 +695,14 @@ final class Exchange {
         if isRefusedUnseen { return Reply(answer: Self.refused(requestContext)) }
         if context.mayHaveEarlierState(request), let ending = endEarlierState() { return ending }
         let addresses: [String]
-        let visit: Int64?
+        let snapshot: Int64?
         switch try place() {
-        case .copy(let held): (addresses, visit) = (held, nil)
-        case .past(let past, let held): (addresses, visit) = (held, past)
+        case .copy(let held): (addresses, snapshot) = (held, nil)
+        case .past(let past, let held): (addresses, snapshot) = (held, past)
         case .portal, .portalRedirect, .shim, .name, .way, .moved, .unknown, .refused: return nil
         }
         guard !addresses.isEmpty, let url = WebURL(try likeliest(addresses)) else { return nil }
-        if visit == nil, let loading = context.loading, try policy(at: url, loading) != .offline,
+        if snapshot == nil, let loading = context.loading, try policy(at: url, loading) != .offline,
             loading.reach.reachability(of: url.origin, now: loading.now) != .unreachable
         {
             return nil
@@ -708,15 +714,15 @@ final class Exchange {
             try finder.find(addresses, request: .get, requestFields: originalFields, rules: try rules())
         }
         let copy: FoundCopy?
-        if let visit {
-            copy = try reader.isComplete(visit: visit) ? try reader.asOf(visit, find) : nil
+        if let snapshot {
+            copy = try reader.isComplete(snapshot: snapshot) ? try reader.asOf(snapshot, find) : nil
         } else {
             copy = try find()
         }
         guard let copy else {
-            // What it was to be followed by would have been noted.
+            // Records the request that would have followed as a miss.
             if method == "GET" { _ = try miss(url.href) }
-            return reply(plain(504, "Not in the larder: \(url.href)", sharing: Sharing(missing: url)))
+            return reply(plain(504, "Not stored: \(url.href)", sharing: Sharing(missing: url)))
         }
         var answered = layout.commonFields + [("Access-Control-Allow-Methods", method)]
         if let names = fields.combined("Access-Control-Request-Headers") {
@@ -731,9 +737,10 @@ final class Exchange {
         return !visitor.isForwarded && LoginClient(socket: request.socket)?.isHere ?? false
     }
 
-    /// What the request says, or a rule, or the server's options. No other origin's page has a say in it.
+    /// The policy from the request, a rule, or the server's options. Pages of other origins cannot set it.
     func policy(at url: WebURL, _ loading: Loading) throws(StoreError) -> CachePolicy {
-        // To a proxy's clients the field is a page's as well; and another machine's client would choose for all.
+        // For a proxy's clients, pages can send the field too; and a client on another machine would set it
+        // for everybody.
         if !request.isCrossOrigin, isTransparent || isFromThisMachine,
             !isTransparent || requestContext.kind == .user,
             let policy = fields["Larder-Policy"].flatMap({ CachePolicy(rawValue: $0) })
@@ -752,8 +759,7 @@ extension StoredResponse {
     }
 }
 
-/// How long the steps of making an answer took, for whoever looks into a browser's tools. Nothing of an
-/// answer that was ready.
+/// The durations of the steps for `Server-Timing`, shown by browser tools. Empty for answers from memory.
 struct ServerTiming {
     private var steps: [(name: StaticString, duration: Duration)] = []
 
@@ -761,7 +767,7 @@ struct ServerTiming {
         steps.append((name, duration))
     }
 
-    /// Runs a step.
+    /// Runs and measures a step.
     mutating func measure<Value, Failure: Error>(
         _ name: StaticString, _ body: () throws(Failure) -> Value
     ) throws(Failure) -> Value {
@@ -770,7 +776,7 @@ struct ServerTiming {
         return try body()
     }
 
-    /// A field line; nothing when there was no step.
+    /// The field line; empty without steps.
     var line: [UInt8] {
         guard !steps.isEmpty else { return [] }
         let words = steps.map { step in

@@ -5,8 +5,7 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// Works out what a server's answer means, changes the store by it, and makes the client's answer. It belongs
-/// to one thread.
+/// Interprets an origin's response, stores it, and makes the client's answer. It belongs to one thread.
 final class LoadedKeeper {
     let profile: CacheProfile
     let shelf: BodyShelf
@@ -17,35 +16,35 @@ final class LoadedKeeper {
     private var writer: StoreWriter?
     private var failure: StoreError?
     private let recording: RecordingHealth
-    private let heldBackResponses: HeldBackResponses
-    /// Something was put since the last commit.
+    private let rejectedResponses: RejectedResponses
+    /// Whether something was put since the last commit.
     private var hasPut = false
-    /// Files with bodies, which go when what was put is kept or lost.
+    /// Files with bodies, which are removed after the commit.
     private var spooled: [String] = []
-    /// What is held of these is another than before.
+    /// URLs whose stored responses have changed.
     private var changed: [String] = []
 
     private var replacements = LoadedReplacements()
-    /// Why the response that was concluded last did not replace the stored one.
-    private var heldBack: ReplacementCheck.Reason?
+    /// Why the last response did not replace the stored one.
+    private var rejected: ReplacementCheck.Reason?
     private let sizeLimit: Int64?
     private let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
     private static let mostScannedBytes = 32 * 1024 * 1024
-    /// How much was kept since somebody looked how large the larder is.
+    /// Bytes that were stored since the size of the store was last checked.
     private var keptByteCount: Int64 = 0
 
-    /// Where everything goes; nil puts it to the sites whose pages it is for.
+    /// The site that all responses go to; nil for the sites of the requesting pages.
     private let site: String?
 
     init(
         _ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf, arrivals: Arrivals,
         site: String? = nil, sizeLimit: Int64? = nil, recording: RecordingHealth,
-        heldBackResponses: HeldBackResponses,
+        rejectedResponses: RejectedResponses,
         requirements: @escaping @Sendable (StoreReader) throws(StoreError) -> Requirements
     ) {
         self.requirements = requirements
         self.recording = recording
-        self.heldBackResponses = heldBackResponses
+        self.rejectedResponses = rejectedResponses
         self.arrivals = arrivals
         self.site = site
         self.sizeLimit = sizeLimit
@@ -54,13 +53,13 @@ final class LoadedKeeper {
         self.shelf = shelf
     }
 
-    /// Comes before anything is asked: whoever opens a store to write to it clears away what nobody else is
-    /// writing.
+    /// Opens the store before the first load: opening it for writing removes temporary files that no other
+    /// process is writing.
     func open() {
         do throws(StoreError) { _ = try openedWriter() } catch { recording.note(error) }
     }
 
-    /// Nil when the server has to be asked once more, for the whole and without conditions.
+    /// Nil if the origin must be asked again, for the whole response and without conditions.
     func conclude(_ job: LoadJob, _ outcome: LoadOutcome, now: HTTPDate) -> LoadedReply? {
         let conclusion = job.conclusion(of: outcome, profile, now)
         do throws(StoreError) {
@@ -68,16 +67,16 @@ final class LoadedKeeper {
                 return try reply(to: job, conclusion, outcome, nil, now)
             }
             let loaded = try read(response, job)
-            // The store takes it with the next commit.
+            // The store takes the file over with the next commit.
             if case .file(let path) = loaded.content { spooled.append(path) }
             let bundle = self.bundle(response, job, loaded)
             if job.required != nil, response.status == 206, job.isCompletion { return nil }
             if let why = refusal(response, job, bundle) {
-                // It never takes the place of what is right, nor of what was.
+                // A refused response replaces nothing.
                 let failure = LoadOutcome.failure(why)
                 return try reply(to: job, job.conclusion(of: failure, profile, now), failure, nil, now)
             }
-            // What is shown in other bytes than it has cannot be put together of its parts.
+            // A body that is rewritten cannot be assembled from rendered parts.
             if response.status == 206, job.keepsRange, !loaded.reading.format.isShownAsItIs { return nil }
             let joined = joined(conclusion, response, loaded, job)
             if job.isCompletion, response.status == 206, joined == nil { return nil }
@@ -85,14 +84,14 @@ final class LoadedKeeper {
             do throws(StoreError) {
                 try change(conclusion, job, response, loaded, now)
             } catch {
-                // Who asked gets the answer all the same.
+                // The client gets the response all the same.
                 fail(error)
                 return try reply(to: job, conclusion, outcome, loaded, now, bundle)?.unkept(error)
             }
             var reply = try reply(to: job, conclusion, outcome, loaded, now, bundle)
-            if let heldBack {
-                heldBackResponses.note(heldBack, at: job.request.url, now: now.secondsSinceEpoch)
-                reply?.failure = "\(heldBack.text); the stored copy is kept"
+            if let rejected {
+                rejectedResponses.note(rejected, at: job.request.url, now: now.secondsSinceEpoch)
+                reply?.failure = "\(rejected.text); the stored copy is kept"
                 // It is not stored, so that the next client needs a request of its own.
                 reply?.isShared = false
             }
@@ -103,8 +102,8 @@ final class LoadedKeeper {
         }
     }
 
-    /// Whoever has a proxy ask gets what came, whatever becomes of it here; but for what has to be held against
-    /// a digest, and what was to complete something.
+    /// The reply if storing failed. Clients of a proxy get the response all the same, unless it must match a
+    /// digest or complete a stored part.
     private func unkept(
         _ job: LoadJob, _ conclusion: CacheConclusion, _ outcome: LoadOutcome, _ error: StoreError
     ) -> LoadedReply {
@@ -118,10 +117,10 @@ final class LoadedKeeper {
             answer: answer, ownFields: response.fields.cookieLines, isShared: false, failure: "\(error)")
     }
 
-    /// Puts what its client has already. Gives what stands against that.
+    /// Stores a response that its client has already received. Returns the error if that fails.
     func keep(_ arrival: Arrival, of job: LoadJob, now: HTTPDate) -> StoreError? {
         do throws(StoreError) {
-            // What stood ready for it was forgotten when it came.
+            // Answers in memory were already dropped when the response arrived.
             let known = changed.count
             try change(arrival.conclusion, job, arrival.response, try read(arrival.response, job), now)
             changed.removeLast(changed.count - known)
@@ -132,18 +131,18 @@ final class LoadedKeeper {
         }
     }
 
-    // MARK: - What is not kept yet
+    // MARK: - Commits
 
-    /// Why what was put since the last `commit` is lost; told once.
+    /// Why changes since the last `commit` were lost; reported once.
     func takeFailure() -> StoreError? { failure.take() }
 
-    /// Of which URLs something else is held since this was asked last.
+    /// The URLs whose stored responses changed since the last call.
     func takeChanged() -> [String] {
         defer { changed.removeAll() }
         return changed
     }
 
-    /// What came is kept from here on.
+    /// Commits all changes.
     func commit() {
         do throws(StoreError) {
             try writer?.commit()
@@ -152,7 +151,7 @@ final class LoadedKeeper {
         } catch {
             fail(error)
         }
-        // What the store took is not there any more.
+        // The store has moved the files that it took over.
         for path in spooled { unlink(path) }
         spooled.removeAll()
     }
@@ -163,23 +162,23 @@ final class LoadedKeeper {
         recording.note(error)
     }
 
-    /// What has come by what is required of it; nil where nothing is, or nothing whole came.
+    /// The bundle that a manifest requires; nil if none is required or the response is not complete.
     private func bundle(_ response: LoadedResponse, _ job: LoadJob, _ loaded: LoadedBody) -> ShownBundle? {
         guard let required = job.required, job.method == "GET", response.status == 200 else { return nil }
         return ShownBundle(required, loaded.bytes)
     }
 
-    /// Why what came is not shown where a manifest says what it has to be.
+    /// Why a response must not be served, if a manifest requires something else.
     private func refusal(_ response: LoadedResponse, _ job: LoadJob, _ bundle: ShownBundle?) -> String? {
         guard job.required?.isProvable == true, job.method == "GET" else { return nil }
         if let mismatch = bundle?.mismatch {
-            return "what came is not what its manifest requires: \(mismatch)"
+            return "the response does not match its manifest: \(mismatch)"
         }
         switch response.status {
         case 200, 304: return nil
-        // As it was led there when it verified.
+        // The same redirect as when the bundle was verified.
         case 300..<400 where job.held?.status == response.status && job.leads(where: response): return nil
-        default: return "its server answered \(response.status) in place of what its manifest requires"
+        default: return "the origin answered \(response.status) for a URL that a manifest requires"
         }
     }
 
@@ -187,13 +186,13 @@ final class LoadedKeeper {
         guard response.status != 304, job.method != "HEAD" else {
             return LoadedBody(content: response.body, bytes: [])
         }
-        // What went out already, and is large, need not come into memory.
+        // A large streamed body is not read into memory.
         if job.stream?.hasBegun == true, case .file = response.body,
             response.body.byteCount ?? 0 > Self.mostScannedBytes
         {
             return LoadedBody(content: response.body, bytes: [])
         }
-        // What stands in a coding is not looked into.
+        // Links in coded bodies are not scanned.
         if response.isCoded { return LoadedBody(content: response.body, bytes: try response.body.load()) }
         return scanned(response.body, try response.body.load(), response.fields, job)
     }
@@ -208,14 +207,14 @@ final class LoadedKeeper {
 
     // MARK: - Parts
 
-    /// The whole that a part completes.
+    /// A complete response, assembled from parts.
     private struct Joined {
         let entry: CacheEntry
         let body: LoadedBody
         let response: LoadedResponse
     }
 
-    /// Nil when nothing became whole of it.
+    /// Nil if the response is still incomplete.
     private func joined(
         _ conclusion: CacheConclusion, _ response: LoadedResponse, _ loaded: LoadedBody, _ job: LoadJob
     ) -> Joined? {
@@ -255,13 +254,13 @@ final class LoadedKeeper {
         _ conclusion: CacheConclusion, _ job: LoadJob, _ response: LoadedResponse, _ loaded: LoadedBody,
         _ now: HTTPDate
     ) throws(StoreError) {
-        heldBack = nil
-        // First: what is kept of this very answer is as new as can be.
+        rejected = nil
+        // First: the response that is stored next is newer than the invalidation.
         if !conclusion.invalidated.isEmpty { try invalidate(conclusion.invalidated.map(\.href)) }
         if conclusion.change != .none { changed.append(job.request.url.href) }
         switch conclusion.change {
         case .none, .extend: break
-        // What a request that changes something was answered is never what a manifest requires.
+        // The response to an unsafe request is never what a manifest requires.
         case .store where job.required?.isProvable == true && !job.request.method.isAnsweredByStored: break
         case .store(let entry, let policy):
             guard job.mayKeep(response.fields),
@@ -293,8 +292,8 @@ final class LoadedKeeper {
         }
     }
 
-    /// Whether the response replaces the stored one. Restores earlier copies where it shows that their replacements were
-    /// wrong.
+    /// Whether the response replaces the stored one. Restores earlier copies if the response shows that their
+    /// replacements were wrong.
     private func replaces(
         _ job: LoadJob, _ response: LoadedResponse, _ entry: CacheEntry, _ loaded: LoadedBody,
         _ sha256: Digest, _ now: HTTPDate
@@ -316,11 +315,11 @@ final class LoadedKeeper {
                 site: site, now: now.secondsSinceEpoch)
             hasPut = true
         }
-        heldBack = verdict.heldBack
-        return heldBack == nil
+        rejected = verdict.rejected
+        return rejected == nil
     }
 
-    /// What is held of it is from before a change.
+    /// Marks stored responses of the URL as outdated by a change.
     func invalidate(_ url: WebURL) {
         do throws(StoreError) { try invalidate([url.withoutFragment.href]) } catch { fail(error) }
     }
@@ -340,7 +339,7 @@ final class LoadedKeeper {
     ) throws(StoreError) {
         var fields = entry.fields
         guard try !hidesPrivate(job) else { return }
-        // One client's: that there was one is all that stays.
+        // Cookies belong to one client; only their names are stored.
         let cookies = fields.all("Set-Cookie")
         fields.remove("Set-Cookie")
         for cookie in cookies {
@@ -366,15 +365,15 @@ final class LoadedKeeper {
         if case .new(let body) = body { try makeRoom(for: Int64(body.byteCount)) }
     }
 
-    /// Whether a private response of the user is stored at the URL and hidden from this client. The server's response
-    /// without credentials, such as a login page, does not replace it.
+    /// Whether a private response of the user is stored at the URL and hidden from this client. The server's
+    /// response without credentials, such as a login page, does not replace it.
     private func hidesPrivate(_ job: LoadJob) throws(StoreError) -> Bool {
         guard job.layout.hidesPrivate else { return false }
         let stored = try openedReader().response(for: job.request.url.withoutFragment.href, request: job.key)
         return stored.map { $0.flags.contains(.isPrivate) && $0.provenance.kind != .loaded } ?? false
     }
 
-    /// Now and then. What is needed least goes, as by `larder gc`; while somebody else writes, nothing does.
+    /// Now and then removes what is needed least, like `larder gc`; nothing while another process writes.
     private func makeRoom(for byteCount: Int64) throws(StoreError) {
         keptByteCount += byteCount
         guard let sizeLimit, keptByteCount > sizeLimit / 20 else { return }
@@ -382,9 +381,9 @@ final class LoadedKeeper {
         guard folder.byteCount > sizeLimit else { return }
         guard let writer else { return }
         try writer.commit()
-        // What somebody loads takes the place of no bundle.
+        // Bundles that manifests require are not evicted.
         guard let required = try? requirements(openedReader()) else { return }
-        // A tenth below the limit, so that this is not done again at once.
+        // A tenth below the limit, so that the next cleanup is not due at once.
         var options = CollectionOptions(limit: sizeLimit / 10 * 9)
         options.requiredBundles = required.hrefs
         _ = try? writer.collect(options)
@@ -400,7 +399,7 @@ final class LoadedKeeper {
         return flags
     }
 
-    /// Whoever asked is told what was meant for it.
+    /// The sharing for the client that sent the request.
     private func sharing(_ response: LoadedResponse, _ job: LoadJob) -> Sharing {
         Sharing(
             loaded: response.fields, job.request.url, withCredentials: false,
@@ -422,7 +421,7 @@ final class LoadedKeeper {
         return new
     }
 
-    // MARK: - The answer
+    // MARK: - Answers
 
     private func renderer(_ job: LoadJob) throws(StoreError) -> CopyRenderer {
         let fields = AnswerFields(layout: job.layout, isProxy: true)
@@ -440,8 +439,8 @@ final class LoadedKeeper {
         switch conclusion.reply {
         case .loadAgain: return nil
         case .gatewayTimeout:
-            let why = if case .failure(let why) = outcome { why } else { "its server did not answer" }
-            // The reason may name addresses of the network that the server is in.
+            let why = if case .failure(let why) = outcome { why } else { "the origin did not answer" }
+            // The reason may name addresses of the server's network.
             let reason = job.layout.isExposed ? "" : ": \(why)"
             let text = "\(job.request.url.href) could not be loaded\(reason)\n"
             let status = job.layout.isTransparent ? 502 : 504
@@ -451,7 +450,7 @@ final class LoadedKeeper {
                 source: .missed)
         case .stored(let entry, let hit):
             let source = AnswerSource(hit, [])
-            // What the server says of cookies beside is the client's.
+            // Cookies in a 304 belong to the client.
             var own: [UInt8] = []
             if case .response(let response) = outcome, hit == .validated, job.layout.isTransparent {
                 own = cookies(response.fields, job)
@@ -484,7 +483,7 @@ final class LoadedKeeper {
         }
     }
 
-    /// Those of a site at the root are its own; where each origin has a name, so are all others'.
+    /// Cookies of the site at the root; if each origin has a name, cookies of all origins.
     private func cookies(_ fields: HTTPFields, _ job: LoadJob) -> [UInt8] {
         if job.layout.isTransparent { return fields.cookieLines }
         guard !job.layout.isBesideRoot(job.request.url) else { return [] }
@@ -499,7 +498,7 @@ final class LoadedKeeper {
     }
 }
 
-/// A body that has just come, with its links.
+/// A loaded body with its links.
 struct LoadedBody {
     let content: BodyContent
     let bytes: [UInt8]
@@ -507,7 +506,7 @@ struct LoadedBody {
 
     var byteCount: Int { bytes.isEmpty ? content.byteCount ?? 0 : bytes.count }
 
-    /// - Parameter measured: the digest and the length of the content, where they are known.
+    /// - Parameter measured: digest and length of the content, if known.
     func newBody(
         in folder: StoreFolder, _ measured: (sha256: Digest, byteCount: Int)? = nil
     ) throws(StoreError) -> NewBody {
@@ -516,20 +515,20 @@ struct LoadedBody {
             measured: measured, in: folder)
     }
 
-    /// The same, without the file that it may have come in.
+    /// The same without its temporary file.
     var inMemory: LoadedBody { LoadedBody(content: .bytes([]), bytes: bytes, reading: reading) }
 }
 
 extension BodyFormat {
-    /// Nothing in it is ever replaced.
+    /// Whether rendering never changes such bodies.
     var isShownAsItIs: Bool { self == .opaque || self == .plainText }
 }
 
-/// A cookie that an origin sets, as the larder's name for the origin can set it.
+/// Rewrites a Set-Cookie field of an origin for the origin's mirror name.
 enum SetCookieLine {
-    /// With its domain as the larder has that, and without `Secure` unless the cookie's name demands it: the
-    /// larder speaks http. `SameSite=None` is for secure cookies alone. Nil for a cookie that its origin may
-    /// not set.
+    /// The cookie with the mirror's domain. Removes `Secure`, since the mirror uses http, unless the cookie's
+    /// name requires it; removes `SameSite=None`, which needs `Secure`. Nil if the origin may not set the
+    /// cookie.
     static func led(_ value: String, of url: WebURL, layout: OriginLayout) -> String? {
         let parts = value.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map(
             trimmed)
@@ -545,7 +544,7 @@ enum SetCookieLine {
                 guard let domain = domain(words[1].lowercased(), of: url.host, layout.names) else {
                     return nil
                 }
-                // A site at the root has a name that it shares with no other host.
+                // The name of a site at the root is shared with no other host.
                 if !(layout.root?.isRoot(url) ?? false), let name = domain { kept.append("Domain=\(name)") }
             case "secure": if isBound ?? false { kept.append(part) }
             case "samesite": if isBound ?? false || words.last?.lowercased() != "none" { kept.append(part) }
@@ -555,8 +554,8 @@ enum SetCookieLine {
         return kept.joined(separator: "; ")
     }
 
-    /// The name of a domain; `.some(nil)` where the cookie is its host's alone, nil where it is refused (RFC
-    /// 6265, section 5.3).
+    /// The mirror name of a domain; `.some(nil)` for a host-only cookie, nil if it is refused (RFC 6265,
+    /// section 5.3).
     private static func domain(_ domain: String, of host: String, _ names: OriginNames) -> String?? {
         let domain = domain.hasPrefix(".") ? String(domain.dropFirst()) : domain
         guard let url = WebURL("http://\(domain)/") else { return nil }

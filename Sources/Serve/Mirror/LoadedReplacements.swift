@@ -43,7 +43,7 @@ struct LoadedReplacements {
         }
         let seconds = now.secondsSinceEpoch
         let verdict = check.judge(url, stored: stored, new: new, comparison: comparison, now: seconds)
-        if verdict.heldBack == nil, let held, stored != nil { note(held, seconds) }
+        if verdict.rejected == nil, let held, stored != nil { note(held, seconds) }
         return verdict
     }
 

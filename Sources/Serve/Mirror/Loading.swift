@@ -4,22 +4,22 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// Answers from servers, and keeps what they say. Any thread may ask; what comes is read, kept and made ready
-/// on a thread of its own, which alone writes.
+/// Loads responses from origins and stores them. Any thread may use it; one thread reads, stores and renders
+/// the responses, and only that thread writes.
 final class Loading: Sendable {
-    /// What holds where neither the request nor a rule says otherwise.
+    /// The default policy, if neither the request nor a rule sets one.
     let policy: CachePolicy
     let profile: CacheProfile
     let reach = OriginReach()
     let shelf: BodyShelf
     let arrivals: Arrivals
-    /// Hashes the secrets of requests, by which responses vary.
+    /// Hashes the secrets of requests that responses vary by.
     let secrets: SecretHasher
     let ready: FreshAnswers
     private let load: Load
     private let clock: @Sendable () -> HTTPDate
     private let changes = ChangedURLs()
-    /// Nil for those who are to ask for themselves.
+    /// Its result is nil for requesters who must load for themselves.
     private let flights = SingleFlight<String, LoadedReply?>()
     private let queue = Inbox<Message>()
     private let thread: NamedThread
@@ -27,18 +27,19 @@ final class Loading: Sendable {
 
     private enum Message: Sendable {
         case work(Work)
-        /// There are arrivals.
+        /// `arrivals` is not empty.
         case arrivals
     }
 
-    /// Nil when it goes on elsewhere; else what is to be called once what it put is kept, or lost.
+    /// Returns nil if the work continues elsewhere; else the closure to call once its changes are stored or
+    /// lost.
     private typealias Work = @Sendable (LoadedKeeper) -> Finish?
     private typealias Finish = (StoreError?) -> Void
 
-    /// - Parameter shelfByteLimit: how much is held in memory alone.
+    /// - Parameter shelfByteLimit: maximum bytes of responses that are held only in memory.
     init(
         _ folder: StoreFolder, _ options: MirrorOptions, tier: MemoryTier<Answer>, shelfByteLimit: Int,
-        recording: RecordingHealth, heldBackResponses: HeldBackResponses, load: @escaping Load
+        recording: RecordingHealth, rejectedResponses: RejectedResponses, load: @escaping Load
     ) throws(ServerError) {
         policy = options.policy
         profile = options.profile
@@ -61,7 +62,7 @@ final class Loading: Sendable {
                 let keeper = LoadedKeeper(
                     folder, profile: profile, shelf: shelf, arrivals: arrivals, site: site,
                     sizeLimit: sizeLimit, recording: recording,
-                    heldBackResponses: heldBackResponses, requirements: requirements)
+                    rejectedResponses: rejectedResponses, requirements: requirements)
                 keeper.open()
                 isOpen.change { $0 = true }
                 while let first = queue.next() { Self.run(first, queue, arrivals, keeper, ready) }
@@ -78,10 +79,10 @@ final class Loading: Sendable {
         _ ready: FreshAnswers
     ) {
         var messages = [first]
-        // Who waits for nothing may wait for others who come.
+        // Arrivals have no waiting client, so they can wait for more work.
         if case .arrivals = first, let next = queue.next(atMost: longestRest) { messages.append(next) }
         messages += queue.takeAll()
-        // First, as they came first: what changes something counts for them too.
+        // Arrivals first, in order: an invalidation must apply to them too.
         let arrived: [Work] = arrivals.takeAll().map { work in { work($0) } }
         let asked: [Work] = messages.compactMap { if case .work(let work) = $0 { work } else { nil } }
         run(
@@ -89,14 +90,14 @@ final class Loading: Sendable {
             isInNoHurry: asked.isEmpty && arrived.count <= mostInNoHurry)
     }
 
-    /// How long what has come may rest until it is put.
+    /// Maximum time that an arrival waits before it is stored.
     private static let longestRest = Duration.milliseconds(20)
-    /// Of more there would soon be too much.
+    /// With more arrivals than this, yielding would let the queue grow.
     private static let mostInNoHurry = 128
 
-    /// What came meanwhile is committed together: nobody is answered before what came for it is kept.
+    /// Commits works together. No client gets a reply before its response is stored.
     ///
-    /// - Parameter isInNoHurry: whoever wants to run on the same core comes first.
+    /// - Parameter isInNoHurry: whether to yield to other threads between works.
     private static func run(
         _ works: [Work], _ keeper: LoadedKeeper, _ ready: FreshAnswers, isInNoHurry: Bool = false
     ) {
@@ -122,13 +123,13 @@ final class Loading: Sendable {
         settle(keeper.takeFailure())
     }
 
-    /// So long the first of a batch waits for the others.
+    /// Maximum time that the first work of a batch waits for the others.
     private static let longestCommitWait = Duration.milliseconds(10)
 
     var now: HTTPDate { clock() }
 
-    /// The same. Where the server takes too long, it is taken for silent, and `otherwise` is called
-    /// meanwhile.
+    /// Loads with a timeout: if the origin takes too long, it counts as silent, and `otherwise` is called
+    /// while the load continues.
     func run(
         _ job: LoadJob, by loads: (any OwnLoads)?, otherwise: (@Sendable () -> Void)?,
         done: @escaping @Sendable (LoadedReply) -> Void
@@ -144,9 +145,9 @@ final class Loading: Sendable {
         }
     }
 
-    /// Calls `done` with what came of it, on the thread that made it.
+    /// Loads and calls `done` with the reply, on the thread that made it.
     ///
-    /// - Parameter loads: those of the thread that asks, which are asked first.
+    /// - Parameter loads: the loads of the calling thread, which are tried first.
     func run(
         _ asked: LoadJob, by loads: (any OwnLoads)? = nil, done: @escaping @Sendable (LoadedReply) -> Void
     ) {
@@ -161,29 +162,29 @@ final class Loading: Sendable {
             done(LoadedReply(answer: reply.answer, source: reply.source))
         } by: { complete in
             lead.take()
-            // What goes out as it comes waits for its client, and that is nobody else's to wait for.
+            // A streamed reply proceeds at its client's pace; others must not wait for it.
             job.stream?.whenBegun { complete(nil) }
             start(shared, fields, by: loads) { [stream = job.stream] reply in
-                // First: who asks once more for what he has got is not one of those who waited.
+                // First: a client that repeats its request after the reply was not one of those who waited.
                 complete(stream?.isGone == true ? nil : reply)
                 done(reply)
             }
         }
     }
 
-    /// Calls `done` with whether the server takes what is to follow.
+    /// Calls `done` with whether the origin allows the request that follows the preflight.
     func ask(_ preflight: Preflight, done: @escaping @Sendable (Bool) -> Void) {
         load(preflight.request) { outcome in done(preflight.isPassed(by: outcome)) }
     }
 
-    /// A job as several wait for it: it has many parts, and each copy would count for all of them.
+    /// A job behind a reference: it has many parts, and closures copy it.
     private final class SharedJob: Sendable {
         let job: LoadJob
 
         init(_ job: LoadJob) { self.job = job }
     }
 
-    /// Whether somebody's own request is the one that the server is asked.
+    /// Whether the own request of this caller is sent to the origin.
     private final class Lead: Sendable {
         private let flag = Atomic(false)
 
@@ -192,7 +193,7 @@ final class Loading: Sendable {
         func take() { flag.store(true, ordering: .releasing) }
     }
 
-    /// - Parameter fields: those of the job, where somebody has them.
+    /// - Parameter fields: the upstream fields of the job, if they are already known.
     private func start(
         _ shared: SharedJob, _ fields: HTTPFields? = nil, by loads: (any OwnLoads)? = nil,
         done: @escaping @Sendable (LoadedReply) -> Void
@@ -220,13 +221,15 @@ final class Loading: Sendable {
             }
             let isAdded = self.queue.put(
                 .work { keeper in self.conclude(shared.job, outcome, keeper, done: done) })
-            if !isAdded { done(LoadedReply(answer: .text(504, "The larder is closing.\n"), source: .missed)) }
+            if !isAdded {
+                done(LoadedReply(answer: .text(504, "The server is shutting down.\n"), source: .missed))
+            }
         }
         let request = shared.job.upstream(fields ?? shared.job.upstreamFields)
         if let loads { loads.load(request, done: conclude) } else { load(request, conclude) }
     }
 
-    /// What is held of the URL is from before a change.
+    /// Marks stored responses of the URL as outdated by a change.
     func invalidate(_ url: WebURL) {
         changes.note([url])
         ready.forget(url)
@@ -237,7 +240,7 @@ final class Loading: Sendable {
             })
     }
 
-    /// Has what came kept behind the back of its client, who gets this. Nil where that has to wait.
+    /// The reply for the client, while the response is stored in the background. Nil if the reply must wait.
     private func take(_ arrival: Arrival, of shared: SharedJob) -> LoadedReply? {
         guard let unnumbered = arrival.copy else { return arrival.reply }
         guard let copy = arrivals.add(unnumbered) else { return nil }
@@ -253,7 +256,7 @@ final class Loading: Sendable {
         switch isFirst {
         case true?: queue.put(.arrivals)
         case false?: break
-        case nil: shared.job.isLost?("the larder is closing")
+        case nil: shared.job.isLost?("the server is shutting down")
         }
         return arrival.reply
     }
@@ -269,7 +272,7 @@ final class Loading: Sendable {
         return { failure in done(failure.map(reply.unkept) ?? reply) }
     }
 
-    /// Returns when what has come is kept. From any other thread, and as often as one likes.
+    /// Returns when all responses are stored. May be called from any other thread, and repeatedly.
     func stop() {
         queue.close()
         thread.join()
@@ -277,18 +280,18 @@ final class Loading: Sendable {
     }
 }
 
-/// What a proxy's clients get until it is stale: kept in the memory tier by its URL, and forgotten as soon as
-/// something else is held there. Any thread may use it.
+/// Answers for the proxy's clients, kept in the memory tier by URL until they are stale or the stored
+/// response changes. Any thread may use it.
 final class FreshAnswers: Sendable {
     private let tier: MemoryTier<Answer>
     private let changes = Atomic(0)
 
     init(_ tier: MemoryTier<Answer>) { self.tier = tier }
 
-    /// To be noted before it is looked up what is held.
+    /// To be read before the lookup in the store.
     var changeCount: Int { changes.load(ordering: .acquiring) }
 
-    /// - Parameter changeCount: as it was before the answer was looked up.
+    /// - Parameter changeCount: its value before the lookup.
     func keep(
         _ answer: Answer, of copy: FoundCopy, _ look: MirrorResponder.Look, notedAt changeCount: Int
     ) {
@@ -296,7 +299,7 @@ final class FreshAnswers: Sendable {
         tier.keep(
             answer, byteCount: answer.heldByteCount, id: copy.response.url, for: origin.span, target.span,
             madeIn: look.generation, now: look.time)
-        // What changed meanwhile was forgotten before this was kept.
+        // A change in the meantime was forgotten before this was kept.
         if changeCount != self.changeCount { tier.remove(origin.span, target.span) }
     }
 
@@ -314,25 +317,26 @@ final class FreshAnswers: Sendable {
         }
     }
 
-    /// As requests name it.
+    /// Origin and target as in requests.
     private static func key(_ url: WebURL) -> (origin: [UInt8], target: [UInt8]) {
         let origin = Array(url.origin.utf8)
         return (origin, Array(url.withoutFragment.href.utf8.dropFirst(origin.count)))
     }
 }
 
-/// What came of asking a server, for those who had it asked.
+/// The result of a load.
 struct LoadedReply: Sendable {
     let answer: Answer
-    /// Field lines for the one whose request the server answered: its cookies.
+    /// Field lines only for the client whose request was sent to the origin: its cookies.
     var ownFields: [UInt8] = []
-    /// Whether those who asked for the same meanwhile may have it too: what may not be kept is one client's.
+    /// Whether others who requested the same meanwhile may share the reply; a reply that may not be stored
+    /// belongs to one client.
     var isShared = true
     var source = PassLog.Source.network
-    /// Why what came is not kept.
+    /// Why the response was not stored.
     var failure: String?
 
-    /// What came could not be kept.
+    /// The reply if the response could not be stored.
     static func failed(_ job: LoadJob, _ error: StoreError) -> LoadedReply {
         LoadedReply(
             answer: .text(
@@ -349,7 +353,7 @@ struct LoadedReply: Sendable {
         return reply
     }
 
-    /// Its client has all of it already.
+    /// The reply if the client has already received the whole response.
     static func passedOn(_ job: LoadJob, _ why: String) -> LoadedReply {
         LoadedReply(
             answer: .text(502, "\(why)\n", fields: job.layout.fields(of: job.request.url)), isShared: false,
@@ -357,14 +361,15 @@ struct LoadedReply: Sendable {
     }
 }
 
-/// Which origins have not answered lately, so that `auto` does not wait for them again each time; and the
+/// Remembers origins that did not answer recently, so that `auto` does not wait for them each time, and the
 /// network zones that responses came from. Any thread may use it.
 final class OriginReach: Sendable {
     private let silent = Mutex<[String: HTTPDate]>([:])
     private let zones = Mutex<[String: NetworkZone]>([:])
 
-    /// The most public zone that the origin has answered from. Its name may resolve to a nearer one by now. When the table
-    /// is full, unknown origins count as public: a page can fill the table so that its own origin is not noted.
+    /// The most public zone that the origin has answered from; its name may resolve to a nearer one now. When
+    /// the table is full, unknown origins count as public: a page can fill the table so that its own origin
+    /// is not noted.
     func zone(of origin: String) -> NetworkZone? {
         zones.withLock { $0[origin] ?? ($0.count < Self.maxZones ? nil : .publicNetwork) }
     }
@@ -377,7 +382,7 @@ final class OriginReach: Sendable {
         }
     }
 
-    /// How long an origin that did not answer is left alone.
+    /// Seconds that an origin which did not answer counts as unreachable.
     private static let pause: Int64 = 30
     private static let mostOrigins = 1000
     private static let maxZones = 50_000
@@ -402,7 +407,7 @@ final class OriginReach: Sendable {
     }
 }
 
-/// Waits for what takes too long, on a thread of its own. Any thread may use it.
+/// Timers on one thread. Any thread may use it.
 final class LoadTimer: Sendable {
     private struct Wait {
         let number: Int
@@ -411,7 +416,7 @@ final class LoadTimer: Sendable {
     }
 
     private struct State {
-        /// In the order of their numbers, which is that of their ends.
+        /// Ordered by number, which is also the order of their ends.
         var waits: [Wait] = []
         var last = 0
         var isStopped = false
@@ -431,7 +436,7 @@ final class LoadTimer: Sendable {
         }
     }
 
-    /// Calls the body when the time is over, unless the wait has been ended by then.
+    /// Calls the body after the time, unless the wait is ended before.
     func wait(_ body: @escaping @Sendable () -> Void) -> Int {
         state.change { state in
             state.last += 1
@@ -456,7 +461,7 @@ final class LoadTimer: Sendable {
             }
             guard let known = first else { continue }
             guard let next = known else { return }
-            // Until its time is over, or it is ended.
+            // Until its end, or until it is removed.
             let due = state.wait(atMost: next.end - .now) { state -> Bool? in
                 if state.isStopped || state.waits.first?.number != next.number { return false }
                 guard next.end <= .now else { return nil }

@@ -6,10 +6,10 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// Answers from the larder, and from servers where the policy has them asked: each request by an `Exchange`
-/// of its own. It belongs to one server thread, as its reader does; the context is everybody's.
+/// Answers from the store, and from origins if the policy allows; one `Exchange` per request. It belongs to
+/// one server thread, like its reader; all threads share the context.
 ///
-/// Here is what outlives a request: the store as it was looked at last, and what was read of it then.
+/// Holds what outlives a request: the last look at the store, and what was read then.
 final class MirrorResponder: Responder {
     let context: MirrorContext
     let portal: Portal
@@ -17,14 +17,14 @@ final class MirrorResponder: Responder {
     let counts: ServingCounts
     /// The store, seen without private responses if the layout hides these.
     private var store: WatchedStore
-    /// Read once for each look at the store.
+    /// Read once per look at the store.
     private var rules: (generation: TierGeneration, rules: SiteRules)?
     private var requirements: (generation: TierGeneration, version: Int64, requirements: Requirements)?
-    /// Of origins by https whether they are held by http alone, as of one look at the store.
+    /// Whether an https origin has stored responses only over http, as of one look at the store.
     private var plain: (generation: TierGeneration, origins: [String: Bool])?
     /// Bytes that this thread has added to the tier since it last checked the budget.
     private var uncheckedByteCount = 0
-    /// When all origins that are held were named, so that digests in names are known.
+    /// The look at which all stored origins were named, so that digests in names can be resolved.
     private var named: TierGeneration?
 
     init(
@@ -59,11 +59,11 @@ final class MirrorResponder: Responder {
         return Reply(
             answer: .text(
                 403,
-                "A proxy passed on this request, and this server is for its own machine alone; to serve others: larder help serve\n",
+                "This request was forwarded by a proxy, but the server accepts only requests from this machine; to serve other machines, see: larder help serve\n",
                 fields: [("Cache-Control", "no-store")]))
     }
 
-    /// - Parameter proxied: what a proxy is asked for.
+    /// - Parameter proxied: the absolute URL of a proxy request.
     func respond(to request: Request, proxied: WebURL?, orLater later: Later) -> Reply? {
         let exchange = Exchange(request, self, proxied: proxied)
         do throws(StoreError) {
@@ -73,8 +73,8 @@ final class MirrorResponder: Responder {
         }
     }
 
-    /// What is ready for whoever asks, where no server could be asked instead: by far the most, and worth no
-    /// exchange.
+    /// An answer in memory that is the same for every requester, if no origin could be asked instead. Most
+    /// requests need nothing else, so they get no `Exchange`.
     private func ready(_ request: Request) -> Answer? {
         guard context.givesAlike, request.head.method != .other, !request.isCrossOrigin,
             !context.mayBeBesideRoot(request), !context.mayHaveEarlierState(request), let look = try? look()
@@ -83,8 +83,8 @@ final class MirrorResponder: Responder {
         return known?.isCurrent == true ? known : nil
     }
 
-    /// To a proxy: what is ready for whoever asks for the URL, and, where servers are asked, says nothing by
-    /// which one gets another answer than the next.
+    /// For a proxy: an answer in memory for the URL. If origins may be asked, it is fresh and the request
+    /// contains nothing that selects another answer.
     func ready(_ request: Request, at origin: inout String) -> Reply? {
         guard request.head.method != .other, !request.head.isParticular || context.loading == nil,
             !request.head.asksUpgrade,
@@ -101,11 +101,11 @@ final class MirrorResponder: Responder {
         return Reply(answer: known, ownFields: AnswerFields.age(freshness, at: loading.now), role: .cache)
     }
 
-    /// For a proxy: the nearest network zone that the client of a request may be connected to, whatever page
-    /// sent it.
+    /// For a proxy: the nearest network zone that the client of a request may connect to, whatever page sent
+    /// the request.
     func clientZone(of request: Request) -> NetworkZone { Exchange(request, self).clientZone }
 
-    /// For a proxy: the nearest network zone that a request's sender may be connected to.
+    /// For a proxy: the nearest network zone that the sender of a request may connect to.
     func nearestZone(of request: Request, to url: WebURL) -> NetworkZone {
         (try? Exchange(request, self).nearestProxiedZone(to: url)) ?? .publicNetwork
     }
@@ -117,7 +117,7 @@ final class MirrorResponder: Responder {
         return try? CacheExchange(Exchange(request, self, proxied: url), by: loading)?.zoneOfMiss
     }
 
-    /// An archive that somebody hands in on the portal.
+    /// Takes over an archive that is uploaded to the portal.
     func pass(_ upload: LongUpload, of request: Request) -> Reply? {
         if let refusal = refusal(of: request) { return refusal }
         do throws(StoreError) { return try Exchange(request, self).pass(upload) } catch { return nil }
@@ -176,9 +176,9 @@ final class MirrorResponder: Responder {
         return read
     }
 
-    /// What the manifests in force require at the first of the addresses of which they require anything.
+    /// What the manifests in force require of the first address that they name.
     func required(_ addresses: [String], _ look: Look) throws(StoreError) -> Bundle? {
-        // What is found may be newer than the last look: what is required of it has to be as new.
+        // The response may be newer than the last look, so the requirements must be as new.
         let version = try look.reader.dataVersion()
         if requirements?.generation != look.generation || requirements?.version != version {
             requirements = (look.generation, version, try context.requirements(look.reader))
@@ -195,7 +195,7 @@ final class MirrorResponder: Responder {
         return context.names.place(authority: authority, target: target)
     }
 
-    /// Of an https origin, whether anything is held of it by http alone. Nil where nothing is held by either.
+    /// Whether an https origin has stored responses only over http. Nil if it has none at all.
     func isPlain(_ origin: String, _ plainOrigin: String, _ look: Look) throws(StoreError) -> Bool? {
         if plain?.generation != look.generation { plain = (look.generation, [:]) }
         if let known = plain?.origins[origin] { return known }
@@ -211,10 +211,10 @@ final class MirrorResponder: Responder {
         return isPlain
     }
 
-    /// Of how many it is remembered.
+    /// Maximum number of remembered origins.
     private static let mostOrigins = 10_000
 
-    /// To be called where an answer was kept in the tier.
+    /// To be called after an answer was added to the tier.
     func didKeep(_ byteCount: Int) {
         guard let budget = context.budget else { return }
         uncheckedByteCount += byteCount
@@ -226,53 +226,53 @@ final class MirrorResponder: Responder {
     private static let maxUncheckedByteCount = 1024 * 1024
 }
 
-/// What the responders of all server threads have in common.
+/// What the responders of all server threads share.
 struct MirrorContext: Sendable {
     let layout: OriginLayout
     let names: LarderNames
-    /// Nil where pages do without.
+    /// Nil if pages get no shim.
     let shim: Shim?
     let verifier: BodyVerifier
     let tier: MemoryTier<Answer>
-    /// Nil where the tier has a limit of its own alone.
+    /// Nil if only the limit of the tier applies.
     let budget: MemoryBudget?
     let totals: ServingTotals
     let health: StoreHealth?
-    let heldBackResponses: HeldBackResponses?
-    /// Nil when nobody could write them down.
+    let rejectedResponses: RejectedResponses?
+    /// Nil if notes cannot be written.
     let notes: ServingNotes?
-    /// Nil where no server is ever asked.
+    /// Nil if no origin is ever asked.
     let loading: Loading?
     let ownLoads: (@Sendable () -> (any OwnLoads)?)?
     let rules: [CacheRules.Rule]
     let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
     let walk: SiteNeeds.Walk?
-    /// What the portal can have done; nil where it only shows.
+    /// Carries out orders of the portal; nil if it is read-only.
     let powers: PortalPowers?
-    /// Nil where the portal's searches are answered as all else.
+    /// Nil if searches are answered on the server's thread.
     var searches: PortalSearches?
-    /// To a proxy: public servers' pages may ask private addresses.
+    /// For a proxy: whether pages of the public network may request private addresses.
     let mayReachPrivate: Bool
-    /// To a proxy: what passes.
+    /// For a proxy: the log of its requests.
     let log: PassLog?
-    /// A mirror, where what is ready is for all who ask from the same origin.
+    /// Whether answers in memory are for every requester of the same origin.
     let givesAlike: Bool
-    /// Which sites browsers may still have something of; nil for other servers than a mirror with a root.
+    /// The sites that browsers may have state of; nil except for a mirror with a site at the root.
     let rootHistory: RootHistory?
 
-    /// - Parameter proxy: what a proxy does beside; nil for a mirror.
+    /// - Parameter proxy: the options of a proxy; nil for a mirror.
     init(
         _ options: MirrorOptions, port: UInt16, proxy: ProxyOptions? = nil, verifier: BodyVerifier,
         tier: MemoryTier<Answer>, budget: MemoryBudget? = nil,
         notes: ServingNotes?, loading: Loading?, seals: PageSeals, powers: PortalPowers? = nil,
         totals: ServingTotals = ServingTotals(), health: StoreHealth? = nil,
-        heldBackResponses: HeldBackResponses? = nil,
+        rejectedResponses: RejectedResponses? = nil,
         rootHistory: RootHistory? = nil
     ) {
         self.rootHistory = proxy == nil ? rootHistory : nil
         self.totals = totals
         self.health = health
-        self.heldBackResponses = heldBackResponses
+        self.rejectedResponses = rejectedResponses
         layout = OriginLayout(
             port: port, root: proxy == nil ? options.root.flatMap(RootOrigin.init) : nil,
             allowsNetwork: options.allowsNetwork,
@@ -295,35 +295,36 @@ struct MirrorContext: Sendable {
         requirements = options.requirements
         walk = options.walk
         self.powers = proxy == nil ? powers : nil
-        // Other machines' browsers may not say who asks, so that each of their requests is judged.
+        // Browsers on other machines may not identify the requesting page, so each of their requests is
+        // checked.
         givesAlike = loading == nil && !layout.isTransparent && !layout.isExposed
     }
 
-    /// For one thread.
+    /// Makes the portal of one thread.
     func portal(verdicts: ScriptsPage.Verdicts?, traffic: PassingTraffic?) -> Portal {
         let figures = PortalFigures(
             totals: totals, memoryByteCount: { [tier] in tier.byteCount },
             generation: { [tier] in tier.generation.number },
             isReadable: { [health] in health?.isReadable ?? true },
-            heldBackCount: { [heldBackResponses] in heldBackResponses?.count ?? 0 })
+            rejectedCount: { [rejectedResponses] in rejectedResponses?.count ?? 0 })
         return Portal(
             layout: layout.seen(from: "localhost:\(layout.port)"), verdicts: verdicts, walk: walk,
             traffic: traffic, powers: powers, figures: figures)
     }
 
-    /// Whether the request may be for another origin than the root's, which shares its name.
+    /// Whether the request may be for another origin that shares the root's name.
     func mayBeBesideRoot(_ request: Request) -> Bool {
         layout.sharesOrigin && request.target.starts(with: "/-/".utf8)
     }
 
-    /// Whether a browser may still have something of another site that was at the request's name.
+    /// Whether a browser may still have state of another site that was at this name before.
     func mayHaveEarlierState(_ request: Request) -> Bool {
         guard let rootHistory, request.head.fetchSite != nil else { return false }
         let authority = request.authority
         return names.isLocalRoot(authority) && !rootHistory.isCurrent(at: authority)
     }
 
-    /// As the machine calls itself, and as others on its network may find it (RFC 6762).
+    /// The machine's host name, also as mDNS name (RFC 6762).
     static var machineNames: Set<String> {
         var bytes = [CChar](repeating: 0, count: 256)
         guard gethostname(&bytes, bytes.count - 1) == 0 else { return [] }
@@ -334,7 +335,7 @@ struct MirrorContext: Sendable {
     }
 }
 
-/// Whether the store can be read, as all threads find it. A change is told once. Any thread may use it.
+/// Whether the store can be read, as found by all threads. Reports each change once. Any thread may use it.
 final class StoreHealth: Sendable {
     private let failure = Mutex<StoreError?>(nil)
     private let tell: @Sendable (String) -> Void
@@ -345,7 +346,7 @@ final class StoreHealth: Sendable {
 
     var isReadable: Bool { failure.withLock { $0 == nil } }
 
-    /// - Parameter error: nil where it can be read.
+    /// - Parameter error: nil if the store can be read.
     func note(_ error: StoreError?) {
         let hasChanged = failure.withLock { known in
             defer { known = error }
@@ -353,30 +354,30 @@ final class StoreHealth: Sendable {
         }
         guard hasChanged else { return }
         tell(
-            error.map { "\($0); until then requests are answered with 503" } ?? "the larder can be read again"
+            error.map { "\($0); until then requests are answered with 503" } ?? "the store can be read again"
         )
     }
 }
 
-/// The store as it is now: looked at once in a while, and opened anew when another one has taken its place.
+/// The current store: checked periodically, and reopened if another store has replaced it.
 ///
-/// It belongs to one thread; what the threads share is the memory tier, by whose generation each knows of the
-/// others' looks. A thread that finds a newer generation looks before it goes on, so that nothing which it
-/// makes from then on is older than what led to that generation.
+/// It belongs to one thread. Threads share the memory tier, whose generation tells each of the others' looks.
+/// A thread that finds a newer generation looks before it goes on, so that nothing it makes from then on is
+/// older than what led to that generation.
 struct WatchedStore {
     private let folder: StoreFolder
-    /// Responses that were fetched with credentials do not exist for its reader.
+    /// Whether private responses do not exist for the reader.
     private let hidesPrivate: Bool
     private let secondsBetweenLooks: Int64
     private let health: StoreHealth?
-    /// Why it cannot be read is kept for the answers, and forgotten as soon as a look finds it readable.
+    /// The reader, or the error for answers until a look finds the store readable.
     private var source: Result<StoreReader, StoreError>
     private var identity: Identity?
     private var dataVersion: Int64
     /// The live snapshots in the version of the data that was read last.
     private var live: (dataVersion: Int64, snapshots: LiveSnapshots)
-    /// Of the last look. Nil before the first, so that a store replaced since it was opened is seen before it
-    /// is used.
+    /// The last look. Nil before the first, so that a store that was replaced since it was opened is noticed
+    /// before it is used.
     private var lastLook: (time: Int64, generation: TierGeneration)?
 
     init(
@@ -387,7 +388,7 @@ struct WatchedStore {
         self.hidesPrivate = hidesPrivate
         self.health = health
         self.secondsBetweenLooks = secondsBetweenLooks
-        // Looked at before it is opened, so that one that is replaced meanwhile is seen to be another.
+        // Read before the store is opened, so that a replacement in between is noticed.
         identity = Identity(folder.database)
         let reader = try StoreReader(impatiently: folder, hidesPrivate: hidesPrivate)
         source = .success(reader)
@@ -411,10 +412,10 @@ struct WatchedStore {
         if case .success(let reader) = source { reader.isOutdated } else { false }
     }
 
-    /// Looks, if it is time to or another thread has seen a change. Has the tier forget what may not be so
-    /// any more, and returns the generation of what is made from now on.
+    /// Looks if it is time, or if another thread has seen a change. Makes the tier forget what may be
+    /// outdated, and returns the generation for answers that are made from now on.
     mutating func generation(in tier: MemoryTier<Answer>, at now: Int64) -> TierGeneration {
-        // Before the look: a change that comes after it begins another generation.
+        // Before the look: a change after it begins another generation.
         let current = tier.generation
         if let lastLook, lastLook.generation == current, now - lastLook.time < secondsBetweenLooks,
             !isOutdated
@@ -443,7 +444,7 @@ struct WatchedStore {
         guard version != live.dataVersion else { return look }
         let before = live.snapshots
         live = (version, try reader.liveSnapshots())
-        // A run that only adds to what is not live yet is noticed by the next look.
+        // A run that only adds to a snapshot that is not live is noticed by the next look.
         guard live.snapshots != before else { return look }
         guard let begun = tier.advance(after: look) else { return nil }
         dataVersion = version
@@ -451,7 +452,7 @@ struct WatchedStore {
         return begun
     }
 
-    /// True when what was read before may not be so any more.
+    /// Whether earlier reads may be outdated.
     private mutating func hasChanged() -> Bool {
         do throws(StoreError) {
             let before = dataVersion
@@ -465,7 +466,7 @@ struct WatchedStore {
             return isReplaced || dataVersion != before
         } catch {
             health?.note(error)
-            // While it stays so, this thread has nothing to make answers from, and gives out none.
+            // While the store stays unreadable, this thread makes no answers and serves none from memory.
             let wasReadable = if case .success = source { true } else { false }
             source = .failure(error)
             return wasReadable
@@ -480,7 +481,7 @@ struct WatchedStore {
         return true
     }
 
-    /// Tells a file from another one that bears its name later. A number is not given again while a reader
+    /// Distinguishes a file from a later one with the same name. An inode number is not reused while a reader
     /// has the file open.
     private struct Identity: Equatable {
         let device: dev_t

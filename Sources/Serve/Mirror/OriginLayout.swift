@@ -21,8 +21,8 @@ struct OriginLayout: Sendable {
     var authority: String?
     /// Below the prefix of a root: the page whose document this is, or which sent the request.
     private(set) var sealedPage = PageSeals.Reading.none
-    /// The earlier visit whose names the client uses; nil for the live responses.
-    private(set) var visit: Int64?
+    /// The earlier snapshot whose names the client uses; nil for the live responses.
+    private(set) var snapshot: Int64?
     var seals: PageSeals { common.seals }
     var names: OriginNames { common.names }
     var commonFields: [(name: String, value: String)] {
@@ -161,8 +161,8 @@ struct OriginLayout: Sendable {
     /// The host name under which an origin is served to the client, without the port.
     func name(of url: WebURL) -> String? {
         if sharesOrigin { return names.name(of: url) }
-        if visit == nil, root?.isRoot(url) ?? false { return rootName }
-        return names.name(of: url, in: visit)
+        if snapshot == nil, root?.isRoot(url) ?? false { return rootName }
+        return names.name(of: url, in: snapshot)
     }
 
     /// The name of the site at the root on this machine: a page that was opened by its address keeps it.
@@ -178,12 +178,12 @@ struct OriginLayout: Sendable {
     /// The names of this machine at which the server, and no other program, has the port.
     func isLoopback(_ name: String) -> Bool { common.loopbackNames.contains(name) }
 
-    /// The mirror's address of an http or https URL as of a visit. Nil for other schemes, and where origins
+    /// The mirror's address of an http or https URL as of a snapshot. Nil for other schemes, and where origins
     /// have no names.
-    func address(of url: WebURL, in visit: Int64) -> String? {
+    func address(of url: WebURL, in snapshot: Int64) -> String? {
         guard !sharesOrigin else { return nil }
         var layout = self
-        layout.visit = visit
+        layout.snapshot = snapshot
         return layout.address(of: url)
     }
 
@@ -207,7 +207,9 @@ struct OriginLayout: Sendable {
         if sharesOrigin {
             layout.sealedPage = seals.reading(target)
         } else {
-            layout.visit = WebURL("http://\(authority)/").flatMap { OriginNames.visit(in: $0.host)?.number }
+            layout.snapshot = WebURL("http://\(authority)/").flatMap {
+                OriginNames.snapshot(in: $0.host)?.number
+            }
         }
         return layout
     }
@@ -275,7 +277,7 @@ struct OriginLayout: Sendable {
         // A pattern such as `*.example.com`.
         let below = host.drop { $0 != "*" }
         guard below.hasPrefix("*."), let url = WebURL("https://\(below.dropFirst(2))"), url.port == nil,
-            let name = names.name(of: url, in: visit)
+            let name = names.name(of: url, in: snapshot)
         else { return rootSource }
         let hosts = "\(scheme)://*.\(name):\(port)"
         return rootSource.map { "\(hosts) \($0)" } ?? hosts
@@ -298,8 +300,8 @@ struct OriginLayout: Sendable {
         }
         if sharesOrigin { return sealedPage(at: local, authority) }
         if isLocalRoot(local.host) {
-            // To a page of an earlier visit, a page of now is a foreign one.
-            return visit == nil ? root.map { .page($0.origins) } ?? .foreignPage : .foreignPage
+            // To a page of an earlier snapshot, a page of now is a foreign one.
+            return snapshot == nil ? root.map { .page($0.origins) } ?? .foreignPage : .foreignPage
         }
         return page(named: local)
     }
@@ -328,8 +330,8 @@ struct OriginLayout: Sendable {
     }
 
     private func page(named local: WebURL) -> Requester.Kind {
-        // To a page of one visit, a page of another one is a foreign one.
-        guard OriginNames.visit(in: local.host)?.number == visit,
+        // To a page of one snapshot, a page of another one is a foreign one.
+        guard OriginNames.snapshot(in: local.host)?.number == snapshot,
             case .origins(let origins) = names.reading(local.host)
         else { return .foreignPage }
         return .page(origins)

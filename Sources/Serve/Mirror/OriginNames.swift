@@ -12,8 +12,8 @@ internal import Web
 /// read as something else, or is too long for a label, gets a digest in its place, which is known again once
 /// its origin has been named or `learn`ed.
 ///
-/// In an earlier visit, `https://www.bbc.co.uk` is `www.visit-7-bbc-co-uk.localhost`: to a browser it is
-/// another site than the one of now, and as far from its neighbours in that visit as it was.
+/// In an earlier snapshot, `https://www.bbc.co.uk` is `www.past-7-bbc-co-uk.localhost`: to a browser it is
+/// another site than the one of now, and as far from its neighbours in that snapshot as it was.
 final class OriginNames: Sendable {
     /// By the system's list of public suffixes.
     static let system = OriginNames(suffixes: .system)
@@ -55,31 +55,31 @@ final class OriginNames: Sendable {
         return name(host: url.host, port: url.port)
     }
 
-    /// The same in a visit; nil where the name would be too long.
-    func name(of url: WebURL, in visit: Int64?) -> String? {
-        guard let visit else { return name(of: url) }
+    /// The same in a snapshot; nil where the name would be too long.
+    func name(of url: WebURL, in snapshot: Int64?) -> String? {
+        guard let snapshot else { return name(of: url) }
         guard let name = name(of: url) else { return nil }
         let labels = name.dropLast(Self.suffix.utf8.count)
         let start = labels.lastIndex(of: ".").map { labels.index(after: $0) } ?? labels.startIndex
-        let prefix = "\(Self.visitPrefix)\(visit)-"
+        let prefix = "\(Self.snapshotPrefix)\(snapshot)-"
         var label = String(labels[start...])
         if prefix.utf8.count + label.utf8.count > Self.longestLabel { label = digest(site(of: url.host)) }
         let whole = labels[..<start] + prefix + label + Self.suffix
         return whole.utf8.count <= Self.longestName ? String(whole) : nil
     }
 
-    /// The visit in whose names it is, and the name that it would have now; nil for a name of now.
-    static func visit(in name: String) -> (number: Int64, name: String)? {
+    /// The snapshot in whose names it is, and the name that it would have now; nil for a name of now.
+    static func snapshot(in name: String) -> (number: Int64, name: String)? {
         guard name.hasSuffix(suffix) else { return nil }
         let labels = name.dropLast(suffix.utf8.count)
         let start = labels.lastIndex(of: ".").map { labels.index(after: $0) } ?? labels.startIndex
         let label = labels[start...]
-        guard label.hasPrefix(visitPrefix) else { return nil }
-        let digits = label.dropFirst(visitPrefix.utf8.count).prefix { $0 != "-" }
+        guard label.hasPrefix(snapshotPrefix) else { return nil }
+        let digits = label.dropFirst(snapshotPrefix.utf8.count).prefix { $0 != "-" }
         guard (1...15).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             digits.utf8.first != UInt8(ascii: "0"), let number = Int64(digits)
         else { return nil }
-        let rest = label.dropFirst(visitPrefix.utf8.count + digits.utf8.count)
+        let rest = label.dropFirst(snapshotPrefix.utf8.count + digits.utf8.count)
         guard rest.utf8.count > 1 else { return nil }
         return (number, labels[..<start] + rest.dropFirst() + suffix)
     }
@@ -115,10 +115,10 @@ final class OriginNames: Sendable {
     private func labels(of host: String) -> String {
         let site = site(of: host)
         var label = Self.label(of: site)
-        // What begins as a visit's name does would be read as one.
+        // What begins as a snapshot's name does would be read as one.
         let isRead =
             label.utf8.count <= Self.longestLabel && Self.site(from: label) == site && !Self.isDigest(label)
-            && Self.visit(in: label + Self.suffix) == nil && label + Self.suffix != OriginLayout.portalName
+            && Self.snapshot(in: label + Self.suffix) == nil && label + Self.suffix != OriginLayout.portalName
         if !isRead { label = digest(site) }
         guard host.utf8.count > site.utf8.count else { return label }
         let sub = host.dropLast(site.utf8.count + 1)
@@ -151,16 +151,17 @@ final class OriginNames: Sendable {
     // MARK: - And back
 
     func reading(_ name: String) -> Reading? {
-        if let (visit, present) = Self.visit(in: name) {
+        if let (snapshot, present) = Self.snapshot(in: name) {
             let reading = reading(present)
             let origins: [String]
             switch reading {
             case .origins(let known): origins = known
-            // Where there is no room for the label beside the visit, a digest stands for it.
+            // Where there is no room for the label beside the snapshot, a digest stands for it.
             case .alias(let origin): origins = WebURL(origin).map { Self.origins($0.host, $0.port) } ?? []
             case .unknownDigest, nil: return reading
             }
-            guard let url = origins.first.flatMap({ WebURL($0 + "/") }), self.name(of: url, in: visit) == name
+            guard let url = origins.first.flatMap({ WebURL($0 + "/") }),
+                self.name(of: url, in: snapshot) == name
             else {
                 return nil
             }
@@ -264,7 +265,7 @@ final class OriginNames: Sendable {
 
     // MARK: - Digests
 
-    private static let visitPrefix = "visit-"
+    private static let snapshotPrefix = "past-"
     private static let digestPrefix = "hash-"
     private static let digestCharacters = 26
 

@@ -3,11 +3,10 @@ internal import Store
 internal import Synchronization
 internal import Web
 
-/// Whether mirrored pages have a bar of the larder's. It is off until somebody asks for it. Any thread may
-/// use it.
+/// Whether mirrored pages have a bar. Off by default. Any thread may use it.
 package final class BarSwitch: Sendable {
     private let flag: Atomic<Bool>
-    /// What was made ready before is not so any more, and the next run of the server begins with it.
+    /// Called after a change: drops prepared answers and saves the setting.
     private let changed: @Sendable (_ isOn: Bool) -> Void
 
     package init(isOn: Bool = false, changed: @escaping @Sendable (_ isOn: Bool) -> Void = { _ in }) {
@@ -23,26 +22,25 @@ package final class BarSwitch: Sendable {
     }
 }
 
-/// The bar on a page: an element of its own behind everything else of the document, whose shadow root is
-/// closed. In it is a frame of the portal's, which the page can neither read nor be changed by: what the bar
-/// says, and what is typed into it, stays out of its reach.
+/// The bar on a page: an element at the end of the document with a closed shadow root. It contains a frame of
+/// the portal, which the page can neither read nor change.
 ///
-/// Frames in shadow trees are not among a window's `frames`, and what the script uses it takes before any of
-/// the page's scripts runs.
+/// Frames in shadow trees are not in the `frames` of a window. The script takes the functions that it needs
+/// before any script of the page runs.
 enum PageBar {
-    /// Which bar an answer is made with.
+    /// Whether an answer contains a bar.
     enum Presence: Equatable, Sendable {
         case off
-        /// Others who ask for the same get one.
+        /// Other requests for the same URL get a bar.
         case elsewhere
-        /// It is for a window.
+        /// The request is for a window, so its answer has a bar.
         case here
     }
 
-    /// Goes into documents, before all scripts.
+    /// The script tag that is inserted before all scripts of a document.
     static func tag(of url: WebURL, _ layout: OriginLayout, _ language: PortalLanguage) -> [UInt8] {
         guard let portal = layout.portal else { return [] }
-        let address = portal.dropLast() + PortalLinks.bar(of: url.href, visit: layout.visit)
+        let address = portal.dropLast() + PortalLinks.bar(of: url.href, snapshot: layout.snapshot)
         var tag = Array("<script data-larder=\"".utf8)
         tag.append(escaping: String(address))
         tag += "\" data-label=\"".utf8
@@ -52,7 +50,7 @@ enum PageBar {
         return tag + "\">\(script)</script>".utf8
     }
 
-    /// Height of the bar, in pixels: the page's own sizes do not count.
+    /// Height of the bar in pixels, whatever the sizes on the page.
     private static let height = 44
 
     private static let script = """
@@ -85,43 +83,45 @@ enum PageBar {
     }
 }
 
-/// What stands in the bar of a page: from when it is, its other visits, a search, and the way to the portal.
-/// It has no script, and nothing that gives an order.
+/// The content of the bar: the date of the copy, its other snapshots, a search field and links to the portal.
+/// It has no scripts and no orders.
 struct BarFrame {
     let href: String
-    /// When what is shown was fetched; nil where nothing is held.
+    /// When the shown response was fetched; nil if nothing is stored.
     private(set) var fetched: Int64?
     private(set) var earlier: String?
     private(set) var later: String?
 
-    /// - Parameter visit: the earlier visit that is looked at; nil for what is held now.
+    /// - Parameter snapshot: the earlier snapshot that is shown; nil for the live one.
     init(
-        _ url: WebURL, in visit: Int64?, _ layout: OriginLayout, _ sites: [Site], _ reader: StoreReader
+        _ url: WebURL, in snapshot: Int64?, _ layout: OriginLayout, _ sites: [Site], _ reader: StoreReader
     ) throws(StoreError) {
         href = url.key.href
         let rows = try reader.rows(of: href).filter { $0.response.request == .get }
         let current = rows.first(where: \.isShown)
         var shown = current
-        if let visit { shown = rows.first { $0.response.visit <= visit } ?? current }
+        if let snapshot { shown = rows.first { $0.response.snapshot <= snapshot } ?? current }
         guard let shown, let current else { return }
-        func visits(of row: HeldRow, upTo last: Int64 = .max) -> [Int64] {
-            let visits = sites.first { $0.name == row.site }?.visits ?? []
-            return visits.filter { $0.finished != nil && $0.base == nil && $0.id <= last && row.isOf($0.id) }
-                .map(\.id)
+        func snapshots(of row: HeldRow, upTo last: Int64 = .max) -> [Int64] {
+            let snapshots = sites.first { $0.name == row.site }?.snapshots ?? []
+            return snapshots.filter {
+                $0.finished != nil && $0.base == nil && $0.id <= last && row.isOf($0.id)
+            }
+            .map(\.id)
         }
         func newest(of row: HeldRow, upTo last: Int64?) -> Int64 {
-            max(row.response.visit, visits(of: row, upTo: last ?? .max).last ?? 0)
+            max(row.response.snapshot, snapshots(of: row, upTo: last ?? .max).last ?? 0)
         }
         let published = sites.first { $0.name == current.site }?.published
         let now = newest(of: current, upTo: published)
-        let at = visit.map { newest(of: shown, upTo: $0) } ?? now
-        // A later visit may have confirmed it since.
-        let end = sites.flatMap(\.visits).first { $0.id == at }?.finished
+        let at = snapshot.map { newest(of: shown, upTo: $0) } ?? now
+        // A later snapshot may have confirmed the response.
+        let end = sites.flatMap(\.snapshots).first { $0.id == at }?.finished
         fetched = at < now ? min(shown.response.fetched, end ?? .max) : shown.response.fetched
         guard !layout.sharesOrigin else { return }
-        let complete = rows.flatMap { visits(of: $0) }.sorted(by: >)
+        let complete = rows.flatMap { snapshots(of: $0) }.sorted(by: >)
         earlier = complete.first { $0 < at }.flatMap { layout.address(of: url, in: $0) }
-        guard visit != nil, at < now else { return }
+        guard snapshot != nil, at < now else { return }
         let next = complete.last { $0 > at } ?? now
         later = next >= now ? layout.address(of: url) : layout.address(of: url, in: next)
     }
@@ -137,7 +137,7 @@ struct BarFrame {
                 html.void("meta", ["name": "color-scheme", "content": "light dark"])
                 html.element("title", say: .barName)
                 html.void("link", ["rel": "stylesheet", "href": Self.stylePath])
-                // All its ways lead out of the frame.
+                // All links open in the top window.
                 html.void("base", ["target": "_top"])
             }
             html.element("body") { html in
@@ -175,7 +175,7 @@ struct BarFrame {
         }
     }
 
-    // MARK: - Its style
+    // MARK: - Style
 
     static let stylePath = PortalStyle.path(of: style, "bar", "css")
     static let style = """

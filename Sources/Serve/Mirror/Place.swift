@@ -17,7 +17,7 @@ enum Place: Equatable {
     case unknown
     /// What is held of one of these URLs, the likelier first. Empty where a target means none.
     case copy([String])
-    /// The same as of an earlier visit.
+    /// The same as of an earlier snapshot.
     case past(Int64, [String])
     /// A name that is not ours: somebody else's page may have had a browser look it up as this machine.
     case refused
@@ -52,7 +52,7 @@ struct LarderNames: Sendable {
                     return .moved(to: home.dropLast() + target)
                 }
                 let addresses = Self.spellings(of: target).flatMap { part in origins.map { $0 + part } }
-                return OriginNames.visit(in: name).map { .past($0.number, addresses) } ?? .copy(addresses)
+                return OriginNames.snapshot(in: name).map { .past($0.number, addresses) } ?? .copy(addresses)
             case .alias(let origin):
                 guard let address = WebURL(origin + "/").flatMap(layout.address) else { return .refused }
                 return .moved(to: address.dropLast() + target)

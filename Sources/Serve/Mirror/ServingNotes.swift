@@ -2,22 +2,22 @@ internal import Store
 internal import Synchronization
 internal import System
 
-/// What the server threads have noted since somebody last took the notes. Any thread may use it.
+/// What the server threads recorded since the notes were last taken. Any thread may use it.
 final class ServingNotes: Sendable {
     struct Notes {
-        /// When copies were made ready, by the numbers of their URLs, in seconds of `SystemClock`. Who
-        /// answers from memory notes nothing: the tier knows.
+        /// When copies were rendered: seconds of `SystemClock` by URL number. Answers from memory are not
+        /// recorded here; the tier records them.
         var made: [Int64: Int64] = [:]
-        /// By method and address; their times are of `SystemClock` too.
+        /// By method and URL; times are of `SystemClock` too.
         fileprivate(set) var misses: [String: Miss] = [:]
         fileprivate var missByteCount = 0
-        /// By their digests.
+        /// Digests of damaged bodies.
         fileprivate(set) var damaged: Set<[UInt8]> = []
     }
 
     private let notes = Mutex(Notes())
 
-    /// What can be asked for has no bound but these.
+    /// Limits, since clients can request any number of URLs.
     private static let mostMade = 100_000
     private static let longestAddress = 4096
     private static let mostMissBytes = 4 * 1024 * 1024
@@ -35,8 +35,8 @@ final class ServingNotes: Sendable {
     }
 
     /// - Parameters:
-    ///   - from: from where the page came that asks; `.fromThisMachine` where a person does.
-    ///   - origin: the original origin of a page that asks by CORS.
+    ///   - from: the zone that the requesting page came from; `.fromThisMachine` for the user.
+    ///   - origin: the original origin of a page that sent a CORS request.
     func missed(
         _ url: String, method: String, referrer: String?, isPage: Bool, from: ResponseFlags = [],
         origin: String? = nil,
@@ -61,7 +61,7 @@ final class ServingNotes: Sendable {
         }
     }
 
-    /// What could not be written down yet.
+    /// Puts back notes that could not be written.
     func putBack(_ taken: Notes) {
         notes.withLock { notes in
             for (url, time) in taken.made where notes.made.count < Self.mostMade {
@@ -77,7 +77,7 @@ final class ServingNotes: Sendable {
         }
     }
 
-    /// - Parameter withMade: else when copies were made stays, for later.
+    /// - Parameter withMade: whether to take `made` too; else it stays for later.
     func take(withMade: Bool) -> Notes {
         notes.withLock { notes in
             var taken = notes
@@ -98,7 +98,7 @@ final class RecordingHealth: Sendable {
         self.notice = notice
     }
 
-    /// - Parameter error: nil when something was recorded.
+    /// - Parameter error: nil after a successful write.
     func note(_ error: StoreError?) {
         let hasChanged = isFailing.withLock { isFailing in
             defer { isFailing = error != nil }
@@ -107,14 +107,14 @@ final class RecordingHealth: Sendable {
         guard hasChanged else { return }
         notice(
             error.map {
-                "\($0.problem); stored pages are served as before, but neither loaded responses nor misses are "
-                    + "recorded until that is solved"
+                "\($0.problem); stored pages are still served, but loaded responses and misses are not recorded "
+                    + "until this is resolved"
             } ?? "loaded responses and misses are recorded again")
     }
 }
 
-/// Writes down what was served and what was missed: what is served often is evicted last, and what was missed
-/// is fetched at the next prefetch.
+/// Writes notes to the store: what is served often is evicted last, and missed URLs are fetched by the next
+/// prefetch.
 final class NoteKeeper: Sendable {
     private let folder: StoreFolder
     private let notes: ServingNotes
@@ -122,7 +122,7 @@ final class NoteKeeper: Sendable {
     private let recording: RecordingHealth
     private static let secondsBetweenLooks: Int64 = 60
 
-    /// Up to when the tier's uses are written.
+    /// The time up to which uses in the tier are written.
     private let lastLook: Mutex<Int64>
 
     init(_ folder: StoreFolder, notes: ServingNotes, tier: MemoryTier<Answer>, recording: RecordingHealth) {
@@ -133,10 +133,10 @@ final class NoteKeeper: Sendable {
         lastLook = Mutex(SystemClock.seconds())
     }
 
-    /// Writes the misses, and once in a while what was served: a process that is killed loses no more than a
-    /// moment of the first, and a little of the second, which nobody asked for.
+    /// Writes the misses, and now and then what was served. A killed process loses at most the misses of a
+    /// moment and the uses of a short time.
     ///
-    /// - Parameter isLast: all that there is.
+    /// - Parameter isLast: whether to write everything.
     func write(isLast: Bool) {
         let now = SystemClock.seconds()
         var since: Int64?
@@ -152,10 +152,10 @@ final class NoteKeeper: Sendable {
             }
         }
         guard !taken.made.isEmpty || !taken.misses.isEmpty || !taken.damaged.isEmpty else { return }
-        // Seconds since 1970 at the start of the other clock.
+        // Seconds since 1970 at the start of `SystemClock`.
         let epoch = SystemClock.secondsSinceEpoch() - now
         do throws(StoreError) {
-            // Opened each time: another store may have taken the place of the one before.
+            // Opened each time, since another store may have replaced it.
             let book = try NoteBook(folder)
             try book.note(served: taken.made.map { ($0.key, epoch + $0.value) })
             if !taken.damaged.isEmpty { try book.note(damaged: Array(taken.damaged)) }
@@ -175,14 +175,14 @@ final class NoteKeeper: Sendable {
                 notes.putBack(taken)
                 recording.note(error)
             case .denied, .failed, .unusable: recording.note(error)
-            // The health of the store tells.
+            // The health of the store is reported elsewhere.
             case .missing, .request: break
             }
         }
     }
 }
 
-/// A thread that does something once in a while, and once more before it ends.
+/// A thread that does some work periodically, and once more before it ends.
 final class Housekeeping: Sendable {
     private let stopSignal: StopSignal
     private let thread: NamedThread
@@ -209,8 +209,7 @@ final class Housekeeping: Sendable {
         stop()
     }
 
-    /// Returns when the work has been done for the last time. From any other thread, and as often as one
-    /// likes.
+    /// Returns when the work was done for the last time. May be called from any other thread, and repeatedly.
     func stop() {
         stopSignal.give()
         thread.join()

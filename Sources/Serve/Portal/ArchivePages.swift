@@ -2,10 +2,10 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// A site into an archive, to be taken away.
+/// The form that exports a site to an archive.
 struct ExportPage: PortalPage {
     let site: Site
-    /// Those that can be written here.
+    /// The archive formats that can be written on this machine.
     let forms: [String]
     let title: String
     let section = PortalSection.sites
@@ -19,8 +19,8 @@ struct ExportPage: PortalPage {
         [(context.words(.sites), context.links.home), (site.name, context.links.site(site.id))]
     }
 
-    private var visits: [Visit] {
-        site.visits.filter { $0.finished != nil && $0.base == nil }.suffix(PortalLimits.lines).reversed()
+    private var snapshots: [Snapshot] {
+        site.snapshots.filter { $0.finished != nil && $0.base == nil }.suffix(PortalLimits.lines).reversed()
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -37,23 +37,23 @@ struct ExportPage: PortalPage {
                         }
                     }
                 }
-                writeVisits(to: &html)
+                writeSnapshots(to: &html)
             }
             html.element("button", ["type": "submit"], say: .doExport)
         }
         html.element("p", ["class": "soft"], say: .exportPrivate)
     }
 
-    private func writeVisits(to html: inout HTMLWriter) {
+    private func writeSnapshots(to html: inout HTMLWriter) {
         html.element("div", ["class": "field wide"]) { html in
-            html.element("label", ["for": "f-visit"], say: .visit)
-            html.element("select", ["id": "f-visit", "name": "visit"]) { html in
+            html.element("label", ["for": "f-snapshot"], say: .snapshot)
+            html.element("select", ["id": "f-snapshot", "name": "snapshot"]) { html in
                 html.element("option", ["value": ""], say: .exportServed)
-                for visit in visits {
-                    let time = HTTPDate(secondsSinceEpoch: visit.started).iso8601
+                for snapshot in snapshots {
+                    let time = HTTPDate(secondsSinceEpoch: snapshot.started).iso8601
                     html.element(
-                        "option", ["value": "\(visit.id)"],
-                        text: html.words(.visitNumber, "\(visit.id)") + " – " + time)
+                        "option", ["value": "\(snapshot.name)"],
+                        text: html.words(.snapshotNumber, "\(snapshot.name)") + " – " + time)
                 }
             }
         }
@@ -71,14 +71,14 @@ struct ExportPage: PortalPage {
     }
 
     func members(_ context: PortalContext) -> JSONMembers {
-        ["site": site.name, "forms": forms, "visits": visits.map { Int($0.id) }]
+        ["site": site.name, "forms": forms, "snapshots": snapshots.map { Int($0.number) }]
     }
 }
 
-/// An archive of somebody else's into the larder.
+/// The form that imports an archive.
 struct ImportPage: PortalPage {
     let sites: [Site]
-    let title = "Bring in an archive"
+    let title = "Import"
     var heading: Sentence? { .importTitle }
     let section = PortalSection.jobs
 

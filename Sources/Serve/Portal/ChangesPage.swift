@@ -2,7 +2,7 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// What changed of a site between two of its visits.
+/// The differences between two snapshots of a site.
 struct ChangesPage: PortalPage {
     enum Kind: String, CaseIterable {
         case added
@@ -12,24 +12,25 @@ struct ChangesPage: PortalPage {
     }
 
     let site: Site
-    let from: Visit?
-    let to: Visit?
-    /// Nil where there is nothing to compare, or too much to do it here.
+    let from: Snapshot?
+    let to: Snapshot?
+    /// Nil if there is only one snapshot, or if the site is too large to compare here.
     let difference: DifferenceReport?
     let hasPictures: Bool
-    /// Nil for the beginning of each list.
+    /// The list to show; nil shows the beginning of every list.
     let kind: Kind?
     let page: Int
     let section = PortalSection.sites
 
-    /// The visits are those with these numbers, or the one that is served and the one before it.
+    /// Compares the snapshots with these names. By default compares the live snapshot with the one before it.
     init(
-        _ site: Site, from first: Int64?, to second: Int64?, kind: Kind?, page: Int, _ reader: StoreReader
+        _ site: Site, from first: SnapshotName?, to second: SnapshotName?, kind: Kind?, page: Int,
+        _ reader: StoreReader
     ) throws(StoreError) {
         self.site = site
         self.kind = kind
         self.page = max(0, min(page, 1_000_000))
-        (from, to) = site.visitsToShow(from: first, to: second)
+        (from, to) = site.snapshotsToShow(from: first, to: second)
         guard let from, let to, from != to, site.isComparable else {
             (difference, hasPictures) = (nil, false)
             return
@@ -38,7 +39,7 @@ struct ChangesPage: PortalPage {
         hasPictures = try reader.hasPictures(of: site)
     }
 
-    let title = "Changes between visits"
+    let title = "Changes between snapshots"
     var heading: Sentence? { .changesTitle }
 
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
@@ -48,21 +49,22 @@ struct ChangesPage: PortalPage {
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         guard let from, let to, from != to else {
             html.element(
-                "p", say: .onlyOneVisit)
+                "p", say: .onlyOneSnapshot)
             return
         }
-        html.visitsForm(of: site, from, to, at: context.links.changes(of: site.id))
+        html.snapshotsForm(of: site, from, to, at: context.links.changes(of: site.id))
         guard let difference else {
             html.element("p", say: .tooLargeToCompare)
             html.element(
-                "pre", text: "larder diff '\(site.name.replacing("'", with: "%27"))' \(from.id) \(to.id)")
+                "pre", text: "larder diff '\(site.name.replacing("'", with: "%27"))' \(from.name) \(to.name)")
             return
         }
         if hasPictures {
-            html.next(context.links.pictures(of: site.id, from: from.id, to: to.id), html.words(.howItLooked))
+            html.next(
+                context.links.pictures(of: site.id, from: from.name, to: to.name), html.words(.howItLooked))
         }
         guard !difference.isEmpty else {
-            html.element("p", say: Phrase(.noDifference, "\(to.id)", "\(from.id)"))
+            html.element("p", say: Phrase(.noDifference, "\(to.name)", "\(from.name)"))
             return
         }
         html.element("dl", ["class": "facts"]) { html in
@@ -107,52 +109,56 @@ struct ChangesPage: PortalPage {
         guard start + length < count else { return }
         let next = self.kind == nil ? 0 : page + 1
         let address = context.links.changes(
-            of: site.id, from: from?.id, to: to?.id, kind: kind.rawValue, page: next)
+            of: site.id, from: from?.name, to: to?.name, kind: kind.rawValue, page: next)
         html.next(
             address, self.kind == nil ? html.words(.allOf, Wording.grouped(count)) : html.words(.more))
     }
 
     func members(_ context: PortalContext) -> JSONMembers {
-        (difference?.members ?? ["site": site.name, "from": from?.id, "to": to?.id])
+        (difference?.members ?? ["site": site.name, "from": from?.number, "to": to?.number])
             + ["compared": difference != nil]
     }
 }
 
 extension Site {
-    /// The visits with these numbers, or the one that is served and the one before it; no first one where
-    /// there is nothing that it could be compared with.
-    func visitsToShow(from first: Int64?, to second: Int64?) -> (from: Visit?, to: Visit?) {
-        func known(_ number: Int64?) -> Int64? { visits.contains { $0.id == number } ? number : nil }
+    /// The snapshots with these names; by default the live snapshot and the one before it. `from` is nil if
+    /// there is no other snapshot to compare with.
+    func snapshotsToShow(from first: SnapshotName?, to second: SnapshotName?) -> (
+        from: Snapshot?, to: Snapshot?
+    ) {
+        func known(_ name: SnapshotName?) -> SnapshotName? {
+            snapshots.contains { $0.name == name } ? name : nil
+        }
         do throws(StoreError) {
-            let (from, to) = try visitsToCompare(from: known(first), to: known(second))
+            let (from, to) = try snapshotsToCompare(from: known(first), to: known(second))
             return (from, to)
         } catch {
-            return (nil, SiteReport.shownVisit(of: self))
+            return (nil, SiteReport.shownSnapshot(of: self))
         }
     }
 
-    /// Its visits are not too large to be compared while somebody waits for a page.
-    var isComparable: Bool { visits.reduce(0) { $0 + $1.responseCount } <= PortalLimits.compared }
+    /// Whether the snapshots are small enough to compare them while a client waits for the page.
+    var isComparable: Bool { snapshots.reduce(0) { $0 + $1.responseCount } <= PortalLimits.compared }
 }
 
 extension HTMLWriter {
-    /// Which two visits of a site are compared.
-    mutating func visitsForm(of site: Site, _ from: Visit?, _ to: Visit?, at address: String) {
+    /// Writes the form that selects the two snapshots to compare.
+    mutating func snapshotsForm(of site: Site, _ from: Snapshot?, _ to: Snapshot?, at address: String) {
         element("form", ["class": "find", "method": "get", "action": address]) { html in
-            html.choice("from", .fromVisit, of: site, from)
-            html.choice("to", .toVisit, of: site, to)
+            html.choice("from", .fromSnapshot, of: site, from)
+            html.choice("to", .toSnapshot, of: site, to)
             html.element("button", ["type": "submit"], say: .compareButton)
         }
     }
 
-    private mutating func choice(_ name: String, _ label: Sentence, of site: Site, _ chosen: Visit?) {
+    private mutating func choice(_ name: String, _ label: Sentence, of site: Site, _ chosen: Snapshot?) {
         element("div", ["class": "field"]) { html in
             html.element("label", ["for": name], say: label)
             html.element("select", ["id": name, "name": name]) { html in
-                for visit in site.visits.suffix(PortalLimits.lines * 4).reversed() {
-                    let words = "\(visit.id), \(Wording.moment(visit.started))"
+                for snapshot in site.snapshots.suffix(PortalLimits.lines * 4).reversed() {
+                    let words = "\(snapshot.name), \(Wording.moment(snapshot.started))"
                     html.element(
-                        "option", ["value": "\(visit.id)", "selected": visit == chosen ? "" : nil],
+                        "option", ["value": "\(snapshot.name)", "selected": snapshot == chosen ? "" : nil],
                         text: words)
                 }
             }

@@ -2,7 +2,7 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// Everything that is known of one URL.
+/// Everything that the store knows about one URL.
 struct DetailsPage: PortalPage {
     struct Links {
         let list: LinkList
@@ -11,19 +11,19 @@ struct DetailsPage: PortalPage {
     }
 
     let href: String
-    /// The newest visit first.
+    /// The stored responses, newest snapshot first.
     let rows: [HoldingReport.Row]
-    /// What readers get; nil when nothing is shown.
+    /// The response that is served; nil if there is none.
     let shown: HoldingReport.Row?
     let links: [Links]
-    /// Those that have it.
+    /// The sites that have a response for the URL.
     let sites: [Site]
-    /// By its name, the one that fetches what was missed there.
+    /// The name of the site whose next prefetch fetches recorded misses of this URL.
     let bringer: String?
     let linkers: (hrefs: [String], next: Int64?)
     let isContinued: Bool
     let isPinned: Bool
-    /// What there is instead; nil when it is held.
+    /// What is served instead, and what is stored nearby; nil if the URL is stored.
     let absence: Absence?
     let section = PortalSection.none
 
@@ -39,12 +39,13 @@ struct DetailsPage: PortalPage {
             held.first { $0.isShown && $0.response.request == .get } ?? held.first { $0.isShown }
             ?? held.first
         var md5s = KnownMD5s(reader, upTo: PortalLimits.digestedBytes)
-        // What is shown comes first, lest others take its room.
+        // The MD5 budget is limited: the served response gets its digest first.
         var shown: HoldingReport.Row?
-        if let shownRow { shown = try HoldingReport.Row(shownRow, links: nil, reader, &md5s) }
+        let snapshots = try reader.snapshotNames()
+        if let shownRow { shown = try HoldingReport.Row(shownRow, snapshots, links: nil, reader, &md5s) }
         self.shown = shown
         var rows: [HoldingReport.Row] = []
-        for row in held { rows.append(try HoldingReport.Row(row, links: nil, reader, &md5s)) }
+        for row in held { rows.append(try HoldingReport.Row(row, snapshots, links: nil, reader, &md5s)) }
         self.rows = rows
         let known = try memory.sites(reader).map { ($0.name, $0.start, $0.settings) }
         bringer = SiteRules(known).site(bringing: href, askedBy: nil, isPage: true)
@@ -53,7 +54,7 @@ struct DetailsPage: PortalPage {
         var links: [Links] = []
         if let shownRow, let numbers = try reader.linkNumbers(of: shownRow.response) {
             for list in LinkList.allCases {
-                let all = Self.unique(list == .pages ? numbers.pages : numbers.requisites)
+                let all = Self.unique(list == .pages ? numbers.pages : numbers.assets)
                 let limit = wanted == list ? Self.mostLinks : PortalLimits.lines
                 links.append(
                     Links(list: list, targets: try reader.targets(all, limit: limit), count: all.count))
@@ -71,7 +72,7 @@ struct DetailsPage: PortalPage {
 
     private static let mostLinks = 2_000
 
-    /// A page may link to another more than once.
+    /// Removes duplicates: a page may link to another more than once.
     private static func unique(_ numbers: [Int64]) -> [Int64] {
         var seen: Set<Int64> = []
         return numbers.filter { seen.insert($0).inserted }
@@ -159,11 +160,11 @@ struct DetailsPage: PortalPage {
         html.element("dl", ["class": "sheet"]) { html in
             html.line(
                 .status, row.isRedirect ? html.words(.redirectBehind, "\(row.status)") : "\(row.status)")
-            html.line(.kind, html.words(row.isRequisite ? .kindFile : .kindPage))
+            html.line(.kind, html.words(row.isAsset ? .kindFile : .kindPage))
             html.line(.mediaTypeLong, row.type ?? html.words(.noneGiven))
             html.line(.fetched) { html in
                 html.moment(row.fetched)
-                html.say(.fetchedIn, context.language.age(context.now - row.fetched), "\(row.visit)")
+                html.say(.fetchedIn, context.language.age(context.now - row.fetched), "\(row.snapshot)")
                 html.foreign(row.site)
             }
             if let referrer = row.referrer {
@@ -203,13 +204,13 @@ struct DetailsPage: PortalPage {
     }
 
     private func writeRows(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("h2", ["id": "rows"], say: .overVisits)
+        html.element("h2", ["id": "rows"], say: .overSnapshots)
         html.element(
             "div", ["class": "scroll", "role": "region", "aria-labelledby": "rows", "tabindex": "0"]
         ) { html in
             html.element("table") { html in
                 html.head([
-                    (html.words(.visit), false), (html.words(.fetched), false),
+                    (html.words(.snapshot), false), (html.words(.fetched), false),
                     (html.words(.status), true), (html.words(.figureSize), true),
                     (html.words(.sha256), false), (html.words(.state), false),
                 ])
@@ -223,7 +224,7 @@ struct DetailsPage: PortalPage {
 
     private func write(_ row: HoldingReport.Row, to html: inout HTMLWriter) {
         html.element("tr") { html in
-            html.element("th", ["scope": "row"], text: "\(row.visit)")
+            html.element("th", ["scope": "row"], text: "\(row.snapshot)")
             html.element("td") { $0.moment(row.fetched) }
             html.element("td", ["class": "number"], text: "\(row.status)")
             html.element(
@@ -305,7 +306,7 @@ extension HTMLWriter {
         element("dd") { value(&$0) }
     }
 
-    /// The details of another address; of one that has the origin only its path is shown.
+    /// Writes a link to the details of another URL. For a URL of the given origin, shows only the path.
     fileprivate mutating func target(_ href: String, _ context: PortalContext, from origin: String? = nil) {
         guard WebURL(href)?.isHTTP == true else {
             return element("span", ["class": "url"]) { $0.address(href) }

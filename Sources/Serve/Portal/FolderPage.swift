@@ -2,7 +2,7 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// What a site has in a folder of addresses.
+/// The stored URLs in one folder of a site.
 struct FolderPage: PortalPage {
     let site: Site
     let walk: FolderWalk
@@ -49,13 +49,11 @@ struct FolderPage: PortalPage {
     }
 }
 
-/// Tells what stands in a folder of addresses from slices of all that stands below it, in the order of
-/// addresses.
-///
-/// With an empty prefix the folders are hosts.
+/// Builds the list of one folder from slices of all stored URLs below it, in URL order. With an empty prefix,
+/// the folders are hosts.
 struct FolderWalk {
     enum Item: Equatable {
-        /// What begins with the prefix, as far as it was counted.
+        /// A subfolder, with the number of URLs that were counted in it. `isMore` if counting stopped early.
         case folder(prefix: String, count: Int, isMore: Bool)
         case entry(HeldEntry)
     }
@@ -63,7 +61,7 @@ struct FolderWalk {
     let prefix: String
     let limit: Int
     private(set) var items: [Item] = []
-    /// Where to go on once the list is full; nil until then.
+    /// Where the next page of the list begins; nil if the list is not full.
     private(set) var rest: String?
 
     init(prefix: String, limit: Int) {
@@ -71,17 +69,17 @@ struct FolderWalk {
         self.limit = limit
     }
 
-    /// Behind every address that begins with the prefix: addresses are ASCII.
+    /// A key after every URL that begins with the prefix. URLs are ASCII.
     static func end(of prefix: String) -> String { prefix + "\u{7f}" }
 
-    /// Takes the next slice, and says where the one after it should begin; nil when there is none or the list
-    /// is full. In a hurry a folder is counted no further than its slice goes.
+    /// Takes the next slice and returns where the one after it begins; nil if there is none or the list is
+    /// full. With `inHurry`, counts a folder only to the end of its slice.
     mutating func take(_ slice: HeldSlice, inHurry: Bool = false) -> String? {
         for entry in slice.entries {
             guard add(entry) else { return nil }
         }
         guard let next = slice.next else { return nil }
-        // A folder that is larger than a slice is not counted to its end.
+        // Counting stops early in large folders.
         guard case .folder(let folder, let count, _) = items.last, next.hasPrefix(folder),
             inHurry || count >= Self.counted
         else { return next }
@@ -89,7 +87,7 @@ struct FolderWalk {
         return Self.end(of: folder)
     }
 
-    /// Ends the list where the next slice would begin.
+    /// Ends the list at the URL where the next slice would begin.
     mutating func stop(before next: String) {
         rest = next
         guard case .folder(let folder, let count, _) = items.last, next.hasPrefix(folder) else { return }
@@ -97,7 +95,7 @@ struct FolderWalk {
         rest = Self.end(of: folder)
     }
 
-    /// False when the list is full.
+    /// Returns false if the list is full.
     private mutating func add(_ entry: HeldEntry) -> Bool {
         let folder = Self.folder(of: entry.href, below: prefix)
         if let folder, case .folder(folder, let count, let isMore) = items.last {
@@ -114,7 +112,7 @@ struct FolderWalk {
 
     private static let counted = 1_000
 
-    /// The prefix and one more part of the path, with its slash; nil for what stands in the folder itself.
+    /// The prefix and the next path component with its slash; nil for a URL in the folder itself.
     static func folder(of href: String, below prefix: String) -> String? {
         let bytes = href.utf8
         var place =
@@ -127,7 +125,7 @@ struct FolderWalk {
         while place < bytes.endIndex {
             switch bytes[place] {
             case UInt8(ascii: "/"): return String(href[...place])
-            // What follows is no path.
+            // A slash in the query separates nothing.
             case UInt8(ascii: "?"): return nil
             default: place = bytes.index(after: place)
             }
@@ -135,7 +133,7 @@ struct FolderWalk {
         return nil
     }
 
-    /// A folder's list from `start` on, or from its beginning.
+    /// Lists a folder from `start`, or from its beginning.
     static func list(
         _ prefix: String, site: Int64, from start: String?, limit: Int, _ reader: StoreReader
     ) throws(StoreError) -> FolderWalk {
@@ -159,7 +157,7 @@ struct FolderWalk {
 }
 
 extension HTMLWriter {
-    /// What is held, a line each: its title, its address and what it is.
+    /// Writes one stored URL as a list item: title, URL, status, type and size.
     mutating func entry(
         _ entry: HeldEntry, _ context: PortalContext, below prefix: String = "", site: String? = nil
     ) {
@@ -207,7 +205,7 @@ extension HTMLWriter {
         }
     }
 
-    /// A form that asks for words in titles and addresses.
+    /// Writes a search form.
     mutating func searchForm(_ action: String, label: String, words: String = "") {
         element("form", ["class": "find", "role": "search", "method": "get", "action": action]) { html in
             html.element("label", ["for": "q"], text: label)

@@ -1,16 +1,17 @@
 internal import Reports
+internal import Store
 internal import Web
 
-/// Writes HTML into memory. Whatever comes from outside can only become text or the value of an attribute,
-/// and is escaped; what makes markup are the literals of our own code.
+/// Writes HTML into memory. Input from outside becomes only escaped text or escaped attribute values; markup
+/// comes only from literals.
 struct HTMLWriter {
     typealias Attributes = KeyValuePairs<StaticString, String?>
 
     private(set) var bytes: [UInt8] = []
-    /// In which the sentences of a page are.
+    /// The language of the page's texts.
     var language = PortalLanguage.english
 
-    /// An attribute whose value is nil is left out.
+    /// Writes an element. Attributes with a nil value are left out.
     mutating func element(
         _ name: StaticString, _ attributes: Attributes = [:], _ content: (inout HTMLWriter) -> Void
     ) {
@@ -23,31 +24,30 @@ struct HTMLWriter {
         element(name, attributes) { $0.text(text) }
     }
 
-    /// An element that has no content, such as `input`.
+    /// Writes an element without content, such as `input`.
     mutating func void(_ name: StaticString, _ attributes: Attributes = [:]) {
         open(name, attributes)
     }
 
-    /// What a terminal would obey, and what would turn the direction of what stands around it, is shown
-    /// instead.
+    /// Writes escaped text. Shows control characters and bidirectional controls visibly, so that they have no
+    /// effect.
     mutating func text(_ text: String) {
         bytes.append(escaping: text.withVisibleControls)
     }
 
-    /// Words of somebody else: whichever way they are written, what stands around them keeps its place.
+    /// Writes text from outside in a `bdi` element, so that its direction does not affect the text around it.
     mutating func foreign(_ words: String) {
         element("bdi", text: words)
     }
 
-    /// Somebody else's address, which may go on in another line behind its slashes and the fields of its
-    /// query.
+    /// Writes a URL from outside. Lines may break after the slashes of the path and between query fields.
     mutating func address(_ href: String) {
         element("bdi") { html in
             let bytes = Array(Wording.cut(href).utf8)
             let slash = UInt8(ascii: "/")
             var start = 0
             for place in bytes.indices.dropFirst().dropLast() where "/?&".utf8.contains(bytes[place]) {
-                // The slashes before a host stay together, and with it.
+                // Does not separate the slashes before the host.
                 guard bytes[place - 1] != slash, bytes[place + 1] != slash else { continue }
                 html.text(String(decoding: bytes[start...place], as: UTF8.self))
                 html.literal("<wbr>")
@@ -57,8 +57,8 @@ struct HTMLWriter {
         }
     }
 
-    /// A link to a path of the larder's or to a page of the web. An address that would do anything else
-    /// becomes no link.
+    /// Writes a link to a path of this server or to an http or https URL. For any other URL writes only the
+    /// content.
     mutating func link(
         _ address: String, _ attributes: Attributes = [:], _ content: (inout HTMLWriter) -> Void
     ) {
@@ -109,7 +109,7 @@ struct HTMLWriter {
 }
 
 extension HTMLWriter {
-    /// How long ago it was, and when exactly.
+    /// Writes a relative time, with the exact time as its title.
     mutating func time(_ seconds: Int64, now: Int64) {
         let date = Wording.date(seconds)
         element(
@@ -127,7 +127,7 @@ extension [UInt8] {
         literal.withUTF8Buffer { append(contentsOf: $0) }
     }
 
-    /// As text between tags, or as an attribute's value between double quotes.
+    /// Appends text, escaped for element content and for double-quoted attribute values.
     mutating func append(escaping text: String) {
         reserveCapacity(count + text.utf8.count)
         for byte in text.utf8 {
@@ -137,7 +137,7 @@ extension [UInt8] {
             case UInt8(ascii: ">"): append(literal: "&gt;")
             case UInt8(ascii: "\""): append(literal: "&quot;")
             case UInt8(ascii: "'"): append(literal: "&#39;")
-            // HTML has no way to write them.
+            // HTML cannot represent these.
             case 0..<0x09, 0x0b, 0x0c, 0x0e..<0x20, 0x7f: append(literal: "\u{FFFD}")
             default: append(byte)
             }
@@ -145,12 +145,11 @@ extension [UInt8] {
     }
 }
 
-/// Where the portal has what. Every address is a path, so that it holds under whichever name the portal is
-/// reached.
+/// The portal's URLs. All are paths, so that they work under every host name of the portal.
 struct PortalLinks {
     let home = "/"
 
-    /// Of all of them but the first.
+    /// The prefix of all paths except the home page.
     static let beginning = "/-/"
     static let search = "/-/search"
     static let scripts = "/-/scripts"
@@ -163,13 +162,13 @@ struct PortalLinks {
     static let metrics = "/-/metrics"
     static let login = "/-/login"
     static let logout = "/-/logout"
-    /// Orders are sent there: the name of one follows.
+    /// The prefix for orders (POST); the name of the order follows.
     static let deeds = "/-/do/"
-    /// Where the bar on pages is switched on and off, and the frame that stands in it.
+    /// The page that switches the page bar on and off, and the frame inside the bar.
     static let bar = "/-/bar"
     static let barFrame = "/-/bar/frame"
 
-    /// A form by which archives are handed in, and below it what jobs made.
+    /// The import form, and the prefix of files that jobs made.
     static let takeIn = "/-/import"
     static let files = "/-/files/"
 
@@ -179,8 +178,8 @@ struct PortalLinks {
 
     func export(of site: Int64) -> String { "\(self.site(site))/export" }
 
-    static func bar(of url: String, visit: Int64?) -> String {
-        address(barFrame, [("url", url), ("visit", visit.map { "\($0)" })])
+    static func bar(of url: String, snapshot: Int64?) -> String {
+        address(barFrame, [("url", url), ("snapshot", snapshot.map { "\($0)" })])
     }
 
     func site(_ id: Int64) -> String { "\(Self.sites)\(id)" }
@@ -199,9 +198,10 @@ struct PortalLinks {
         Self.address("\(self.site(site))/missing", [("kind", kind), ("after", after.map { "\($0)" })])
     }
 
-    func changes(of site: Int64, from: Int64? = nil, to: Int64? = nil, kind: String? = nil, page: Int? = nil)
-        -> String
-    {
+    func changes(
+        of site: Int64, from: SnapshotName? = nil, to: SnapshotName? = nil, kind: String? = nil,
+        page: Int? = nil
+    ) -> String {
         Self.address(
             "\(self.site(site))/changes",
             [
@@ -210,15 +210,17 @@ struct PortalLinks {
             ])
     }
 
-    func pictures(of site: Int64, from: Int64? = nil, to: Int64? = nil, page: Int? = nil) -> String {
+    func pictures(of site: Int64, from: SnapshotName? = nil, to: SnapshotName? = nil, page: Int? = nil)
+        -> String
+    {
         Self.address(
             "\(self.site(site))/pictures",
             [("from", from.map { "\($0)" }), ("to", to.map { "\($0)" }), ("page", page.map { "\($0)" })])
     }
 
-    /// An image, and no page.
-    func picture(of href: String, in visit: Int64, of site: Int64) -> String {
-        Self.address("\(self.site(site))/picture", [("visit", "\(visit)"), ("url", href)])
+    /// The URL of a screenshot, as an image.
+    func picture(of href: String, in snapshot: SnapshotName, of site: Int64) -> String {
+        Self.address("\(self.site(site))/picture", [("snapshot", "\(snapshot)"), ("url", href)])
     }
 
     func search(_ words: String, in site: Int64?, after: String? = nil) -> String {
@@ -246,14 +248,14 @@ struct PortalLinks {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// As a part of a path.
+    /// Percent-encodes a path component.
     static func escaped(_ name: String) -> String {
         var bytes: [UInt8] = []
         append(name, to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Slashes and colons may stand in a query, where people can then read them.
+    /// Keeps slashes and colons in queries, so that people can read them.
     private static func append(_ value: String, to bytes: inout [UInt8]) {
         let digits = Array("0123456789ABCDEF".utf8)
         for byte in value.utf8 {

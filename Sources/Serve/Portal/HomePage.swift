@@ -2,7 +2,7 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// What the larder holds, site by site.
+/// The list of stored sites.
 struct HomePage: PortalPage {
     let sites: [SiteReport]
     private let store: String
@@ -80,7 +80,7 @@ struct HomePage: PortalPage {
     }
 
     func members(_ context: PortalContext) -> JSONMembers {
-        // By which a command on this machine knows whose server it is.
+        // Tells commands on this machine which store the server serves.
         ["store": context.layout.isExposed ? nil : store, "sites": sites.map { $0.members(context) }]
     }
 }

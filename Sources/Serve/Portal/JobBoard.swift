@@ -3,16 +3,16 @@ internal import Synchronization
 internal import System
 package import Web
 
-/// Has done what the portal is asked for: in this process, a thread for each lane, which begin with the first
-/// order. Everybody who watches gets the same picture of it. Any thread may use it.
+/// Carries out the orders of the portal in this process: one thread per lane, started with the first order.
+/// Reports progress to watching clients. Any thread may use it.
 package final class JobBoard: Sendable {
-    /// Carries out an order, on a thread of the board's.
+    /// Carries out an order on a thread of the board.
     package typealias Worker = @Sendable (PortalOrder, JobRun) -> (end: JobEnd, outcome: [Phrase])
 
     private struct State {
         var queue = JobQueue()
         var runs: [Int: JobRun] = [:]
-        /// Who waits for the end of a job.
+        /// Callbacks for the end of a job.
         var waiters: [(number: Int, told: @Sendable () -> Void)] = []
         var watchers: [Watcher] = []
         var newWatchers: [Watcher] = []
@@ -20,26 +20,26 @@ package final class JobBoard: Sendable {
         var hasBegun = false
         var isWatched = false
         var isClosed = false
-        /// Of the queue as it was kept last.
+        /// The `turn` of the queue that was saved last.
         var keptTurn = 0
     }
 
-    /// A client that gets the state of things.
+    /// A client that receives progress events.
     private struct Watcher {
         let stream: ReplyStream
-        /// Whether its pictures of the jobs leave out private responses.
+        /// Whether its events leave out private responses.
         let hidesPrivate: Bool
     }
 
     private let state: Monitor<State>
     private let worker: Worker
     private let memory: JobMemory?
-    /// Where archives come and go; nil where another server has that.
+    /// The files of imports and exports; nil if another server owns the folder.
     let files: PortalFiles?
 
     static let mostWatchers = 500
 
-    /// - Parameter memory: what is to be listed after the server's end too; nil forgets it then.
+    /// - Parameter memory: saves the list of jobs across server runs; nil to forget it.
     package init(memory: JobMemory? = nil, files: PortalFiles? = nil, _ worker: @escaping Worker) {
         self.worker = worker
         self.files = files
@@ -53,21 +53,22 @@ package final class JobBoard: Sendable {
 
     var jobs: [PortalJob] { state.change { $0.queue.jobs } }
 
-    /// - Parameter hidesPrivate: for users of other machines who are told nothing of private responses.
+    /// - Parameter hidesPrivate: whether to hide jobs that may name private responses, for users of other
+    ///   machines.
     func jobs(hidesPrivate: Bool) -> [PortalJob] {
         state.change { (hidesPrivate ? $0.queue.withoutPrivate : $0.queue).jobs }
     }
 
-    /// In a clock that nobody sets.
+    /// Milliseconds of the monotonic clock.
     static var now: Int64 { SystemClock.milliseconds() }
 
     // MARK: - Orders
 
-    /// The number of the job; nil where too many wait, or the server ends.
+    /// Adds a job and returns its number; nil if too many jobs wait or the server is closing.
     ///
     /// - Parameters:
     ///   - principal: who gave the order.
-    ///   - told: called once, as soon as the job is over.
+    ///   - told: called once, when the job is over.
     func take(
         _ order: PortalOrder, by principal: Principal, told: (@Sendable () -> Void)? = nil
     ) -> Int? {
@@ -89,15 +90,15 @@ package final class JobBoard: Sendable {
 
     /// Repeats a job that was stopped or failed.
     ///
-    /// - Parameter principal: who repeats it. The job may do no more than its first principal allowed: whoever
-    ///   presses a button need not have read what it repeats.
+    /// - Parameter principal: who repeats it. The job may do no more than its first principal allowed: a user
+    ///   may press the button without knowing what the job does.
     func goOn(_ number: Int, by principal: Principal) -> Int? {
         guard let job = state.change({ $0.queue[number] }), job.isOver else { return nil }
         let isNearer = principal.nearestZone > job.principal.nearestZone
         return take(job.order, by: isNearer ? job.principal : principal)
     }
 
-    /// It is listed no more, with whatever it made.
+    /// Removes a finished job from the list, with the file that it made.
     func forget(_ number: Int) {
         state.change { $0.queue.forget(number) }
         sweep()
@@ -105,7 +106,7 @@ package final class JobBoard: Sendable {
 
     private func sweep() { files?.sweep({ jobs }, now: SystemClock.secondsSinceEpoch()) }
 
-    /// Those whose jobs are over.
+    /// Calls the waiters whose jobs are over.
     private func tell() {
         sweep()
         let told = state.change { state in
@@ -174,21 +175,21 @@ package final class JobBoard: Sendable {
         }
     }
 
-    // MARK: - Keeping
+    // MARK: - Saving
 
     private enum Change {
         case end
         case to(JobQueue)
     }
 
-    /// Writes down what became another, until the board closes.
+    /// Saves the list of jobs whenever it changes, until the board closes.
     private func keepOn() {
         while case .to(let queue) = state.wait({ state -> Change? in
             state.isClosed ? .end : Self.change(&state)
         }) { memory?.keep(KeptJobs.text(queue.jobs)) }
     }
 
-    /// What is to be written down; nil for nothing new.
+    /// The queue, if it changed since it was saved.
     private static func change(_ state: inout State) -> Change? {
         guard state.queue.turn != state.keptTurn else { return nil }
         state.keptTurn = state.queue.turn
@@ -197,9 +198,9 @@ package final class JobBoard: Sendable {
 
     // MARK: - Watching
 
-    /// Sends the state of things from now on, whenever it changes. False where too many watch.
+    /// Sends the state of the jobs now and after every change. Returns false if there are too many watchers.
     ///
-    /// - Parameter hidesPrivate: The client is told nothing of private responses.
+    /// - Parameter hidesPrivate: whether to leave out private responses.
     func watch(_ stream: ReplyStream, hidesPrivate: Bool = false) -> Bool {
         let isTaken = state.change { state -> Bool in
             guard !state.isClosed, state.watchers.count + state.newWatchers.count < Self.mostWatchers else {
@@ -218,13 +219,13 @@ package final class JobBoard: Sendable {
         return isTaken
     }
 
-    /// At most so often, however fast figures come.
+    /// Minimum interval between events, however fast figures change.
     private static let tick = Duration.milliseconds(500)
-    /// Something is said, so that those who have gone are found out.
+    /// Interval of comment lines that reveal closed connections.
     private static let heartbeat = Duration.seconds(15)
 
-    /// While nobody watches it waits for somebody. Each picture is put into words twice at most, whoever sees
-    /// it.
+    /// Sends events to the watchers; waits while there are none. Encodes each state at most twice: with and
+    /// without private responses.
     private func report() {
         var version = 0
         var (text, publicText): ([UInt8], [UInt8]) = ([], [])
@@ -270,7 +271,7 @@ package final class JobBoard: Sendable {
                 for watcher in hasChanged ? all : new {
                     Self.send(watcher.hidesPrivate ? publicText : text, to: watcher.stream)
                 }
-                // Others change meanwhile; the next picture has it all.
+                // Changes during this pause are part of the next event.
                 let isClosed: Bool? = state.wait(atMost: Self.tick) { $0.isClosed ? true : nil }
                 if isClosed == true { continue }
             }
@@ -282,7 +283,7 @@ package final class JobBoard: Sendable {
         bytes.withUnsafeBytes { stream.take($0) }
     }
 
-    /// `text/event-stream`, as the HTML standard has it.
+    /// Encodes the jobs as an event of a `text/event-stream`.
     static func event(_ queue: JobQueue) -> [UInt8] {
         let members: JSONMembers = [
             "version": queue.version, "jobs": queue.jobs.filter { !$0.isOver },
@@ -291,7 +292,7 @@ package final class JobBoard: Sendable {
         return Array("event: jobs\ndata: \(members.text(.compact))\n\n".utf8)
     }
 
-    /// Stops what runs, which keeps what it has, and returns when it has ended.
+    /// Stops running jobs, which keep their progress, and returns when they have ended.
     package func close() {
         let (runs, threads) = state.change { state in
             state.isClosed = true
@@ -311,7 +312,7 @@ package final class JobBoard: Sendable {
     }
 }
 
-/// One job under way: tells how far it is, and is told to stop.
+/// A running job: receives progress and cancellation.
 package final class JobRun: Sendable {
     private struct State {
         var isCancelled = false
@@ -319,10 +320,10 @@ package final class JobRun: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Tells how far it is; from any thread.
+    /// Reports progress; callable from any thread.
     package let report: @Sendable (JobFigures) -> Void
 
-    /// Of the job.
+    /// The number of the job.
     package let number: Int
     /// Who gave the order.
     package let principal: Principal
@@ -337,7 +338,7 @@ package final class JobRun: Sendable {
 
     package var isCancelled: Bool { state.withLock(\.isCancelled) }
 
-    /// - Parameter body: called when it is to stop, at once where it was told already.
+    /// - Parameter body: called on cancellation; immediately if the job is already cancelled.
     package func onCancel(_ body: @escaping @Sendable () -> Void) {
         let isCancelled = state.withLock { state in
             state.cancel = body

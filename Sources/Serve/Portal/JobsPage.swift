@@ -1,22 +1,22 @@
 internal import Reports
 internal import Web
 
-/// What is being done, will be and was: prefetches as they go on, and what became of other orders.
+/// Running, waiting and finished jobs.
 struct JobsPage: PortalPage {
     let jobs: [PortalJob]
     let section = PortalSection.jobs
     private let files: PortalFiles?
     private let now: Int64
 
-    /// - Parameter files: where what jobs made is to be had.
+    /// - Parameter files: the files that jobs made.
     init(_ jobs: [PortalJob], files: PortalFiles? = nil, now: Int64) {
         (self.jobs, self.files, self.now) = (jobs, files, now)
     }
 
-    var title: String { "Work" }
+    var title: String { "Activity" }
     var heading: Sentence? { .work }
     var script: String? { isActive ? LiveScript.path : nil }
-    /// Where no script keeps it up to date.
+    /// Reloads the page if scripts are disabled.
     var refreshWithoutScript: Int? { isActive ? 3 : nil }
     private var isActive: Bool { jobs.contains { !$0.isOver } }
 
@@ -93,7 +93,7 @@ struct JobsPage: PortalPage {
         }
     }
 
-    /// What a job made for somebody to take away.
+    /// The file that an export made.
     private func result(of job: PortalJob) -> PortalFiles.Result? {
         guard case .export = job.order, job.isOver else { return nil }
         return files?.result(ofJob: job.number)
@@ -113,7 +113,7 @@ struct JobsPage: PortalPage {
 }
 
 extension PortalJob {
-    /// There is something left of it to be done.
+    /// Whether the job can be retried.
     fileprivate var maybeGoesOn: Bool {
         state == .ended(.interrupted) ? order.mayBeginAgain : order.isResumable && !isGood
     }
@@ -137,7 +137,7 @@ extension PortalJob {
 }
 
 extension JobFigures {
-    /// The same names as in its JSON, by which a script finds what to put where.
+    /// The `data-figure` names are the member names of the JSON, by which `LiveScript` updates the figures.
     fileprivate func write(to html: inout HTMLWriter) {
         func fact(_ sentence: Sentence, _ name: String, _ value: String, _ html: inout HTMLWriter) {
             html.element("div") { html in
@@ -193,20 +193,19 @@ extension JobFigures {
 }
 
 extension HTMLWriter {
-    /// Why nothing can be changed here.
+    /// Writes why this visitor can change nothing.
     mutating func whyNot(_ context: PortalContext) {
         guard let reason = context.whyNot else { return }
         element("p", ["class": "soft"], say: reason)
     }
 }
 
-/// Keeps the page of the work up to date while it is looked at, by server-sent events. Without it the page
-/// loads itself anew.
+/// Updates the page of jobs by server-sent events. Without scripts, the page reloads itself.
 enum LiveScript {
     static let path = PortalStyle.path(of: text, "live", "js")
 
-    /// What comes only ever becomes text; where the jobs are others, or in another state, the page itself is
-    /// asked for its part.
+    /// Inserts received values only as text. If the list of jobs or a state changes, fetches that part of the
+    /// page again.
     static let text = """
         "use strict";
         (() => {
@@ -244,7 +243,7 @@ enum LiveScript {
               if (fresh) place.replaceChildren(...document.adoptNode(fresh).childNodes);
               if (focused) document.getElementById("content").focus();
             } catch (error) {
-              // The server has gone: what is shown stays.
+              // The connection failed: keep the content.
             }
             isLoading = false;
           };
@@ -254,7 +253,7 @@ enum LiveScript {
             source.addEventListener("error", () => {
               lost.hidden = false;
               known = null;
-              // A browser does not try again by itself where it got an answer that is none.
+              // Browsers do not reconnect after an invalid response.
               if (source && source.readyState === EventSource.CLOSED) { source = null; setTimeout(listen, 3000); }
             });
             source.addEventListener("jobs", async (event) => {

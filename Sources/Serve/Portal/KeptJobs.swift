@@ -1,12 +1,11 @@
 internal import Reports
 internal import Web
 
-/// Where what was asked for on the portal outlives the server: somebody's file, which may have become
-/// anything meanwhile.
+/// The file that saves the list of jobs across server runs. Its content is not trusted.
 package struct JobMemory: Sendable {
-    /// What was kept last; nil for nothing.
+    /// The saved content; nil if there is none.
     let kept: [UInt8]?
-    /// Keeps it, whole or not at all. Called on threads of the board's.
+    /// Saves the content atomically. Called on the board's threads.
     let keep: @Sendable (String) -> Void
 
     package init(kept: [UInt8]?, keep: @escaping @Sendable (String) -> Void) {
@@ -14,8 +13,8 @@ package struct JobMemory: Sendable {
     }
 }
 
-/// The jobs of a queue as a text, and back. Orders are kept as the forms that ask for them, and are read as
-/// strictly as those.
+/// Encodes and decodes the jobs of a queue. Orders are saved as the fields of their forms and are validated
+/// like those.
 enum KeptJobs {
     private static let version = 1
     private static let mostLines = 60
@@ -36,14 +35,14 @@ enum KeptJobs {
         return members.text(.compact) + "\n"
     }
 
-    /// What cannot be read is left out. What had not ended is cut off.
+    /// Decodes saved jobs. Skips invalid entries; unfinished jobs become interrupted or cancelled.
     static func jobs(_ bytes: [UInt8]) -> [PortalJob] {
         guard let file = try? JSONValue.parse(bytes.span), file["version"]?.int == version,
             let list = file["jobs"]?.array
         else { return [] }
         var jobs: [PortalJob] = []
         for entry in list.suffix(JobQueue.mostWaiting + JobQueue.mostEnded) {
-            // Numbers only grow: those of two jobs would not be told apart.
+            // Job numbers must be unique and ascending.
             guard let job = job(entry), job.number > jobs.last?.number ?? 0 else { continue }
             jobs.append(job)
         }
@@ -65,7 +64,7 @@ enum KeptJobs {
             return words.first.flatMap(Sentence.init).map { Phrase($0, Array(words.dropFirst())) }
         }
         let end = JobEnd(rawValue: state) ?? (order.mayBeginAgain ? .interrupted : .undone)
-        // A job of a version that did not store it may be anybody's.
+        // A file of an older version does not say who gave the order: assume the fewest rights.
         let principal = entry["by"]?.string.flatMap(Principal.init) ?? .remoteUser
         return PortalJob(
             number: number, order: order, principal: principal, end: end, outcome: outcome,

@@ -2,16 +2,16 @@ internal import CLinux
 internal import Glibc
 internal import Web
 
-/// Whose attempts at the password count together: an address of IPv4, or the network of one of IPv6, in which
-/// a machine has as many addresses as it likes.
+/// The client that login attempts are counted for: an IPv4 address, or the /64 network of an IPv6 address,
+/// since one machine can use any address in it.
 struct LoginClient: Hashable, Sendable {
     private let network: [UInt8]
-    /// The network zone that the client is in. A neighbour with a link-local address is in the private network.
+    /// The network zone of the client. Link-local addresses are in the private network.
     let zone: NetworkZone
-    /// It comes from this machine itself.
+    /// Whether the client is on this machine.
     var isHere: Bool { zone == .thisMachine }
 
-    /// Whoever is at the other end of a socket; nil where that has gone.
+    /// The peer of a socket; nil if it has disconnected.
     init?(socket: Int32) {
         var storage = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -29,7 +29,7 @@ struct LoginClient: Hashable, Sendable {
         }
     }
 
-    /// Reads `192.0.2.1` and `2001:db8::1`.
+    /// Parses an address such as `192.0.2.1` or `2001:db8::1`.
     init?(_ text: String) {
         var (ipv4, ipv6) = (in_addr(), in6_addr())
         if inet_pton(AF_INET, text, &ipv4) == 1 {
@@ -60,34 +60,33 @@ struct LoginClient: Hashable, Sendable {
     }
 }
 
-/// How fast passwords may be tried. A value: who comes and the time go in, in seconds of a clock that nobody
-/// sets.
+/// Limits the rate of login attempts. A value; clients and monotonic seconds go in.
 ///
-/// Each client has five attempts at once, then ever more slowly ones, so that nobody locks another one out.
-/// Over all of them one is tried at a time, since each costs memory, and where many were wrong one a second:
-/// a thousand machines guess hardly faster than one. Whoever waits for that gets a turn: this machine and who
-/// has been right before first, then who has never been wrong.
+/// Each client has five attempts, then waits longer after each, so that no client can lock out another. Over
+/// all clients, one attempt runs at a time, since each needs memory. After many failures, one attempt per
+/// second is allowed, so that a thousand machines guess hardly faster than one. This machine and clients that
+/// logged in before go first, then clients without failures.
 struct LoginPace {
-    /// Nil stands for a client that nobody knows: all of those are one.
+    /// Nil for unknown clients, which count as one.
     typealias Client = LoginClient?
 
     enum Arrival: Equatable {
-        /// Its turn comes; `turn` tells when.
+        /// The attempt waits; poll `turn`.
         case waits(number: Int)
-        /// So many seconds have to pass first.
+        /// The client must wait this many seconds.
         case tooFast(seconds: Int64)
     }
 
     enum Turn: Equatable {
         case now
         case later
-        /// Others who come first have taken its place.
+        /// Clients of a higher rank took its place.
         case never
     }
 
     private struct Record {
         var failures = 0
-        /// When it may try again.
+        /// When the client may try again.
         var next: Int64 = 0
         var last: Int64
         var hasBeenRight = false
@@ -96,7 +95,7 @@ struct LoginPace {
     private struct Attempt {
         let number: Int
         let client: Client
-        /// 0 is first.
+        /// 0 goes first.
         let rank: Int
     }
 
@@ -105,7 +104,7 @@ struct LoginPace {
     private var trying: Attempt?
     private var lastNumber = 0
     private var lastTry: Int64 = .min
-    /// Failures of late, over all clients; one is forgotten each `crowdDecay`.
+    /// Recent failures of all clients; decreases by one every `crowdDecay` seconds.
     private var crowd: (level: Int, since: Int64) = (0, 0)
 
     static let free = 5
@@ -115,10 +114,10 @@ struct LoginPace {
     static let mostOfCrowd = 20
     private static let crowdDecay: Int64 = 3
     private static let crowdGap: Int64 = 1
-    /// After so long without an attempt a client begins anew.
+    /// Seconds without an attempt after which a client starts over.
     private static let forgiveness: Int64 = 3600
 
-    /// How many clients are remembered.
+    /// The number of remembered clients.
     var recordCount: Int { records.count }
 
     mutating func arrive(from client: Client, now: Int64) -> Arrival {
@@ -136,7 +135,7 @@ struct LoginPace {
         return .waits(number: attempt.number)
     }
 
-    /// `now` lets it be tried, and `end` follows.
+    /// Whether the attempt may run. After `now`, call `end`.
     mutating func turn(of number: Int, now: Int64) -> Turn {
         guard let place = waiting.firstIndex(where: { $0.number == number }) else { return .never }
         guard place == 0, trying == nil else { return .later }
@@ -149,7 +148,7 @@ struct LoginPace {
         return .now
     }
 
-    /// It does not wait any more.
+    /// Removes a waiting attempt.
     mutating func leave(_ number: Int) { waiting.removeAll { $0.number == number } }
 
     mutating func end(_ number: Int, isRight: Bool, now: Int64) {
@@ -186,8 +185,8 @@ struct LoginPace {
         max(0, crowd.level - Int(clamping: max(0, (now - crowd.since) / Self.crowdDecay)))
     }
 
-    /// Where too many are known, one goes that may try now anyway, and was there longest ago; who was right
-    /// goes last.
+    /// Stores a record. At the limit, evicts a client that may try again anyway and was not seen for longest;
+    /// clients that logged in before are evicted last.
     private mutating func keep(_ record: Record, of client: Client, _ now: Int64) {
         if records[client] == nil, records.count >= Self.mostRecords {
             let least = records.min { one, other in

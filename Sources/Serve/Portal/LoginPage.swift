@@ -1,10 +1,10 @@
 internal import Web
 
-/// Where the password is said that opens the portal to other machines.
+/// The login form for other machines.
 struct LoginPage: PortalPage {
-    /// What came of the last try.
+    /// Why the last attempt failed.
     var failure: Phrase?
-    /// Nobody set one: what to do about it.
+    /// Whether a password is set; if not, the page says how to set one.
     var hasPassword = true
 
     let status = 403
@@ -29,11 +29,11 @@ struct LoginPage: PortalPage {
     func members(_ context: PortalContext) -> JSONMembers { ["error": "login"] }
 }
 
-/// What is said to an order that is not carried out.
+/// The answer to an order that is refused.
 struct RefusalPage: PortalPage {
     let status: Int
     let reason: Phrase
-    /// What a form for a new site said, to be mended; nil for other orders.
+    /// The fields of a prefetch form, to be corrected; nil for other orders.
     var form: PortalRequest?
 
     let title = "Nothing was changed"
@@ -42,6 +42,7 @@ struct RefusalPage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "notice warn", "role": "alert", "id": "mistake"], say: reason)
+        if reason == Phrase(.refusedPassword) { html.element("pre", text: "larder password") }
         if let form { html.prefetchForm(context, form) }
         html.element("p") { $0.link(context.links.home, say: .toSites) }
     }

@@ -2,15 +2,15 @@ internal import Store
 internal import Synchronization
 internal import Web
 
-/// What one server thread has answered. It adds, and any thread reads.
+/// The counters of one server thread. Only that thread adds; any thread may read.
 final class ServingCounts: Sendable {
     enum Kind: Int, CaseIterable {
-        /// Where answers came from.
+        /// Sources of responses.
         case memory, larder, validated, network, missed, tunnel
-        /// How they began.
+        /// Classes of status codes.
         case informational, success, redirect, clientError, serverError
         case bodyBytes
-        /// Addresses of pages and of what they need that are not held.
+        /// Requests for pages and assets that are not stored.
         case misses
     }
 
@@ -55,11 +55,11 @@ final class ServingCounts: Sendable {
     }
 }
 
-/// Those of all threads. Any thread may use it.
+/// The counters of all threads. Any thread may use it.
 final class ServingTotals: Sendable {
     private let threads = Mutex<[ServingCounts]>([])
 
-    /// For one more thread.
+    /// Adds the counters of one more thread.
     func counts() -> ServingCounts {
         let counts = ServingCounts()
         threads.withLock { $0.append(counts) }
@@ -71,7 +71,7 @@ final class ServingTotals: Sendable {
     }
 }
 
-/// A text in Prometheus' format, version 0.0.4: families of samples, each with what it is.
+/// A text in the Prometheus format, version 0.0.4.
 struct MetricsText {
     enum Kind: String {
         case counter, gauge
@@ -81,7 +81,7 @@ struct MetricsText {
 
     private(set) var text = ""
 
-    /// - Parameter samples: each by its labels, with its value.
+    /// - Parameter samples: labels and value of each sample.
     mutating func add(
         _ name: String, _ kind: Kind, _ help: String,
         _ samples: [(labels: [(name: String, value: String)], value: Double)]
@@ -111,11 +111,11 @@ struct MetricsText {
 }
 
 extension Portal {
-    /// What the server did since it began, and what the store holds.
+    /// Metrics of the server since it started, and of the store.
     func metrics(_ reader: StoreReader) throws(StoreError) -> Answer {
         var text = MetricsText()
         text.add(
-            "info", .gauge, "The larder that answers.", [([("version", Product.version)], 1)])
+            "info", .gauge, "The server and its version.", [([("version", Product.version)], 1)])
         if let figures { add(figures, to: &text) }
         try add(reader, to: &text)
         return Answer(
@@ -133,7 +133,7 @@ extension Portal {
             kinds.map { (labels: [(name: label, value: $0.0)], value: Double(totals[$0.1])) }
         }
         text.add(
-            "requests_total", .counter, "Requests that were answered, by where the answer came from.",
+            "requests_total", .counter, "Requests, by the source of the response.",
             samples(
                 "source",
                 [
@@ -141,95 +141,101 @@ extension Portal {
                     ("network", .network), ("missed", .missed),
                 ]))
         text.add(
-            "responses_total", .counter, "Answers, by the first digit of their status.",
+            "responses_total", .counter, "Responses, by the first digit of their status.",
             samples(
                 "class",
                 [("2xx", .success), ("3xx", .redirect), ("4xx", .clientError), ("5xx", .serverError)]))
         text.add(
-            "response_body_bytes_total", .counter, "Bytes of the bodies of answers.",
+            "response_body_bytes_total", .counter, "Bytes in the bodies of responses.",
             Double(totals[.bodyBytes]))
         text.add(
-            "misses_total", .counter, "Requests for what is not held.", Double(totals[.misses]))
+            "misses_total", .counter, "Requests for URLs that are not stored.", Double(totals[.misses]))
         text.add(
-            "memory_bytes", .gauge, "What answers take that are kept ready.",
+            "memory_bytes", .gauge, "Memory that cached responses use.",
             Double(figures.memoryByteCount()))
         text.add(
-            "store_generation", .counter, "Changes of the store that were seen.",
+            "store_generation", .counter, "Changes of the store that the server noticed.",
             Double(figures.generation()))
         text.add(
-            "store_readable", .gauge, "Whether the store could be read at the last look.",
+            "store_readable", .gauge, "Whether the store could be read at the last check.",
             figures.isReadable() ? 1 : 0)
         text.add(
-            "held_back_total", .counter,
-            "Responses that did not replace stored ones, since they look like those of a captive portal or a broken server.",
-            Double(figures.heldBackCount()))
+            "rejected_responses_total", .counter,
+            "Responses that did not replace stored ones, because they looked like those of a captive portal or a broken server.",
+            Double(figures.rejectedCount()))
         guard let counts = traffic?.log.counts else { return }
         text.add(
-            "proxy_requests_total", .counter, "Requests to the proxy, by where the answer came from.",
+            "proxy_requests_total", .counter, "Requests to the proxy, by the source of the response.",
             PassLog.Source.allCases.map { ([("source", $0.rawValue)], Double(counts[$0])) })
         text.add(
-            "proxy_body_bytes_total", .counter, "Bytes of the bodies that passed through the proxy.",
+            "proxy_body_bytes_total", .counter, "Bytes in the bodies of the proxy's responses.",
             Double(counts.byteCount))
     }
 
     private func add(_ reader: StoreReader, to text: inout MetricsText) throws(StoreError) {
         if let behind = try reader.secondsBehind() {
             text.add(
-                "store_lag_seconds", .gauge, "How far the standby is behind that is read from.", behind)
+                "store_lag_seconds", .gauge, "How far the standby database that is read lags behind.", behind)
         }
         let sites = try memory.sites(reader)
-        text.add("sites", .gauge, "Sites that are held.", Double(sites.count))
+        text.add("sites", .gauge, "Stored sites.", Double(sites.count))
         if !reader.hidesPrivate {
             text.add(
-                "noted_misses", .gauge, "Addresses that were missed, and wait for the next prefetch.",
+                "noted_misses", .gauge, "Recorded misses that the next prefetch fetches.",
                 Double(try reader.notedMisses().count))
         }
         typealias Sample = (labels: [(name: String, value: String)], value: Double)
         var (responses, started, finished): ([Sample], [Sample], [Sample]) = ([], [], [])
         for site in sites {
-            // What is served, and what is being fetched.
-            for visit in site.visits where visit.id == site.published || visit == site.visits.last {
+            // The live snapshot and the newest one.
+            for snapshot in site.snapshots
+            where snapshot.id == site.published || snapshot == site.snapshots.last {
                 let labels = [
-                    (name: "site", value: site.name), (name: "visit", value: "\(visit.id)"),
+                    (name: "site", value: site.name), (name: "snapshot", value: "\(snapshot.name)"),
                     (
                         name: "state",
-                        value: visit.id == site.published ? "served" : visit.finished == nil ? "open" : "kept"
+                        value: snapshot.id == site.published
+                            ? "live" : snapshot.finished == nil ? "open" : "kept"
                     ),
                 ]
-                for (kind, count) in try memory.counts(ofVisit: visit.id, reader) {
+                for (kind, count) in try memory.counts(ofSnapshot: snapshot.id, reader) {
                     responses.append((labels + [(name: "kind", value: kind)], Double(count)))
                 }
-                started.append((labels, Double(visit.started)))
-                if let end = visit.finished { finished.append((labels, Double(end))) }
+                started.append((labels, Double(snapshot.started)))
+                if let end = snapshot.finished { finished.append((labels, Double(end))) }
             }
         }
         text.add(
-            "visit_responses", .gauge,
-            "What a visit has: pages, what they need, redirects, what is gone (404, 410), and other failures.",
+            "snapshot_responses", .gauge,
+            "Responses of a snapshot: pages, assets, redirects, gone (404, 410) and other failures.",
             responses)
-        text.add("visit_started_seconds", .gauge, "When a visit began, in seconds since 1970.", started)
-        text.add("visit_finished_seconds", .gauge, "When a visit was complete.", finished)
+        text.add(
+            "snapshot_started_seconds", .gauge, "When a snapshot was started, in seconds since 1970.", started
+        )
+        text.add(
+            "snapshot_finished_seconds", .gauge, "When a snapshot was finished, in seconds since 1970.",
+            finished)
     }
 }
 
-/// What a portal is told of the server that it is part of.
+/// Figures of the server that the portal belongs to.
 struct PortalFigures: Sendable {
     let totals: ServingTotals
     let memoryByteCount: @Sendable () -> Int
     let generation: @Sendable () -> Int
     let isReadable: @Sendable () -> Bool
-    let heldBackCount: @Sendable () -> UInt64
+    let rejectedCount: @Sendable () -> UInt64
 }
 
 extension PortalMemory {
-    /// Of each kind of response how many a visit has.
-    func counts(ofVisit visit: Int64, _ reader: StoreReader) throws(StoreError) -> [(String, Int)] {
-        if let known = counts[visit] { return known }
-        var found = ["page": 0, "requisite": 0, "redirect": 0, "gone": 0, "failure": 0]
-        for row in try reader.statusCounts(ofVisit: visit) {
+    /// The number of responses of each kind in a snapshot.
+    func counts(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> [(String, Int)] {
+        if let known = counts[snapshot] { return known }
+        var found = ["page": 0, "asset": 0, "redirect": 0, "gone": 0, "failure": 0]
+        for row in try reader.statusCounts(ofSnapshot: snapshot) {
             let kind =
                 switch row.status {
-                case ..<300: row.role == 0 ? "page" : "requisite"
+                case ..<300: row.role == 0 ? "page" : "asset"
                 case ..<400: "redirect"
                 case 404, 410: "gone"
                 default: "failure"
@@ -237,7 +243,7 @@ extension PortalMemory {
             found[kind, default: 0] += row.count
         }
         let list = found.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-        counts[visit] = list
+        counts[snapshot] = list
         return list
     }
 }

@@ -2,18 +2,18 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// What a site should have and has not, and who asks for it.
+/// The missing URLs of a site and what requests them.
 struct MissingPage: PortalPage {
     let site: Site
-    /// Nil where nobody looked at all that its pages need.
+    /// The result of the walk; nil if the site was too large to walk.
     let needs: SiteNeeds?
-    /// Which links are gone through instead, or beside that; nil where the walk tells all.
+    /// The list of links to search for URLs that are not stored; nil if the result of the walk is shown.
     let list: LinkList?
     let targets: UnheldTargets
-    /// What was asked of the server, of this site's hosts or by their pages.
+    /// Recorded misses of this site's hosts or caused by their pages.
     let misses: [MissedURL]
     let tombstones: [(href: String, status: Int, referrer: String?)]
-    /// It goes on with a list that was begun.
+    /// Whether the page continues a list.
     let isContinued: Bool
     let section = PortalSection.sites
 
@@ -22,7 +22,7 @@ struct MissingPage: PortalPage {
     ) throws(StoreError) {
         self.site = site
         needs = try memory.needs(of: site, limit: PortalLimits.neededURLs, reader)
-        let list = kind ?? (needs == nil ? .requisites : nil)
+        let list = kind ?? (needs == nil ? .assets : nil)
         self.list = list
         isContinued = place != nil
         targets =
@@ -42,15 +42,15 @@ struct MissingPage: PortalPage {
             if try Self.mayShow(note, reader) { notes.append(note) }
         }
         misses = try MissesReport.report(on: notes, reader).missing.misses
-        let shown = site.published ?? site.visits.last?.id
+        let shown = site.published ?? site.snapshots.last?.id
         tombstones =
-            try shown.map { (visit) throws(StoreError) in
-                try reader.tombstones(ofVisit: visit, limit: PortalLimits.lines)
+            try shown.map { (snapshot) throws(StoreError) in
+                try reader.tombstones(ofSnapshot: snapshot, limit: PortalLimits.lines)
             } ?? []
     }
 
-    /// Whether the reader has a page that tells of the miss. A note is taken of every request, those of private
-    /// pages among them.
+    /// Whether the reader may see a page that links to the missed URL. Misses are recorded for private pages
+    /// too.
     private static func mayShow(_ note: Miss, _ reader: StoreReader) throws(StoreError) -> Bool {
         guard reader.hidesPrivate else { return true }
         guard let referrer = note.referrer else { return try reader.mayName(note.href) }
@@ -59,7 +59,7 @@ struct MissingPage: PortalPage {
         return true
     }
 
-    let title = "What is missing"
+    let title = "Missing"
     var heading: Sentence? { .whatIsMissing }
 
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
@@ -101,7 +101,7 @@ struct MissingPage: PortalPage {
         html.remainder(of: misses.count)
     }
 
-    /// What the walk found, as `larder check --offline` would.
+    /// Writes the same result as `larder check --offline`.
     private func writeNeeds(to html: inout HTMLWriter, _ context: PortalContext) {
         guard let needs else { return }
         html.element("h2", say: .neededNotHeld)
@@ -148,7 +148,7 @@ struct MissingPage: PortalPage {
     private static func heading(_ list: LinkList) -> Sentence {
         switch list {
         case .pages: .linkedNotHeld
-        case .requisites: .requisiteNotHeld
+        case .assets: .assetNotHeld
         }
     }
 
@@ -179,7 +179,7 @@ struct MissingPage: PortalPage {
             }
             html.remainder(of: targets.count, shown: targets.targets.count)
         }
-        writeOthers([list == .pages ? .requisites : .pages], to: &html, context)
+        writeOthers([list == .pages ? .assets : .pages], to: &html, context)
     }
 
     private func writeTombstones(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -233,7 +233,7 @@ extension HTMLWriter {
         }
     }
 
-    /// Says that a list is longer than what is shown of it.
+    /// Writes how many more items there are than shown.
     mutating func remainder(of count: Int, shown: Int = PortalLimits.lines) {
         guard count > shown else { return }
         element(

@@ -1,15 +1,15 @@
 internal import Glibc
 internal import Web
 
-/// Takes a form with files apart while it comes (`multipart/form-data`, RFC 7578). A value: it is given bytes, and
-/// holds no more of them than a delimiter and the head of a part.
+/// Parses a form with files (`multipart/form-data`, RFC 7578) incrementally. A value; it buffers at most a
+/// delimiter and the head of a part.
 struct MultipartReader {
     enum Event: Equatable {
         case field(name: String, value: String)
-        /// Its bytes follow.
+        /// The start of a file; its bytes follow.
         case file(name: String, fileName: String)
         case bytes([UInt8])
-        /// Of the file.
+        /// The end of the file.
         case end
     }
 
@@ -24,13 +24,13 @@ struct MultipartReader {
     private var pending = Array("\r\n".utf8)
     private let delimiter: [UInt8]
     private var partCount = 0
-    /// What came is no such form.
+    /// Whether the input is not a valid form.
     private(set) var isBroken = false
 
     static let mostParts = 32
     private static let longestHead = 8192
 
-    /// - Parameter type: of the body; nil for another one than such a form.
+    /// - Parameter type: the Content-Type; the result is nil if it is not `multipart/form-data`.
     init?(type: String) {
         let parts = type.utf8.split(separator: UInt8(ascii: ";")).map {
             String(decoding: $0, as: UTF8.self).trimmingBlanks
@@ -50,10 +50,10 @@ struct MultipartReader {
         delimiter = Array("\r\n--\(boundary)".utf8)
     }
 
-    /// The last delimiter has come.
+    /// Whether the last delimiter was read.
     var isDone: Bool { if case .done = step { true } else { false } }
 
-    /// What the bytes bring.
+    /// Parses more bytes.
     mutating func take(_ bytes: [UInt8]) -> [Event] {
         guard !isBroken else { return [] }
         pending += bytes
@@ -62,7 +62,7 @@ struct MultipartReader {
         return events
     }
 
-    /// False when more has to come.
+    /// Parses one step. Returns false if it needs more bytes.
     private mutating func advance(_ events: inout [Event]) -> Bool {
         switch step {
         case .done:
@@ -119,12 +119,12 @@ struct MultipartReader {
         return true
     }
 
-    /// Hands on so many bytes of the part.
+    /// Emits `count` bytes of the current part.
     private mutating func pass(_ count: Int, _ events: inout [Event]) {
         guard count > 0 else { return }
         switch step {
         case .field(let name, var value):
-            // Longer than any field: nothing of it could be used.
+            // The rest of an overlong field is discarded.
             value += pending.prefix(min(count, max(0, PortalRequest.longestField - value.count)))
             step = .field(name: name, value)
         case .file: events.append(.bytes(Array(pending[..<count])))
@@ -150,7 +150,7 @@ struct MultipartReader {
         }
     }
 
-    /// What `Content-Disposition` says of a part; nil where it is no part of a form.
+    /// Name and file name from `Content-Disposition`; nil if the part is not form data.
     private static func disposition(_ head: ArraySlice<UInt8>) -> (name: String, fileName: String?)? {
         for line in head.split(separator: lf) {
             let line = line.last == cr ? line.dropLast() : line
@@ -164,8 +164,8 @@ struct MultipartReader {
         return nil
     }
 
-    /// Browsers write quotes and line ends in names by percent, and everything else as it is; other programs put
-    /// a backslash in front.
+    /// Parses parameters. Browsers percent-encode quotes and line breaks in names; other programs escape
+    /// quotes with a backslash.
     private static func parameters(_ text: ArraySlice<UInt8>) -> (kind: String, values: [String: String]) {
         var rest = text.drop { $0 == 0x20 || $0 == 0x09 }
         let kind = String(decoding: rest.prefix { $0 != semicolon && $0 != 0x20 }, as: UTF8.self).lowercased()

@@ -2,27 +2,26 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// How the pages of a site looked in two of its visits, side by side, with what differs between the two
-/// pictures.
+/// Screenshots of pages in two snapshots, side by side, with their differences.
 struct PicturesPage: PortalPage {
     let site: Site
-    let from: Visit?
-    let to: Visit?
-    /// Nil where there is nothing to compare, or too much to do it here.
+    let from: Snapshot?
+    let to: Snapshot?
+    /// Nil if there is nothing to compare, or if the site is too large to compare here.
     let pictures: PictureReport?
     let page: Int
     let section = PortalSection.sites
-    let title = "How pages looked"
+    let title = "Screenshots"
     var heading: Sentence? { .picturesTitle }
 
     init(
-        _ site: Site, from first: Int64?, to second: Int64?, page: Int, _ reader: StoreReader
+        _ site: Site, from first: SnapshotName?, to second: SnapshotName?, page: Int, _ reader: StoreReader
     ) throws(StoreError) {
         self.site = site
         self.page = max(0, min(page, 1_000_000))
-        let visits = site.visitsToShow(from: first, to: second)
-        // Of the one visit that there is, its pictures stand alone.
-        (from, to) = (visits.from ?? visits.to, visits.to)
+        let snapshots = site.snapshotsToShow(from: first, to: second)
+        // With a single snapshot, shows its screenshots alone.
+        (from, to) = (snapshots.from ?? snapshots.to, snapshots.to)
         guard let from, let to, site.isComparable else {
             pictures = nil
             return
@@ -36,10 +35,10 @@ struct PicturesPage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         guard let from, let to else {
-            html.element("p", say: .noVisit)
+            html.element("p", say: .noSnapshot)
             return
         }
-        html.visitsForm(of: site, from, to, at: context.links.pictures(of: site.id))
+        html.snapshotsForm(of: site, from, to, at: context.links.pictures(of: site.id))
         guard let pictures else {
             html.element(
                 "p",
@@ -57,7 +56,7 @@ struct PicturesPage: PortalPage {
                 html.fact(html.words(Self.name(state)), Wording.grouped(pictures.count(state)))
             }
         }
-        // What differs comes first.
+        // Changed pages first.
         let pages = PictureReport.State.allCases.flatMap { state in
             pictures.pages.filter { $0.state == state }
         }
@@ -67,7 +66,8 @@ struct PicturesPage: PortalPage {
         }
         guard start + PortalLimits.pictures < pages.count else { return }
         html.next(
-            context.links.pictures(of: site.id, from: from.id, to: to.id, page: page + 1), html.words(.more))
+            context.links.pictures(of: site.id, from: from.name, to: to.name, page: page + 1),
+            html.words(.more))
     }
 
     private func write(_ page: PictureReport.Page, to html: inout HTMLWriter, _ context: PortalContext) {
@@ -79,12 +79,12 @@ struct PicturesPage: PortalPage {
         html.element("div", ["class": "pictures"]) { html in
             let shown = page.from == page.to ? [page.to] : [page.from, page.to]
             let addresses = shown.compactMap(\.self).map {
-                (visit: $0, address: context.links.picture(of: page.url, in: $0, of: site.id))
+                (snapshot: $0, address: context.links.picture(of: page.url, in: $0, of: site.id))
             }
-            for (visit, address) in addresses {
-                figure(html.words(.visitCaption, "\(visit)"), to: &html) { html in
+            for (snapshot, address) in addresses {
+                figure(html.words(.snapshotCaption, "\(snapshot)"), to: &html) { html in
                     html.link(address) { html in
-                        html.image(address, html.words(.lookedInVisit, "\(visit)"))
+                        html.image(address, html.words(.lookedInSnapshot, "\(snapshot)"))
                     }
                 }
             }
@@ -118,7 +118,7 @@ struct PicturesPage: PortalPage {
     }
 
     func members(_ context: PortalContext) -> JSONMembers {
-        (pictures?.members ?? ["site": site.name, "from": from?.id, "to": to?.id])
+        (pictures?.members ?? ["site": site.name, "from": from?.number, "to": to?.number])
             + ["compared": pictures != nil]
     }
 }

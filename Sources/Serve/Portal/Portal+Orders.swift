@@ -3,21 +3,21 @@ internal import Store
 internal import System
 internal import Web
 
-/// What the portal can have done, and for whom.
+/// What is needed to carry out orders from the portal.
 package struct PortalPowers: Sendable {
     let gate: PortalGuard
     let board: JobBoard
     var bar = BarSwitch()
-    /// Of `PortalOrder.exportForms`, those that can be written here.
+    /// The formats of `PortalOrder.exportForms` that can be written on this machine.
     var exportForms = PortalOrder.exportForms
 }
 
 extension Portal {
-    /// Answers what changes something; nil when the reply comes later.
+    /// Answers a request that changes something; nil if the reply follows later.
     ///
     /// - Parameters:
-    ///   - type: of the body.
-    ///   - slot: takes a slot for the reply.
+    ///   - type: the Content-Type of the body.
+    ///   - slot: reserves a slot for the later reply.
     func take(
         _ target: String, type: String?, body: [UInt8], from visitor: PortalVisitor, reader: StoreReader,
         slot: () -> ReplySlot
@@ -67,7 +67,7 @@ extension Portal {
         return obey(order, back: Self.place(form["back"]), visitor, powers, slot)
     }
 
-    /// What an order names and the larder does not have.
+    /// Why the site or snapshot of an order does not exist; nil if it exists.
     private func unknownTarget(
         of order: PortalOrder, _ reader: StoreReader
     ) throws(StoreError) -> PortalMistake? {
@@ -76,11 +76,13 @@ extension Portal {
         guard let site = sites.first(where: { $0.name == target.site }) else {
             return PortalMistake(Phrase(.mistakeSite, target.site))
         }
-        guard let number = target.visit, !site.visits.contains(where: { $0.id == number }) else { return nil }
-        return PortalMistake(Phrase(.mistakeVisit, target.site, "\(number)"))
+        guard let name = target.snapshot, !site.snapshots.contains(where: { $0.name == name }) else {
+            return nil
+        }
+        return PortalMistake(Phrase(.mistakeSnapshot, target.site, "\(name)"))
     }
 
-    /// What is said to jobs that are there already; nil for a new one.
+    /// Carries out orders about existing jobs; nil for other orders.
     private func steer(
         _ name: String, _ form: PortalRequest, _ board: JobBoard, by principal: Principal
     ) throws(PortalMistake) -> Answer? {
@@ -89,7 +91,7 @@ extension Portal {
         case "stop":
             guard let number = form.number("job") else { throw PortalMistake(Phrase(.mistakeEmpty)) }
             board.stop(Int(clamping: number))
-            // The page of the work says it anyway.
+            // The page of jobs shows the state without a notice.
             let isOfWork = back.hasPrefix(PortalLinks.jobs)
             return seeOther(isOfWork ? back : Self.place(back, noticing: Int(clamping: number)))
         case "goon":
@@ -116,11 +118,11 @@ extension Portal {
             guard let number = powers.board.take(order, by: principal) else {
                 return refusal(503, Phrase(.mistakeMany), visitor)
             }
-            // What was there may be gone by then.
+            // The site's page may be gone when the job has run.
             if case .remove = order { return seeOther(Self.place("/", noticing: number)) }
             return seeOther(PortalLinks.jobs)
         }
-        // What comes of it is told on the page that it was asked on.
+        // Quick orders: the reply waits for the outcome and shows it on the page that the order came from.
         let slot = slot()
         let number = ReplyNumber()
         let fields = self.fields
@@ -135,9 +137,9 @@ extension Portal {
         return nil
     }
 
-    // MARK: - Archives that are handed in
+    // MARK: - Uploads
 
-    /// Nil for a body that is no form with a file, or where none is taken.
+    /// The reader of an uploaded archive; nil if the body is not a form with files, or uploads are disabled.
     private static func upload(
         _ type: String, _ powers: PortalPowers, _ visitor: PortalVisitor
     ) -> PortalUpload? {
@@ -147,7 +149,7 @@ extension Portal {
         }
     }
 
-    /// Takes a client over whose archive is too long for the memory. Nil for whatever else is long.
+    /// Takes over the connection of an upload that is too long for memory; nil for other long requests.
     func pass(
         _ long: LongUpload, to target: String, method: String, type: String?, isChunked: Bool,
         byteCount: Int64, from visitor: PortalVisitor
@@ -155,7 +157,7 @@ extension Portal {
         guard method == "POST", target == PortalLinks.deeds + "import", let powers, let type,
             let files = powers.board.files, MultipartReader(type: type) != nil
         else { return nil }
-        // Before the token there is what else tells strangers.
+        // These checks need no token, which is in the body.
         switch powers.gate.standing(of: visitor, now: SystemClock.seconds()) {
         case .owner: break
         case .reader(let reason): return Reply(answer: refusal(403, Phrase(reason), visitor))
@@ -179,9 +181,10 @@ extension Portal {
         return reply
     }
 
-    /// Has what was handed in taken in, and answers; made ahead, since the portal belongs to the server's thread.
+    /// Makes the closure that imports an uploaded archive and answers. It is made ahead, since the portal
+    /// belongs to the server's thread.
     ///
-    /// - Parameter isLast: of what the client is told on its connection.
+    /// - Parameter isLast: whether the answer closes the connection.
     private func uploaded(
         _ visitor: PortalVisitor, _ powers: PortalPowers, isLast: Bool
     ) -> @Sendable (PortalUpload, _ isWhole: Bool) -> Answer {
@@ -213,7 +216,8 @@ extension Portal {
     private func logIn(
         _ form: PortalRequest, _ visitor: PortalVisitor, _ powers: PortalPowers, _ slot: () -> ReplySlot
     ) -> Answer? {
-        // Another page's form could otherwise log somebody in; there is no token before that.
+        // Without this check, a form on another site could log the user in: there is no token before the
+        // login.
         if let reason = visitor.foreignness { return refusal(403, Phrase(reason), visitor) }
         guard let password = form["password"] else { return refusal(400, Phrase(.mistakeEmpty), visitor) }
         let later = slot()
@@ -226,7 +230,7 @@ extension Portal {
         return nil
     }
 
-    /// Made ahead, since the portal belongs to the server's thread.
+    /// Answers that are made ahead, since the portal belongs to the server's thread.
     private struct LoginReplies: Sendable {
         let wrong: Answer
         let impossible: Answer
@@ -263,7 +267,7 @@ extension Portal {
 
     // MARK: - Live
 
-    /// Goes on as long as somebody looks. Nil when it has begun.
+    /// Streams events as long as the client is connected. Returns nil if the stream has begun.
     func live(for visitor: PortalVisitor, slot: () -> ReplySlot) -> Answer? {
         guard let powers else { return notFound(PortalLinks.live, visitor) }
         switch powers.gate.standing(of: visitor, now: SystemClock.seconds()) {
@@ -293,7 +297,7 @@ extension Portal {
 
     var cookieName: String { PortalVisitor.cookieName(port: layout.port) }
 
-    /// - Parameter form: what was filled in, to be mended.
+    /// - Parameter form: the submitted form, to be corrected.
     private func refusal(
         _ status: Int, _ reason: Phrase, _ visitor: PortalVisitor, form: PortalRequest? = nil
     ) -> Answer {
@@ -316,7 +320,7 @@ extension Portal {
             status: 303, fields: own + (cookie.map { [("Set-Cookie", $0)] } ?? []) + fields, body: [])
     }
 
-    /// A page of the portal's, and nobody else's.
+    /// Sanitizes a return path: only paths of the portal are allowed.
     static func place(_ text: String?, noticing number: Int? = nil) -> String {
         guard let text, text.hasPrefix("/"), !text.hasPrefix("//"), !text.hasPrefix("/\\"),
             text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }), text.utf8.count < 4000
@@ -331,7 +335,7 @@ extension Portal {
     }
 }
 
-/// The number of a job, which may be over before whoever asked for it knows it.
+/// The number of a job, which may be over before its number is known to the callback.
 private final class ReplyNumber: Sendable {
     private let number = Monitor<Int?>(nil)
 
@@ -340,7 +344,7 @@ private final class ReplyNumber: Sendable {
 }
 
 extension PortalOrder {
-    /// Done while somebody waits for the next page.
+    /// Whether the client waits for the outcome.
     fileprivate var isQuick: Bool {
         switch self {
         case .pin, .unpin, .drop, .rollBack, .settle: true

@@ -4,24 +4,24 @@ internal import Store
 internal import System
 internal import Web
 
-/// The pages at `http://localhost:PORT/`: what is held, and the way from an original URL to its copy. It
-/// belongs to one thread.
+/// The web interface at `http://localhost:PORT/`: the stored sites, and redirects from original URLs to their
+/// copies. It belongs to one thread.
 struct Portal {
     let layout: OriginLayout
-    /// What it can have done; nil where it only shows.
+    /// Carries out orders; nil if the portal is read-only.
     let powers: PortalPowers?
     private let links = PortalLinks()
     let memory: PortalMemory
     private let verdicts: ScriptsPage.Verdicts?
     let traffic: PassingTraffic?
-    /// Of the server that it is part of, for `/-/metrics`.
+    /// The server's figures, for `/-/metrics`.
     let figures: PortalFigures?
     private let now: () -> Int64
 
     /// - Parameters:
-    ///   - verdicts: what a check found of bundles, if anybody knows.
-    ///   - walk: finds what is missing of sites, if anybody can.
-    ///   - traffic: what passes through the proxy beside the mirror, where there is one.
+    ///   - verdicts: the results of bundle checks.
+    ///   - walk: finds the missing URLs of sites.
+    ///   - traffic: the traffic of the proxy beside the mirror.
     init(
         layout: OriginLayout, verdicts: ScriptsPage.Verdicts? = nil, walk: SiteNeeds.Walk? = nil,
         traffic: PassingTraffic? = nil, powers: PortalPowers? = nil, figures: PortalFigures? = nil,
@@ -36,7 +36,7 @@ struct Portal {
         self.now = now
     }
 
-    /// - Parameter visitor: who asks; gets JSON where that is asked for by name.
+    /// - Parameter visitor: the requester; gets JSON if its Accept field names it.
     func answer(
         _ target: String, for visitor: PortalVisitor = PortalVisitor(), reader: StoreReader
     ) throws(StoreError) -> Answer {
@@ -44,13 +44,13 @@ struct Portal {
         let isMetrics = PortalRequest(target: target).path == PortalLinks.metrics
         if let stranger = stranger(visitor) {
             guard isMetrics else { return html(stranger, "/", visitor) }
-            return .text(403, "The portal's password comes first.\n", fields: pageFields(script: nil))
+            return .text(403, "Log in to the portal first.\n", fields: pageFields(script: nil))
         }
         if isMetrics {
             try memory.look(at: reader)
             return try metrics(reader)
         }
-        // An original URL, pasted behind the address.
+        // An original URL appended to the portal's address.
         let pasted = target.hasPrefix("/-/") ? target.dropFirst(3) : target.dropFirst()
         if let url = WebURL(String(pasted)), let address = layout.address(of: url) {
             return .redirect(to: address, fields: fields)
@@ -71,7 +71,7 @@ struct Portal {
         return try memory.sites(reader)
     }
 
-    /// To whom nothing is shown before the password.
+    /// The login page for visitors who must log in first; nil for others.
     private func stranger(_ visitor: PortalVisitor) -> LoginPage? {
         switch powers?.gate.standing(of: visitor, now: SystemClock.seconds()) {
         case .stranger: LoginPage()
@@ -80,7 +80,7 @@ struct Portal {
         }
     }
 
-    /// An original URL behind the number or the day of a visit: `@7/https://example.com/`,
+    /// Redirects an original URL with a snapshot number or date before it: `@7/https://example.com/`,
     /// `@2026-11-20/https://example.com/`.
     private func past(
         _ target: String, _ visitor: PortalVisitor, _ reader: StoreReader
@@ -91,46 +91,52 @@ struct Portal {
         }
         let slash = target.firstIndex(of: "/") ?? target.endIndex
         let word = String(target[..<slash].dropFirst())
-        guard Int64(word) != nil || HTTPDate(iso8601: word) != nil else {
+        guard SnapshotName(word) != nil || HTTPDate(iso8601: word) != nil else {
             return told(Phrase(.pastWord, Wording.cut(word, to: 80)))
         }
         guard let url = WebURL(String(target[slash...].dropFirst())), url.isHTTP else {
             return told(Phrase(.pastAddress))
         }
-        guard let visit = try visit(word, of: url, reader) else {
-            return told(Phrase(.pastVisit, word, url.href))
+        guard let snapshot = try snapshot(word, of: url, reader) else {
+            return told(Phrase(.pastSnapshot, word, url.href))
         }
-        guard let address = layout.address(of: url, in: visit) else { return told(Phrase(.pastRoot)) }
+        guard let address = layout.address(of: url, in: snapshot) else { return told(Phrase(.pastRoot)) }
         return .redirect(to: address, fields: fields)
     }
 
-    /// The visit with the number, or the last that had begun when the day ended: of the sites that start on
-    /// the URL's host, else of those that have it.
-    private func visit(_ word: String, of url: WebURL, _ reader: StoreReader) throws(StoreError) -> Int64? {
+    /// The complete snapshot with the number, or the last one that was started by the end of the day.
+    /// Searches the sites that start on the URL's host; if there are none, the sites that have stored the
+    /// URL.
+    private func snapshot(_ word: String, of url: WebURL, _ reader: StoreReader) throws(StoreError) -> Int64?
+    {
         let sites = try memory.sites(reader)
-        func complete(_ sites: [Site]) -> [Visit] {
-            sites.flatMap(\.visits).filter { $0.finished != nil && $0.base == nil }
+        func complete(_ sites: [Site]) -> [Snapshot] {
+            sites.flatMap(\.snapshots).filter { $0.finished != nil && $0.base == nil }
         }
-        if let number = Int64(word) { return complete(sites).contains { $0.id == number } ? number : nil }
-        guard let date = HTTPDate(iso8601: word) else { return nil }
-        let isDay = !word.utf8.contains(UInt8(ascii: "T"))
-        let end = date.secondsSinceEpoch + (isDay ? 86_399 : 0)
         var owners = sites.filter { $0.start.contains { WebURL($0)?.host == url.host } }
         if owners.isEmpty {
             let names = Set(try reader.rows(of: url.key.href).map(\.site))
             owners = sites.filter { names.contains($0.name) }
         }
+        if let name = SnapshotName(word) {
+            // A URL that was never stored is shown as missing in the snapshot, if it is clear which snapshot is meant.
+            if owners.isEmpty, sites.count == 1 { owners = sites }
+            return complete(owners).last { $0.name == name }?.id
+        }
+        guard let date = HTTPDate(iso8601: word) else { return nil }
+        let isDay = !word.utf8.contains(UInt8(ascii: "T"))
+        let end = date.secondsSinceEpoch + (isDay ? 86_399 : 0)
         return complete(owners).filter { $0.started <= end }.max {
             ($0.started, $0.id) < ($1.started, $1.id)
         }?.id
     }
 
-    /// The jobs that the visitor may know of.
+    /// The jobs that the visitor may see.
     func jobs(for visitor: PortalVisitor, _ powers: PortalPowers) -> [PortalJob] {
         powers.board.jobs(hidesPrivate: hidesPrivate(from: visitor))
     }
 
-    /// Whether the visitor is told nothing of private responses, be it by jobs or by what passed the proxy.
+    /// Whether jobs and proxy traffic hide private responses from the visitor.
     func hidesPrivate(from visitor: PortalVisitor) -> Bool {
         layout.withholdsPrivate && powers?.gate.principal(of: visitor) != .localUser
     }
@@ -158,7 +164,7 @@ struct Portal {
             return hidesPrivate(from: visitor)
                 ? nil : traffic.map { TrafficPage($0, at: PortalLinks.traffic, titled: "Proxy", request) }
         case PortalLinks.page:
-            // Other schemes are never held, and never linked to.
+            // Other schemes are never stored.
             guard let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else { return nil }
             return try DetailsPage(
                 url.key.href, allOf: request["links"].flatMap(LinkList.init), after: request.number("after"),
@@ -196,12 +202,12 @@ struct Portal {
                 site, request["kind"].flatMap(LinkList.init), after: request.number("after"), reader, memory)
         case "changes":
             return try ChangesPage(
-                site, from: request.number("from"), to: request.number("to"),
+                site, from: request.snapshot("from"), to: request.snapshot("to"),
                 kind: request["kind"].flatMap(ChangesPage.Kind.init), page: Int(request.number("page") ?? 0),
                 reader)
         case "pictures":
             return try PicturesPage(
-                site, from: request.number("from"), to: request.number("to"),
+                site, from: request.snapshot("from"), to: request.snapshot("to"),
                 page: Int(request.number("page") ?? 0),
                 reader)
         default:
@@ -211,14 +217,14 @@ struct Portal {
 
     // MARK: - Answers
 
-    /// What the bar of a page shows, for frames of mirrored pages alone.
+    /// The content of the page bar, for frames in mirrored pages only.
     private func barFrame(
         _ request: PortalRequest, _ visitor: PortalVisitor, _ reader: StoreReader
     ) throws(StoreError) -> Answer {
         guard powers?.bar.isOn == true, let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else {
             return html(NotFoundPage(target: request.path), request.path, visitor)
         }
-        let frame = try BarFrame(url, in: request.number("visit"), layout, memory.sites(reader), reader)
+        let frame = try BarFrame(url, in: request.number("snapshot"), layout, memory.sites(reader), reader)
         let port = layout.port
         let hosts = ["*.localhost", "localhost", "127.0.0.1", "[::1]"].map {
             "\(layout.scheme)://\($0):\(port)"
@@ -231,24 +237,24 @@ struct Portal {
                 ("Content-Type", "text/html; charset=utf-8"), ("Cache-Control", "no-store"),
                 ("Vary", "Accept-Language"), ("Content-Security-Policy", policy),
                 ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "no-referrer"),
-                // Pages that take only what agrees to it take the bar too.
+                // Pages with Cross-Origin-Embedder-Policy embed only frames that allow it.
                 ("Cross-Origin-Resource-Policy", "cross-origin"),
                 ("Cross-Origin-Embedder-Policy", "require-corp"), ("X-DNS-Prefetch-Control", "off"),
             ],
             body: frame.html(visitor.language), sharing: .portalBar)
     }
 
-    /// A picture that a visit of a site took of a page; nil where none is asked for, or none is there.
+    /// A stored screenshot; nil for other requests, or if there is none.
     private func picture(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> Answer? {
         guard request.path.hasPrefix(PortalLinks.sites), request.path.hasSuffix("/picture"),
             let id = Int64(
                 request.path.dropFirst(PortalLinks.sites.utf8.count).dropLast("/picture".utf8.count)),
-            let visit = request.number("visit"), let href = request["url"],
+            let name = request.snapshot("snapshot"), let href = request["url"],
             let site = try memory.sites(reader).first(where: { $0.id == id }),
-            site.visits.contains(where: { $0.id == visit }),
-            let body = try reader.picture(of: href, in: visit)?.body,
+            let snapshot = site.snapshots.last(where: { $0.name == name }),
+            let body = try reader.picture(of: href, in: snapshot.id)?.body,
             let bytes = try reader.content(of: body)?.load(),
-            // Whoever made the row: what goes out under the portal's own name is a picture.
+            // Only PNG data is served under the portal's origin, whatever the row says.
             bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
         else { return nil }
         return Answer(
@@ -256,8 +262,8 @@ struct Portal {
             body: bytes)
     }
 
-    /// The archive that a job made; nil where none is asked for, where there is none, and for a visitor who does not see
-    /// the job.
+    /// The file that a job made; nil for other requests, if there is none, and if the visitor may not see the
+    /// job.
     private func result(_ request: PortalRequest, _ visitor: PortalVisitor) -> Answer? {
         guard request.path.hasPrefix(PortalLinks.files), let powers else { return nil }
         let number = request.path.dropFirst(PortalLinks.files.utf8.count).prefix { $0 != "/" }
@@ -265,7 +271,7 @@ struct Portal {
             let file = powers.board.files?.result(ofJob: job),
             PortalLinks.file(of: job, named: file.name) == request.path
         else { return nil }
-        // RFC 6266: programs that know no other take the plain name.
+        // RFC 6266: clients that do not know `filename*` use `filename`.
         let plain = String(
             decoding: file.name.utf8.map {
                 (0x20..<0x7f).contains($0) && $0 != 0x22 && $0 != 0x5c ? $0 : 0x5f
@@ -283,7 +289,7 @@ struct Portal {
             file: Answer.FileBody(path: file.path, byteCount: Int(file.byteCount)))
     }
 
-    /// These pages need nothing but their style, and nobody but themselves gets at them.
+    /// Response fields: the pages load only their own style, and no other site may read or frame them.
     var fields: [(name: String, value: String)] { fields(hasScript: false) }
 
     private func fields(hasScript: Bool) -> [(name: String, value: String)] {
@@ -348,7 +354,7 @@ struct Portal {
             + fields(hasScript: script != nil)
     }
 
-    /// Style and icon; nil for all else.
+    /// Style sheets, scripts, manifest and icon; nil for other paths.
     private func file(_ target: String) -> Answer? {
         let (type, text): (String, String)
         switch target {
@@ -360,20 +366,20 @@ struct Portal {
         case PortalIcon.path: (type, text) = ("image/svg+xml", PortalIcon.text)
         default: return nil
         }
-        // Their names change with them.
+        // The names of these files change with their content.
         let lasting = ("Cache-Control", "public, max-age=31536000, immutable")
         return Answer(
             status: 200, fields: [("Content-Type", type), lasting] + fields, body: Array(text.utf8))
     }
 
-    /// Browsers accept anything, and HTML by name.
+    /// Whether the client prefers JSON. Browsers accept everything, but name HTML.
     private static func asksForJSON(_ accept: String?) -> Bool {
         guard let accept = accept?.lowercased() else { return false }
         return accept.utf8.contains("application/json".utf8) && !accept.utf8.contains("text/html".utf8)
     }
 }
 
-/// What is asked of the portal: a path and the fields of a form.
+/// A request to the portal: a path and form fields.
 struct PortalRequest: Equatable {
     let path: String
     private let fields: [String: String]
@@ -381,8 +387,8 @@ struct PortalRequest: Equatable {
     static let longestField = 4096
     private static let mostFields = 16
 
-    /// Reads a request target: the query as a form writes it, what is no UTF-8 repaired. Of a field that
-    /// comes twice the first counts; what is too long is cut.
+    /// Parses a request target. Repairs invalid UTF-8, uses the first of repeated fields, and truncates long
+    /// fields.
     init(target: String) {
         let bytes = Array(target.utf8)
         let mark = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
@@ -390,13 +396,13 @@ struct PortalRequest: Equatable {
         fields = Self.fields(bytes[mark...].dropFirst())
     }
 
-    /// The same of a form that was sent (`application/x-www-form-urlencoded`).
+    /// Parses a submitted form (`application/x-www-form-urlencoded`).
     init(path: String, form: [UInt8]) {
         self.path = path
         fields = Self.fields(form[...])
     }
 
-    /// The same of what was kept of one.
+    /// Makes a request from saved fields.
     init(path: String, fields: [(name: String, value: String)]) {
         self.path = path
         self.fields = Dictionary(fields.prefix(Self.mostFields).map { ($0.name, $0.value) }) { $1 }
@@ -412,12 +418,14 @@ struct PortalRequest: Equatable {
         return fields
     }
 
-    /// Nil for a field that is empty or not there.
+    /// The value of a field; nil if it is empty or missing.
     subscript(_ name: String) -> String? {
         fields[name].flatMap { $0.isEmpty ? nil : $0 }
     }
 
     func number(_ name: String) -> Int64? { self[name].flatMap { Int64($0) } }
+
+    func snapshot(_ name: String) -> SnapshotName? { self[name].flatMap { SnapshotName($0) } }
 
     private static func decoded(_ bytes: ArraySlice<UInt8>) -> String {
         var decoded: [UInt8] = []
@@ -447,34 +455,32 @@ struct PortalRequest: Equatable {
     }
 }
 
-/// Every bound on what one page of the portal looks at and shows, in one place: what is beyond is a link
-/// away.
+/// The limits on what one page of the portal reads and shows. Longer lists continue on the next page.
 enum PortalLimits {
-    /// How many responses of each kind are counted one by one.
+    /// Maximum number of responses that are counted exactly.
     static let counted = 20_000
-    /// Lines of a list.
+    /// Items of a list.
     static let lines = 50
-    /// Of a list of titles.
+    /// Items of a list of titles.
     static let titles = 200
-    /// Pages whose pictures stand side by side.
+    /// Pages with screenshots.
     static let pictures = 12
-    /// Hits of a search.
+    /// Search hits.
     static let hits = 20
-    /// URLs that are looked through to fill a folder's list, and how many at once: fewer when half of them
-    /// are used up.
+    /// URLs that are read to list a folder, and URLs per slice; slices get shorter after half of the budget.
     static let walkedURLs = 8_192
     static let slice = 512
     static let hurriedSlice = 32
-    /// What one step of a search looks through.
+    /// Bodies and URLs that one step of a search reads.
     static let searchedBodies: Int64 = 100_000
     static let searchedURLs = 100_000
-    /// Addresses that one page has walked over to tell what is missing of sites.
+    /// URLs that are walked on one page to find the missing URLs of sites.
     static let neededURLs = 8000
-    /// Bodies whose links are looked through for what is missing, or for who links to a page.
+    /// Bodies whose links are searched for missing URLs or for links to a page.
     static let linkers = 4_000
     static let words = 200
-    /// How much is read to tell the MD5 of what has none yet.
+    /// Bytes that are read to compute missing MD5 digests.
     static let digestedBytes = 4_000_000
-    /// Responses of a site up to which its visits are compared here.
+    /// Maximum number of responses of a site whose snapshots are compared here.
     static let compared = 60_000
 }

@@ -4,25 +4,25 @@ internal import Synchronization
 package import System
 internal import Web
 
-/// The files of a portal's jobs: archives that people hand in, until they are taken in, and those that are made for
-/// them to take away. One server has the folder; whatever in it belongs to no job is removed. Any thread may use it.
+/// The files of the portal's jobs: uploaded archives until they are imported, and exports until they are
+/// downloaded. One server owns the folder; files that belong to no job are removed. Any thread may use it.
 package final class PortalFiles: Sendable {
     private let path: String
-    /// On whose disk it is.
+    /// A folder on the same disk.
     private let larder: String
     private let underway = Mutex<Set<String>>([])
-    /// How much of the disk stays free, whatever is handed in.
+    /// Bytes of the disk that uploads leave free.
     static let leastRoom: Int64 = 256 << 20
-    /// So many come at once.
+    /// Uploads at the same time.
     static let mostUploads = 4
-    /// After so many seconds what was made for somebody is removed.
+    /// Seconds after which exports are removed.
     static let lifetime: Int64 = 7 * 86_400
 
     package init(_ folder: StoreFolder) { (path, larder) = (folder.portalFiles, folder.path) }
 
-    // MARK: - What comes
+    // MARK: - Uploads
 
-    /// One file on its way in. It is nobody's until it is `settled`.
+    /// A file that is being uploaded. It belongs to no job until `settle` is called.
     struct Draft: ~Copyable {
         let number: String
         let name: String
@@ -45,7 +45,7 @@ package final class PortalFiles: Sendable {
 
         func write(_ bytes: [UInt8]) throws(SystemError) { try file.write(bytes) }
 
-        /// A job has it from here on, or nobody.
+        /// Ends the upload: a job owns the file from now on, or it is removed.
         func settle(isWanted: Bool) {
             if !isWanted { Folder.remove(files.folder(ofUpload: number)) }
             files.underway.withLock { _ = $0.remove(PortalFiles.name(ofUpload: number)) }
@@ -63,7 +63,7 @@ package final class PortalFiles: Sendable {
         underway.withLock { _ = $0.remove(Self.name(ofUpload: number)) }
     }
 
-    /// Whether there is room for so many bytes more.
+    /// Whether the disk has space for this many more bytes.
     func hasRoom(for byteCount: Int64 = 0) -> Bool {
         var status = statvfs()
         guard statvfs(larder, &status) == 0 else { return true }
@@ -72,16 +72,16 @@ package final class PortalFiles: Sendable {
         return room.overflow || room.partialValue - Self.leastRoom > byteCount
     }
 
-    /// Where a file that was handed in stands; nil where it is not there any more.
+    /// The path of an uploaded file; nil if it no longer exists.
     package func upload(_ number: String, named name: String) -> String? {
         guard Self.isNumber(number), Self.plain(name) == name else { return nil }
         let file = "\(folder(ofUpload: number))/\(name)"
         return access(file, R_OK) == 0 ? file : nil
     }
 
-    // MARK: - What goes
+    // MARK: - Exports
 
-    /// A place for what a job makes.
+    /// Makes an empty folder for the file of a job and returns the path of the file.
     package func place(ofJob number: Int, named name: String) throws(SystemError) -> String {
         let folder = "\(path)/\(Self.name(ofJob: number))"
         Folder.remove(folder)
@@ -95,7 +95,7 @@ package final class PortalFiles: Sendable {
         let byteCount: Int64
     }
 
-    /// What a job made; nil where it made none, or it is gone.
+    /// The file that a job made; nil if there is none.
     func result(ofJob number: Int) -> Result? {
         let folder = "\(path)/\(Self.name(ofJob: number))"
         for name in Folder.names(in: folder) ?? [] {
@@ -109,17 +109,17 @@ package final class PortalFiles: Sendable {
         return nil
     }
 
-    // MARK: - Order
+    // MARK: - Cleanup
 
-    /// Removes what belongs to no job, and is not on its way in.
+    /// Removes files that belong to no job and are not being uploaded.
     ///
-    /// - Parameter jobs: asked after it is known what is on its way, since that becomes a job.
+    /// - Parameter jobs: called after the uploads were listed, since an upload becomes a job.
     func sweep(_ jobs: () -> [PortalJob], now: Int64) {
         var kept = underway.withLock { $0 }
         for job in jobs() {
             switch job.order {
             case .takeIn(let upload, _, _, _):
-                // What was cut off may be gone on with, by a later job.
+                // A later job may retry an interrupted import.
                 let isWanted = !job.isOver || job.state == .ended(.interrupted)
                 let name = Self.name(ofUpload: upload)
                 if isWanted { kept.insert(name) } else { kept.remove(name) }
@@ -139,12 +139,12 @@ package final class PortalFiles: Sendable {
         }
     }
 
-    /// The last part of a name that somebody gave a file, as a file here may have it; nil where nothing is left.
+    /// The last component of a client's file name, made safe for this folder; nil if nothing remains.
     static func plain(_ name: String) -> String? {
         let parts = name.utf8.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
         guard let last = parts.last else { return nil }
         let bytes = last.filter { $0 >= 0x20 && $0 != 0x7f }
-        // What tells its form stands at its end.
+        // Keeps the end of the name, which shows the format.
         var text = String(decoding: bytes.suffix(120), as: UTF8.self)
         while let first = text.first, first == "." || first == "-" || first == " " || first == "\u{FFFD}" {
             text.removeFirst()

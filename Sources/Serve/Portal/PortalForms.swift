@@ -1,7 +1,7 @@
 internal import Reports
 internal import Web
 
-/// The sentences of a page, in the language that its reader has.
+/// Texts in the reader's language.
 extension HTMLWriter {
     func words(_ sentence: Sentence, _ parts: String...) -> String { sentence.text(in: language, parts) }
 
@@ -19,18 +19,18 @@ extension HTMLWriter {
         link(address, attributes, text: sentence.text(in: language))
     }
 
-    /// A count of things, which some languages say differently of one.
+    /// A count with its noun, in the singular or plural.
     func count(_ number: Int, _ one: Sentence, _ many: Sentence) -> String {
         words(number == 1 ? one : many, Wording.grouped(number))
     }
 }
 
-// MARK: - Forms that change something
+// MARK: - Forms that send orders
 
 extension HTMLWriter {
-    /// A form that sends an order; nothing where whoever looks may send none.
+    /// Writes a form that sends an order; nothing if the visitor may send none.
     ///
-    /// - Parameter fields: what it says beside what is filled in.
+    /// - Parameter fields: hidden fields.
     mutating func order(
         _ name: String, _ context: PortalContext, style: String = "order",
         fields: [(name: String, value: String)] = [], hasFile: Bool = false,
@@ -53,7 +53,7 @@ extension HTMLWriter {
         }
     }
 
-    /// A button alone, with what a screen reader is told beside.
+    /// Writes a form with only a button. `thing` is appended for screen readers.
     mutating func orderButton(
         _ name: String, _ sentence: Sentence, about thing: String = "", _ context: PortalContext,
         fields: [(name: String, value: String)] = [], isQuiet: Bool = true, warns: Bool = false
@@ -70,7 +70,7 @@ extension HTMLWriter {
         }
     }
 
-    /// A field with its label in front.
+    /// Writes an input field with its label.
     mutating func field(
         _ name: String, _ label: Sentence, type: String = "text", value: String = "", hint: Sentence? = nil,
         isRequired: Bool = false, isWide: Bool = false, mode: String? = nil, mistake: String? = nil
@@ -123,10 +123,10 @@ extension HTMLWriter {
     }
 }
 
-// MARK: - What a prefetch is told
+// MARK: - The form of a prefetch
 
 extension PlanForm {
-    /// Its fields, for a new prefetch or for the settings of a site.
+    /// Writes the fields for a new prefetch or for the settings of a site.
     func write(to html: inout HTMLWriter, isNew: Bool) {
         html.element("div", ["class": "fields"]) { html in
             html.choice(
@@ -166,7 +166,7 @@ extension PlanForm {
             (Self.never, Phrase(.everyNever)), ("hourly", Phrase(.everyHour)), ("6h", Phrase(.everySix)),
             ("daily", Phrase(.everyDay)), ("weekly", Phrase(.everyWeek)),
         ]
-        // Said by the command.
+        // A schedule that was set by the command.
         if let every, !choices.contains(where: { $0.value == every }) {
             choices.append((every, Phrase(.everyOther, every)))
         }
@@ -187,9 +187,9 @@ extension PlanForm {
 }
 
 extension HTMLWriter {
-    /// From an address to a prefetch of it.
+    /// Writes the form that starts a prefetch.
     ///
-    /// - Parameter form: what was said before and has to be mended.
+    /// - Parameter form: the submitted form, to be corrected.
     mutating func prefetchForm(_ context: PortalContext, _ form: PortalRequest? = nil) {
         order("prefetch", context, style: "order sheetlike") { html in
             html.field(

@@ -1,7 +1,7 @@
 internal import Reports
 internal import Web
 
-/// What stands around every page of the portal.
+/// The frame of every page of the portal: head, banner, breadcrumb and footer.
 enum PortalFrame {
     static func html(_ page: some PortalPage, _ context: PortalContext) -> [UInt8] {
         var html = HTMLWriter()
@@ -85,7 +85,7 @@ enum PortalFrame {
         html.element("li") { $0.link(address, ["aria-current": isHere ? "true" : nil], say: sentence) }
     }
 
-    /// What came of the order that led to this page, and the way back from it while there is one.
+    /// Writes the outcome of the order that led to this page, with a button to stop it.
     private static func writeNotice(
         _ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext
     ) {
@@ -127,7 +127,7 @@ enum PortalFrame {
             html.element("p") { html in
                 html.say(.footer)
                 html.link(context.jsonAddress, ["type": "application/json"], say: .asJSON)
-                html.text(".")
+                html.say(.fullStop)
             }
             if context.hasSession, let token = context.token {
                 html.element("form", ["class": "order", "method": "post", "action": PortalLinks.logout]) {
@@ -140,25 +140,25 @@ enum PortalFrame {
     }
 }
 
-/// One page of the portal: what it says, as values, for people and for programs.
+/// A page of the portal, written as HTML and as JSON.
 protocol PortalPage {
     var status: Int { get }
     var title: String { get }
-    /// Which of the portal's parts it belongs to.
+    /// The part of the portal that the page belongs to.
     var section: PortalSection { get }
-    /// After how many seconds a browser loads it again; nil for never.
+    /// Seconds after which the browser reloads the page; nil for never.
     var refresh: Int? { get }
-    /// The same where no script runs.
+    /// The same, for browsers without scripts.
     var refreshWithoutScript: Int? { get }
-    /// Its script helps where scripts run; without, the page does the same.
+    /// The path of a script that enhances the page; the page works without it.
     var script: String? { get }
-    /// Stands above it where that is words of ours; the title, which is a site's or a page's, where it is nil.
+    /// The heading, if it is a text of the portal; nil if `title` is the heading.
     var heading: Sentence? { get }
-    /// What stands above it, from the home page down.
+    /// The breadcrumb, from the home page down.
     func trail(_ context: PortalContext) -> [(text: String, address: String)]
-    /// Below the heading, which is the title.
+    /// Writes the content below the heading.
     func write(to html: inout HTMLWriter, _ context: PortalContext)
-    /// For programs: one object.
+    /// The JSON object for programs.
     func members(_ context: PortalContext) -> JSONMembers
 }
 
@@ -181,51 +181,51 @@ enum PortalSection {
     case none
 }
 
-/// What a page is written for.
+/// The circumstances of a request for a page.
 struct PortalContext {
     let layout: OriginLayout
     let links: PortalLinks
-    /// There is a proxy beside the mirror.
+    /// Whether there is a proxy beside the mirror.
     let hasProxy: Bool
     /// Seconds since 1970.
     let now: Int64
-    /// Path and query of this page, and where it is to be had as JSON.
+    /// Path and query of this page, as HTML and as JSON.
     let address: String
     let jsonAddress: String
     var language = PortalLanguage.english
-    /// What orders have to come with; nil where whoever looks may give none.
+    /// The token for orders; nil if the visitor may give none.
     var token: String?
-    /// Why not, where that is to be said.
+    /// Why the visitor may give no orders.
     var whyNot: Sentence?
-    /// There is somebody to give orders to.
+    /// Whether the page of jobs is shown.
     var hasJobs = false
-    /// Pages may have a bar.
+    /// Whether the page bar is available.
     var hasBar = false
-    /// Archives come and go.
+    /// Whether import and export are available.
     var hasFiles = false
-    /// Whoever looks has said a password.
+    /// Whether the visitor has logged in with a password.
     var hasSession = false
-    /// The order that led here.
+    /// The order that led to this page.
     var notice: PortalJob?
 
     func words(_ sentence: Sentence) -> String { sentence.text(in: language) }
 
-    /// Where an URL is shown as it was; nil for what the mirror does not serve.
+    /// The address of the mirrored copy; nil if the mirror does not serve the URL.
     func mirrored(_ href: String) -> String? {
-        // To other machines the names below localhost are themselves.
+        // On other machines, names below localhost refer to themselves.
         guard layout.root != nil || !layout.isExposed else { return nil }
         return WebURL(href).flatMap(layout.address)
     }
 }
 
-/// A page of the larder's own that stands outside the portal, style included: plain HTML and CSS, light and
-/// dark, without scripts.
+/// A page outside the portal, such as a miss: plain HTML with an inline style, light and dark, without
+/// scripts.
 struct HTMLPage {
     let title: String
-    /// Markup; whatever comes from outside is escaped in it already.
+    /// Markup, in which input from outside is already escaped.
     let body: String
     var style = PortalStyle.base
-    /// After how many seconds a browser loads it again; nil for never.
+    /// Seconds after which the browser reloads the page; nil for never.
     var refresh: Int?
 
     var text: String {
@@ -252,13 +252,13 @@ struct HTMLPage {
     }
 }
 
-/// What the portal says of an address that it has nothing at.
+/// The answer for a path that does not exist.
 struct NotFoundPage: PortalPage {
     let target: String
     let status = 404
-    /// Why; nil where there is just no such page.
+    /// The reason; nil if there is just no such page.
     var reason: Phrase?
-    let title = "Nothing here"
+    let title = "Not found"
     var heading: Sentence? { .nothingHereTitle }
     let section = PortalSection.none
 

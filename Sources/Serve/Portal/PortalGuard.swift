@@ -3,19 +3,19 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// Who may change something by way of the portal: whoever has the token that its pages carry, and beyond
-/// loopback only after the password.
+/// Decides who may change something through the portal: visitors with the token that its pages contain; other
+/// machines only after a login.
 ///
-/// A page of the mirror is of another origin, so that it can read no page of the portal's; whatever it sends
-/// by a form lacks the token, and comes with an `Origin` that is not the portal's. Any thread may use it.
+/// A page of the mirror has another origin, so it cannot read the portal's pages. A form that it sends lacks
+/// the token and has another `Origin`. Any thread may use it.
 package final class PortalGuard: Sendable {
-    /// Where the server is, and what it is for.
+    /// How the server is reachable and what it may do.
     struct Circumstances: Sendable {
-        /// Other machines come here.
+        /// Whether other machines can reach the server.
         var isExposed = false
-        /// Nothing is to be changed, or nothing can be.
+        /// Whether nothing may or can be changed.
         var isReadOnly = false
-        /// What is kept of the password; nil where none is set.
+        /// The hash of the password; nil if none is set.
         var password: @Sendable () -> PasswordHash? = { nil }
     }
 
@@ -26,22 +26,22 @@ package final class PortalGuard: Sendable {
 
     init(_ circumstances: Circumstances) { self.circumstances = circumstances }
 
-    /// What whoever asks may do.
+    /// What a visitor may do.
     enum Standing: Equatable, Sendable {
-        /// The token that the pages carry.
+        /// May give orders with this token.
         case owner(token: String)
-        /// May look, and why nothing more.
+        /// May read, and the reason why not more.
         case reader(Sentence)
-        /// Has to say the password first.
+        /// Must log in first.
         case stranger
-        /// There is none to be said.
+        /// Cannot log in, since no password is set.
         case nobody
     }
 
-    /// - Parameter now: in seconds of a clock that nobody sets.
+    /// - Parameter now: seconds of the monotonic clock.
     func standing(of visitor: PortalVisitor, now: Int64) -> Standing {
         guard circumstances.isExposed else {
-            // Other machines may do nothing on a server that does not listen for them.
+            // A server that does not listen for other machines refuses forwarded requests.
             if visitor.isForwarded { return .nobody }
             return circumstances.isReadOnly ? .reader(.refusedReadOnly) : .owner(token: token)
         }
@@ -52,7 +52,7 @@ package final class PortalGuard: Sendable {
         return circumstances.isReadOnly ? .reader(.refusedReadOnly) : .owner(token: token)
     }
 
-    /// Why what somebody sends changes nothing; nil where it may.
+    /// Why an order is refused; nil if it is allowed.
     func refusal(of visitor: PortalVisitor, token given: String?, now: Int64) -> Sentence? {
         if let refusal = visitor.foreignness { return refusal }
         switch standing(of: visitor, now: now) {
@@ -67,9 +67,9 @@ package final class PortalGuard: Sendable {
         }
     }
 
-    /// Who a visitor is to a job that they begin. On a server that other machines can connect to, only a client
-    /// on a loopback address is the user of this machine. A reverse proxy on this machine passes on requests of
-    /// anybody: its fields give it away.
+    /// The principal of the jobs that a visitor starts. On a server that other machines can reach, only a
+    /// client on a loopback address is the local user. A reverse proxy on this machine forwards requests of
+    /// anybody; its fields reveal it.
     func principal(of visitor: PortalVisitor) -> Principal {
         guard !visitor.isForwarded else { return .remoteUser }
         guard circumstances.isExposed else { return .localUser }
@@ -79,19 +79,20 @@ package final class PortalGuard: Sendable {
     // MARK: - The password
 
     enum Login: Equatable, Sendable {
-        /// The session's secret, for a cookie.
+        /// The secret of the session, for a cookie.
         case entered(session: String)
         case wrong
-        /// So many seconds have to pass first.
+        /// The client must wait this many seconds.
         case tooFast(seconds: Int64)
         case impossible
     }
 
-    /// Takes a tenth of a second and 32 MiB, and longer where many try: on a thread where nobody else waits.
+    /// Checks a password. Takes a tenth of a second and 32 MiB, and longer if many clients try: call it on a
+    /// thread of its own.
     ///
     /// - Parameters:
-    ///   - client: who tries; nil where that is not known.
-    ///   - clock: in seconds of a clock that nobody sets.
+    ///   - client: who tries; nil if unknown.
+    ///   - clock: seconds of the monotonic clock.
     func enter(
         _ password: String, from client: LoginClient? = nil,
         clock: () -> Int64 = { SystemClock.seconds() }
@@ -111,7 +112,7 @@ package final class PortalGuard: Sendable {
         return .entered(session: session)
     }
 
-    /// Waits for it, as long as others come first.
+    /// Waits until the attempt may run; false after too long.
     private func isTurn(_ number: Int, _ clock: () -> Int64) -> Bool {
         let end = ContinuousClock.now + Self.mostWait
         while ContinuousClock.now < end {
@@ -127,17 +128,17 @@ package final class PortalGuard: Sendable {
 
     private static let mostWait = Duration.seconds(20)
 
-    /// Somebody may give orders, if not everybody.
+    /// Whether some visitor may give orders.
     var takesOrders: Bool { !circumstances.isReadOnly }
 
-    /// There are passwords to be said here.
+    /// Whether there are logins.
     var hasSessions: Bool { circumstances.isExposed }
 
     func leave(_ session: String?) {
         if let session { sessions.withLock { $0.remove(session) } }
     }
 
-    /// 256 bits that nobody can guess.
+    /// 256 random bits.
     private static func secret() -> String {
         var source = SystemRandomNumberGenerator()
         return (0..<4).map { _ in
@@ -147,9 +148,9 @@ package final class PortalGuard: Sendable {
     }
 }
 
-/// Who asks the portal, as far as the request says.
+/// The sender of a request to the portal, as far as the request shows.
 struct PortalVisitor: Equatable, Sendable {
-    /// By which the larder is asked.
+    /// The host and port of the request.
     var authority = ""
     var origin: String?
     /// `Sec-Fetch-Site`
@@ -158,9 +159,9 @@ struct PortalVisitor: Equatable, Sendable {
     /// `Accept`
     var accept: String?
     var language = PortalLanguage.english
-    /// From where it comes; nil where that is not known.
+    /// The address of the client; nil if unknown.
     var client: LoginClient?
-    /// A proxy passed the request on.
+    /// Whether a proxy forwarded the request.
     var isForwarded = false
 
     init() {}
@@ -178,17 +179,17 @@ struct PortalVisitor: Equatable, Sendable {
         }
     }
 
-    /// Fields by which a proxy says for whom it asks.
+    /// Whether proxies add this field to requests that they forward.
     private static func isOfProxies(_ name: String) -> Bool {
         let name = HTTPGrammar.lowercased(name.utf8)
         return ["forwarded", "via", "x-real-ip"].contains(name) || name.hasPrefix("x-forwarded")
     }
 
-    /// Servers on other ports of the same host see each other's cookies.
+    /// Cookies are shared by all ports of a host, so the name contains the port.
     static func cookieName(port: UInt16) -> String { "larder-\(port)" }
 
-    /// Nil where it comes from the portal's own pages. Browsers tell in two ways; a program that is none says
-    /// nothing, and needs the token all the same.
+    /// Why the request did not come from the portal's own pages; nil if it did. Browsers send `Origin` and
+    /// `Sec-Fetch-Site`; other programs send neither, but still need the token.
     var foreignness: Sentence? {
         if let origin, origin != "http://\(authority)", origin != "https://\(authority)" {
             return .refusedOrigin
@@ -198,13 +199,13 @@ struct PortalVisitor: Equatable, Sendable {
     }
 }
 
-/// Those who said the password. A value; the time goes in.
+/// The sessions of logged-in visitors. A value; the time goes in.
 struct PortalSessions {
     private var sessions: [String: (token: String, until: Int64)] = [:]
-    /// What they said: with another password all of them are over.
+    /// The password of the sessions: changing it ends all of them.
     private var password: PasswordHash?
 
-    /// Of the last request.
+    /// Seconds after the last request.
     static let lifetime: Int64 = 12 * 3600
     private static let most = 64
 
@@ -233,7 +234,7 @@ struct PortalSessions {
 }
 
 extension PortalGuard {
-    /// Whether it is the cookie of a portal's session, on whichever port.
+    /// Whether this is the name of a portal's session cookie, on any port.
     static func isSession(cookie name: some StringProtocol) -> Bool {
         name.hasPrefix("larder-") && UInt16(name.dropFirst("larder-".utf8.count)) != nil
     }

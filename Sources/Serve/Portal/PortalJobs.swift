@@ -1,7 +1,7 @@
 internal import Reports
 package import Web
 
-/// A piece of work that was begun on the portal, and how far it is.
+/// A job of the portal and its progress.
 package struct PortalJob: Sendable, Equatable {
     let number: Int
     let order: PortalOrder
@@ -9,11 +9,11 @@ package struct PortalJob: Sendable, Equatable {
     let principal: Principal
     fileprivate(set) var state: State
     fileprivate(set) var figures: JobFigures?
-    /// What came of it, or stands in its way.
+    /// The result, or the reason of a failure.
     fileprivate(set) var outcome: [Phrase] = []
-    /// In seconds since 1970.
+    /// Seconds since 1970.
     let asked: Int64
-    /// An earlier run of the server began it, perhaps with other options.
+    /// Whether an earlier run of the server started it, perhaps with other options.
     private(set) var isOfEarlierRun = false
 
     fileprivate init(number: Int, order: PortalOrder, principal: Principal, state: State, asked: Int64) {
@@ -21,7 +21,7 @@ package struct PortalJob: Sendable, Equatable {
         (self.state, self.asked) = (state, asked)
     }
 
-    /// One of an earlier run of the server.
+    /// Makes a job of an earlier run of the server.
     init(
         number: Int, order: PortalOrder, principal: Principal, end: JobEnd, outcome: [Phrase], asked: Int64
     ) {
@@ -30,8 +30,8 @@ package struct PortalJob: Sendable, Equatable {
         isOfEarlierRun = true
     }
 
-    /// The job as users of other machines see it who are told nothing of private responses; nil for a job of
-    /// the user of this machine, whose title and outcome may name them.
+    /// The job as users of other machines see it if private responses are hidden from them. Nil for jobs of
+    /// the local user, whose title and outcome may name private responses.
     var withoutPrivate: PortalJob? {
         guard principal != .localUser else { return nil }
         var job = self
@@ -41,12 +41,12 @@ package struct PortalJob: Sendable, Equatable {
     }
 
     enum State: Sendable, Equatable {
-        /// Its turn comes.
+        /// Waits for its turn.
         case waiting
-        /// It begins then, in milliseconds of the queue's clock, if nobody thinks better of it.
+        /// Starts at this time, in milliseconds of the queue's clock, unless it is cancelled.
         case planned(Int64)
         case running
-        /// It was told to stop.
+        /// Was told to stop.
         case stopping
         case ended(JobEnd)
     }
@@ -57,17 +57,17 @@ package struct PortalJob: Sendable, Equatable {
 
 package enum JobEnd: String, Sendable {
     case done
-    /// Done, and it lacks something.
+    /// Finished, with problems.
     case lacking
     case stopped
-    /// Nobody wanted it any more before it began.
+    /// Cancelled before it started.
     case undone
     case failed
-    /// The server ended before it did.
+    /// The server stopped first.
     case interrupted
 }
 
-/// How far a prefetch is, in figures.
+/// The progress of a job, in figures.
 package struct JobFigures: Sendable, Equatable {
     package var site = ""
     package var isStoring = false
@@ -82,7 +82,7 @@ package struct JobFigures: Sendable, Equatable {
     package var secondsLeft: Int?
     package var hosts: [Host] = []
     package var hostCount = 0
-    /// Of work at an archive: how many responses it has by now. There are no pages then.
+    /// The number of responses so far, for imports and exports, which do not count pages.
     package var responses: Int?
 
     package struct Host: Sendable, Equatable {
@@ -90,7 +90,7 @@ package struct JobFigures: Sendable, Equatable {
         package let running: Int
         package let queued: Int
         package let requestsPerSecond: Double
-        /// Nothing is asked of it for so many seconds.
+        /// Seconds until the next request to the host.
         package let pausedSeconds: Int?
 
         package init(name: String, running: Int, queued: Int, requestsPerSecond: Double, pausedSeconds: Int?)
@@ -103,30 +103,31 @@ package struct JobFigures: Sendable, Equatable {
     package init() {}
 }
 
-/// What is to be done, is being done and was done: one at a time of each lane, in their order. A value; events
-/// and the time go in.
+/// The waiting, running and finished jobs. Each lane runs one job at a time, in order. A value; events and
+/// the time go in.
 struct JobQueue {
     private(set) var jobs: [PortalJob] = []
-    /// Another with every change.
+    /// Changes with every change.
     private(set) var version = 1
-    /// Another with every change but of figures.
+    /// Changes with every change except of figures.
     private(set) var turn = 1
     private var lastNumber = 0
 
     static let mostWaiting = 100
     static let mostEnded = 40
 
-    /// - Parameter jobs: what an earlier run of the server had, all of it over.
+    /// - Parameter jobs: the finished jobs of an earlier run of the server.
     init(_ jobs: [PortalJob] = []) {
         self.jobs = jobs
         lastNumber = jobs.last?.number ?? 0
         forget()
     }
 
-    /// The number of the job; that of the same one where it waits or runs already, nil where too many wait.
+    /// Adds a job and returns its number. If the same job waits or runs already, returns the number of that
+    /// one; nil if too many jobs wait.
     ///
     /// - Parameters:
-    ///   - principal: who gave the order. A job of another principal counts as the same one only if it may do as
+    ///   - principal: who gave the order. A job of another principal counts as the same only if it may do as
     ///     much.
     ///   - now: in milliseconds.
     ///   - date: in seconds since 1970.
@@ -137,7 +138,7 @@ struct JobQueue {
         }
         if let same { return same.number }
         guard jobs.count(where: { !$0.isOver }) < Self.mostWaiting else { return nil }
-        // Who wants something of a site wants it to stay.
+        // An order for a site cancels its planned removal.
         if let site = order.wantedSite {
             for job in jobs where job.isPlanned && job.order == .remove(site: site) { _ = stop(job.number) }
         }
@@ -163,7 +164,7 @@ struct JobQueue {
 
     subscript(number: Int) -> PortalJob? { jobs.last { $0.number == number } }
 
-    /// The next one of the lane, which runs from here on; nil while another one does, or none is due.
+    /// Starts the next job of the lane; nil if one is running or none is due.
     mutating func begin(_ lane: PortalOrder.Lane, now: Int64) -> PortalJob? {
         let ofLane = jobs.indices.filter { jobs[$0].order.lane == lane }
         guard !ofLane.contains(where: { jobs[$0].state == .running || jobs[$0].state == .stopping }) else {
@@ -183,7 +184,7 @@ struct JobQueue {
         return jobs[due]
     }
 
-    /// When the next planned one of the lane is due, in milliseconds.
+    /// When the next planned job of the lane is due, in milliseconds.
     func nextTime(_ lane: PortalOrder.Lane) -> Int64? {
         jobs.compactMap { job in
             if job.order.lane == lane, case .planned(let time) = job.state { time } else { nil }
@@ -194,7 +195,7 @@ struct JobQueue {
         change(number) { $0.figures = figures }
     }
 
-    /// - Parameter isCut: the server ends, and with it what is under way.
+    /// - Parameter isCut: whether the server is closing, which interrupts running jobs.
     mutating func end(_ number: Int, _ end: JobEnd, _ outcome: [Phrase], isCut: Bool = false) {
         change(number) { job in
             if isCut, job.state == .running, end == .stopped || end == .failed {
@@ -206,7 +207,8 @@ struct JobQueue {
         }
     }
 
-    /// What has not begun does not begin; what runs is to be cancelled, which is then true.
+    /// Cancels a job that has not started. Returns whether the job is running and must be cancelled by the
+    /// caller.
     mutating func stop(_ number: Int) -> Bool {
         var isToCancel = false
         change(number) { job in
@@ -221,7 +223,7 @@ struct JobQueue {
         return isToCancel
     }
 
-    /// It is listed no more, with whatever it made.
+    /// Removes a finished job from the list.
     mutating func forget(_ number: Int) {
         guard self[number]?.isOver == true else { return }
         jobs.removeAll { $0.number == number }

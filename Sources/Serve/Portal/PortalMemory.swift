@@ -2,27 +2,26 @@ internal import Reports
 internal import Search
 internal import Store
 
-/// What the portal has counted, for as long as the store stays as it is. It belongs to one thread, as its
-/// reader does.
+/// Caches what the portal has counted until the store changes. It belongs to one thread, like its reader.
 final class PortalMemory {
     private weak var reader: StoreReader?
     private var version: Int64 = 0
     private var sites: [Site]?
-    private var tallies: [Int64: VisitTally] = [:]
+    private var tallies: [Int64: SnapshotTally] = [:]
     private var types: [Int64: [TypeTally]] = [:]
     private var needs: [Int64: SiteNeeds] = [:]
-    /// Of sites that have more addresses, the most that was allowed.
+    /// For sites that were too large to walk: the highest limit that was tried.
     private var limits: [Int64: Int] = [:]
-    /// Of the metrics.
+    /// Counts for the metrics.
     var counts: [Int64: [(String, Int)]] = [:]
     private var searcher: Searcher?
-    /// Whether somebody still waits for what is searched for.
+    /// Whether a client still waits for the search.
     var isWanted: () -> Bool = { true }
     private let walk: SiteNeeds.Walk?
 
     init(walk: SiteNeeds.Walk? = nil) { self.walk = walk }
 
-    /// Forgets what another store, or the store of before a change, had. To be called before each answer.
+    /// Drops the cache if the reader or the store has changed. Call it before each answer.
     func look(at reader: StoreReader) throws(StoreError) {
         let version = try reader.dataVersion()
         guard reader !== self.reader || version != self.version else { return }
@@ -50,21 +49,21 @@ final class PortalMemory {
         return known
     }
 
-    func tally(ofVisit visit: Int64, _ reader: StoreReader) throws(StoreError) -> VisitTally {
-        if let tally = tallies[visit] { return tally }
-        let tally = try reader.tally(ofVisit: visit, limit: PortalLimits.counted)
-        tallies[visit] = tally
+    func tally(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> SnapshotTally {
+        if let tally = tallies[snapshot] { return tally }
+        let tally = try reader.tally(ofSnapshot: snapshot, limit: PortalLimits.counted)
+        tallies[snapshot] = tally
         return tally
     }
 
-    func types(ofVisit visit: Int64, _ reader: StoreReader) throws(StoreError) -> [TypeTally] {
-        if let known = types[visit] { return known }
-        let found = try reader.types(ofVisit: visit, limit: PortalLimits.counted)
-        types[visit] = found
+    func types(ofSnapshot snapshot: Int64, _ reader: StoreReader) throws(StoreError) -> [TypeTally] {
+        if let known = types[snapshot] { return known }
+        let found = try reader.types(ofSnapshot: snapshot, limit: PortalLimits.counted)
+        types[snapshot] = found
         return found
     }
 
-    /// What is missing of a site; nil where the walk would come to more addresses than `limit`.
+    /// The missing URLs of a site; nil if the walk would exceed `limit` URLs.
     func needs(of site: Site, limit: Int, _ reader: StoreReader) throws(StoreError) -> SiteNeeds? {
         if let known = needs[site.id] { return known }
         guard limit > limits[site.id] ?? 0, let walk else { return nil }
@@ -73,13 +72,15 @@ final class PortalMemory {
         return found
     }
 
-    /// - Parameter limit: how many addresses may be walked over.
+    /// - Parameter limit: the maximum number of URLs to walk.
     func report(
         on site: Site, limit: Int = PortalLimits.neededURLs, _ reader: StoreReader
     ) throws(StoreError) -> SiteReport {
-        let shown = SiteReport.shownVisit(of: site)
-        let tally = try shown.map { (visit) throws(StoreError) in try self.tally(ofVisit: visit.id, reader) }
+        let shown = SiteReport.shownSnapshot(of: site)
+        let tally = try shown.map { (snapshot) throws(StoreError) in
+            try self.tally(ofSnapshot: snapshot.id, reader)
+        }
         return try SiteReport(
-            site, tally: tally ?? VisitTally(), needs: needs(of: site, limit: limit, reader), reader)
+            site, tally: tally ?? SnapshotTally(), needs: needs(of: site, limit: limit, reader), reader)
     }
 }

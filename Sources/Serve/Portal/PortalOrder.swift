@@ -1,9 +1,8 @@
 internal import Reports
-internal import Store
+package import Store
 internal import Web
 
-/// What somebody asks for on a page of the portal. A form becomes one, and whoever keeps the larder carries
-/// it out.
+/// An order that a user gives in the portal. It is parsed from a form and carried out by a `JobBoard.Worker`.
 package enum PortalOrder: Sendable, Equatable {
     case prefetch(address: String, PlanForm)
     /// Nil for all sites.
@@ -12,16 +11,17 @@ package enum PortalOrder: Sendable, Equatable {
     case check(site: String)
     case pin(PortalPin)
     case unpin(PortalPin)
-    case drop(visit: Int64, site: String)
-    case rollBack(site: String, visit: Int64)
+    case drop(snapshot: SnapshotName, site: String)
+    case rollBack(site: String, snapshot: Int64)
     case remove(site: String)
-    /// What a collection would take, and the collection; a size such as `2G`, or nil for no limit.
+    /// Previews a cleanup, and carries it out. The limit is a size such as `2G`; nil for no limit.
     case forecast(limit: String?)
     case collect(limit: String?)
     case settle(site: String, PlanForm)
-    /// A site into an archive, by the name of a form; as of a visit, or what is served.
-    case export(site: String, visit: Int64?, form: String)
-    /// What was handed in, by its number and its name; into a site, where it stood at an address, if that is said.
+    /// Exports a site to an archive. A nil snapshot exports the live one.
+    case export(site: String, snapshot: SnapshotName?, form: String)
+    /// Imports an uploaded file, given by its number and name. `site` is the site that gets the snapshot;
+    /// `base` is the original URL of the files.
     case takeIn(upload: String, name: String, site: String?, base: String?)
 
     package struct PortalPin: Sendable, Equatable {
@@ -29,13 +29,13 @@ package enum PortalOrder: Sendable, Equatable {
         package let name: String
     }
 
-    /// What may go on beside what: of each kind one at a time.
+    /// Jobs of different lanes run at the same time; each lane runs one job at a time.
     enum Lane: Sendable, CaseIterable {
-        /// It asks the network, and may take hours.
+        /// Makes network requests and may take hours.
         case network
-        /// It is done in the larder alone, and soon.
+        /// Uses only the store and is short.
         case larder
-        /// It reads or writes archives, which takes its time.
+        /// Reads or writes archives, which takes longer.
         case archives
     }
 
@@ -47,7 +47,7 @@ package enum PortalOrder: Sendable, Equatable {
         }
     }
 
-    /// So long it waits, that somebody may think better of it.
+    /// The delay before the job starts, during which it can be cancelled.
     var delay: Duration {
         switch self {
         case .remove: .seconds(10)
@@ -57,7 +57,8 @@ package enum PortalOrder: Sendable, Equatable {
         }
     }
 
-    /// The site that it is for; nil where that is not said.
+    /// The site that the order keeps in use, which cancels a planned removal of the site; nil for other
+    /// orders.
     var wantedSite: String? {
         switch self {
         case .prefetch(let address, _): WebURL(address)?.href ?? address
@@ -68,23 +69,24 @@ package enum PortalOrder: Sendable, Equatable {
         }
     }
 
-    /// The site that has to be there, and its visit; nil where none is named.
-    var target: (site: String, visit: Int64?)? {
+    /// The site and snapshot that must exist; nil if the order names none.
+    var target: (site: String, snapshot: SnapshotName?)? {
         switch self {
         case .update(let site): site.map { ($0, nil) }
         case .check(let site), .remove(let site), .settle(let site, _): (site, nil)
         case .pin(let pin): pin.isSite ? (pin.name, nil) : nil
-        case .drop(let visit, let site), .rollBack(let site, let visit): (site, visit)
-        case .export(let site, let visit, _): (site, visit)
+        case .drop(let snapshot, let site): (site, snapshot)
+        case .rollBack(let site, let snapshot): (site, SnapshotName(snapshot))
+        case .export(let site, let snapshot, _): (site, snapshot)
         // A pin outlives its site.
         case .unpin, .prefetch, .fetch, .forecast, .collect, .takeIn: nil
         }
     }
 
-    /// What was cut off while it was done can be begun again by a button. A removal is thought about anew.
+    /// Whether a button may repeat the job after an interruption. A removal must be ordered anew.
     var mayBeginAgain: Bool { if case .remove = self { false } else { true } }
 
-    /// It can be stopped while it runs, and goes on later with what it had.
+    /// Whether the job can be stopped and continued later.
     var isResumable: Bool {
         switch self {
         case .prefetch, .update: true
@@ -103,32 +105,32 @@ package enum PortalOrder: Sendable, Equatable {
         case .check(let site): Phrase(.jobCheck, site)
         case .pin(let pin): Phrase(.jobPin, pin.name)
         case .unpin(let pin): Phrase(.jobUnpin, pin.name)
-        case .drop(let visit, let site): Phrase(.jobDrop, "\(visit)", site)
-        case .rollBack(let site, let visit): Phrase(.jobRollBack, "\(visit)", site)
+        case .drop(let snapshot, let site): Phrase(.jobDrop, "\(snapshot)", site)
+        case .rollBack(let site, let snapshot): Phrase(.jobRollBack, "\(snapshot)", site)
         case .remove(let site): Phrase(.jobRemove, site)
         case .forecast: Phrase(.jobForecast)
         case .collect: Phrase(.jobCollect)
         case .settle(let site, _): Phrase(.jobSettle, site)
         case .export(let site, nil, let form): Phrase(.jobExport, site, form.uppercased())
-        case .export(let site, let visit?, let form):
-            Phrase(.jobExportVisit, site, form.uppercased(), "\(visit)")
+        case .export(let site, let snapshot?, let form):
+            Phrase(.jobExportSnapshot, site, form.uppercased(), "\(snapshot)")
         case .takeIn(_, let name, _, _): Phrase(.jobImport, name)
         }
     }
 }
 
-/// The settings of a site, as a form has them.
+/// The settings of a site, as a form contains them.
 package struct PlanForm: Sendable, Equatable {
-    /// Names of a `SiteExtent`, a `RenderMode` and a `RobotsPolicy`; nil for the usual.
+    /// Names of a `SiteExtent`, a `RenderMode` and a `RobotsPolicy`; nil for the default.
     package var scope: String?
     package var render: String?
     package var robots: String?
     package var depth: Int?
     package var maxPages: Int?
     package var perHost: Int?
-    /// How often it is updated by itself, `off` for never; nil where that is not said.
+    /// The interval of automatic updates; `off` for never; nil if not given.
     package var every: String?
-    /// For one run alone: `200M`.
+    /// A size such as `200M`, for one run only.
     package var maxBytes: String?
     package var include: [String] = []
     package var exclude: [String] = []
@@ -140,7 +142,7 @@ package struct PlanForm: Sendable, Equatable {
     static let robotsPolicies = ["obey", "ignore"]
     package static let never = "off"
 
-    /// - Throws: What cannot be used of it, to be shown.
+    /// - Throws: the first invalid field, to be shown.
     init(_ form: PortalRequest) throws(PortalMistake) {
         func choice(_ name: String, _ names: [String]) throws(PortalMistake) -> String? {
             guard let given = form[name] else { return nil }
@@ -175,7 +177,7 @@ package struct PlanForm: Sendable, Equatable {
         exclude = Self.lines(form["exclude"])
     }
 
-    /// As much of a form as can be used, for whoever mends the rest.
+    /// Takes the valid fields of a form that is shown again for correction.
     init(readable form: PortalRequest?) {
         guard let form else { return }
         scope = form["scope"].flatMap { Self.scopes.contains($0) ? $0 : nil }
@@ -185,7 +187,7 @@ package struct PlanForm: Sendable, Equatable {
         maxBytes = form["bytes"]
     }
 
-    /// What a form says that is the same.
+    /// The fields of an equivalent form.
     var fields: [(name: String, value: String)] {
         let all: [(String, String?)] = [
             ("scope", scope), ("render", render), ("robots", robots), ("depth", depth.map(String.init)),
@@ -197,7 +199,7 @@ package struct PlanForm: Sendable, Equatable {
         return all.compactMap { name, value in value.map { (name, $0) } }
     }
 
-    /// Those that are kept with a site.
+    /// Parses the stored settings of a site.
     init(settings text: String) {
         guard let json = try? JSONValue.parse(text.utf8.span) else { return }
         func texts(_ key: String) -> [String] { json[key]?.array?.compactMap(\.string) ?? [] }
@@ -218,7 +220,7 @@ package struct PlanForm: Sendable, Equatable {
     }
 }
 
-/// What a form says and cannot be.
+/// An invalid field of a form.
 struct PortalMistake: Error, Equatable {
     let phrase: Phrase
 
@@ -226,17 +228,17 @@ struct PortalMistake: Error, Equatable {
 }
 
 extension PortalOrder {
-    /// What a form asks for; nil for a name that is none.
+    /// Parses a form; nil if no order has the name.
     ///
-    /// - Parameter name: behind `/-/do/`.
+    /// - Parameter name: the path after `/-/do/`.
     init?(_ name: String, _ form: PortalRequest) throws(PortalMistake) {
         func text(_ name: String) throws(PortalMistake) -> String {
             guard let given = form[name] else { throw PortalMistake(Phrase(.mistakeEmpty)) }
             return given
         }
-        func visit() throws(PortalMistake) -> Int64 {
-            guard let number = form.number("visit") else { throw PortalMistake(Phrase(.mistakeEmpty)) }
-            return number
+        func snapshot() throws(PortalMistake) -> SnapshotName {
+            guard let name = form.snapshot("snapshot") else { throw PortalMistake(Phrase(.mistakeEmpty)) }
+            return name
         }
         func pin() throws(PortalMistake) -> PortalPin {
             if let site = form["site"] { return PortalPin(isSite: true, name: site) }
@@ -254,8 +256,8 @@ extension PortalOrder {
         case "check": self = .check(site: try text("site"))
         case "pin": self = .pin(try pin())
         case "unpin": self = .unpin(try pin())
-        case "drop": self = .drop(visit: try visit(), site: try text("site"))
-        case "rollback": self = .rollBack(site: try text("site"), visit: try visit())
+        case "drop": self = .drop(snapshot: try snapshot(), site: try text("site"))
+        case "rollback": self = .rollBack(site: try text("site"), snapshot: try snapshot().number)
         case "remove": self = .remove(site: try text("site"))
         case "forecast": self = .forecast(limit: try size())
         case "collect": self = .collect(limit: try size())
@@ -263,7 +265,7 @@ extension PortalOrder {
         case "export":
             let name = try text("form")
             guard Self.exportForms.contains(name) else { throw PortalMistake(Phrase(.mistakeChoice, name)) }
-            self = .export(site: try text("site"), visit: form.number("visit"), form: name)
+            self = .export(site: try text("site"), snapshot: form.snapshot("snapshot"), form: name)
         case "import":
             let (upload, name) = (try text("upload"), try text("name"))
             guard PortalFiles.isNumber(upload), PortalFiles.plain(name) == name else {
@@ -278,7 +280,7 @@ extension PortalOrder {
         }
     }
 
-    /// Names of an `ArchiveForm`, as a person may want them.
+    /// Names of `ArchiveForm`, in the order of the form.
     package static let exportForms = ["zip", "wacz", "warc", "har", "zim", "html"]
 
     private static func address(_ text: String) throws(PortalMistake) -> String {
@@ -292,7 +294,7 @@ extension PortalOrder {
         }
     }
 
-    /// What a form says that asks for the same.
+    /// The name and fields of an equivalent form.
     var form: (name: String, fields: [(name: String, value: String)]) {
         func pin(_ pin: PortalPin) -> [(name: String, value: String)] {
             [(pin.isSite ? "site" : "url", pin.name)]
@@ -305,16 +307,16 @@ extension PortalOrder {
         case .check(let site): ("check", [("site", site)])
         case .pin(let of): ("pin", pin(of))
         case .unpin(let of): ("unpin", pin(of))
-        case .drop(let visit, let site): ("drop", [("site", site), ("visit", "\(visit)")])
-        case .rollBack(let site, let visit): ("rollback", [("site", site), ("visit", "\(visit)")])
+        case .drop(let snapshot, let site): ("drop", [("site", site), ("snapshot", "\(snapshot)")])
+        case .rollBack(let site, let snapshot): ("rollback", [("site", site), ("snapshot", "\(snapshot)")])
         case .remove(let site): ("remove", [("site", site)])
         case .forecast(let size): ("forecast", limit(size))
         case .collect(let size): ("collect", limit(size))
         case .settle(let site, let plan): ("settings", [("site", site)] + plan.fields)
-        case .export(let site, let visit, let form):
+        case .export(let site, let snapshot, let form):
             (
                 "export",
-                [("site", site), ("form", form)] + (visit.map { [("visit", "\($0)")] } ?? [])
+                [("site", site), ("form", form)] + (snapshot.map { [("snapshot", "\($0)")] } ?? [])
             )
         case .takeIn(let upload, let name, let site, let base):
             (

@@ -1,15 +1,15 @@
 internal import Store
 internal import System
 
-/// Answers searches of the portal on threads of its own, so that those which take long hold up nobody who
-/// wants something else. Any thread may ask.
+/// Answers searches of the portal on its own threads, so that slow searches do not delay other requests. Any
+/// thread may use it.
 final class PortalSearches: Sendable {
-    /// What somebody asked for.
+    /// A search request.
     struct Question: Sendable {
         let target: String
         let visitor: PortalVisitor
-        /// By which the portal's script tells itself from others: a later question takes the place of an
-        /// earlier one.
+        /// A random name of one page's search script: a later search with the same name replaces an earlier
+        /// one.
         var asker: String?
 
         init(_ target: String, _ visitor: PortalVisitor) {
@@ -19,7 +19,7 @@ final class PortalSearches: Sendable {
 
         private static let longestAsker = 64
 
-        /// Whether an answer to the target has to be searched for.
+        /// Whether the target is a search.
         static func isSearch(_ target: String) -> Bool {
             let request = PortalRequest(target: target)
             guard request["q"] != nil else { return false }
@@ -28,7 +28,7 @@ final class PortalSearches: Sendable {
         }
     }
 
-    /// Where it looks: of one thread.
+    /// The portal and store reader of one thread.
     struct Desk {
         let portal: Portal
         let reader: () throws(StoreError) -> StoreReader
@@ -42,7 +42,7 @@ final class PortalSearches: Sendable {
 
     private struct State {
         var waiting: [Waiting] = []
-        /// Of each asker who waits the last question.
+        /// The last search of each waiting asker.
         var latest: [String: Int] = [:]
         var lastNumber = 0
         var threads: [NamedThread] = []
@@ -50,7 +50,7 @@ final class PortalSearches: Sendable {
         var isClosed = false
     }
 
-    /// So many are answered at a time, and so many wait.
+    /// Searches that run at a time, and searches that wait.
     private static let (mostThreads, mostWaiting) = (2, 64)
 
     private let state = Monitor(State())
@@ -59,7 +59,7 @@ final class PortalSearches: Sendable {
 
     /// - Parameters:
     ///   - makeDesk: called by each thread, for itself.
-    ///   - willSearch: told of each search before it begins, on its thread.
+    ///   - willSearch: called before each search, on its thread.
     init(
         willSearch: (@Sendable (_ target: String) -> Void)? = nil,
         _ makeDesk: @escaping @Sendable () throws(StoreError) -> Desk
@@ -67,19 +67,19 @@ final class PortalSearches: Sendable {
         (self.makeDesk, self.willSearch) = (makeDesk, willSearch)
     }
 
-    /// What is said to a question that a later one has taken the place of: nobody looks at it any more.
+    /// The answer to a search that was replaced by a later one.
     static var superseded: Answer {
-        .text(409, "Another question has come.\n", fields: [("Cache-Control", "no-store")])
+        .text(409, "A later search replaced this one.\n", fields: [("Cache-Control", "no-store")])
     }
 
-    /// What is said where too many wait already.
+    /// The answer if too many searches wait.
     static var crowded: Answer {
         .text(
-            503, "Too many searches wait already: try again.\n",
+            503, "Too many searches are waiting; try again.\n",
             fields: [("Cache-Control", "no-store"), ("Retry-After", "1")])
     }
 
-    /// Has the question answered; false when too many wait already, or no thread is to be had.
+    /// Queues a search; false if too many wait or no thread can be started.
     func take(_ question: Question, _ give: @escaping @Sendable (Result<Answer, StoreError>) -> Void) -> Bool
     {
         let (isTaken, left) = state.change { state -> (Bool, [Waiting]) in
@@ -99,7 +99,7 @@ final class PortalSearches: Sendable {
         return isTaken
     }
 
-    /// Ends what is under way, and returns when that is done.
+    /// Ends running searches, and returns when they have ended.
     func close() {
         let threads = state.change { state in
             state.isClosed = true
@@ -110,7 +110,7 @@ final class PortalSearches: Sendable {
         for thread in threads { thread.join() }
     }
 
-    /// Where all are at work, one more begins.
+    /// Whether there is a thread; starts another one if all are busy.
     private func hasThread(_ state: inout State) -> Bool {
         guard state.idleCount <= state.waiting.count, state.threads.count < Self.mostThreads else {
             return true

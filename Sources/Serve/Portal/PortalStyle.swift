@@ -1,9 +1,9 @@
-/// How the larder's own pages look.
+/// The style sheet of the portal.
 enum PortalStyle {
-    /// Its name changes with its content, so that browsers may keep it for ever.
+    /// The name changes with the content, so that browsers may cache it for ever.
     static let path = path(of: text, "portal", "css")
 
-    /// Where a file of the portal's own is, by what is in it.
+    /// The path of a static file, with a hash of its content.
     static func path(of text: String, _ name: String, _ suffix: String) -> String {
         // FNV-1a.
         let hash = text.utf8.reduce(0x811c_9dc5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
@@ -12,7 +12,7 @@ enum PortalStyle {
 
     static let text = base + parts
 
-    /// Colours, type and what every page has. Text has a contrast of 4.5 and more to what is behind it.
+    /// Colours, type and the frame of all pages. Text has a contrast of at least 4.5:1.
     static let base = """
         :root {
           color-scheme: light dark;
@@ -199,7 +199,7 @@ enum PortalStyle {
         """
 }
 
-/// A jar with a lid.
+/// The icon: a jar with a lid.
 enum PortalIcon {
     static let path = "/-/jar-1.svg"
 
@@ -212,7 +212,7 @@ enum PortalIcon {
         """
 }
 
-/// By which a browser installs the portal as an app of its own.
+/// The web app manifest, with which a browser installs the portal as an app.
 enum PortalManifest {
     static let path = PortalStyle.path(of: text, "larder", "webmanifest")
 
@@ -220,7 +220,7 @@ enum PortalManifest {
         {"id": "/", "name": "Larder", "short_name": "Larder", "start_url": "/", "scope": "/", "display": "standalone",
           "background_color": "#faf7f1", "theme_color": "#2f7d5b",
           "icons": [{"src": "\(PortalIcon.path)", "sizes": "any", "type": "image/svg+xml"}],
-          "shortcuts": [{"name": "Search", "url": "/-/search"}, {"name": "Work", "url": "/-/jobs"}]}
+          "shortcuts": [{"name": "Search", "url": "/-/search"}, {"name": "Activity", "url": "/-/jobs"}]}
 
         """
 }

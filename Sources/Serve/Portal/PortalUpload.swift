@@ -2,10 +2,10 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// A file that somebody hands in by a form: it goes to the disk while it comes, once its form has shown the token,
-/// which stands before it. It belongs to one thread.
+/// An uploaded file. It is written to the disk as it arrives, once its form has shown the token, which comes
+/// first. It belongs to one thread.
 final class PortalUpload {
-    /// What became of it.
+    /// The result of an upload.
     enum Outcome: Equatable {
         case order(PortalOrder)
         case refused(Int, Phrase)
@@ -16,29 +16,29 @@ final class PortalUpload {
     private let refusal: (_ token: String?) -> Phrase?
     private var fields: [(name: String, value: String)] = []
     private var draft: PortalFiles.Draft?
-    /// The file was chosen, and has begun.
+    /// The name of the file; nil until the file has begun.
     private var name: String?
     private var isInFile = false
     private var byteCount: Int64 = 0
     private var unlookedCount = 0
     private(set) var outcome: Outcome?
 
-    /// How much is written before the room is looked at again.
+    /// Bytes between checks of the free disk space.
     private static let lookedAfter = 16 << 20
     static let fileField = "file"
 
     /// - Parameters:
-    ///   - type: of the body; nil is given back for another one than a form with files.
-    ///   - refusal: why whoever has the token may hand in nothing; nil where he may.
+    ///   - type: the Content-Type; the result is nil if it is not a form with files.
+    ///   - refusal: why a client with this token may not upload; nil if it may.
     init?(type: String, _ files: PortalFiles, refusal: @escaping (_ token: String?) -> Phrase?) {
         guard let reader = MultipartReader(type: type) else { return nil }
         (self.reader, self.files, self.refusal) = (reader, files, refusal)
     }
 
-    /// What was said about where to go on.
+    /// The path to return to.
     var back: String? { fields.first { $0.name == "back" }?.value }
 
-    /// False when nothing more is wanted.
+    /// Returns false if no more bytes are needed.
     func take(_ bytes: [UInt8]) -> Bool {
         guard outcome == nil else { return false }
         for event in reader.take(bytes) where outcome == nil { take(event) }
@@ -78,7 +78,7 @@ final class PortalUpload {
         if !files.hasRoom() { refuse(507, Phrase(.mistakeRoom)) }
     }
 
-    /// The body is whole, or its client has gone.
+    /// Ends the upload, when its body is complete or the client has disconnected.
     func end(isWhole: Bool) -> Outcome {
         if outcome == nil { outcome = concluded(isWhole) }
         guard let outcome else { return .refused(400, Phrase(.mistakeForm)) }
@@ -86,7 +86,7 @@ final class PortalUpload {
         return outcome
     }
 
-    /// A job has the file from here on, or nobody.
+    /// Ends the draft: a job owns the file from now on, or it is removed.
     func letGo(isWanted: Bool) {
         draft?.settle(isWanted: isWanted)
         draft = nil
@@ -113,16 +113,16 @@ final class PortalUpload {
     private var form: PortalRequest { PortalRequest(path: "/", fields: fields) }
 }
 
-/// Takes the body of an upload that is too long for the memory, on a thread of its own, and answers its client.
+/// Reads the body of an upload that is too long for memory on its own thread, and answers the client.
 enum UploadThread {
-    /// A client that says nothing for so long has gone.
+    /// Milliseconds without data after which the client counts as disconnected.
     private static let patience: Int32 = 60_000
-    /// And so long it may take until it has shown the token, in milliseconds.
+    /// Milliseconds until the client must have shown the token.
     private static let tokenTime: Int64 = 30_000
 
     /// - Parameters:
-    ///   - make: made on the thread that uses it.
-    ///   - answer: once, with what became of it.
+    ///   - make: called on the thread that uses the upload.
+    ///   - answer: called once, with the result.
     static func takeover(
         _ long: LongUpload, make: @escaping @Sendable () -> PortalUpload?,
         answer: @escaping @Sendable (PortalUpload, _ isWhole: Bool) -> Answer
@@ -144,7 +144,7 @@ enum UploadThread {
         }
     }
 
-    /// Whether the whole body has come, and was wanted.
+    /// Whether the whole body was received and accepted.
     private static func run(
         _ side: TakenClient, _ received: [UInt8], _ reader: BodyReader, _ upload: PortalUpload
     ) -> Bool {

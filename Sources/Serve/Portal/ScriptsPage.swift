@@ -3,16 +3,16 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// The scripts that are held, with their digests and what a check found of them.
+/// The stored scripts with their digests and the results of bundle checks.
 struct ScriptsPage: PortalPage {
-    /// What checks found of bundles, of whichever bodies they had.
+    /// The results of bundle checks, whatever body they checked.
     typealias Verdicts = (_ hrefs: [String]) -> [BundleVerdict]
 
     let scripts: [HeldEntry]
     let next: BodyPlace?
     /// By the number of the URL.
     let md5s: [Int64: String]
-    /// Those of the very bodies that are held now.
+    /// The results for the bodies that are stored now.
     let verdicts: [String: BundleVerdict]
     let title = "Scripts"
     var heading: Sentence? { .scripts }

@@ -3,21 +3,21 @@ internal import Search
 internal import Store
 internal import Web
 
-/// What has some words in its text, the best first; where nothing was indexed, and for addresses, what has
-/// them in its title, then in its address.
+/// Search results: pages with the words, best first. Without an index, and for URLs, matches titles and then
+/// URLs.
 struct SearchPage: PortalPage {
     let words: String
-    /// Nil for a search over all.
+    /// Nil to search all sites.
     let site: Site?
     let names: [Int64: String]
-    /// What the index found; nil where it was not asked, or found nothing.
+    /// The hits of the index; nil if it was not used or found nothing.
     let report: SearchReport?
-    /// What is wrong with the question.
+    /// What is wrong with the query.
     let mistake: String?
     let entries: [HeldEntry]
-    /// Nil when all was looked through.
+    /// Where the search continues; nil if it is complete.
     let next: SearchPlace?
-    /// It goes on with one that was begun.
+    /// Whether the page continues a search.
     let isContinued: Bool
     let section = PortalSection.search
     let script: String? = SearchScript.path
@@ -54,7 +54,7 @@ struct SearchPage: PortalPage {
         (entries, next) = try Self.find(self.words, site?.id, from: place ?? .start, reader)
     }
 
-    /// Nil where nothing was indexed.
+    /// Nil if there is no index.
     private static func ask(
         _ question: SearchQuestion, _ site: Site?, _ place: SearchPlace?, _ searcher: Searcher
     ) throws(QuestionMistake) -> SearchReport? {
@@ -66,7 +66,7 @@ struct SearchPage: PortalPage {
             guard try searcher.isReady else { return nil }
             return try searcher.search(question, options)
         } catch {
-            // The store itself is looked through instead.
+            // Falls back to titles and URLs.
             return nil
         }
     }
@@ -97,7 +97,7 @@ struct SearchPage: PortalPage {
         return (entries + found.entries, found.next.map { .addresses($0) })
     }
 
-    /// As an address would write it: without the fragment of an original address, and escaped.
+    /// The words as part of a URL: percent-encoded; for a whole URL without its fragment.
     private static func address(_ words: String) -> String {
         if let url = WebURL(words), url.isHTTP { return url.key.href }
         let digits = Array("0123456789ABCDEF".utf8)
@@ -198,7 +198,7 @@ struct SearchPage: PortalPage {
         }
     }
 
-    /// Where the page is shown, at the part that has the words.
+    /// The mirrored page, at the section with the words.
     private func address(of hit: SearchReport.Hit, _ context: PortalContext) -> String {
         context.mirrored(hit.address) ?? context.links.details(hit.url)
     }
@@ -235,8 +235,8 @@ struct SearchPage: PortalPage {
     }
 }
 
-/// Where a search is to be gone on with: behind so many hits of the index; else first through titles, then
-/// through addresses.
+/// Where a search continues: after a number of index hits; without an index, in titles first and then in
+/// URLs.
 enum SearchPlace: Equatable {
     case hits(Int)
     case titles(BodyPlace)
@@ -262,7 +262,7 @@ enum SearchPlace: Equatable {
         self = .titles(BodyPlace(body: numbers[0], url: numbers[1]))
     }
 
-    /// Nobody reads more, and each further one takes longer.
+    /// Later pages are slower, and hardly anyone reads them.
     private static let mostHits = 1000
 
     var isOfIndex: Bool { if case .hits = self { true } else { false } }

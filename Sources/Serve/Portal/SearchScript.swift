@@ -1,9 +1,10 @@
-/// Searches while somebody types, by the JSON of the search page itself. Without it the form does the same.
+/// Searches while the user types, through the JSON of the search page. Without scripts, the form does the
+/// same.
 enum SearchScript {
-    /// Its name changes with its content, so that browsers may keep it for ever.
+    /// The name changes with the content, so that browsers may cache it for ever.
     static let path = PortalStyle.path(of: text, "search", "js")
 
-    /// What comes from pages only ever becomes text, or an address of http or of this portal.
+    /// Inserts received values only as text, or as URLs of http, https or this portal.
     static let text = """
         "use strict";
         (() => {
@@ -11,7 +12,7 @@ enum SearchScript {
           const field = document.querySelector("form.find input[name=q]");
           if (!place || !field) return;
           let timer = 0, running = null, asked = field.value.trim();
-          // A later question of the same page takes the place of an earlier one.
+          // A later search of this page replaces an earlier one.
           const asker = Array.from(crypto.getRandomValues(new Uint32Array(2)), (part) => part.toString(36)).join("");
           const make = (name, text, type) => {
             const element = document.createElement(name);
@@ -66,7 +67,7 @@ enum SearchScript {
               show(await reply.json());
               history.replaceState(null, "", address);
             } catch (error) {
-              // Another question has come, or the server has gone: what is shown stays.
+              // A later search has started, or the connection failed: keep the results.
             }
           };
           field.addEventListener("input", () => {

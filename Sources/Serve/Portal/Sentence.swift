@@ -1,40 +1,40 @@
-/// Everything that the portal says, in each of its languages: `both` has them side by side. `%1` stands for
-/// what is known only when it is said.
+/// The texts of the portal in English and Chinese. `both` contains the two versions side by side. `%1` to `%9`
+/// are placeholders; see `Phrase`.
 package enum Sentence: String, Sendable, CaseIterable {
-    // The frame
+    // The frame of every page
     case sites, scripts, search, proxy, work, room, skip, youAreHere, footer, asJSON, toSites, logout
-    // Who may
+    // Access
     case login, password, doLogin, refused, refusedReadOnly, refusedOrigin, refusedToken, refusedLogin
     case refusedPassword, loginWrong, loginTooFast
-    // What is wrong with a form
-    case mistakeWord, mistakeScheme, mistakeCredentials, mistakeSite, mistakeVisit
+    // Mistakes in forms
+    case mistakeWord, mistakeScheme, mistakeCredentials, mistakeSite, mistakeSnapshot
     case mistakeEmpty, mistakeAddress, mistakeNumber, mistakeChoice, mistakeSize, mistakeMany
     case mistakeForm, mistakeNoFile, mistakeRoom, mistakeLost
-    // Orders
+    // Orders: their titles, states and buttons
     case jobPrefetch, jobUpdateAll, jobUpdate, jobFetch, jobCheck, jobPin, jobUnpin, jobDrop, jobRollBack
-    case jobRemove, jobForecast, jobCollect, jobSettle, jobExport, jobExportVisit, jobImport
+    case jobRemove, jobForecast, jobCollect, jobSettle, jobExport, jobExportSnapshot, jobImport
     case workNow, workNone, workOver, newPrefetch
     case stateWaiting, statePlanned, stateRunning, stateStopping, stateDone, stateLacking, stateStopped
     case stateUndone, stateFailed, stateInterrupted
     case doPrefetch, doUpdateAll, doUpdate, doFetch, doCheck, doPin, doUnpin, doDrop, doServe, doRemove
     case doForecast, doCollect, doSettle, doStop, doUndo, doGoOn, doExport, doImport, doDownload, doForget
-    // Figures
+    // Figures of a job
     case figurePages, figureQueuedPages, figureFiles, figureQueuedFiles, figureFailed, figureSize, figureSpeed
     case figureElapsed, figureLeft, host, hosts, hostRunning, hostQueued, hostRate, hostPause
-    // What came of it
+    // Outcomes of jobs
     case ended, endedPages, endedMissing, endedNotPublished, endedInterrupted, endedSkipped, endedLimit
     case checkClean, checkFailed, checkItem, pinned, pinnedBefore, unpinned, dropped, nowServed, removed
     case exported, exportDamaged, exportMissing, imported, importRefused, importGrown
     case loaded, collected, wouldCollect, wouldDrop, wouldEvict, settled, quoted, lost
-    // The form of a prefetch
+    // The form of a prefetch and the settings of a site
     case formAddress, formAddressHint, formMore, formScope, scopeHost, scopePath, scopeDomain, formRender
     case renderAuto, renderNever, renderAlways, formDepth, formDepthHint, formPages, formNoLimitHint,
         formBytes
     case formBytesHint, formRobots, robotsObey, robotsIgnore, formPerHost, formPerHostHint, formInclude
     case formIncludeHint, formExclude, formExcludeHint
-    // Earlier visits by a number or a day
-    case pastWord, pastAddress, pastVisit, pastRoot
-    // By itself
+    // URLs with a snapshot number or a date
+    case pastWord, pastAddress, pastSnapshot, pastRoot
+    // Automatic updates
     case formEvery, formEveryHint, everyNever, everyHour, everySix, everyDay, everyWeek, everyOther,
         nextUpdate
     // Archives
@@ -46,17 +46,19 @@ package enum Sentence: String, Sendable, CaseIterable {
     case homeLead, oneSite, manySites, searchHeld, openOriginal, openBehind, doOpen, lookInside, homeEmpty
     case homeStock, homeTerminal, homeAgain, searchSite, openCopy, whatIsMissing, byTitle, settings
     case pagesAndFiles, nothingBelow, moreOfFolder, byHost, moreHosts, mediaTypes, ofTheFirst, mediaType
-    case responses, noneGiven, visits, visit, begun, state, orders, compareVisits, howItLooked, served
-    case loadedOver, notFinished, kept, visitNumber, missingCount, complete, stateServed, stateNotLooked
+    case responses, noneGiven, snapshots, snapshot, begun, state, orders, compareSnapshots, howItLooked,
+        served
+    case loadedOver, notFinished, kept, rejected, snapshotNumber, missingCount, complete, stateServed,
+        stateNotLooked
     case fullStop, notComplete, stateBegun, stateNotFinished, empty, stateNever, orMore, about, goneAtOrigin
     case missing, notLookedAt, leftOut
-    // The room, titles and settings
+    // Storage, titles and settings
     case roomLead, roomMap, roomOthers, roomTable, roomCollect, roomCollectLead, roomLimit, roomLimitHint,
         site
     case titlesLead, titlesNone, more, settingsLead, pageOrders, tooLarge
-    // Folders, details, changes, pictures, scripts, what is missing, the search
-    case nothingHere, onlyOneVisit, tooLargeToCompare, noVisit, tooLargeHelp, noPictures, notHeldBadge
-    case heldNearby, openOrigin, damaged, damagedWords, overVisits, headers, notHeld, linkedFrom
+    // Folders, details, changes, screenshots, scripts, missing URLs, search
+    case nothingHere, onlyOneSnapshot, tooLargeToCompare, noSnapshot, tooLargeHelp, noPictures, notHeldBadge
+    case heldNearby, openOrigin, damaged, damagedWords, overSnapshots, headers, notHeld, linkedFrom
     case neededNotHeld, nothingMissing, askedNotHeld, noMisses, nextPrefetch, goneSaid, maybeMore
     case scriptsLead, tooLargeDigest, moreScripts, searchAll, results, lookFurther, compareButton
     case noPageAt, openWhole, isNowAt, moreOfThem, trafficStop, trafficGoOn, didYouMean, indexDoes
@@ -65,17 +67,17 @@ package enum Sentence: String, Sendable, CaseIterable {
     case kind, mediaTypeLong, fetched, firstAsked, readAs, keptIn, sha256, md5, redirectBehind, kindFile
     case kindPage, fetchedIn, oneByte, manyBytes, none, forVariant, linksTo, needsThese, noMoreLinkers
     case noMoreSoFar, noLinkers, noLinkersSoFar, changesTitle, noDifference, added, changed, gone, moved
-    case nameAndCount, allOf, fromVisit, toVisit, picturesTitle, notSeenBefore, theSame, notTakenAgain
-    case visitCaption, lookedInVisit, whatDiffers, blackWhereSame, noScript, noneSoFar, times, time
+    case nameAndCount, allOf, fromSnapshot, toSnapshot, picturesTitle, notSeenBefore, theSame, notTakenAgain
+    case snapshotCaption, lookedInSnapshot, whatDiffers, blackWhereSame, noScript, noneSoFar, times, time
     case missWords, file, askedBy, neededBy, linkedBy, walkedOver, leftOutOne, leftOutMany
-    case linkedNotHeld, requisiteNotHeld, byAllLinks, bySomeLinks, nothingByThese, andOther, andOthers
+    case linkedNotHeld, assetNotHeld, byAllLinks, bySomeLinks, nothingByThese, andOther, andOthers
     case andMore, searchFor, searchLabel, searchLabelSite, unreadOne, unreadMany, moreResults, oneResult
     case manyResults, relaxed, theBest, justThese, nothingMore, nothingFound, nothingSoFar, theLast
     case maybeMoreThan, nothingHereTitle
     // The bar on mirrored pages
     case barName, barHide, barFrom, barEarlier, barLater, barAbout, barTitle, barLead, barIsOn, barIsOff
     case doBarOn, doBarOff
-    // What passes through a proxy
+    // Requests through a proxy
     case trafficLead, trafficTrust, trafficLabel, trafficNone, trafficNoneLike, trafficKept, fromLarder
     case fromValidated, fromNetwork, fromMissed, fromTunnel
 
@@ -85,17 +87,17 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .scripts: ("Scripts", "脚本")
         case .search: ("Search", "搜索")
         case .proxy: ("Proxy", "代理")
-        case .work: ("Work", "任务")
-        case .room: ("Room", "空间")
-        case .skip: ("Skip to the content", "跳到正文")
-        case .youAreHere: ("You are here", "当前位置")
+        case .work: ("Activity", "任务")
+        case .room: ("Storage", "存储")
+        case .skip: ("Skip to content", "跳到正文")
+        case .youAreHere: ("Breadcrumb", "当前位置")
         case .footer:
             (
-                "Nothing here asks anything of the network but what you start yourself. For programs: ",
-                "除了您自己启动的任务，这里不会访问网络。供程序使用："
+                "These pages make network requests only for actions that you start. For programs: ",
+                "除您启动的操作外，这些页面不会访问网络。供程序读取："
             )
         case .asJSON: ("this page as JSON", "本页的 JSON")
-        case .toSites: ("What the larder holds", "库中的内容")
+        case .toSites: ("All sites", "所有站点")
         case .logout: ("Log out", "退出登录")
 
         case .login: ("Log in", "登录")
@@ -103,182 +105,166 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .doLogin: ("Log in", "登录")
         case .pastWord:
             (
-                "“%1” is neither the number of a visit nor a day: write it like /@7/https://example.com/ or /@2026-11-20/https://example.com/",
-                "“%1”既不是访问编号也不是日期：请写成 /@7/https://example.com/ 或 /@2026-11-20/https://example.com/"
+                "“%1” is neither a snapshot number nor a date. Examples: /@7/https://example.com/ and /@2026-11-20/https://example.com/",
+                "“%1”既不是快照编号也不是日期。示例：/@7/https://example.com/ 和 /@2026-11-20/https://example.com/"
             )
         case .pastAddress:
             (
-                "Behind the visit stands no address over http or https: write it like /@7/https://example.com/",
-                "访问后面没有 http 或 https 地址：请写成 /@7/https://example.com/"
+                "An http or https URL must follow the snapshot. Example: /@7/https://example.com/",
+                "快照之后必须是 http 或 https 网址。示例：/@7/https://example.com/"
             )
-        case .pastVisit: ("The larder has no visit “%1” that has %2.", "库中没有包含 %2 的访问“%1”。")
+        case .pastSnapshot: ("No snapshot “%1” for %2.", "%2 没有快照“%1”。")
         case .pastRoot:
-            (
-                "Earlier visits are shown where each origin has a name of its own: not where a site is at the root.",
-                "只有在每个来源都有自己的名称时才能展示更早的访问：站点位于根目录时不行。"
-            )
-        case .formEvery: ("Updated by itself", "自动更新")
+            ("A server with a site at its root shows only the live snapshot.", "在根路径提供站点的服务器只能展示当前快照。")
+        case .formEvery: ("Automatic updates", "自动更新")
         case .formEveryHint:
             (
-                "By a server that was told to, or by a timer: larder schedule prints one.",
-                "由设为定时更新的服务器或定时器执行：larder schedule 可生成定时器。"
+                "Needs a server that was started to update sites, or a timer; see: larder help schedule",
+                "需要服务器启用定时更新，或使用定时器；参见：larder help schedule"
             )
         case .everyNever: ("Never", "从不")
         case .everyHour: ("Every hour", "每小时")
-        case .everySix: ("Every six hours", "每六小时")
+        case .everySix: ("Every six hours", "每 6 小时")
         case .everyDay: ("Every day", "每天")
         case .everyWeek: ("Every week", "每周")
         case .everyOther: ("Every %1", "每 %1")
         case .nextUpdate: ("Next update", "下次更新")
         case .jobExport: ("Export %1 as %2", "将 %1 导出为 %2")
-        case .jobExportVisit: ("Export visit %3 of %1 as %2", "将 %1 的第 %3 次访问导出为 %2")
-        case .jobImport: ("Bring in %1", "导入 %1")
+        case .jobExportSnapshot: ("Export snapshot %3 of %1 as %2", "将 %1 的快照 %3 导出为 %2")
+        case .jobImport: ("Import %1", "导入 %1")
         case .mistakeForm:
             (
-                "The form did not arrive whole, or is none of the portal's. Open the page again, then send it once more.",
-                "表单未完整送达，或不是门户的表单。请重新打开页面后再次提交。"
+                "The form was incomplete or invalid. Reload the page and submit it again.",
+                "表单不完整或无效。请重新加载页面后再次提交。"
             )
-        case .mistakeNoFile: ("No file was chosen, or it is empty: choose one.", "未选择文件，或文件为空：请选择一个文件。")
+        case .mistakeNoFile:
+            ("No file was chosen, or the file is empty. Choose a file.", "未选择文件，或文件为空。请选择一个文件。")
         case .mistakeRoom:
             (
-                "The disk has no room for it: free some, or use a larder on another disk.",
-                "磁盘空间不足：请释放空间，或使用其他磁盘上的库。"
+                "Not enough disk space. Free some space, or use a store on another disk.",
+                "磁盘空间不足。请释放空间，或使用其他磁盘上的存储库。"
             )
-        case .mistakeLost:
-            ("The file is not there any more: hand it in again.", "文件已不存在：请重新提交。")
+        case .mistakeLost: ("The file no longer exists. Upload it again.", "文件已不存在。请重新上传。")
         case .doExport: ("Export", "导出")
-        case .doImport: ("Bring in", "导入")
+        case .doImport: ("Import", "导入")
         case .doDownload: ("Download", "下载")
-        case .doForget: ("Delete the file", "删除文件")
-        case .exported: ("%1 responses, %2 in the file.", "%1 个响应，文件大小 %2。")
+        case .doForget: ("Delete file", "删除文件")
+        case .exported: ("%1 responses, file size %2.", "%1 个响应，文件大小 %2。")
         case .exportDamaged:
-            ("%1 bodies are damaged and left out: fetch them again.", "%1 个内容已损坏并被略去：请重新获取。")
-        case .exportMissing: ("%1 of what the page needs are not held.", "页面所需的 %1 项未被收录。")
-        case .imported:
-            ("%1: %2 responses, %3 of them pages, %4.", "%1：%2 个响应，其中 %3 个网页，共 %4。")
-        case .importRefused: ("%1 were refused.", "%1 项被拒绝。")
+            ("Damaged bodies that were skipped: %1. Fetch them again.", "已跳过 %1 份损坏的内容。请重新获取。")
+        case .exportMissing: ("Assets of the page that are not stored: %1.", "网页所需的 %1 个资源未存储。")
+        case .imported: ("%1: %2 responses, %3 of them pages, %4.", "%1：%2 个响应，其中 %3 个网页，共 %4。")
+        case .importRefused: ("Not imported: %1.", "未导入：%1 项。")
         case .importGrown:
             (
-                "What grows so much was most likely made to fill disks. Who knows better takes it in by the command: larder help import",
-                "如此膨胀的内容很可能是为塞满磁盘而制作的。若确定无误，请用命令导入：larder help import"
+                "The archive unpacks to far more data than usual and may be a decompression bomb. If you trust it, import it with the command; see: larder help import",
+                "该存档解压后的数据量异常大，可能是压缩炸弹。若确认可信，请用命令导入；参见：larder help import"
             )
         case .exportTitle: ("Export", "导出")
         case .exportLead:
             (
-                "The site as it is held, in one file to keep or to pass on. The work goes on by itself; the file can be downloaded there for seven days.",
-                "将所收录的站点存为一个文件，以便保存或转交。任务会自行进行；文件可在任务页下载，保留七天。"
+                "Writes the site to one archive file. The export runs in the background; download the file from Activity within seven days.",
+                "将站点写入一个存档文件。导出在后台进行；请在七天内到“任务”页下载文件。"
             )
-        case .exportForm: ("Form", "格式")
-        case .exportServed: ("What is served now", "当前提供的内容")
+        case .exportForm: ("Format", "格式")
+        case .exportServed: ("Live snapshot", "当前快照")
         case .exportPrivate:
             (
-                "What was fetched with a login stays out, and so do cookies.",
-                "登录后获取的内容和 Cookie 不会被导出。"
+                "Cookies and responses that were fetched with a login are not exported.",
+                "不会导出 Cookie 和登录后获取的响应。"
             )
-        case .formZIP: ("ZIP: files that a browser opens", "ZIP：浏览器可直接打开的文件")
-        case .formWACZ: ("WACZ: for ReplayWeb.page and archives", "WACZ：用于 ReplayWeb.page 和存档")
-        case .formWARC: ("WARC: for archives", "WARC：用于存档")
+        case .formZIP: ("ZIP: unpack it and open it in any browser", "ZIP：解压后可用任意浏览器打开")
+        case .formWACZ: ("WACZ: for ReplayWeb.page and web archives", "WACZ：用于 ReplayWeb.page 和网页存档")
+        case .formWARC: ("WARC: for web archives", "WARC：用于网页存档")
         case .formHAR: ("HAR: for developer tools", "HAR：用于开发者工具")
         case .formZIM: ("ZIM: for Kiwix", "ZIM：用于 Kiwix")
-        case .formHTML: ("HTML: the first page alone, in one file", "HTML：仅首页，单个文件")
-        case .importTitle: ("Bring in an archive", "导入存档")
+        case .formHTML: ("HTML: the start page only, as one file", "HTML：仅起始页，单个文件")
+        case .importTitle: ("Import", "导入")
         case .importLead:
             (
-                "A file that another program saved becomes a visit of a site here: WARC, WACZ, HAR, ZIM, MHTML, a saved page, or a folder in a ZIP or TAR.",
-                "其他程序保存的文件将成为此处某站点的一次访问：WARC、WACZ、HAR、ZIM、MHTML、保存的网页，或 ZIP、TAR 中的文件夹。"
+                "Creates a snapshot of a site from a file that another program saved: WARC, WACZ, HAR, ZIM, MHTML, a saved page, or a folder in a ZIP or TAR file.",
+                "用其他程序保存的文件为站点创建快照：WARC、WACZ、HAR、ZIM、MHTML、保存的网页，或 ZIP、TAR 文件中的文件夹。"
             )
         case .importFile: ("File", "文件")
         case .importSite: ("Site", "站点")
         case .importSiteHint:
             (
-                "That gets the visit, by its address. Empty: the first page in the file.",
-                "接收此次访问的站点地址。留空则取文件中的第一个网页。"
+                "URL of the site that gets the snapshot. Leave empty to use the first page in the file.",
+                "要添加快照的站点网址。留空则使用文件中的第一个网页。"
             )
-        case .importBase: ("Where it stood", "原来的地址")
+        case .importBase: ("Original URL", "原始网址")
         case .importBaseHint:
             (
-                "Of folders and saved pages that do not say so themselves: https://example.com/docs/",
-                "文件夹或保存的网页未注明来源时填写：https://example.com/docs/"
+                "Only for folders and saved pages that do not contain it, for example https://example.com/docs/",
+                "仅用于未记录原始网址的文件夹和网页，例如 https://example.com/docs/"
             )
         case .barName: ("Larder: about this copy", "Larder：关于此副本")
-        case .barHide: ("Hide the bar until the next page", "隐藏此栏，直到下一页")
+        case .barHide: ("Hide the bar until the next page", "隐藏此栏，直到打开下一个网页")
         case .barFrom: ("As of ", "截至 ")
         case .barEarlier: ("Earlier", "更早")
-        case .barLater: ("Later", "更新")
-        case .barAbout: ("All visits", "所有访问")
-        case .barTitle: ("A bar on pages", "网页上的信息栏")
+        case .barLater: ("Later", "更晚")
+        case .barAbout: ("All snapshots", "所有快照")
+        case .barTitle: ("Page bar", "网页信息栏")
         case .barLead:
             (
-                "A bar at the foot of each page that the larder shows: from when the page is, its other visits, a search, and the way back here. The page cannot read it, and no copy is changed by it.",
-                "在库所展示的每个网页底部显示信息栏：网页的时间、其他访问、搜索，以及返回此处的链接。网页无法读取它，副本也不会因它而改变。"
+                "Adds a bar to the bottom of every mirrored page: the date of the copy, other snapshots, a search field, and a link to this portal. Pages cannot read the bar, and stored copies do not change.",
+                "在每个镜像网页底部添加信息栏：副本的日期、其他快照、搜索框，以及返回管理页面的链接。网页无法读取该栏，存储的副本也不会改变。"
             )
-        case .barIsOn: ("Pages have a bar", "网页带有信息栏")
-        case .barIsOff: ("Pages are shown without", "网页不带信息栏")
-        case .doBarOn: ("Show the bar", "显示信息栏")
-        case .doBarOff: ("Show no bar", "不显示信息栏")
-        case .refused: ("Nothing was changed", "没有任何更改")
+        case .barIsOn: ("The bar is shown", "信息栏已显示")
+        case .barIsOff: ("The bar is hidden", "信息栏已隐藏")
+        case .doBarOn: ("Show bar", "显示信息栏")
+        case .doBarOff: ("Hide bar", "隐藏信息栏")
+        case .refused: ("Nothing was changed", "未做任何更改")
         case .refusedReadOnly:
             (
-                "This server only shows what is held: whoever started it said so, or may not write to the larder.",
-                "此服务器只供查看：启动者如此指定，或对库没有写权限。"
+                "This portal is read-only: the server was started that way, or it cannot write to the store.",
+                "管理页面为只读：服务器以只读方式启动，或无法写入存储库。"
             )
         case .refusedOrigin:
             (
-                "The order came from a page that is not the portal's own. Open the portal and give it there.",
-                "该请求并非来自门户自己的页面。请打开门户并在那里操作。"
+                "The request did not come from a page of this portal. Open the portal and try again there.",
+                "请求并非来自管理页面。请打开管理页面后重试。"
             )
         case .refusedToken:
             (
-                "The page was of an earlier run of the server. Load it again, and give the order once more.",
-                "该页面属于服务器之前的一次运行。请重新加载页面后再操作。"
+                "This page has expired, for example because the server was restarted. Reload it and try again.",
+                "此页面已过期，可能是因为服务器重新启动过。请重新加载后重试。"
             )
-        case .refusedLogin: ("Log in first: other machines need the password.", "请先登录：其他机器需要密码。")
+        case .refusedLogin:
+            ("Log in first: requests from other machines require the password.", "请先登录：从其他设备访问需要密码。")
         case .refusedPassword:
             (
-                "Other machines reach this server, and no password is set: nothing can be changed. On the server's machine, run:",
-                "其他机器可以访问此服务器，但尚未设置密码，因此不能更改任何内容。请在服务器上运行："
+                "Other machines can reach this server, but no password is set. On the server’s machine, run:",
+                "其他设备可以访问此服务器，但尚未设置密码。请在服务器所在的设备上运行："
             )
-        case .loginWrong: ("That is not the password.", "密码不正确。")
-        case .loginTooFast:
-            ("Too many were wrong: try again in %1 seconds.", "错误次数过多：请在 %1 秒后重试。")
+        case .loginWrong: ("Wrong password.", "密码不正确。")
+        case .loginTooFast: ("Too many attempts. Try again in %1 s.", "尝试次数过多。请在 %1 秒后重试。")
 
-        case .mistakeEmpty: ("Something was left empty: go back, and fill it in.", "有未填写的内容：请返回填写。")
+        case .mistakeEmpty: ("A required field is missing. Go back and fill it in.", "缺少必填项。请返回填写。")
         case .mistakeAddress:
-            (
-                "“%1” is no address of a page: write it like https://example.com/",
-                "“%1”不是网页地址：请写成 https://example.com/ 的形式"
-            )
+            ("“%1” is not a URL. Example: https://example.com/", "“%1”不是网址。示例：https://example.com/")
         case .mistakeWord:
             (
-                "“%1” is a word, not an address: write it like https://example.com/, or in full as %2",
-                "“%1”只是一个词，不是地址：请写成 https://example.com/ 的形式，或写完整：%2"
+                "“%1” is a word, not a URL. Write it like https://example.com/, or in full as %2",
+                "“%1”只是一个词，不是网址。请写成 https://example.com/ 的形式，或写出完整网址：%2"
             )
         case .mistakeScheme:
             (
-                "“%1” cannot be fetched: only http and https can. Write it like https://example.com/",
-                "无法获取“%1”：只支持 http 和 https。请写成 https://example.com/ 的形式"
+                "“%1” cannot be fetched: only http and https are supported. Example: https://example.com/",
+                "无法获取“%1”：只支持 http 和 https。示例：https://example.com/"
             )
         case .mistakeCredentials:
             (
-                "The address of %1 has a user name or a password in it: leave them out, nothing may keep them.",
-                "%1 的地址中含有用户名或密码：请去掉，它们不应被保存。"
+                "The URL for %1 contains a user name or password. Remove them, since URLs are stored.",
+                "%1 的网址中含有用户名或密码。网址会被存储，请将其去掉。"
             )
-        case .mistakeSite:
-            (
-                "The larder does not hold a site “%1”: it may have been removed meanwhile.",
-                "库中没有站点“%1”：可能已被移除。"
-            )
-        case .mistakeVisit:
-            (
-                "“%1” has no visit %2: it may have been dropped meanwhile.",
-                "“%1”没有第 %2 次访问：可能已被删除。"
-            )
-        case .mistakeNumber: ("“%1” should be a number from %2 to %3.", "“%1”应为 %2 到 %3 之间的数字。")
-        case .mistakeChoice: ("“%1” is none of the choices.", "“%1”不在可选项之中。")
+        case .mistakeSite: ("The store has no site “%1”. It may have been removed.", "存储库中没有站点“%1”，可能已被删除。")
+        case .mistakeSnapshot: ("“%1” has no snapshot %2. It may have been removed.", "“%1”没有快照 %2，可能已被删除。")
+        case .mistakeNumber: ("“%1” must be a number from %2 to %3.", "“%1”必须是 %2 到 %3 之间的数字。")
+        case .mistakeChoice: ("“%1” is not a valid choice.", "“%1”不是有效的选项。")
         case .mistakeSize:
-            ("“%1” is no size: write it like 500M, 2G or 1.5GiB.", "“%1”不是大小：请写成 500M、2G 或 1.5GiB。")
-        case .mistakeMany:
-            ("Too much waits already: let some of it end first.", "等待的任务过多：请先等一些任务结束。")
+            ("“%1” is not a size. Examples: 500M, 2G, 1.5GiB.", "“%1”不是有效的大小。示例：500M、2G、1.5GiB。")
+        case .mistakeMany: ("Too many tasks are waiting. Try again later.", "等待的任务过多，请稍后再试。")
 
         case .jobPrefetch: ("Prefetch %1", "预取 %1")
         case .jobUpdateAll: ("Update all sites", "更新所有站点")
@@ -287,49 +273,49 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .jobCheck: ("Check %1", "检查 %1")
         case .jobPin: ("Pin %1", "固定 %1")
         case .jobUnpin: ("Unpin %1", "取消固定 %1")
-        case .jobDrop: ("Drop visit %1 of %2", "删除 %2 的第 %1 次访问")
-        case .jobRollBack: ("Serve visit %1 of %2", "展示 %2 的第 %1 次访问")
-        case .jobRemove: ("Remove %1", "移除 %1")
-        case .jobForecast: ("See what a collection would take", "预览清理")
-        case .jobCollect: ("Make room", "清理空间")
+        case .jobDrop: ("Remove snapshot %1 of %2", "删除 %2 的快照 %1")
+        case .jobRollBack: ("Make snapshot %1 of %2 live", "将 %2 的快照 %1 设为当前快照")
+        case .jobRemove: ("Remove %1", "删除 %1")
+        case .jobForecast: ("Preview cleanup", "预览清理")
+        case .jobCollect: ("Clean up", "清理")
         case .jobSettle: ("Change the settings of %1", "更改 %1 的设置")
 
-        case .workNow: ("Under way", "进行中")
-        case .workNone: ("Nothing is being done.", "当前没有任务。")
-        case .workOver: ("Ended", "已结束")
-        case .newPrefetch: ("Stock a site", "收存一个站点")
-        case .stateWaiting: ("Waits for its turn", "排队中")
-        case .statePlanned: ("Begins in a few seconds", "几秒后开始")
+        case .workNow: ("In progress", "进行中")
+        case .workNone: ("No tasks in progress.", "没有进行中的任务。")
+        case .workOver: ("Finished", "已结束")
+        case .newPrefetch: ("New site", "添加站点")
+        case .stateWaiting: ("Queued", "排队中")
+        case .statePlanned: ("Starts in a few seconds", "几秒后开始")
         case .stateRunning: ("Running", "运行中")
         case .stateStopping: ("Stopping", "正在停止")
-        case .stateDone: ("Done", "完成")
-        case .stateLacking: ("Done, something is missing", "完成，但有缺失")
+        case .stateDone: ("Done", "已完成")
+        case .stateLacking: ("Done with problems", "已完成，但有问题")
         case .stateStopped: ("Stopped", "已停止")
-        case .stateUndone: ("Undone", "已撤销")
+        case .stateUndone: ("Cancelled", "已取消")
         case .stateFailed: ("Failed", "失败")
-        case .stateInterrupted: ("Interrupted, as the server ended", "已中断（服务器已停止）")
+        case .stateInterrupted: ("Interrupted because the server stopped", "已中断（服务器已停止）")
 
         case .doPrefetch: ("Prefetch", "预取")
         case .doUpdateAll: ("Update all sites", "更新所有站点")
         case .doUpdate: ("Update", "更新")
         case .doFetch: ("Fetch now", "立即获取")
-        case .doCheck: ("Check it", "检查")
+        case .doCheck: ("Check", "检查")
         case .doPin: ("Pin", "固定")
         case .doUnpin: ("Unpin", "取消固定")
-        case .doDrop: ("Drop", "删除")
-        case .doServe: ("Serve this one", "展示此次")
-        case .doRemove: ("Remove", "移除")
+        case .doDrop: ("Remove", "删除")
+        case .doServe: ("Make live", "设为当前")
+        case .doRemove: ("Remove", "删除")
         case .doForecast: ("Preview", "预览")
-        case .doCollect: ("Make room now", "立即清理")
+        case .doCollect: ("Clean up", "清理")
         case .doSettle: ("Save", "保存")
         case .doStop: ("Stop", "停止")
-        case .doUndo: ("Undo", "撤销")
-        case .doGoOn: ("Go on", "继续")
+        case .doUndo: ("Cancel", "取消")
+        case .doGoOn: ("Retry", "重试")
 
         case .figurePages: ("Pages", "网页")
-        case .figureQueuedPages: ("Pages to come", "待取网页")
-        case .figureFiles: ("Files they need", "所需文件")
-        case .figureQueuedFiles: ("Files to come", "待取文件")
+        case .figureQueuedPages: ("Queued pages", "待获取网页")
+        case .figureFiles: ("Assets", "资源")
+        case .figureQueuedFiles: ("Queued assets", "待获取资源")
         case .figureFailed: ("Failed", "失败")
         case .figureSize: ("Size", "大小")
         case .figureSpeed: ("Speed", "速度")
@@ -339,333 +325,338 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .hosts: ("Hosts", "主机")
         case .hostRunning: ("Running", "进行中")
         case .hostQueued: ("Queued", "排队")
-        case .hostRate: ("A second", "每秒")
+        case .hostRate: ("Requests/s", "请求数/秒")
         case .hostPause: ("Paused", "暂停")
 
         case .ended: ("%1", "%1")
-        case .endedPages:
-            ("%1 pages and %2 files, %3 over the network, in %4", "%1 个网页和 %2 个文件，经网络传输 %3，用时 %4")
-        case .endedMissing: ("%1 could not be had", "%1 个未能取得")
+        case .endedPages: ("%1 pages and %2 assets, %3 downloaded in %4", "%1 个网页和 %2 个资源，下载 %3，用时 %4")
+        case .endedMissing: ("Missing: %1", "缺失：%1 项")
         case .endedNotPublished:
-            ("The visit is not served: the last good one is.", "此次访问未展示：仍展示上一次完好的访问。")
-        case .lost:
-            ("The server does not answer any more; it is asked again and again.", "服务器已没有响应，正在不断重试。")
+            ("The new snapshot did not go live. The previous one stays live.", "新快照未启用，当前快照保持不变。")
+        case .lost: ("Connection to the server lost. Reconnecting…", "与服务器的连接已断开，正在重新连接…")
         case .endedInterrupted:
-            ("It was stopped; what it has is kept, and it can go on.", "已停止；已取得的内容会保留，可以继续。")
-        case .endedSkipped: ("%1 addresses were left out by settings", "有 %1 个地址因设置而未取")
-        case .endedLimit: ("A limit ended it: %1", "因限制而结束：%1")
-        case .checkClean:
-            ("Everything that its pages need is there: %1 checked.", "网页所需的一切都在：共检查 %1 项。")
-        case .checkFailed: ("%1 of %2 are not as they should be.", "%2 项中有 %1 项不正常。")
+            ("Stopped. Finished work is saved; retry to continue.", "已停止。已完成的部分会保留，重试即可继续。")
+        case .endedSkipped: ("URLs skipped by settings: %1", "按设置跳过的网址：%1 个")
+        case .endedLimit: ("Stopped at a limit: %1", "已达到上限并停止：%1")
+        case .checkClean: ("No problems found. URLs checked: %1.", "未发现问题，共检查 %1 个网址。")
+        case .checkFailed: ("%1 of %2 URLs have problems.", "%2 个网址中有 %1 个存在问题。")
         case .checkItem: ("%1: %2", "%1：%2")
-        case .pinned: ("Pinned: %1 addresses, %2", "已固定：%1 个地址，%2")
-        case .pinnedBefore: ("It was pinned before.", "之前已固定。")
-        case .unpinned: ("It is not pinned any more.", "已取消固定。")
-        case .dropped: ("Visit %1 is dropped.", "第 %1 次访问已删除。")
-        case .nowServed: ("Visit %1 is served from now on.", "从现在起展示第 %1 次访问。")
-        case .removed: ("%1 is removed.", "%1 已移除。")
-        case .loaded: ("The server answered %1: %2", "服务器回答 %1：%2")
-        case .collected: ("%1 before, %2 now; %3 bodies went.", "之前 %1，现在 %2；清除了 %3 份内容。")
-        case .wouldCollect: ("%1 now, %2 afterwards.", "现在 %1，之后 %2。")
-        case .wouldDrop: ("Would drop visit %1 of %2", "将删除 %2 的第 %1 次访问")
-        case .wouldEvict: ("Would no longer hold %1", "将不再保有 %1")
-        case .settled: ("The settings are saved; the next update follows them.", "设置已保存，下次更新时生效。")
+        case .pinned: ("Pinned: %1 URLs, %2", "已固定：%1 个网址，%2")
+        case .pinnedBefore: ("Already pinned.", "此前已固定。")
+        case .unpinned: ("Unpinned.", "已取消固定。")
+        case .dropped: ("Snapshot %1 was removed.", "快照 %1 已删除。")
+        case .nowServed: ("Snapshot %1 is live now.", "快照 %1 已设为当前快照。")
+        case .removed: ("%1 was removed.", "%1 已删除。")
+        case .loaded: ("Status %1: %2", "状态码 %1：%2")
+        case .collected: ("%1 before, %2 after cleanup. Bodies removed: %3.", "清理前 %1，清理后 %2。已删除 %3 份内容。")
+        case .wouldCollect: ("%1 now, %2 after cleanup.", "当前 %1，清理后 %2。")
+        case .wouldDrop: ("Would remove snapshot %1 of %2", "将删除 %2 的快照 %1")
+        case .wouldEvict: ("Would remove %1", "将删除 %1")
+        case .settled: ("Settings saved. They apply from the next update.", "设置已保存，下次更新时生效。")
         case .quoted: ("%1", "%1")
 
-        case .formAddress: ("Address", "地址")
+        case .formAddress: ("URL", "网址")
         case .formAddressHint:
-            (
-                "The page where it starts, such as https://example.com/docs/",
-                "起始网页，例如 https://example.com/docs/"
-            )
-        case .formMore: ("How far, and how", "范围与方式")
-        case .formScope: ("Which pages", "哪些网页")
-        case .scopeHost: ("those of its host", "同一主机的")
-        case .scopePath: ("those in its folder", "同一文件夹的")
-        case .scopeDomain: ("those of its domain", "同一域名的")
-        case .formRender: ("Show pages in a browser", "用浏览器渲染")
-        case .renderAuto: ("where their scripts need it", "脚本需要时")
-        case .renderNever: ("never", "从不")
-        case .renderAlways: ("each page", "每个网页")
-        case .formDepth: ("Links away from the start", "离起始页的链接数")
-        case .formDepthHint: ("Empty for any number; 0 for the page alone", "留空为不限；0 为仅此一页")
-        case .formPages: ("At most so many pages", "最多网页数")
-        case .formNoLimitHint: ("Empty for no limit", "留空为不限")
-        case .formBytes: ("At most so much over the network", "最多传输量")
-        case .formBytesHint: ("Such as 500M; empty for no limit", "例如 500M；留空为不限")
+            ("The start page, for example https://example.com/docs/", "起始页，例如 https://example.com/docs/")
+        case .formMore: ("Options", "选项")
+        case .formScope: ("Scope", "范围")
+        case .scopeHost: ("Same host", "同一主机")
+        case .scopePath: ("Same folder", "同一文件夹")
+        case .scopeDomain: ("Same domain", "同一域名")
+        case .formRender: ("Render in a browser", "用浏览器渲染")
+        case .renderAuto: ("When scripts need it", "脚本需要时")
+        case .renderNever: ("Never", "从不")
+        case .renderAlways: ("Every page", "每个网页")
+        case .formDepth: ("Link depth", "链接深度")
+        case .formDepthHint:
+            ("0 fetches only the start page. Leave empty for no limit.", "0 表示仅获取起始页。留空表示不限。")
+        case .formPages: ("Maximum pages", "网页数上限")
+        case .formNoLimitHint: ("Leave empty for no limit.", "留空表示不限。")
+        case .formBytes: ("Size limit", "大小上限")
+        case .formBytesHint:
+            ("Data to download, for example 500M. Leave empty for no limit.", "下载量，例如 500M。留空表示不限。")
         case .formRobots: ("robots.txt", "robots.txt")
-        case .robotsObey: ("is obeyed", "遵守")
-        case .robotsIgnore: ("is ignored", "忽略")
-        case .formPerHost: ("Connections to a host", "每主机连接数")
-        case .formPerHostHint: ("1 to 64; empty for 16", "1 到 64；留空为 16")
-        case .formInclude: ("Pages beside, by their patterns", "另外包含的网页（模式）")
+        case .robotsObey: ("Obey", "遵守")
+        case .robotsIgnore: ("Ignore", "忽略")
+        case .formPerHost: ("Connections per host", "每个主机的连接数")
+        case .formPerHostHint: ("1 to 64. Leave empty for 16.", "1 到 64。留空则为 16。")
+        case .formInclude: ("Also include", "额外包含")
         case .formIncludeHint:
-            ("A pattern a line: /blog/**, docs.example.com", "每行一个模式：/blog/**、docs.example.com")
-        case .formExclude: ("Never asked for, by their patterns", "从不获取的（模式）")
-        case .formExcludeHint: ("A pattern a line: *.pdf, /private/**", "每行一个模式：*.pdf、/private/**")
+            ("URL patterns, one per line: /blog/**, docs.example.com", "网址模式，每行一个：/blog/**、docs.example.com")
+        case .formExclude: ("Exclude", "排除")
+        case .formExcludeHint:
+            ("URL patterns, one per line: *.pdf, /private/**", "网址模式，每行一个：*.pdf、/private/**")
 
-        case .homeLead: ("%1 on the shelf, %2.", "架上有%1，%2。")
+        case .homeLead: ("%1, %2.", "%1，共 %2。")
         case .oneSite: ("%1 site", "%1 个站点")
         case .manySites: ("%1 sites", "%1 个站点")
-        case .searchHeld: ("Search what is held", "搜索库中内容")
-        case .openOriginal: ("Open an original address", "打开原始地址")
-        case .openBehind: ("Put it behind the larder’s own: ", "把它接在库地址之后：")
-        case .doOpen: ("Open", "打开")
-        case .lookInside: ("Look inside", "查看详情")
-        case .homeEmpty: ("The shelves are empty.", "架上还没有内容。")
-        case .homeStock: ("Stock it while you are online", "趁在线时收存")
-        case .homeTerminal:
+        case .searchHeld: ("Search stored pages", "搜索已存储的网页")
+        case .openOriginal: ("Original URLs", "原始网址")
+        case .openBehind:
             (
-                "In a terminal the same is done so; everything that its pages need comes with it:",
-                "在终端中也可以这样做，网页所需的一切都会一并取来："
+                "To open a stored copy, append its original URL to the address of this server: ",
+                "要打开存储的副本，请将原始网址接在此服务器地址之后："
             )
-        case .homeAgain: ("Then load this page again.", "然后重新加载本页。")
+        case .doOpen: ("Open", "打开")
+        case .lookInside: ("View details", "查看详情")
+        case .homeEmpty: ("No sites are stored yet.", "尚未存储任何站点。")
+        case .homeStock: ("New site", "添加站点")
+        case .homeTerminal:
+            ("Or in a terminal; the assets that the pages need are fetched too:", "也可以在终端中运行；网页所需的资源会一并获取：")
+        case .homeAgain: ("Then reload this page.", "然后重新加载本页。")
         case .searchSite: ("Search this site", "搜索此站点")
-        case .openCopy: ("Open the copy", "打开副本")
-        case .whatIsMissing: ("What is missing", "缺少什么")
-        case .byTitle: ("By title", "按标题")
+        case .openCopy: ("Open copy", "打开副本")
+        case .whatIsMissing: ("Missing", "缺失")
+        case .byTitle: ("Pages by title", "按标题浏览")
         case .settings: ("Settings", "设置")
-        case .pagesAndFiles: ("Pages and files", "网页与文件")
-        case .nothingBelow: ("Nothing is held below the start address.", "起始地址之下没有内容。")
-        case .moreOfFolder: ("More of this folder", "此文件夹的更多内容")
+        case .pagesAndFiles: ("Pages and assets", "网页与资源")
+        case .nothingBelow: ("Nothing is stored below the start URL.", "起始网址之下没有已存储的内容。")
+        case .moreOfFolder: ("More in this folder", "此文件夹的更多内容")
         case .byHost: ("By host", "按主机")
         case .moreHosts: ("More hosts", "更多主机")
         case .mediaTypes: ("Media types", "媒体类型")
-        case .ofTheFirst: ("Of the first %1 responses of the visit.", "取自此次访问的前 %1 个响应。")
+        case .ofTheFirst: ("Based on the first %1 responses of the snapshot.", "根据快照的前 %1 个响应统计。")
         case .mediaType: ("Type", "类型")
         case .responses: ("Responses", "响应")
-        case .noneGiven: ("none given", "未注明")
-        case .visits: ("Visits", "访问")
-        case .visit: ("Visit", "访问")
-        case .begun: ("Begun", "开始时间")
+        case .noneGiven: ("not specified", "未注明")
+        case .snapshots: ("Snapshots", "快照")
+        case .snapshot: ("Snapshot", "快照")
+        case .begun: ("Started", "开始时间")
         case .state: ("State", "状态")
-        case .orders: ("Do", "操作")
-        case .compareVisits: ("Compare two visits", "比较两次访问")
-        case .howItLooked: ("How its pages looked", "网页的外观")
-        case .served: ("Served", "展示中")
-        case .loadedOver: (" Loaded by a server, over visit %1", " 由服务器载入，叠加于第 %1 次访问")
-        case .notFinished: ("Not finished", "未完成")
-        case .kept: ("Kept", "保留")
-        case .visitNumber: ("visit %1", "第 %1 次访问")
-        case .missingCount: ("%1 missing", "缺少 %1 项")
+        case .orders: ("Actions", "操作")
+        case .compareSnapshots: ("Compare snapshots", "比较快照")
+        case .howItLooked: ("Screenshots", "网页截图")
+        case .served: ("Live", "当前")
+        case .loadedOver: (" Loaded later, on top of snapshot %1", " 后续加载，叠加在快照 %1 之上")
+        case .notFinished: ("Unfinished", "未完成")
+        case .kept: ("Stored", "已存储")
+        case .rejected: ("Rejected", "已拒绝")
+        case .snapshotNumber: ("snapshot %1", "快照 %1")
+        case .missingCount: ("%1 missing", "缺失 %1 项")
         case .complete: ("Complete", "完整")
-        case .stateServed: (" Visit %1 is served, fetched ", " 展示第 %1 次访问，获取于")
-        case .stateNotLooked:
-            (". Whether anything is missing was not looked at.", "。尚未检查是否有缺失。")
+        case .stateServed: (" Snapshot %1, fetched ", " 快照 %1，获取时间：")
+        case .stateNotLooked: (". Not checked yet for missing URLs.", "。尚未检查是否有缺失。")
         case .fullStop: (".", "。")
-        case .notComplete: ("Not complete", "不完整")
-        case .stateBegun: (" Visit %1, begun ", " 第 %1 次访问，开始于")
+        case .notComplete: ("Incomplete", "不完整")
+        case .stateBegun: (" Snapshot %1, started ", " 快照 %1，开始时间：")
         case .stateNotFinished:
-            (", is not finished. What it has so far is served.", "，尚未完成。现展示已取得的部分。")
+            (", is unfinished. The responses stored so far are served.", "，尚未完成。目前展示已存储的部分。")
         case .empty: ("Empty", "空")
-        case .stateNever: (" It was never visited.", " 从未访问过。")
-        case .orMore: ("%1 or more", "%1 或更多")
+        case .stateNever: (" Not prefetched yet.", " 尚未预取。")
+        case .orMore: ("%1 or more", "至少 %1")
         case .about: ("about %1", "约 %1")
-        case .goneAtOrigin: ("Gone at the origin", "源站已无")
-        case .missing: ("Missing", "缺少")
-        case .notLookedAt: ("not looked at", "未检查")
-        case .leftOut: ("Left out by settings", "因设置未取")
+        case .goneAtOrigin: ("Gone at the origin", "源站上已不存在")
+        case .missing: ("Missing", "缺失")
+        case .notLookedAt: ("Not checked yet", "尚未检查")
+        case .leftOut: ("Skipped by settings", "按设置跳过")
 
         case .roomLead:
             (
-                "The larder takes %1 on the disk. The map has the bodies of the visits that are served, by site and media type.",
-                "库占用磁盘 %1。图中为所展示访问的内容，按站点和媒体类型划分。"
+                "The store uses %1 of disk space. The map shows the live snapshots by site and media type.",
+                "存储库占用 %1 磁盘空间。图中按站点和媒体类型显示当前快照。"
             )
-        case .roomMap: ("Which site takes how much room", "各站点所占空间")
+        case .roomMap: ("Size of the live snapshots by site", "各站点当前快照的大小")
         case .roomOthers: ("others", "其他")
         case .roomTable: ("By site", "按站点")
-        case .roomCollect: ("Make room", "清理空间")
+        case .roomCollect: ("Cleanup", "清理")
         case .roomCollectLead:
             (
-                "What nothing refers to any more goes; with a limit also visits that are not served, and what was not used for longest. What is pinned stays.",
-                "清除不再被引用的内容；设有上限时，还会清除未展示的访问和最久未用的内容。固定的内容会保留。"
+                "Removes data that is no longer used. With a size limit, also removes snapshots that are not live, then overlays. Live snapshots and pinned content stay.",
+                "删除不再使用的数据。设置大小上限后，还会依次删除非当前快照和叠加层。当前快照和已固定的内容会保留。"
             )
-        case .roomLimit: ("At most so much", "上限")
-        case .roomLimitHint: ("Such as 2G; empty for no limit", "例如 2G；留空为不限")
+        case .roomLimit: ("Size limit", "大小上限")
+        case .roomLimitHint: ("For example 2G. Leave empty for no limit.", "例如 2G。留空表示不限。")
         case .site: ("Site", "站点")
-        case .titlesLead: ("Its pages, by their titles.", "按标题排列的网页。")
+        case .titlesLead: ("All pages, sorted by title.", "所有网页，按标题排序。")
         case .titlesNone: ("No page has a title.", "没有带标题的网页。")
         case .more: ("More", "更多")
-        case .settingsLead:
-            ("How it is prefetched, from its next update on.", "从下次更新起的预取方式。")
-        case .tooLarge: ("There are too many to be sorted here.", "数量过多，无法在此排序。")
+        case .settingsLead: ("Changes apply from the next update.", "更改将在下次更新时生效。")
+        case .tooLarge: ("The site has too many pages to list them by title.", "站点的网页过多，无法按标题列出。")
         case .pageOrders: ("This page", "此网页")
 
-        case .nothingHere: ("Nothing is held here.", "这里没有内容。")
-        case .onlyOneVisit:
+        case .nothingHere: ("Nothing is stored here.", "这里没有已存储的内容。")
+        case .onlyOneSnapshot:
             (
-                "There is only one visit. Prefetch the site again to have something to compare.",
-                "只有一次访问。再次预取该站点后才能比较。"
+                "There is only one snapshot. Update the site to get another one to compare.",
+                "只有一个快照。更新该站点后才能比较。"
             )
         case .tooLargeToCompare:
-            ("These visits are too large to be compared here. In a terminal:", "这些访问过大，无法在此比较。请在终端中运行：")
-        case .noVisit: ("There is no visit yet.", "还没有访问。")
+            ("The snapshots are too large to compare here. In a terminal, run:", "快照过大，无法在此比较。请在终端中运行：")
+        case .noSnapshot: ("There are no snapshots yet.", "还没有快照。")
         case .tooLargeHelp:
             (
-                "These visits are too large to be compared here. How a terminal tells the same, says:",
-                "这些访问过大，无法在此比较。终端中的做法见："
+                "The snapshots are too large to compare here. To compare them in a terminal, see:",
+                "快照过大，无法在此比较。如需在终端中比较，请参阅："
             )
         case .noPictures:
-            ("No picture of its pages was kept. How a prefetch keeps them, says:", "没有保存网页图像。预取时如何保存，见：")
-        case .notHeldBadge: ("Not held", "未收存")
-        case .heldNearby: ("Held nearby", "附近收存的内容")
-        case .openOrigin: ("Open at the origin", "在源站打开")
+            ("No screenshots are stored. To take them during a prefetch, see:", "没有已存储的截图。如需在预取时截图，请参阅：")
+        case .notHeldBadge: ("Not stored", "未存储")
+        case .heldNearby: ("Similar stored URLs", "相近的已存储网址")
+        case .openOrigin: ("Open on the web", "在线打开")
         case .damaged: ("Damaged", "已损坏")
-        case .damagedWords: (" Its bytes are gone or cut short; prefetch it again.", " 其字节已丢失或不完整，请重新预取。")
-        case .overVisits: ("Over the visits", "历次访问")
+        case .damagedWords:
+            (" The stored body is missing or truncated; fetch it again.", " 存储的内容已丢失或不完整；请重新获取。")
+        case .overSnapshots: ("History", "历史")
         case .headers: ("Headers", "响应头")
-        case .notHeld: ("not held", "未收存")
+        case .notHeld: ("not stored", "未存储")
         case .linkedFrom: ("Linked from", "链接来源")
-        case .neededNotHeld: ("Needed and not held", "需要但未收存")
-        case .nothingMissing: ("Nothing is missing.", "没有缺失。")
-        case .askedNotHeld: ("Asked for here and not held", "曾在此请求但未收存")
-        case .noMisses: ("Nothing that was asked of this larder was missing.", "对本库的请求没有缺失。")
+        case .neededNotHeld: ("Needed but not stored", "需要但未存储")
+        case .nothingMissing: ("Nothing is missing.", "没有缺失内容。")
+        case .askedNotHeld: ("Requested but not stored", "请求过但未存储")
+        case .noMisses: ("No misses recorded.", "没有未命中记录。")
         case .nextPrefetch:
             (
-                "The next prefetch of the site fetches them, unless they were sent something.",
-                "下次预取该站点时会获取它们，除非曾向其发送内容。"
+                "The next prefetch of the site fetches those that were requested with GET.",
+                "下次预取此站点时，会获取其中以 GET 方法请求的网址。"
             )
-        case .goneSaid: ("The origin itself said so in the visit that is served.", "源站在所展示的访问中如此表示。")
+        case .goneSaid:
+            ("The origin answered these with 404 or 410 in the live snapshot.", "在当前快照中，源站对这些网址返回 404 或 410。")
         case .maybeMore: ("There may be more.", "可能还有更多。")
         case .scriptsLead:
             (
-                "Each with the digests that a manifest would name. To check them against one: ",
-                "附有清单中会写明的摘要。与清单核对："
+                "Stored scripts with their digests. To verify them against a manifest, run ",
+                "已存储的脚本及其摘要。如需与清单核对，请运行 "
             )
-        case .tooLargeDigest: ("too large to be computed here", "过大，无法在此计算")
+        case .tooLargeDigest: ("too large to compute here", "过大，无法在此计算")
         case .moreScripts: ("More scripts", "更多脚本")
         case .searchAll: ("Search all sites", "搜索所有站点")
         case .results: ("Results", "结果")
-        case .lookFurther: ("Look further", "继续查找")
+        case .lookFurther: ("Continue searching", "继续查找")
         case .compareButton: ("Compare", "比较")
-        case .noPageAt: ("The portal has no page at ", "门户没有此页面：")
+        case .noPageAt: ("The portal has no page at ", "管理页面中没有此地址：")
         case .openWhole:
-            (". To open an original address, put it whole behind the larder’s own:", "。要打开原始地址，请把它整个接在库地址之后：")
+            (
+                ". To open a stored copy, append its full original URL to the address of this server:",
+                "。要打开存储的副本，请将完整的原始网址接在此服务器地址之后："
+            )
         case .isNowAt: ("is now at", "现位于")
-        case .moreOfThem: ("More of them", "更多")
-        case .trafficStop: ("Stop here", "停在此处")
-        case .trafficGoOn: ("Go on as it passes", "实时显示")
+        case .moreOfThem: ("Show more", "显示更多")
+        case .trafficStop: ("Stop refreshing", "停止刷新")
+        case .trafficGoOn: ("Refresh automatically", "自动刷新")
         case .didYouMean: ("Did you mean ", "您是否要找 ")
-        case .indexDoes: (" does that.", " 可完成。")
-        case .notComputed: ("not computed for so large a body: ", "内容过大，未计算：")
-        case .doesIt: (" does it", " 可以计算")
-        case .askOnce: ("ask for it once", "请求一次")
-        case .soThatNoted: (", so that it is noted, and run", "，以便记录，然后运行")
-        case .notHeldWords: (" The larder has nothing of this address. To have it", " 库中没有此地址的内容。要取得它")
-        case .ownPage: ("(this folder’s own page)", "（此文件夹自身的网页）")
+        case .indexDoes: (".", " 建立索引。")
+        case .notComputed: ("the body is too large; run ", "内容过大；可运行 ")
+        case .doesIt: (" to compute it", " 计算")
+        case .askOnce: ("request it once", "先请求一次")
+        case .soThatNoted: (" to record the miss, then run", "以留下未命中记录，然后运行")
+        case .notHeldWords: (" This URL is not stored. To fetch it", " 此网址未存储。要获取它")
+        case .ownPage: ("(page of this folder)", "（此文件夹的首页）")
         case .redirect: ("redirect", "重定向")
-        case .goneStatus: ("gone at the origin (%1)", "源站已无（%1）")
-        case .statusIs: ("status %1", "状态 %1")
+        case .goneStatus: ("gone at the origin (%1)", "源站上已不存在（%1）")
+        case .statusIs: ("status %1", "状态码 %1")
         case .inSite: ("in %1", "位于 %1")
         case .comma: (", ", "，")
-        case .oneAddress: ("%1 address", "%1 个地址")
-        case .manyAddresses: ("%1 addresses", "%1 个地址")
+        case .oneAddress: ("%1 URL", "%1 个网址")
+        case .manyAddresses: ("%1 URLs", "%1 个网址")
         case .moreThan: ("more than %1", "超过 %1")
         case .colon: (":", "：")
-        case .offlineReason: ("Offline, %1: ", "离线时，%1：")
+        case .offlineReason: ("Served instead when offline (%1): ", "离线时改为展示（%1）：")
         case .status: ("Status", "状态码")
         case .kind: ("Kind", "类别")
         case .mediaTypeLong: ("Media type", "媒体类型")
-        case .fetched: ("Fetched", "获取于")
-        case .firstAsked: ("First asked for by", "首次请求者")
-        case .readAs: ("Read as", "解析为")
-        case .keptIn: ("Kept in", "保存于")
+        case .fetched: ("Fetched", "获取时间")
+        case .firstAsked: ("First requested by", "首次请求来源")
+        case .readAs: ("Parsed as", "解析为")
+        case .keptIn: ("Stored in", "存储位置")
         case .sha256: ("SHA-256", "SHA-256")
         case .md5: ("MD5", "MD5")
-        case .redirectBehind: ("%1, a redirect", "%1，重定向")
-        case .kindFile: ("file that pages need", "网页所需文件")
+        case .redirectBehind: ("%1 (redirect)", "%1（重定向）")
+        case .kindFile: ("asset", "资源")
         case .kindPage: ("page", "网页")
-        case .fetchedIn: (" (%1), visit %2 of ", "（%1），第 %2 次访问，")
+        case .fetchedIn: (" (%1), snapshot %2 of ", "（%1），快照 %2，站点 ")
         case .oneByte: ("%1 byte", "%1 字节")
         case .manyBytes: ("%1 bytes", "%1 字节")
         case .none: ("none", "无")
         case .forVariant: (" for ", " 针对 ")
-        case .linksTo: ("Links to: %1", "链接到：%1")
-        case .needsThese: ("Needs: %1", "需要：%1")
-        case .noMoreLinkers: ("Nothing more was found.", "没有更多结果。")
-        case .noMoreSoFar: ("Nothing more was found, so far.", "目前没有更多结果。")
-        case .noLinkers: ("Nothing that is held links here.", "库中没有内容链接到这里。")
-        case .noLinkersSoFar: ("Nothing that is held links here, so far.", "目前没有发现链接到这里的内容。")
-        case .changesTitle: ("Changes between visits", "访问之间的变化")
-        case .noDifference: ("Visit %1 shows just what visit %2 did.", "第 %1 次访问与第 %2 次完全相同。")
+        case .linksTo: ("Links: %1", "链接：%1")
+        case .needsThese: ("Assets: %1", "所需资源：%1")
+        case .noMoreLinkers: ("No more links found.", "没有更多链接。")
+        case .noMoreSoFar: ("No more links found so far.", "目前没有更多链接。")
+        case .noLinkers: ("No stored response links here.", "没有已存储的响应链接到这里。")
+        case .noLinkersSoFar: ("No links found so far.", "目前没有找到链接。")
+        case .changesTitle: ("Changes between snapshots", "快照之间的变化")
+        case .noDifference: ("No differences between snapshots %2 and %1.", "快照 %2 与快照 %1 没有差异。")
         case .added: ("Added", "新增")
         case .changed: ("Changed", "变更")
         case .gone: ("Gone", "消失")
         case .moved: ("Moved", "移动")
         case .nameAndCount: ("%1: %2", "%1：%2")
-        case .allOf: ("All %1", "全部 %1 项")
-        case .fromVisit: ("From visit", "从访问")
-        case .toVisit: ("To visit", "到访问")
-        case .picturesTitle: ("How pages looked", "网页的外观")
-        case .notSeenBefore: ("Not seen before", "首次出现")
-        case .theSame: ("The same", "相同")
-        case .notTakenAgain: ("Not taken again", "未重新拍摄")
-        case .visitCaption: ("Visit %1", "第 %1 次访问")
-        case .lookedInVisit: ("How it looked in visit %1", "在第 %1 次访问中的外观")
-        case .whatDiffers: ("What differs", "差异")
-        case .blackWhereSame: ("Black where both are the same", "相同处为黑色")
-        case .noScript: ("No script is held.", "没有收存脚本。")
-        case .noneSoFar: ("None so far.", "目前没有。")
+        case .allOf: ("Show all %1", "显示全部 %1 项")
+        case .fromSnapshot: ("From snapshot", "旧快照")
+        case .toSnapshot: ("To snapshot", "新快照")
+        case .picturesTitle: ("Screenshots", "网页截图")
+        case .notSeenBefore: ("New", "新增")
+        case .theSame: ("Unchanged", "无变化")
+        case .notTakenAgain: ("Not taken again", "未重新截图")
+        case .snapshotCaption: ("Snapshot %1", "快照 %1")
+        case .lookedInSnapshot: ("Screenshot in snapshot %1", "快照 %1 中的截图")
+        case .whatDiffers: ("Differences", "差异")
+        case .blackWhereSame: ("Differences; identical areas are black", "差异；相同区域为黑色")
+        case .noScript: ("No scripts are stored.", "没有已存储的脚本。")
+        case .noneSoFar: ("None found so far.", "目前没有找到。")
         case .times: ("%1 times", "%1 次")
         case .time: ("%1 time", "%1 次")
-        case .missWords: ("%1%2, %3, last ", "%1%2，%3，最近")
-        case .file: ("file", "文件")
-        case .askedBy: ("Asked for by ", "请求者：")
-        case .neededBy: ("Needed by ", "需要者：")
-        case .linkedBy: ("Linked from ", "链接自：")
-        case .walkedOver: ("By a walk from the start over %1.", "从起始页走查了%1。")
+        case .missWords: ("%1%2, %3, last ", "%1%2，%3，最近：")
+        case .file: ("asset", "资源")
+        case .askedBy: ("Requested by ", "请求来源：")
+        case .neededBy: ("Needed by ", "引用者：")
+        case .linkedBy: ("Linked from ", "链接来源：")
+        case .walkedOver: ("Checked %1, following links from the start page.", "从起始页沿链接检查了 %1。")
         case .leftOutOne:
             (
-                "%1 page more was left out by settings: limits, robots.txt, traps.",
-                "另有 %1 个网页因设置而未取：限制、robots.txt、陷阱。"
+                "%1 more page was skipped by settings: limits, robots.txt, crawler traps.",
+                "另有 %1 个网页按设置跳过（上限、robots.txt 或爬虫陷阱）。"
             )
         case .leftOutMany:
             (
-                "%1 pages more were left out by settings: limits, robots.txt, traps.",
-                "另有 %1 个网页因设置而未取：限制、robots.txt、陷阱。"
+                "%1 more pages were skipped by settings: limits, robots.txt, crawler traps.",
+                "另有 %1 个网页按设置跳过（上限、robots.txt 或爬虫陷阱）。"
             )
-        case .linkedNotHeld: ("Linked to and not held", "有链接但未收存")
-        case .requisiteNotHeld: ("Needed by pages and not held", "网页需要但未收存")
-        case .byAllLinks: ("By the links of all %1 pages and files.", "根据全部 %1 个网页与文件的链接。")
+        case .linkedNotHeld: ("Linked but not stored", "有链接但未存储")
+        case .assetNotHeld: ("Assets not stored", "未存储的资源")
+        case .byAllLinks: ("Based on the links of all %1 pages and assets.", "已检查全部 %1 个网页与资源的链接。")
         case .bySomeLinks:
-            ("By the links of %1 pages and files that were looked through.", "根据已查看的 %1 个网页与文件的链接。")
-        case .nothingByThese: ("Nothing is missing by these; others were not looked at.", "据此没有缺失，其余尚未查看。")
+            (
+                "Based on the links of %1 of the pages and assets.",
+                "已检查其中 %1 个网页与资源的链接。"
+            )
+        case .nothingByThese: ("Nothing missing found so far.", "目前没有发现缺失。")
         case .andOther: (" and %1 other", " 及另外 %1 个")
         case .andOthers: (" and %1 others", " 及另外 %1 个")
         case .andMore: ("And %1 more.", "还有 %1 项。")
         case .searchFor: ("Search: %1", "搜索：%1")
-        case .searchLabel: ("Words of a page, its title or its address", "网页的词语、标题或地址")
-        case .searchLabelSite: ("Words of a page of this site, its title or its address", "此站点网页的词语、标题或地址")
-        case .unreadOne: ("The words of %1 page are not read yet: ", "尚有 %1 个网页的文字未读取：")
-        case .unreadMany: ("The words of %1 pages are not read yet: ", "尚有 %1 个网页的文字未读取：")
+        case .searchLabel: ("Text, title or URL of a page", "网页的文字、标题或网址")
+        case .searchLabelSite: ("Text, title or URL of a page of this site", "此站点网页的文字、标题或网址")
+        case .unreadOne: ("%1 page is not indexed yet. To index it, run ", "尚有 %1 个网页未建立索引。请运行 ")
+        case .unreadMany: ("%1 pages are not indexed yet. To index them, run ", "尚有 %1 个网页未建立索引。请运行 ")
         case .moreResults: ("More results", "更多结果")
         case .oneResult: ("%1 result", "%1 个结果")
         case .manyResults: ("%1 results", "%1 个结果")
-        case .relaxed: ("Nothing has all of these words. %1 with some of them.", "没有包含全部词语的内容。包含部分词语的有%1。")
-        case .theBest: ("The best %1.", "最佳的%1。")
+        case .relaxed: ("No page contains all of these words. %1 with some of them.", "没有包含全部词语的网页。%1包含部分词语。")
+        case .theBest: ("Top %1.", "最相关的 %1。")
         case .justThese: ("%1.", "%1。")
-        case .nothingMore: ("Nothing more was found.", "没有更多结果。")
-        case .nothingFound: ("Nothing was found.", "没有找到。")
-        case .nothingSoFar: ("Nothing was found so far.", "目前没有找到。")
-        case .theLast: ("The last %1.", "最后的%1。")
-        case .maybeMoreThan: ("%1, and there may be more.", "%1，可能还有更多。")
-        case .nothingHereTitle: ("Nothing here", "这里什么也没有")
+        case .nothingMore: ("No more results.", "没有更多结果。")
+        case .nothingFound: ("No results.", "没有结果。")
+        case .nothingSoFar: ("No results so far.", "目前没有结果。")
+        case .theLast: ("Last %1.", "最后 %1。")
+        case .maybeMoreThan: ("%1 so far.", "目前有 %1。")
+        case .nothingHereTitle: ("Not found", "未找到")
 
-        case .trafficLead: ("%1. Programs use it by ", "%1。程序的使用方法：")
+        case .trafficLead: ("%1. To use the proxy, set ", "%1。要使用此代理，请设置 ")
         case .trafficTrust:
             (
-                " and the same for https_proxy; larder ca says how they come to trust it.",
-                "，https_proxy 亦同；如何使程序信任它，见 larder ca。"
+                " and https_proxy to the same address. To make programs trust its certificate, see: larder ca.",
+                "，并将 https_proxy 设为相同地址。要让程序信任其证书，参见：larder ca。"
             )
-        case .trafficLabel: ("Method, address, status or source", "方法、地址、状态码或来源")
-        case .trafficNone: ("Nothing has passed so far.", "尚无请求经过。")
-        case .trafficNoneLike: ("Nothing that passed is like that.", "没有符合的请求。")
-        case .trafficKept: ("kept", "已保存")
-        case .fromLarder: ("from the larder", "来自库中")
-        case .fromValidated: ("confirmed", "经确认")
-        case .fromNetwork: ("loaded", "已载入")
+        case .trafficLabel: ("Method, URL, status or source", "方法、网址、状态码或来源")
+        case .trafficNone: ("No requests yet.", "尚无请求。")
+        case .trafficNoneLike: ("No matching requests.", "没有符合条件的请求。")
+        case .trafficKept: ("stored", "已存储")
+        case .fromLarder: ("from the store", "来自存储")
+        case .fromValidated: ("revalidated", "已重新验证")
+        case .fromNetwork: ("loaded", "已加载")
         case .fromMissed: ("missed", "未命中")
-        case .fromTunnel: ("untouched", "直通")
+        case .fromTunnel: ("tunnelled", "经隧道转发")
         }
     }
 }

@@ -2,7 +2,7 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// A site: what is held of it, its pages, its media types, its visits.
+/// A site: its stored pages, media types and snapshots.
 struct SitePage: PortalPage {
     let site: SiteReport
     let hosts: FolderWalk
@@ -22,15 +22,15 @@ struct SitePage: PortalPage {
         folder = try FolderWalk.list(
             Self.folder(of: self.site.start), site: site.id, from: nil, limit: Self.shownLines, reader)
         types =
-            try self.site.shown.map { (visit) throws(StoreError) in
-                try memory.types(ofVisit: visit.number, reader)
+            try self.site.shown.map { (snapshot) throws(StoreError) in
+                try memory.types(ofSnapshot: snapshot.id, reader)
             }
             ?? []
     }
 
     private static let shownLines = 25
 
-    /// Up to the last slash of the path.
+    /// The URL up to the last slash of its path.
     static func folder(of href: String) -> String {
         guard let url = WebURL(href), let slash = url.path.utf8.lastIndex(of: UInt8(ascii: "/")) else {
             return ""
@@ -54,7 +54,7 @@ struct SitePage: PortalPage {
             "\(context.links.site(site.id))/search", label: html.words(.searchSite))
         writePages(to: &html, context)
         writeTypes(to: &html)
-        writeVisits(to: &html, context)
+        writeSnapshots(to: &html, context)
     }
 
     private func writeActions(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -149,64 +149,67 @@ struct SitePage: PortalPage {
 
     private var typesAreCut: Bool { types.reduce(0) { $0 + $1.count } == PortalLimits.counted }
 
-    private func writeVisits(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("h2", ["id": "visits"], say: .visits)
+    private func writeSnapshots(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("h2", ["id": "snapshots"], say: .snapshots)
         html.element(
-            "div", ["class": "scroll", "role": "region", "aria-labelledby": "visits", "tabindex": "0"]
+            "div", ["class": "scroll", "role": "region", "aria-labelledby": "snapshots", "tabindex": "0"]
         ) { html in
             html.element("table") { html in
                 var columns = [
-                    (html.words(.visit), false), (html.words(.begun), false),
+                    (html.words(.snapshot), false), (html.words(.begun), false),
                     (html.words(.responses), true), (html.words(.state), false),
                 ]
                 if context.token != nil { columns.append((html.words(.orders), false)) }
                 html.head(columns)
                 html.element("tbody") { html in
-                    for visit in site.site.visits.suffix(PortalLimits.lines).reversed() {
-                        write(visit, to: &html, context)
+                    for snapshot in site.site.snapshots.suffix(PortalLimits.lines).reversed() {
+                        write(snapshot, to: &html, context)
                     }
                 }
             }
         }
-        if site.site.visits.count > 1 {
-            html.next(context.links.changes(of: site.id), html.words(.compareVisits))
+        if site.site.snapshots.count > 1 {
+            html.next(context.links.changes(of: site.id), html.words(.compareSnapshots))
         }
         if hasPictures { html.next(context.links.pictures(of: site.id), html.words(.howItLooked)) }
     }
 
-    private func write(_ visit: StatusReport.Visit, to html: inout HTMLWriter, _ context: PortalContext) {
-        let state = site.site.state(of: visit)
+    private func write(_ snapshot: StatusReport.Snapshot, to html: inout HTMLWriter, _ context: PortalContext)
+    {
+        let state = site.site.state(of: snapshot)
         html.element("tr") { html in
             html.element("th", ["scope": "row"]) { html in
-                if let address = site.address(of: visit, context) {
-                    html.link(address, text: "\(visit.number)")
+                if let address = site.address(of: snapshot, context) {
+                    html.link(address, text: "\(snapshot.name)")
                 } else {
-                    html.text("\(visit.number)")
+                    html.text("\(snapshot.name)")
                 }
             }
-            html.element("td") { $0.moment(visit.started) }
-            html.element("td", ["class": "number"], text: Wording.grouped(visit.responses))
+            html.element("td") { $0.moment(snapshot.started) }
+            html.element("td", ["class": "number"], text: Wording.grouped(snapshot.responses))
             html.element("td") { html in
                 switch state {
-                case .served:
+                case .live:
                     html.element("span", ["class": "badge"], say: .served)
-                case .loaded(let base, let isServed):
-                    if isServed { html.element("span", ["class": "badge"], say: .served) }
-                    html.say(.loadedOver, "\(base)")
+                case .overlay(let isLive):
+                    if isLive { html.element("span", ["class": "badge"], say: .served) }
+                    html.say(.loadedOver, "\(snapshot.name.number)")
                 case .unfinished:
                     html.element("span", ["class": "badge warn"], say: .notFinished)
-                case .kept, .heldBack:
+                case .rejected:
+                    html.element("span", ["class": "badge warn"], say: .rejected)
+                case .kept:
                     html.say(.kept)
                 }
             }
             guard context.token != nil else { return }
             html.element("td") { html in
-                let fields = [("site", site.site.name), ("visit", "\(visit.number)")]
-                let about = html.words(.visitNumber, "\(visit.number)")
+                let fields = [("site", site.site.name), ("snapshot", "\(snapshot.name)")]
+                let about = html.words(.snapshotNumber, "\(snapshot.name)")
                 if state == .kept {
                     html.orderButton("rollback", .doServe, about: about, context, fields: fields)
                 }
-                if state != .served {
+                if state != .live {
                     html.text(" ")
                     html.orderButton("drop", .doDrop, about: about, context, fields: fields, warns: true)
                 }
@@ -225,7 +228,7 @@ struct SitePage: PortalPage {
 }
 
 extension HTMLWriter {
-    /// The heading row of a table.
+    /// Writes the heading row of a table.
     mutating func head(_ columns: [(name: String, isNumber: Bool)]) {
         element("thead") { html in
             html.element("tr") { html in
@@ -241,7 +244,7 @@ extension HTMLWriter {
 extension SiteReport {
     func writeState(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p") { html in
-            if let shown, site.published != nil {
+            if let shown, site.live != nil {
                 if let needs, !needs.missing.isEmpty {
                     html.element(
                         "span", ["class": "badge warn"],
@@ -249,12 +252,12 @@ extension SiteReport {
                 } else {
                     html.element("span", ["class": "badge"], say: needs == nil ? .served : .complete)
                 }
-                html.say(.stateServed, "\(shown.number)")
+                html.say(.stateServed, "\(shown.name)")
                 html.time(shown.started, now: context.now)
                 html.say(needs == nil ? .stateNotLooked : .fullStop)
             } else if let shown {
                 html.element("span", ["class": "badge warn"], say: .notComplete)
-                html.say(.stateBegun, "\(shown.number)")
+                html.say(.stateBegun, "\(shown.name)")
                 html.time(shown.started, now: context.now)
                 html.say(.stateNotFinished)
             } else {
@@ -269,7 +272,7 @@ extension SiteReport {
             count == PortalLimits.counted
                 ? html.words(.orMore, Wording.grouped(count)) : Wording.grouped(count)
         }
-        let (pages, files, gone) = (number(tally.pages), number(tally.requisites), number(tally.tombstones))
+        let (pages, files, gone) = (number(tally.pages), number(tally.assets), number(tally.tombstones))
         html.element("dl", ["class": "facts"]) { html in
             html.fact(html.words(.figurePages), pages)
             html.fact(html.words(.figureFiles), files)
@@ -286,17 +289,17 @@ extension SiteReport {
         }
     }
 
-    /// Where an earlier visit can be looked at; nil for one that cannot be shown.
-    func address(of visit: StatusReport.Visit, _ context: PortalContext) -> String? {
-        guard visit.finished != nil, visit.base == nil, let url = WebURL(start) else { return nil }
-        return visit.number == site.published
-            ? context.layout.address(of: url) : context.layout.address(of: url, in: visit.number)
+    /// The address of the start page in a snapshot; nil if the snapshot cannot be shown.
+    func address(of snapshot: StatusReport.Snapshot, _ context: PortalContext) -> String? {
+        guard snapshot.finished != nil, !snapshot.name.isOverlay, let url = WebURL(start) else { return nil }
+        return snapshot.isLive
+            ? context.layout.address(of: url) : context.layout.address(of: url, in: snapshot.id)
     }
 
     func members(_ context: PortalContext) -> JSONMembers {
         site.nameMembers + countMembers + [
             "mirror": context.mirrored(start),
-            "visits": site.visits.map { $0.members + ["mirror": address(of: $0, context)] },
+            "snapshots": site.snapshots.map { $0.members + ["mirror": address(of: $0, context)] },
         ]
     }
 }

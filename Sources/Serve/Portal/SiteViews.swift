@@ -2,16 +2,16 @@ internal import Reports
 internal import Store
 internal import Web
 
-/// The pages of a site, by their titles.
+/// The pages of a site, sorted by title.
 struct TitlesPage: PortalPage {
     let site: Site
-    /// Nil where there are too many to be sorted while somebody waits.
+    /// Nil if there are too many to sort while a client waits.
     let pages: [TitledPage]?
     let next: TitledPage?
     let title: String
     let section = PortalSection.sites
 
-    /// - Parameter place: a title and an address, with a line's end between them.
+    /// - Parameter place: a title and a URL, separated by a line break.
     init(_ site: Site, after place: String?, _ reader: StoreReader) throws(StoreError) {
         self.site = site
         title = site.name
@@ -63,7 +63,7 @@ struct TitlesPage: PortalPage {
     }
 }
 
-/// How a site is prefetched, as a form.
+/// The form with the settings of a site.
 struct SettingsPage: PortalPage {
     let site: Site
     let plan: PlanForm
@@ -100,7 +100,7 @@ struct SettingsPage: PortalPage {
     }
 }
 
-/// What takes how much room, as a map, and what could go.
+/// The disk space that sites use, as a map and a table, and the form for a cleanup.
 struct RoomPage: PortalPage {
     struct Plot {
         let site: SiteReport
@@ -109,9 +109,9 @@ struct RoomPage: PortalPage {
     }
 
     let plots: [Plot]
-    /// The size of the whole store; nil for those who are told nothing of private responses.
+    /// The size of the whole store; nil if private responses are hidden.
     let byteCount: Int64?
-    let title = "Room"
+    let title = "Storage"
     var heading: Sentence? { .room }
     let section = PortalSection.room
 
@@ -121,8 +121,8 @@ struct RoomPage: PortalPage {
         for site in try memory.sites(reader) {
             let report = try memory.report(on: site, limit: 0, reader)
             let types =
-                try report.shown.map { (visit) throws(StoreError) in
-                    try memory.types(ofVisit: visit.number, reader)
+                try report.shown.map { (snapshot) throws(StoreError) in
+                    try memory.types(ofSnapshot: snapshot.id, reader)
                 } ?? []
             plots.append(Plot(site: report, types: types))
         }
@@ -158,7 +158,7 @@ struct RoomPage: PortalPage {
     private func writeMap(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("figure", ["class": "map"]) { html in
             html.element("figcaption", ["class": "hidden"], say: .roomMap)
-            // What it shows stands in the table below it too.
+            // The table below contains the same figures.
             html.element(
                 "svg",
                 [
@@ -205,7 +205,7 @@ struct RoomPage: PortalPage {
         }
     }
 
-    /// Four colours are enough to tell what is what.
+    /// Four colours are enough to tell types apart.
     private static func family(of type: String?) -> String {
         guard let type else { return "other" }
         if type.hasPrefix("image/") || type.hasPrefix("video/") || type.hasPrefix("audio/") { return "media" }
@@ -274,8 +274,8 @@ extension HTMLWriter {
     }
 }
 
-/// Boxes whose areas are as the numbers are, none longer than it has to be (Bruls, Huizing, van Wijk:
-/// Squarified Treemaps, 2000). A pure value.
+/// Divides a box into boxes with areas in proportion to numbers, as square as possible (Bruls, Huizing, van
+/// Wijk: Squarified Treemaps, 2000). A pure value.
 enum Treemap {
     struct Box: Equatable {
         var x, y, width, height: Double
@@ -285,7 +285,8 @@ enum Treemap {
         }
     }
 
-    /// One for each number; empty for what is none or not above 0. The numbers come sorted, the largest first.
+    /// One box for each number, which must be sorted in descending order; empty boxes for numbers that are
+    /// not positive.
     static func boxes(_ numbers: [Double], in whole: Box) -> [Box] {
         let numbers = numbers.map { $0.isFinite && $0 > 0 ? $0 : 0 }
         let sum = numbers.reduce(0, +)
@@ -326,7 +327,7 @@ enum Treemap {
         return boxes
     }
 
-    /// The longest box of a row, by its sides.
+    /// The worst aspect ratio in a row.
     private static func worst(_ row: ArraySlice<Double>, _ side: Double) -> Double {
         let sum = row.reduce(0, +)
         guard let least = row.min(), let most = row.max(), sum > 0, least > 0, side > 0 else {
@@ -335,18 +336,18 @@ enum Treemap {
         return max(side * side * most / (sum * sum), sum * sum / (side * side * least))
     }
 
-    /// Tenths are enough.
+    /// Formats a number with at most one decimal.
     static func text(_ number: Double) -> String {
         let tenths = Int((number * 10).rounded())
         return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(abs(tenths % 10))"
     }
 }
 
-/// Where the bar on mirrored pages is switched on and off.
+/// The page that switches the page bar on and off.
 struct BarPage: PortalPage {
     let isOn: Bool
 
-    let title = "A bar on pages"
+    let title = "Page bar"
     var heading: Sentence? { .barTitle }
     let section = PortalSection.none
 

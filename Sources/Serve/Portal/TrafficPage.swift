@@ -1,12 +1,12 @@
 internal import Reports
 internal import Web
 
-/// What passes through a proxy: the newest first, of which a word picks some out. The portal beside the proxy
-/// shows it, and the proxy itself at its own address.
+/// The requests through a proxy, newest first, with a filter. Shown by the portal beside the proxy, and by
+/// the proxy itself.
 struct TrafficPage: PortalPage {
     let passes: [PassLog.Pass]
     let word: String?
-    /// The browser loads it again and again.
+    /// Whether the page reloads itself.
     let isLive: Bool
     private let counts: PassLog.Counts
     private let proxyPort: UInt16
@@ -15,7 +15,7 @@ struct TrafficPage: PortalPage {
     var heading: Sentence? { path == PortalLinks.traffic ? .proxy : nil }
     let section = PortalSection.traffic
 
-    /// - Parameter path: where the page is.
+    /// - Parameter path: the path of the page.
     init(_ traffic: PassingTraffic, at path: String, titled title: String, _ request: PortalRequest) {
         word = request["q"]
         isLive = request["live"] != nil
@@ -82,7 +82,7 @@ struct TrafficPage: PortalPage {
     func members(_ context: PortalContext) -> JSONMembers { members }
 }
 
-/// What passes through a proxy, and where that is.
+/// The log and the port of a proxy.
 struct PassingTraffic: Sendable {
     let log: PassLog
     let port: UInt16

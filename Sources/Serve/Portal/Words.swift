@@ -1,12 +1,11 @@
 internal import Reports
 
-/// In which the portal speaks.
+/// The language of the portal.
 package enum PortalLanguage: String, Sendable, CaseIterable {
     case english = "en"
     case chinese = "zh"
 
-    /// The first of what a browser would rather have; English where it wants others (RFC 9110, section
-    /// 12.5.4).
+    /// The preferred language of a browser; English if it prefers others (RFC 9110, section 12.5.4).
     package init(accepting text: String?) {
         var best: (language: PortalLanguage, quality: Double)?
         for part in (text ?? "").utf8.prefix(400).split(separator: UInt8(ascii: ",")) {
@@ -27,7 +26,7 @@ package enum PortalLanguage: String, Sendable, CaseIterable {
         self = best?.language ?? .english
     }
 
-    /// As a page's `lang` says it.
+    /// The `lang` attribute.
     var tag: String {
         switch self {
         case .english: "en"
@@ -37,7 +36,7 @@ package enum PortalLanguage: String, Sendable, CaseIterable {
 }
 
 extension PortalLanguage {
-    /// How long ago something was.
+    /// A relative time, such as "2 days ago".
     func age(_ seconds: Int64) -> String {
         switch self {
         case .english: return Wording.age(seconds)
@@ -53,7 +52,7 @@ extension PortalLanguage {
     }
 }
 
-/// A sentence with what stands in its places.
+/// A sentence with the values for its placeholders.
 package struct Phrase: Sendable, Equatable {
     let sentence: Sentence
     package let parts: [String]
@@ -66,7 +65,7 @@ package struct Phrase: Sendable, Equatable {
 }
 
 extension Sentence {
-    /// `%1` to `%9` are what stands in its places.
+    /// The text with `%1` to `%9` replaced by the parts. Parts are not searched for placeholders.
     func text(in language: PortalLanguage, _ parts: [String] = []) -> String {
         let pattern = language == .chinese ? chinese : english
         guard !parts.isEmpty else { return pattern }

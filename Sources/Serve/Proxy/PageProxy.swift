@@ -4,12 +4,11 @@ internal import Synchronization
 package import TLS
 package import Web
 
-/// The proxy of one tab of a browser: whatever the page there asks for, it asks here. What a visit has is
-/// given; for the rest whoever fetches is asked.
+/// The proxy of one browser tab. Answers requests of the page from a snapshot, and passes others to the
+/// fetcher.
 package final class PageProxy: Sendable {
-    /// Asks for what the visit does not have yet, on behalf of the page with this number. Called on the
-    /// server's thread, which must not wait; the answer may come from any thread, and not at all when the
-    /// page has gone.
+    /// Requests what the snapshot lacks, for the page with this number. Called on the server's thread, which
+    /// must not block. The answer may come from any thread, or never if the page was closed.
     package typealias Ask =
         @Sendable (_ page: UInt32, PageRequest, _ answer: @escaping @Sendable (PageAnswer) -> Void) -> Void
 
@@ -17,10 +16,10 @@ package final class PageProxy: Sendable {
     private let tab: PageTab
 
     package init(
-        _ folder: StoreFolder, visit: Int64, security: TLSServer, ask: @escaping Ask
+        _ folder: StoreFolder, snapshot: Int64, security: TLSServer, ask: @escaping Ask
     ) throws(ServerError) {
         let tab: PageTab
-        do throws(StoreError) { tab = try PageTab(folder, visit: visit, ask: ask) } catch {
+        do throws(StoreError) { tab = try PageTab(folder, snapshot: snapshot, ask: ask) } catch {
             throw ServerError(error)
         }
         self.tab = tab
@@ -32,41 +31,41 @@ package final class PageProxy: Sendable {
     /// `http://127.0.0.1:PORT`
     package var address: String { "http://127.0.0.1:\(server.port)" }
 
-    /// What is asked from here on belongs to this page.
+    /// Attributes all requests from now on to this page.
     package func begin(_ page: UInt32, at url: WebURL) { tab.begin(page, at: url) }
 
-    /// Nothing belongs to a page any more.
+    /// Ends the current page.
     package func end() -> PageTraffic { tab.end() }
 
     package func stop() { server.stopAndWait() }
 }
 
-/// What passed between a page and its proxy.
+/// The traffic between a page and its proxy.
 package struct PageTraffic: Sendable {
-    /// What it got of what the visit had already.
+    /// URLs that were answered from the snapshot.
     package var given: [String] = []
-    /// Names of cookies that answers set.
+    /// Names of cookies that responses set.
     package var servedCookies: Set<String> = []
 }
 
-/// What stands between the tab and its page's answers. Any thread may call it.
+/// The state of a tab and its current page. Any thread may use it.
 private final class PageTab: Sendable {
     private struct Page {
         let number: UInt32
-        /// Where the tab may go: the page, and where that is redirected.
+        /// URLs that the tab may navigate to: the page and its redirects.
         var documents: Set<String>
         var given: Set<String> = []
-        /// Names of cookies that answers set. All others are the work of scripts.
+        /// Names of cookies that responses set; all others were set by scripts.
         var servedCookies: Set<String> = []
     }
 
-    private let visit: Int64
+    private let snapshot: Int64
     private let reader: Mutex<StoreReader>
     private let page = Mutex<Page?>(nil)
     let ask: PageProxy.Ask
 
-    init(_ folder: StoreFolder, visit: Int64, ask: @escaping PageProxy.Ask) throws(StoreError) {
-        self.visit = visit
+    init(_ folder: StoreFolder, snapshot: Int64, ask: @escaping PageProxy.Ask) throws(StoreError) {
+        self.snapshot = snapshot
         self.ask = ask
         reader = Mutex(try StoreReader(folder))
     }
@@ -84,7 +83,7 @@ private final class PageTab: Sendable {
         }
     }
 
-    /// Those of a request that its page's scripts set.
+    /// The cookies of a request that scripts of the page set.
     func scriptCookies(of fields: HTTPFields) -> [PageCookie] {
         let cookies = PageCookie.all(in: fields)
         guard !cookies.isEmpty else { return [] }
@@ -92,22 +91,22 @@ private final class PageTab: Sendable {
         return cookies.filter { !served.contains($0.name) }
     }
 
-    /// What the visit has.
+    /// The result of a lookup in the snapshot.
     enum Held {
         case answer(Answer)
-        /// It was made for another origin than this page's, which may not have it.
+        /// Stored for another origin; this page may not read it.
         case foreign
         case nothing
     }
 
-    /// What the visit has for a request.
+    /// Looks up a request in the snapshot.
     ///
-    /// - Parameter origin: by which it is asked for; nil for one that crosses none.
+    /// - Parameter origin: the origin of a cross-origin request; nil for others.
     func held(_ url: WebURL, _ request: RequestKey, by origin: String?) throws(StoreError) -> Held {
         let href = url.key.href
         var isForeign = false
         let (answer, redirect) = try reader.withLock { (reader) throws(StoreError) -> (Answer?, WebURL?) in
-            let all = try reader.responses(for: href, ofVisit: visit, request: request).filter {
+            let all = try reader.responses(for: href, ofSnapshot: snapshot, request: request).filter {
                 $0.status < 400
             }
             guard let stored = all.first(where: { $0.isMade(for: origin) }) else {
@@ -148,21 +147,21 @@ private final class PageTab: Sendable {
         case .held:
             do throws(StoreError) {
                 if case .answer(let answer) = try held(url, request, by: origin) { return answer }
-                // Refused by the browser, which says so to the page.
+                // The browser blocks the response and reports that to the page.
                 if case .answer(let answer) = try held(url, request, by: nil) { return answer }
-                return .text(504, "\(url.href) is not held.\n")
+                return .text(504, "\(url.href) is not stored.\n")
             } catch {
                 return .text(500, "\(error)\n")
             }
         case .given(let status, let fields, let body):
             return Answer(status: status, fields: outgoing(fields), body: body)
-        case .refused(let why): return .text(403, "\(url.href) is not asked for: \(why)\n")
+        case .refused(let why): return .text(403, "\(url.href) was not requested: \(why)\n")
         case .failed(let why): return .text(502, "\(url.href): \(why)\n")
         }
     }
 
-    /// Of the length speaks who sends it, and bodies are held without their coding; what is said of later
-    /// times and other places would leave the tab.
+    /// Removes fields that do not fit: the server sets lengths, bodies are stored decoded, and fields about
+    /// later visits or other places would have effects outside the tab.
     private func outgoing(_ fields: HTTPFields) -> [(String, String)] {
         let names = fields.all("Set-Cookie").map { PageCookie(setBy: $0).name }
         if !names.isEmpty { page.withLock { $0?.servedCookies.formUnion(names) } }
@@ -178,8 +177,8 @@ private final class PageTab: Sendable {
 }
 
 extension StoredResponse {
-    /// Whether it is what a page of the origin is answered: what varies by origins is not another's, and what
-    /// was asked for without naming one says nothing of them.
+    /// Whether the response may answer a request with this origin: not if it varies by origin, and not if it
+    /// was requested without one and allows none.
     fileprivate func isMade(for origin: String?) -> Bool {
         guard let origin else { return true }
         if self.origin == origin { return true }
@@ -205,18 +204,22 @@ private final class PageResponder: Responder {
             !url.host.utf8.contains(UInt8(ascii: "*")),
             let port = request.authority.split(separator: ":").last.flatMap({ Int($0) }),
             (1...65_535).contains(port)
-        else { return .refused(Reply(answer: .text(400, "\(request.authority) is no host with a port.\n"))) }
+        else {
+            return .refused(Reply(answer: .text(400, "\(request.authority) is not a host with a port.\n")))
+        }
         return .answered(Tunnel(host: url.host, port: port, security: security))
     }
 
     func respond(to request: Request, orLater later: Later) -> Reply? {
-        guard let url = request.proxied else { return Reply(answer: .text(400, "This is a proxy.\n")) }
-        guard let number = tab.number else {
-            return Reply(answer: .text(503, "There is no page any more.\n"))
+        guard let url = request.proxied else {
+            return Reply(answer: .text(400, "This is a proxy; requests need an absolute URL.\n"))
         }
-        // What is said over a socket cannot be given back.
+        guard let number = tab.number else {
+            return Reply(answer: .text(503, "The page was closed.\n"))
+        }
+        // Protocol upgrades cannot be replayed.
         guard !Upgrade.isAsked(for: request) else {
-            return Reply(answer: .text(501, "Sockets are not opened.\n"))
+            return Reply(answer: .text(501, "Protocol upgrades are not supported.\n"))
         }
         let origin = request.fields["Origin"].flatMap { $0 == url.origin ? nil : $0 }
         let key = RequestKey(

@@ -2,18 +2,18 @@ internal import Synchronization
 internal import System
 package import Web
 
-/// What passed through a proxy. Any thread may use it.
+/// The log of requests through a proxy. Any thread may use it.
 package final class PassLog: Sendable {
-    /// Where an answer came from.
+    /// The source of a response.
     package enum Source: String, Sendable, CaseIterable {
-        /// What was held.
+        /// The store.
         case larder
-        /// The server confirmed what was held.
+        /// The store, after the origin confirmed the response.
         case validated
         case network
-        /// It was not held, and nobody was asked, or nobody answered.
+        /// Not stored, and the network was not allowed or did not answer.
         case missed
-        /// It passed untouched.
+        /// A tunnel, without looking into it.
         case tunnel
     }
 
@@ -24,22 +24,22 @@ package final class PassLog: Sendable {
         package let url: String
         package let status: Int
         package let source: Source
-        /// Of the body, as far as it is known.
+        /// Bytes of the body, as far as they are known.
         package let byteCount: Int
         package let duration: Duration
-        /// It is held from now on.
+        /// Whether the response was stored.
         package let isKept: Bool
     }
 
     package struct Counts: Sendable {
-        /// One for each source, in their order.
+        /// One count for each source, in their order.
         fileprivate var bySource = [Int](repeating: 0, count: Source.allCases.count)
         package fileprivate(set) var kept = 0
         package fileprivate(set) var byteCount = 0
-        /// What came and could not be kept; the last of it, and why.
+        /// Responses that could not be stored, with the URL of the last one and the reason.
         package fileprivate(set) var lost = 0
         package fileprivate(set) var lostWhy: String?
-        /// Each once, in the order in which they came; the first of them only.
+        /// Missed URLs without duplicates, in order of arrival, up to a limit.
         package fileprivate(set) var missed: [String] = []
 
         package subscript(source: Source) -> Int { bySource[source.index] }
@@ -61,7 +61,7 @@ package final class PassLog: Sendable {
 
     package var counts: Counts { state.withLock(\.counts) }
 
-    /// The last ones, the newest first.
+    /// The newest requests first.
     package func recent(after number: Int = 0) -> [Pass] {
         state.withLock { $0.recent.reversed().filter { $0.number > number } }
     }
@@ -69,16 +69,16 @@ package final class PassLog: Sendable {
     func note(_ method: String, _ url: String, _ reply: Reply, since start: ContinuousClock.Instant) {
         let (status, byteCount) = reply.streamed ?? (reply.answer.status, reply.answer.bodyByteCount)
         let source = reply.streamed == nil ? reply.source : .network
-        // Parts are put together in memory, and kept when they are a whole.
+        // Parts are collected in memory and stored when they are complete.
         let isPart = status == 206 && source == .network
         note(method, url, status, source, byteCount, isKept: reply.isKept && !isPart, since: start)
-        if isPart { noteLoss("only a part of it was asked for", of: url, wasCounted: false) }
+        if isPart { noteLoss("only a part of it was requested", of: url, wasCounted: false) }
         if let failure = reply.failure { noteLoss(failure, of: url, wasCounted: false) }
     }
 
-    /// What its client has could not be kept.
+    /// Records that a response which the client received could not be stored.
     ///
-    /// - Parameter wasCounted: among what is kept.
+    /// - Parameter wasCounted: whether it was counted as stored.
     func noteLoss(_ why: String, of url: String, wasCounted: Bool = true) {
         state.withLock { state in
             if wasCounted { state.counts.kept -= 1 }
@@ -96,7 +96,7 @@ package final class PassLog: Sendable {
         note(method, place, 200, .tunnel, byteCount, isKept: false, since: start)
     }
 
-    /// What went to its server while it came.
+    /// Records a request that was streamed to its origin.
     func notePassed(
         _ method: String, _ url: String, _ outcome: Relay.Outcome, since start: ContinuousClock.Instant
     ) {
@@ -127,7 +127,7 @@ package final class PassLog: Sendable {
 }
 
 extension PassLog.Source {
-    /// Among all of them.
+    /// The index among all sources.
     fileprivate var index: Int {
         switch self {
         case .larder: 0

@@ -1,25 +1,25 @@
 internal import Web
 
-/// What a proxy says of itself, to whoever opens its address: how it is trusted, and what passed. No page of
-/// another origin reads it.
+/// The proxy's own pages: its certificate and its traffic. Pages of other origins cannot read them.
 enum ProxyPage {
     static let certificatePath = "/larder-ca.pem"
 
-    /// - Parameter showsTraffic: The client may see what passed. Others, on other machines, get the certificate.
+    /// - Parameter showsTraffic: whether the client may see the traffic. Clients on other machines get only
+    ///   the certificate.
     static func answer(
         _ request: Request, _ options: ProxyOptions, port: UInt16, showsTraffic: Bool
     ) -> Answer {
         let asked = PortalRequest(target: request.targetText)
-        // A page that a browser shows may go here, and may not have it read.
+        // Pages of other origins may link here, but not read the answer.
         if request.isCrossOrigin, request.fields["Sec-Fetch-Dest"] != "document" {
-            return .text(403, "This is not for other pages.\n", fields: own)
+            return .text(403, "Pages of other sites may not read this.\n", fields: own)
         }
         let traffic = TrafficPage(
-            PassingTraffic(log: options.log, port: port), at: "/", titled: "Larder’s proxy", asked)
+            PassingTraffic(log: options.log, port: port), at: "/", titled: "Larder proxy", asked)
         switch asked.path {
         case "", "/", jsonPath:
             guard showsTraffic else {
-                return .text(403, "What passed is shown on the proxy's own machine.\n", fields: own)
+                return .text(403, "The traffic of the proxy is shown only on its own machine.\n", fields: own)
             }
             if asked.path == jsonPath {
                 return Answer(
@@ -51,9 +51,9 @@ enum ProxyPage {
         html.element("h1", text: traffic.title)
         traffic.write(to: &html)
         html.element("p") { html in
-            html.link(certificatePath, text: "The certificate of its authority")
+            html.link(certificatePath, text: "Certificate of the proxy’s authority")
             html.text(" · ")
-            html.link(jsonPath, text: "what passed, as JSON")
+            html.link(jsonPath, text: "traffic as JSON")
         }
         let body = String(decoding: html.bytes, as: UTF8.self)
         return HTMLPage(title: traffic.title, body: body, style: PortalStyle.text, refresh: traffic.refresh)

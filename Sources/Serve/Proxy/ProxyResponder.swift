@@ -4,21 +4,21 @@ internal import System
 package import TLS
 internal import Web
 
-/// What a proxy does beside answering.
+/// The options of a proxy.
 package struct ProxyOptions: Sendable {
-    /// Speaks for the hosts of https URLs.
+    /// TLS with certificates for the hosts of https URLs.
     package let security: TLSServer
-    /// The authority's certificate in PEM, for whoever asks the proxy itself for it.
+    /// The authority's certificate in PEM, served by the proxy itself.
     package let certificate: String
-    /// Who may use it, as `user:password`; nil lets everybody who can reach it.
+    /// The required login, as `user:password`; nil for no login.
     package var login: String?
-    /// Ports that clients may be connected to; nil for any.
+    /// Ports that clients may connect to; nil for any.
     package var ports: Set<Int>? = [80, 443, 8000, 8080, 8443, 9443]
-    /// Hosts whose clients are led to them untouched, as `example.com` or `*.example.com`.
+    /// Hosts that are tunnelled without decryption, as `example.com` or `*.example.com`.
     package var untouched: [String] = []
-    /// Pages of public servers may ask private addresses.
+    /// Whether pages of the public network may request private addresses.
     package var mayReachPrivate = false
-    /// Connects to a host; nil where nobody may be asked.
+    /// Connects to a host; nil if the policy allows no network requests.
     package var connect: Connect?
     package let log: PassLog
 
@@ -35,13 +35,13 @@ package struct ProxyOptions: Sendable {
     }
 }
 
-/// Answers whoever asks a proxy: requests that name whole URLs, and those in tunnels. Each is an exchange
-/// like the mirror's, whose place is the URL itself. It belongs to one server thread.
+/// Answers proxy requests: those with absolute URLs and those in tunnels. Each is an `Exchange` whose place
+/// is the URL itself. It belongs to one server thread.
 final class ProxyResponder: Responder {
     private let mirror: MirrorResponder
     private let options: ProxyOptions
     private let port: UInt16
-    /// How its own addresses end.
+    /// The port suffix of the proxy's own addresses.
     private let ending: [UInt8]
 
     init(_ mirror: MirrorResponder, _ options: ProxyOptions, port: UInt16) {
@@ -57,7 +57,7 @@ final class ProxyResponder: Responder {
     func respond(to request: Request, orLater later: Later) -> Reply? {
         let start = ContinuousClock.now
         if request.tunnel == nil {
-            // It is asked for itself by whoever has its address, in either form.
+            // The proxy's own pages, requested in origin form or absolute form.
             if let page = ownPage(for: request) { return Reply(answer: page) }
             if let refusal = refusal(of: request) { return Reply(answer: refusal) }
             if request.head.scheme == nil, request.asksWholeServer {
@@ -94,7 +94,9 @@ final class ProxyResponder: Responder {
             !url.host.utf8.contains(UInt8(ascii: "*")),
             let port = request.authority.split(separator: ":").last.flatMap({ Int($0) }),
             (1...65_535).contains(port)
-        else { return .refused(Reply(answer: .text(400, "\(request.authority) is no host with a port.\n"))) }
+        else {
+            return .refused(Reply(answer: .text(400, "\(request.authority) is not a host with a port.\n")))
+        }
         if let refusal = refusal(ofPort: port) { return .refused(Reply(answer: refusal)) }
         guard options.leavesUntouched(url.host) else {
             return .answered(
@@ -104,10 +106,10 @@ final class ProxyResponder: Responder {
         }
         guard let connect = options.connect, let target = WebURL("http://\(url.host):\(port)/") else {
             options.log.noteMiss("CONNECT", request.authority, since: start)
-            let text = "\(request.authority) is left untouched, and nobody is asked by this policy.\n"
+            let text = "\(request.authority) is tunnelled, and the policy allows no network requests.\n"
             return .refused(Reply(answer: .text(504, text, fields: [("Larder", "miss")])))
         }
-        // The client named the host.
+        // The client itself named the host.
         let (log, authority, nearestZone) = (options.log, request.authority, mirror.clientZone(of: request))
         return .passed { client in
             Relay.start(client, to: target, nearestZone: nearestZone, by: connect, greeting: .connected) {
@@ -124,7 +126,8 @@ final class ProxyResponder: Responder {
         if let answer = ProxyHop.answer(request) { return Reply(answer: answer) }
         guard let connect = options.connect, let nearestZone = mirror.zoneOfMiss(of: request, to: url) else {
             options.log.noteMiss(request.method, url.href, since: start)
-            let text = "\(url.href) is not asked by this policy, and so long a body is not looked for.\n"
+            let text =
+                "\(url.href): the body is too long to look up, and the policy allows no network requests.\n"
             let fields = [("Larder", "miss"), ("Cache-Control", "no-store")]
             return Reply(answer: .text(504, text, fields: fields))
         }
@@ -135,18 +138,19 @@ final class ProxyResponder: Responder {
         return reply
     }
 
-    // MARK: - Who may
+    // MARK: - Access
 
     private func refusal(ofPort port: Int) -> Answer? {
         guard let ports = options.ports, !ports.contains(port) else { return nil }
-        return .text(403, "Clients are not connected to port \(port); to allow it: larder help proxy\n")
+        return .text(
+            403, "Connections to port \(port) are not allowed; to allow them, see: larder help proxy\n")
     }
 
     /// RFC 9110 §11.7.
     private func refusal(of request: Request) -> Answer? {
         guard options.login != nil, !isKnown(by: request.fields["Proxy-Authorization"]) else { return nil }
         return .text(
-            407, "This proxy is for those who have its login.\n",
+            407, "This proxy requires a login.\n",
             fields: [("Proxy-Authenticate", "Basic realm=\"larder\"")])
     }
 
@@ -154,55 +158,55 @@ final class ProxyResponder: Responder {
         guard let login = options.login else { return true }
         let given = field ?? ""
         let wanted = "Basic " + Base64.encode(Array(login.utf8).span)
-        // As long for a wrong beginning as for a wrong end.
+        // Constant time, so that it does not reveal how many bytes match.
         return given.utf8.count == wanted.utf8.count
             && zip(given.utf8, wanted.utf8).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
     }
 
     private func misdirected(_ request: Request) -> Answer {
         if let tunnel = request.tunnel {
-            return .text(421, "\(request.authority) is asked for in a tunnel to \(tunnel.host).\n")
+            return .text(
+                421, "The tunnel is to \(tunnel.host), but the request is for \(request.authority).\n")
         }
-        return .text(400, "This is a proxy: it is asked for whole URLs.\n")
+        return .text(400, "This is a proxy; requests need an absolute URL.\n")
     }
 
-    // MARK: - Its own pages
+    // MARK: - Own pages
 
-    /// Nil for what is another's.
+    /// A page of the proxy itself; nil for other requests.
     private func ownPage(for request: Request) -> Answer? {
         guard request.head.scheme != .https,
             port == 80 || request.host.suffix(ending.count).elementsEqual(ending),
             let url = WebURL("http://\(request.authority)/"),
             ["localhost", "127.0.0.1", "[::1]"].contains(url.host), url.effectivePort == Int(port)
         else { return nil }
-        // Any machine may call itself so. A browser that opens them asks its user for the login.
+        // The Host field proves nothing, so a login is required. Browsers ask their user for it.
         guard isKnown(by: request.fields["Proxy-Authorization"] ?? request.fields["Authorization"]) else {
             return .text(
-                401, "This proxy's pages are for those who have its login.\n",
+                401, "The pages of this proxy require its login.\n",
                 fields: [("WWW-Authenticate", "Basic realm=\"larder\""), ("Cache-Control", "no-store")])
         }
         guard request.head.method != .other else {
             return .text(
-                405, "The proxy's own pages answer GET and HEAD.\n", fields: [("Allow", "GET, HEAD")])
+                405, "This page allows only GET and HEAD.\n", fields: [("Allow", "GET, HEAD")])
         }
         return ProxyPage.answer(
             request, options, port: port, showsTraffic: mirror.clientZone(of: request) == .thisMachine)
     }
 }
 
-/// One hop on the way of a message: this proxy.
+/// This proxy as a hop in the path of a message.
 enum ProxyHop {
-    /// RFC 9110 §7.6.3; drawn anew by each process, so that it knows its own and no other larder's.
+    /// RFC 9110 §7.6.3; random per process, so that the proxy recognises only itself.
     static let via = "1.1 larder-" + String(UInt32.random(in: 1 << 28 ... .max), radix: 16)
 
-    /// To a request that goes no further: one that has been here before, or that has come as far as it was to
-    /// (§7.6.2).
+    /// The answer to a request that is not forwarded: a loop, or Max-Forwards is 0 (§7.6.2).
     static func answer(_ request: Request) -> Answer? {
         guard request.head.saysWay else { return nil }
         let fields = request.fields
         if fields.elements("Via").contains(via) {
             return .text(
-                508, "The request has been here before: this proxy asks itself for it.\n", fields: own)
+                508, "Request loop: this proxy has already forwarded the request.\n", fields: own)
         }
         guard limited.contains(request.method), fields["Max-Forwards"].flatMap({ Int($0) }) == 0 else {
             return nil
@@ -210,7 +214,7 @@ enum ProxyHop {
         guard request.method == "TRACE" else {
             return abilities
         }
-        // §9.3.8: fields that may be secrets are not sent back.
+        // §9.3.8: fields that may contain secrets are not sent back.
         let lines = fields.list.filter { RequestSecrets.isHarmless($0.name) }
             .map { "\($0.name): \($0.value)\r\n" }
         let text = "TRACE \(request.proxied?.href ?? request.targetText) HTTP/1.1\r\n\(lines.joined())\r\n"
@@ -218,7 +222,7 @@ enum ProxyHop {
             status: 200, fields: [("Content-Type", "message/http")] + own, body: HTTPGrammar.bytes(of: text))
     }
 
-    /// What goes out in a request's stead.
+    /// The fields of a request when it is forwarded.
     static func forwarded(_ fields: HTTPFields, method: String) -> HTTPFields {
         var fields = fields
         fields.append("Via", via)
@@ -228,7 +232,7 @@ enum ProxyHop {
         return fields
     }
 
-    /// What a proxy does, to who asks for that.
+    /// The methods that the proxy supports.
     static var abilities: Answer {
         let methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE, CONNECT"
         return Answer(status: 204, fields: [("Allow", methods)] + own, body: [])
@@ -239,8 +243,8 @@ enum ProxyHop {
 }
 
 extension Request {
-    /// The scheme and the authority of what a proxy is asked for, as the client wrote them; nil when it is
-    /// asked for itself, or in a tunnel for another host.
+    /// The scheme and authority of a proxied URL, as the client wrote them; nil for requests to the proxy
+    /// itself, and for requests in a tunnel to another host.
     var proxiedOrigin: String? {
         guard let tunnel else {
             return switch head.scheme {
@@ -255,20 +259,20 @@ extension Request {
         guard let url = WebURL("\(scheme)://\(authority)/"),
             url.host == tunnel.host || url.host == tunnel.serverName
         else { return nil }
-        // Who leaves the port out means that of the tunnel.
+        // Without a port, the request is for the port of the tunnel.
         return url.port == nil ? "\(scheme)://\(url.host)\(port)" : url.origin
     }
 
-    /// What is asked is what the server can do, whatever its URL (RFC 9110 §9.3.7).
+    /// Whether the request asks for the abilities of the whole server (RFC 9110 §9.3.7).
     var asksWholeServer: Bool {
         guard head.method == .other, method == "OPTIONS" else { return false }
         return head.target.isEmpty || target.count == 1 && target[0] == UInt8(ascii: "*")
     }
 
-    /// The URL that a proxy is asked for.
+    /// The absolute URL of a proxy request.
     var proxied: WebURL? { proxiedOrigin.flatMap(proxied) }
 
-    /// The same for who knows its origin.
+    /// The absolute URL, given its origin.
     func proxied(at origin: String) -> WebURL? {
         let path = asksWholeServer ? "/" : String(decoding: bytes[head.target], as: UTF8.self)
         guard let url = WebURL(origin + path), url.isHTTP, !url.hasCredentials else { return nil }
@@ -279,13 +283,13 @@ extension Request {
 extension RequestContext {
     /// The sender of a request to a proxy: one of the user's programs, or a page in the user's browser.
     ///
-    /// - Parameter isShared: Several people use the proxy.
+    /// - Parameter isShared: whether several people use the proxy.
     init(ofProxy fields: HTTPFields, requesting url: WebURL?, isShared: Bool) {
         let page = [fields["Origin"], fields["Referer"]].lazy.compactMap { $0.flatMap { WebURL($0) } }.first
         let kind: Requester.Kind
         switch (fields["Sec-Fetch-Site"], page) {
-        // To hosts of plain http browsers do not say whose page asks, and pages can keep their own address back: what
-        // tells what a person opens from the rest is that it may be led to https.
+        // For hosts of plain http, browsers send no Sec-Fetch fields, and pages can suppress the Referer.
+        // Upgrade-Insecure-Requests marks what a person opens.
         case (nil, nil) where fields["Origin"] == "null" || fields.areOfBrowser && !fields.areOfOpening:
             kind = .foreignPage
         case ("none", _), (nil, nil): kind = .user
@@ -307,8 +311,8 @@ extension HTTPFields {
 }
 
 extension Exchange {
-    /// The nearest network zone that a request through the proxy may connect to: any for the user's own
-    /// programs; for a page its own host, and its own zone; and for neither a nearer one than that of the
+    /// The nearest network zone that a request through the proxy may connect to. The user's own programs may
+    /// connect to any zone, a page to its own host and its own zone. No zone is nearer than that of the
     /// client.
     func nearestProxiedZone(to url: WebURL) throws(StoreError) -> NetworkZone {
         min(clientZone, try requesterZone(to: url))
@@ -317,8 +321,8 @@ extension Exchange {
     private func requesterZone(to url: WebURL) throws(StoreError) -> NetworkZone {
         switch requestContext.kind {
         case .user, .portal:
-            // A certificate says who answers, and an address is where it was. Another name that has answered from
-            // farther away may lead elsewhere by now, and a page of it say what it likes of who asks.
+            // A certificate or an IP address identifies the host. Another name that answered from a farther
+            // zone before may resolve to a nearer one now, so that a page could pose as the user.
             guard url.scheme == "http", !url.isLocalByName, !context.mayReachPrivate else {
                 return .thisMachine
             }
@@ -330,8 +334,7 @@ extension Exchange {
             return held
         case .page(let origins):
             if context.mayReachPrivate { return .thisMachine }
-            // What is called by its address is where it was. A name may lead elsewhere than when its page
-            // came.
+            // An IP address cannot resolve to another host; a name can.
             if url.isLocalByName, origins.contains(where: { WebURL($0)?.host == url.host }) {
                 return .thisMachine
             }
@@ -346,7 +349,7 @@ extension Exchange {
 }
 
 extension WebURL {
-    /// An address, or a name that nobody's server of names has a say in.
+    /// An IP address, or a name that is not resolved by DNS.
     var isLocalByName: Bool {
         host.hasPrefix("[") || host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (0x30...0x39).contains($0) }
             || host == "localhost" || host.hasSuffix(".localhost")

@@ -4,39 +4,37 @@ internal import System
 internal import TLS
 package import Web
 
-/// A connection to a host that bytes go through as they are. It belongs to one thread; nothing in it waits.
+/// A non-blocking connection to a host that carries bytes unchanged. It belongs to one thread.
 package protocol ByteChannel: AnyObject {
-    /// To be polled.
+    /// The descriptor to poll.
     var descriptor: Int32 { get }
     /// Like `send` and `recv`: -1 with `errno`, 0 at the end.
     func send(_ bytes: UnsafeRawBufferPointer) -> Int
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int
 }
 
-/// Connects to the host of an URL, by TLS when its scheme is https; waits until that stands. Nil when it
-/// cannot be had.
+/// Connects to the host of a URL, with TLS for https, and blocks until connected. Nil if that fails.
 ///
-/// - Parameter nearestZone: The nearest network zone that the host may be in.
+/// - Parameter nearestZone: the nearest network zone that the host may be in.
 package typealias Connect = @Sendable (_ url: WebURL, _ nearestZone: NetworkZone) -> (any ByteChannel)?
 
-/// Leads a client's bytes to a host and back, as they are, on a thread of its own: what nobody here looks
-/// into.
+/// Copies bytes between a client and a host on a thread of its own, without interpreting them.
 enum Relay {
-    /// What goes out first.
+    /// What is sent first.
     enum Greeting: Sendable {
         case nothing
-        /// To the client: it is connected.
+        /// To the client: the connection is established.
         case connected
         /// To the host: the client's request.
         case request([UInt8], method: String)
-        /// The same, whose body is still on its way: nothing behind its end goes to the host.
+        /// A request whose body is still arriving; nothing after the end of the body is sent to the host.
         case upload([UInt8], method: String, LongUpload)
     }
 
     struct Outcome: Sendable {
-        /// How much the host sent.
+        /// Bytes that the host sent.
         var byteCount = 0
-        /// Of its first answer; nil where there was none.
+        /// The status of the host's first response; nil if there was none.
         var status: Int?
     }
 
@@ -88,20 +86,20 @@ enum Relay {
         while !(toHost.isOver && toClient.isOver) {
             toHost.move(from: side.receive, to: host.send)
             toClient.move(from: host.receive, to: side.send)
-            // Only now the host speaks what its client asked for.
+            // From here on, the host speaks the protocol that the client requested.
             if toHost.isPaused, toClient.isTunnel {
                 toHost.isPaused = false
                 toHost.put(held)
                 held = []
             }
             if isUpload, outcome.status == nil { outcome.status = toClient.status }
-            // A server may answer, and end, before it has the whole of a body.
+            // A server may answer and close before it has received the whole body.
             if toClient.isOver || toClient.isBroken
                 || toHost.isBroken && !(isUpload && toClient.byteCount > 0)
             {
                 break
             }
-            // Some servers take the end of one side for the end of both.
+            // Not for uploads: some servers treat a half-closed connection as closed.
             if toHost.isOver, !isUpload { shutdown(host.descriptor, Int32(SHUT_WR)) }
             guard wait(side.descriptor, host.descriptor, toHost, toClient, isUpload: isUpload) else { break }
         }
@@ -119,7 +117,7 @@ enum Relay {
         Array("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8)
     }
 
-    /// Until something can move; false when nothing has for too long.
+    /// Waits until bytes can move; false after the timeout.
     private static func wait(
         _ client: Int32, _ host: Int32, _ toHost: Flow, _ toClient: Flow, isUpload: Bool
     ) -> Bool {
@@ -129,36 +127,36 @@ enum Relay {
         if toHost.waitingCount > 0, !toHost.isBroken { polls[1].events |= Int16(POLLOUT) }
         if toClient.wantsBytes { polls[1].events |= Int16(POLLIN) }
         if toClient.waitingCount > 0 { polls[0].events |= Int16(POLLOUT) }
-        // Nothing is to be done about a host that has gone before the client has taken what it said.
+        // Ignores that the host has closed until the client has received the host's bytes.
         if polls[1].events == 0 { polls[1].fd = -1 }
         let isLingering = toHost.isOver && !(isUpload && toClient.byteCount == 0)
         let count = poll(&polls, 2, isLingering ? lingerMilliseconds : idleMilliseconds)
-        // Who has sent a whole body, and ends, has gone.
+        // A client that closes after a complete body has disconnected.
         let hasLeft = polls[0].revents & (Int16(POLLERR | POLLHUP) | Int16(EPOLLRDHUP.rawValue)) != 0
         return count > 0 && !hasLeft || count < 0 && errno == EINTR
     }
 
-    /// An open socket on which nobody says anything for so long is given up.
+    /// Milliseconds without data after which an open connection is closed.
     private static let idleMilliseconds: Int32 = 15 * 60 * 1000
-    /// And one whose client has said its last.
+    /// The same, after the client has closed its side.
     private static let lingerMilliseconds: Int32 = 60 * 1000
 
-    /// One way, of the two.
+    /// One direction of the relay.
     private struct Flow {
-        /// What is sent of the first, and what waits.
+        /// Bytes of `bytes` that were sent.
         private var sentCount = 0
         private var bytes: [UInt8] = []
         private var hasEnded = false
         private(set) var isBroken = false
         private(set) var byteCount = 0
-        /// Where it is to end; nil where nobody looks.
+        /// Finds the end of the body; nil to copy everything.
         var body: BodyReader?
-        /// What it begins with, where somebody looks.
+        /// Parses the response heads; nil to copy everything.
         var head: AnswerHeads?
         private(set) var isTunnel = false
-        /// Nothing more is taken for now.
+        /// Whether reading is paused.
         var isPaused = false
-        /// What goes out first.
+        /// The first bytes, for the status.
         private var beginning: [UInt8] = []
         private static let mostBytes = 256 * 1024
 
@@ -166,7 +164,7 @@ enum Relay {
         var wantsBytes: Bool { !hasEnded && !isBroken && !isPaused && waitingCount < Self.mostBytes }
         var isOver: Bool { hasEnded && waitingCount == 0 }
 
-        /// That of the answer that it begins with.
+        /// The status of the first response.
         var status: Int? {
             let digits = beginning.dropFirst(9).prefix(3)
             guard beginning.starts(with: "HTTP/1.".utf8), digits.count == 3 else { return nil }
@@ -178,7 +176,7 @@ enum Relay {
             bytes += more
         }
 
-        /// Puts what has come, as far as it belongs here.
+        /// Adds received bytes, up to the end of the body.
         mutating func take(_ piece: [UInt8]) {
             if var heads = head.take() {
                 let (passed, behind) = heads.pass(piece)
@@ -250,12 +248,12 @@ enum Relay {
     }
 }
 
-/// The heads of what a server answers, read strictly: what two readers could take in two ways ends the relay. What only
-/// the larder itself says is left out, and where the connection becomes nothing else, its client is told that it ends.
+/// Parses the response heads of a server strictly: ends the relay if they are ambiguous. Removes fields that
+/// only Larder itself sends, and adds `Connection: close` unless the connection becomes a tunnel.
 struct AnswerHeads {
-    /// What comes behind the last head.
+    /// What follows the last head.
     enum Rest: Equatable {
-        /// The connection is no more HTTP's.
+        /// Another protocol than HTTP.
         case tunnel
         case body(BodyFraming)
         case untilEnd
@@ -273,7 +271,7 @@ struct AnswerHeads {
         (self.method, self.mayUpgrade) = (method, mayUpgrade)
     }
 
-    /// Gives what of the heads can go on, and behind the last one what came with it.
+    /// Returns the heads to forward, and the bytes after the last one.
     mutating func pass(_ piece: [UInt8]) -> (heads: [UInt8], behind: [UInt8]) {
         waiting += piece
         var passed: [UInt8] = []
@@ -297,7 +295,7 @@ struct AnswerHeads {
         waiting.firstRange(of: Self.end)?.upperBound
     }
 
-    /// Nil for what is odd.
+    /// Nil if the head is invalid.
     private mutating func head(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
         let lines = bytes.dropLast(4).split(separator: 0x0A, omittingEmptySubsequences: false)
         var (passed, fields): ([UInt8], HTTPFields) = ([], HTTPFields())
@@ -337,7 +335,7 @@ struct AnswerHeads {
         return Int(String(decoding: bytes[9..<12], as: UTF8.self)).flatMap { $0 >= 100 ? $0 : nil }
     }
 
-    /// RFC 9112 §6.3; nil for what nobody can tell.
+    /// RFC 9112 §6.3; nil if the length is ambiguous.
     private static func rest(_ status: Int, _ fields: HTTPFields, _ method: String, mayUpgrade: Bool) -> Rest?
     {
         if status == 101 { return mayUpgrade ? .tunnel : nil }
@@ -353,7 +351,7 @@ struct AnswerHeads {
     }
 }
 
-/// A request to speak something else on the connection from here on, such as WebSocket (RFC 9110 §7.8).
+/// A request to switch the connection to another protocol, such as WebSocket (RFC 9110 §7.8).
 struct Upgrade {
     private let url: WebURL
     private let nearestZone: NetworkZone
@@ -364,7 +362,7 @@ struct Upgrade {
     static func isAsked(for request: Request) -> Bool {
         request.head.asksUpgrade && request.head.body == .none
             && request.fields.elements("Connection").contains { HTTPGrammar.matches($0, "upgrade") }
-            // That is HTTP, which is answered without it.
+            // h2c is HTTP; the request is answered without the upgrade.
             && request.fields.elements("Upgrade").contains { !HTTPGrammar.matches($0, "h2c") }
     }
 
@@ -388,7 +386,7 @@ struct Upgrade {
         let (log, url, method, head, nearestZone) = (options.log, url, method, head, nearestZone)
         guard let connect = options.connect else {
             log.noteMiss("UPGRADE", url.href, since: start)
-            let text = "\(url.href) is to be spoken to in another way than HTTP, which cannot be held.\n"
+            let text = "\(url.href): upgrades to other protocols cannot be answered from the store.\n"
             return Reply(
                 answer: .text(504, text, fields: [("Larder", "miss"), ("Cache-Control", "no-store")]))
         }
@@ -406,8 +404,8 @@ struct Upgrade {
     }
 }
 
-/// A request whose body is too long to be kept: it goes to its server while it comes, and so does the answer
-/// to its client, whose connection ends with it.
+/// A request whose body is too long for memory. It is streamed to the origin, and the response to the client;
+/// then the connection is closed.
 struct PassedRequest {
     private let url: WebURL
     private let method: String
@@ -434,7 +432,7 @@ struct PassedRequest {
         self.head = HTTPGrammar.bytes(of: head + "\(framing)\r\nConnection: close\r\n\r\n")
     }
 
-    /// - Parameter changed: called when the server may have done what it was asked.
+    /// - Parameter changed: called if the origin may have carried out the request.
     func takeover(
         by connect: @escaping Connect, nearestZone: NetworkZone, _ log: PassLog,
         since start: ContinuousClock.Instant, changed: @escaping @Sendable (WebURL) -> Void

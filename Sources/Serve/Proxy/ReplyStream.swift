@@ -2,42 +2,41 @@ internal import Store
 internal import Synchronization
 package import Web
 
-/// Somebody who gets a server's answer while it comes. The loop that loads it calls, from one thread.
+/// The receiver of a response while it is loaded. Called by the loading loop, from one thread.
 package protocol LoadStream: AnyObject, Sendable {
-    /// The head is there.
+    /// Called with the head.
     ///
-    /// - Parameter byteCount: of the body, where that is known.
-    /// - Returns: whether the body is wanted as it comes; else all of it is given in the end.
+    /// - Parameter byteCount: the length of the body, if known.
+    /// - Returns: whether the body is wanted as it arrives; else it is delivered at the end.
     func begin(status: Int, fields: HTTPFields, byteCount: Int?) -> Bool
-    /// Whether more can be taken now. When it cannot, whoever loads is woken as soon as it can.
+    /// Whether more bytes can be taken now. If not, the loader is woken when they can.
     var hasRoom: Bool { get }
-    /// Nobody waits for it any more.
+    /// Whether nobody waits for the response any more.
     var isGone: Bool { get }
     func take(_ bytes: UnsafeRawBufferPointer)
-    /// No more comes; what is not whole was cut off.
+    /// Called at the end. If `isWhole` is false, the response was cut off.
     func end(isWhole: Bool)
-    /// Says how to wake whoever loads.
+    /// Sets how to wake the loader.
     func wakes(_ wake: @escaping @Sendable () -> Void)
 }
 
-/// A reply that goes out while its server sends it: what is long, or has no end that anybody knows.
+/// A reply that is sent to the client while it is loaded, for long responses and those of unknown length.
 ///
-/// Whoever loads it fills it on its thread; the event loop that has the client takes the bytes out of its
-/// mailbox and says how many it could not send yet.
+/// The loader fills it on its thread. The event loop of the client takes the bytes out of its mailbox and
+/// reports how many it could not send yet.
 final class ReplyStream: LoadStream {
-    /// What decides whether an answer goes out as it comes, and how its head goes out then; nil for one that
-    /// does not.
+    /// Decides whether a response is streamed, and returns its head; nil if it is not.
     typealias Decision = @Sendable (_ status: Int, _ fields: HTTPFields, _ byteCount: Int?) -> [UInt8]?
 
     private struct State {
-        /// Put into the mailbox and not taken out, and taken out and not sent.
+        /// Bytes in the mailbox, and bytes that were taken out but not sent.
         var waiting = 0
         var queued = 0
         var status = 0
         var byteCount = 0
         var isGone = false
         var wasFull = false
-        /// All has come; the end waits until it is kept.
+        /// Whether the body is complete. The end of a short reply waits until the response is stored.
         var isWhole = false
         var wake: (@Sendable () -> Void)?
         var begun: (@Sendable () -> Void)?
@@ -46,13 +45,13 @@ final class ReplyStream: LoadStream {
     private let state = Mutex(State())
     private let slot: ReplySlot
     private let decide: Decision
-    /// Without a length, a body ends by its last chunk, or for HTTP/1.0 by the end of the connection.
+    /// Without a length, a body ends with its last chunk, or for HTTP/1.0 with the connection.
     private let takesChunks: Bool
     private let chunks = Atomic(false)
     private let started = Atomic(false)
 
     private static let mostWaiting = 1024 * 1024
-    /// Shorter ones come whole as fast.
+    /// Shorter responses are not faster when streamed.
     static let leastByteCount = 256 * 1024
 
     init(_ slot: ReplySlot, takesChunks: Bool, decide: @escaping Decision) {
@@ -61,15 +60,15 @@ final class ReplyStream: LoadStream {
         self.decide = decide
     }
 
-    /// The head is on its way: no other reply counts any more.
+    /// Whether the head was sent; no other reply can be sent any more.
     var hasBegun: Bool { started.load(ordering: .acquiring) }
 
-    /// What went out so far; nil before it has begun.
+    /// What was sent so far; nil before the head.
     var figures: (status: Int, byteCount: Int)? {
         hasBegun ? state.withLock { ($0.status, $0.byteCount) } : nil
     }
 
-    // MARK: - Whoever loads
+    // MARK: - The loader
 
     func begin(status: Int, fields: HTTPFields, byteCount: Int?) -> Bool {
         guard var head = decide(status, fields, byteCount), slot.begin() else { return false }
@@ -90,7 +89,7 @@ final class ReplyStream: LoadStream {
         return true
     }
 
-    /// Calls the body as soon as the head is on its way; before the server is asked.
+    /// Calls the body as soon as the head is sent. Set before the request is sent.
     func whenBegun(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.begun = body } }
 
     var hasRoom: Bool {
@@ -130,8 +129,8 @@ final class ReplyStream: LoadStream {
         if !waits { putEnd(isWhole: isWhole) }
     }
 
-    /// What came is kept, if it is to be: who asks for it once more after its end is not to have it loaded
-    /// again. Of what takes long to be kept nobody waits for that.
+    /// Called when the response was stored, if it is to be. A client that requests the URL again after the
+    /// end must not cause another load; for responses that take long to store, the end is not delayed.
     func conclude() {
         let waits = state.withLock { $0.isWhole && $0.byteCount < Self.leastByteCount }
         if waits { putEnd(isWhole: true) }
@@ -146,10 +145,10 @@ final class ReplyStream: LoadStream {
 
     // MARK: - The event loop
 
-    /// Some of it was taken out of the mailbox.
+    /// Reports bytes that were taken out of the mailbox.
     func taken(_ byteCount: Int) { state.withLock { $0.waiting -= byteCount } }
 
-    /// So much waits for the socket.
+    /// Sets the number of bytes that wait for the socket.
     func queued(_ byteCount: Int) {
         let wake = state.withLock { state -> (@Sendable () -> Void)? in
             state.queued = byteCount
@@ -160,7 +159,7 @@ final class ReplyStream: LoadStream {
         wake?()
     }
 
-    /// The client has gone.
+    /// The client has disconnected.
     func leave() {
         let wake = state.withLock { state in
             state.isGone = true

@@ -33,7 +33,7 @@ package struct DepotPlace: Sendable, Hashable {
         guard let text = words["bodies"] else {
             if let word = Self.words.first(where: { words[$0] != nil }) {
                 throw Mistake(
-                    text: "\(word)= says how bodies are kept that bodies= names, which is not there")
+                    text: "\(word)= needs bodies=, which is missing")
             }
             return nil
         }
@@ -43,22 +43,23 @@ package struct DepotPlace: Sendable, Hashable {
         } else if text.hasPrefix("/"), text != "/" {
             kind = .folder(path: text.hasSuffix("/") ? String(text.dropLast()) : text)
         } else {
-            throw Mistake(text: "bodies=\(text) is neither the whole path of a folder nor s3://BUCKET/PREFIX")
+            throw Mistake(
+                text: "bodies=\(text) is neither the absolute path of a folder nor s3://BUCKET/PREFIX")
         }
         self.text = text
         least = min(try Self.number(words["bodies-over"]) ?? Limits.rowBody, Limits.packedBody)
         region = words["s3-region"]
         endpoint = words["s3-endpoint"]
         if let region, region.isEmpty || !region.utf8.allSatisfy(Self.isPlain) {
-            throw Mistake(text: "s3-region=\(region) is no name of a region")
+            throw Mistake(text: "s3-region=\(region) is not the name of a region")
         }
         if let endpoint, !endpoint.hasPrefix("http://") && !endpoint.hasPrefix("https://") {
-            throw Mistake(text: "s3-endpoint= is not written like https://minio.example.com:9000")
+            throw Mistake(text: "s3-endpoint= is not a URL such as https://minio.example.com:9000")
         }
         if let endpoint, endpoint.contains("@") {
             throw Mistake(
                 text:
-                    "s3-endpoint= has a user's name: keys belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+                    "s3-endpoint= contains a user name: set the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
             )
         }
     }
@@ -66,7 +67,7 @@ package struct DepotPlace: Sendable, Hashable {
     private static func number(_ text: String?) throws(Mistake) -> Int? {
         guard let text else { return nil }
         guard let number = Int(text), number >= 0 else {
-            throw Mistake(text: "bodies-over=\(text) is no number of bytes")
+            throw Mistake(text: "bodies-over=\(text) is not a number of bytes")
         }
         return number
     }
@@ -85,7 +86,7 @@ package struct DepotPlace: Sendable, Hashable {
         {
             throw Mistake(
                 text:
-                    "bodies=s3://\(text) is not s3://BUCKET/PREFIX of letters, digits, \"-\", \".\" and \"_\""
+                    "bodies=s3://\(text) is not s3://BUCKET/PREFIX with only letters, digits, \"-\", \".\" and \"_\""
             )
         }
         let prefix = names.dropFirst().map { $0 + "/" }.joined()
@@ -191,7 +192,7 @@ final class FolderDepot: BodyDepot {
                 counts.append(Int(clamping: status.st_size))
             } else {
                 guard errno == ENOENT else {
-                    throw StoreError(errno, doing: "look at", path: path + "/" + name)
+                    throw StoreError(errno, doing: "access", path: path + "/" + name)
                 }
                 counts.append(nil)
             }
@@ -292,7 +293,7 @@ final class FolderDepot: BodyDepot {
         }
         defer { unlink(probe) }
         var status = stat()
-        guard stat(probe, &status) == 0 else { throw StoreError(errno, doing: "look at", path: probe) }
+        guard stat(probe, &status) == 0 else { throw StoreError(errno, doing: "access", path: probe) }
         return Int64(status.st_mtim.tv_sec)
     }
 }
@@ -325,15 +326,15 @@ final class OuterBodies {
             throw StoreError(
                 .request, doing: "open", path: folder.name, detail: "its bodies are in \(kept.place)",
                 advice:
-                    "say so behind its address: \(server.shown.contains("?") ? "&" : "?")bodies=\(kept.place)"
+                    "append this to the address: \(server.shown.contains("?") ? "&" : "?")bodies=\(kept.place)"
             )
         }
         guard let kept else {
             throw StoreError(
                 .request, doing: "open", path: folder.name,
-                detail: "the PostgreSQL has its bodies, and not \(place.text)",
+                detail: "its bodies are in PostgreSQL, not in \(place.text)",
                 advice:
-                    "leave bodies= out of the address, or copy it with larder store copy to a schema of which the address says so"
+                    "remove bodies= from the address, or copy the store with larder store copy to a schema whose address has it"
             )
         }
         self.place = place
@@ -361,8 +362,8 @@ final class OuterBodies {
         case .bucket:
             guard let buckets = folder.buckets else {
                 throw StoreError(
-                    .request, doing: "open", path: place.text, detail: "nobody here opens buckets",
-                    advice: "name a folder that all machines share")
+                    .request, doing: "open", path: place.text, detail: "buckets are not supported here",
+                    advice: "name a folder that all machines can access")
             }
             return try buckets.open(place, folder)
         }
@@ -376,9 +377,9 @@ final class OuterBodies {
         try depot.create()
         if try depot.byteCounts([markName])[0] != nil {
             throw StoreError(
-                .request, doing: "keep bodies in", path: place.text,
-                detail: "another larder has its bodies there",
-                advice: "name another folder or prefix; where that larder is no more, empty this one")
+                .request, doing: "store bodies in", path: place.text,
+                detail: "another store has its bodies there",
+                advice: "name another folder or prefix, or empty this one if that store no longer exists")
         }
         let mark = String(UInt64.random(in: .min ... .max), radix: 16)
         try KeptBodies(place: place.text, mark: mark).put(connection)
@@ -393,15 +394,17 @@ final class OuterBodies {
             throw StoreError(
                 .unusable, doing: "open", path: place.text,
                 detail:
-                    "no larder has its bodies there, and this one \(known == place.text ? "had" : "has them in \(known)")",
+                    known == place.text
+                    ? "the bodies of the store are no longer there"
+                    : "the bodies of the store are in \(known)",
                 advice: place.isBucket
-                    ? "name the bucket and the prefix as they were, and its s3-endpoint"
-                    : "see that the folder is mounted, and name it behind bodies= as this machine has it")
+                    ? "name the original bucket, prefix and s3-endpoint"
+                    : "check that the folder is mounted, and set bodies= to its path on this machine")
         }
         guard String(decoding: found.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self) == mark else {
             throw StoreError(
-                .request, doing: "open", path: place.text, detail: "another larder has its bodies there",
-                advice: "this one has them in \(known): name that behind bodies=")
+                .request, doing: "open", path: place.text, detail: "another store has its bodies there",
+                advice: "set bodies= to \(known), where the bodies of this store are")
         }
     }
 
@@ -409,8 +412,9 @@ final class OuterBodies {
     private func checkPresence() throws(StoreError) {
         guard !place.isBucket, try depot.byteCounts([Self.markName])[0] == nil else { return }
         throw StoreError(
-            .unreachable, doing: "read from", path: place.text, detail: "nothing is there any more",
-            advice: "see that the folder is mounted, then run the same command again")
+            .unreachable, doing: "read from", path: place.text,
+            detail: "the bodies of the store are no longer there",
+            advice: "check that the folder is mounted, then run the same command again")
     }
 
     private static func name(_ sha256: [UInt8]) -> String {

@@ -208,7 +208,7 @@ struct BodyRows {
         StoreError(
             .failed, doing: "write to", path: folder.name,
             detail:
-                "a body that was confirmed is not there any more: somebody has made the larder smaller meanwhile",
+                "another process has removed a body that was still needed",
             advice: "run the same command again")
     }
 
@@ -277,15 +277,15 @@ struct BodyRows {
 
 // MARK: - URLRows
 
-/// The rows of URLs, each looked up once in a visit where its writer numbers them. It belongs to the writer,
+/// The rows of URLs, each looked up once in a snapshot where its writer numbers them. It belongs to the writer,
 /// in whose transactions it works.
 struct URLRows {
     private let connection: Connection
     private let find: Statement
     private let add: Statement
-    /// By the numbers of one visit; 0 where it is not known yet.
+    /// By the numbers of one snapshot; 0 where it is not known yet.
     private var rows: [Int64] = []
-    private var visit: Int64?
+    private var snapshot: Int64?
     private var lastWasNew = true
     /// The places in `rows` that came in the transaction that is open.
     private var fresh: [Int] = []
@@ -298,10 +298,10 @@ struct URLRows {
         add = try connection.prepare("INSERT INTO url (href) VALUES (?) ON CONFLICT DO NOTHING")
     }
 
-    /// Numbers are those of this visit from here on.
-    mutating func begin(visit: Int64) {
-        if self.visit != visit { forget() }
-        self.visit = visit
+    /// Numbers are those of this snapshot from here on.
+    mutating func begin(snapshot: Int64) {
+        if self.snapshot != snapshot { forget() }
+        self.snapshot = snapshot
     }
 
     /// What was rolled back, or may be removed by others, has its rows no more.
@@ -357,7 +357,7 @@ struct URLRows {
 
     mutating func row(of href: String) throws(StoreError) -> Int64 {
         if let known = known[href] { return known }
-        // A first visit brings new URLs, one after the other, and a later one hardly any: what the last one
+        // A first snapshot brings new URLs, one after the other, and a later one hardly any: what the last one
         // was, the next is likely to be too, and then one search is enough.
         if !lastWasNew, let known = try find.first(.text(href), read: { $0.integer(0) }) { return known }
         let added = try add.insert(.text(href))

@@ -17,7 +17,7 @@ package struct NewResponse: Sendable {
     /// The same kind of number for that.
     package var referrerNumber: UInt32?
     package var status: Int
-    /// 0 for a page, 1 for a requisite: the raw value that Markup gives the role.
+    /// 0 for a page, 1 for an asset: the raw value that Markup gives the role.
     package var role: UInt8
     package var flags: ResponseFlags = []
     /// The media type, without parameters.
@@ -59,7 +59,7 @@ package struct NewResponse: Sendable {
         (request, variant, type, flags) = (stored.request, stored.variant, stored.type, stored.flags)
     }
 
-    /// It counts among the pages that a visit may ask for.
+    /// It counts among the pages that a snapshot may ask for.
     var isPage: Bool { role == 0 && request == .get }
 }
 
@@ -125,7 +125,7 @@ package struct NewBody: Sendable {
     }
 }
 
-/// What the body that an URL has in a visit links to.
+/// What the body that an URL has in a snapshot links to.
 package struct NewLinks: Sendable {
     package struct Target: Sendable {
         /// Nil when the number was told before.
@@ -150,7 +150,7 @@ package struct NewLinks: Sendable {
 
     package let source: Target
     package var pages: [Target] = []
-    package var requisites: [Target] = []
+    package var assets: [Target] = []
     /// What may be no link at all.
     package var guesses: [Target] = []
     /// They come to those that are kept, in place of which other lists are put.
@@ -160,5 +160,5 @@ package struct NewLinks: Sendable {
         self.source = source
     }
 
-    var count: Int { pages.count + requisites.count + guesses.count }
+    var count: Int { pages.count + assets.count + guesses.count }
 }

@@ -106,7 +106,7 @@ struct PackPlace: Equatable {
 extension StoreError {
     static func needsZstd(_ path: String) -> StoreError {
         StoreError(
-            .failed, doing: "read from", path: path, detail: "what is there was made smaller by zstd",
+            .failed, doing: "read from", path: path, detail: "its content is compressed with zstd",
             advice: "install libzstd1")
     }
 }

@@ -59,11 +59,11 @@ package struct PartialShelf {
         let name = Self.name(of: part.href)
         let path = folder + "/" + name
         guard rename(part.path, path) == 0 else {
-            throw StoreError(errno, doing: "move a part of a body to", path: path)
+            throw StoreError(errno, doing: "move a partial download to", path: path)
         }
         let head = try BodyFiles.write(Array("\(part.href)\n\(part.fields)".utf8), in: folder)
         guard rename(head, path + PartHead.ending) == 0 else {
-            throw StoreError(errno, doing: "move the head of a part to", path: path)
+            throw StoreError(errno, doing: "move the headers of a partial download to", path: path)
         }
         names.insert(name)
     }

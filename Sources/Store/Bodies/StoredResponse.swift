@@ -6,7 +6,7 @@ package struct StoredResponse: Sendable, Equatable {
     /// The number of its URL in this store.
     package let url: Int64
     package let href: String
-    package let visit: Int64
+    package let snapshot: Int64
     package let request: RequestKey
     /// The text of its `VaryKey`.
     package let variant: String
@@ -83,7 +83,7 @@ package struct StoredBody: Sendable, Equatable {
 package struct StoreSummary: Sendable, Equatable {
     package var responses = 0
     package var pages = 0
-    package var requisites = 0
+    package var assets = 0
     package var tombstones = 0
     package var bodies = 0
     /// The bodies' bytes, each counted once.
@@ -95,17 +95,17 @@ package struct StoreSummary: Sendable, Equatable {
 extension StoredResponse {
     /// What `init(_:)` reads, from `response` with its `url` and, where it has one, its `body`.
     static let columns = """
-        url.id, url.href, response.visit, response.request, response.variant, response.status, response.role,
+        url.id, url.href, response.snapshot, response.request, response.variant, response.status, response.role,
         response.flags, response.type, response.fields, response.requested, response.fetched,
         \(StoredBody.columns)
         """
 
-    /// The order in which readers look through the responses of a URL, with `visit` and `site` joined to
-    /// them: the newest of the published visits first, and in a visit the one that was fetched last. Imported
+    /// The order in which readers look through the responses of a URL, with `snapshot` and `site` joined to
+    /// them: the newest of the published snapshots first, and in a snapshot the one that was fetched last. Imported
     /// responses come after all others (`Provenance.precedence`).
     static let shownFirst = """
         CASE WHEN \(Provenance.precedence) > 0 THEN 0 ELSE 1 END, \(isUnpublished), \(Provenance.precedence) DESC,
-        response.visit DESC, response.fetched DESC, response.variant DESC
+        response.snapshot DESC, response.fetched DESC, response.variant DESC
         """
 
     static let isUnpublished = "site.published IS NULL"
@@ -115,14 +115,14 @@ extension StoredResponse {
     struct Rank {
         let isUnpublished: Bool
         let precedence: Int64
-        let visit: Int64
+        let snapshot: Int64
         private let fetched: Int64
         let variant: String
 
         init(_ row: Row) {
             isUnpublished = row.integer(18) != 0
             precedence = row.integer(19)
-            visit = row.integer(2)
+            snapshot = row.integer(2)
             fetched = row.integer(11)
             variant = row.text(4)
         }
@@ -134,7 +134,7 @@ extension StoredResponse {
             if isSubordinate != other.isSubordinate { return other.isSubordinate }
             if isUnpublished != other.isUnpublished { return other.isUnpublished }
             if precedence != other.precedence { return precedence > other.precedence }
-            if visit != other.visit { return visit > other.visit }
+            if snapshot != other.snapshot { return snapshot > other.snapshot }
             if fetched != other.fetched { return fetched > other.fetched }
             return other.variant.utf8.lexicographicallyPrecedes(variant.utf8)
         }
@@ -143,7 +143,7 @@ extension StoredResponse {
     init(_ row: Row) {
         url = row.integer(0)
         href = row.text(1)
-        visit = row.integer(2)
+        snapshot = row.integer(2)
         request = RequestKey(stored: row.text(3))
         variant = row.text(4)
         status = Int(row.integer(5))
@@ -317,7 +317,7 @@ package struct RequestKey: Hashable, Sendable {
 
     package static let get = RequestKey(stored: "")
 
-    /// Stands beside a site's name for the manifest that is in force in a visit: no request is ever answered
+    /// Stands beside a site's name for the manifest that is in force in a snapshot: no request is ever answered
     /// by it.
     package static let manifest = RequestKey(stored: "manifest")
 

@@ -14,18 +14,18 @@ extension SearchIndex {
         try prepared("UPDATE unread SET pages = ?").run(.integer(Int64(count)))
     }
 
-    /// Whether all of a visit was read: then nobody looks through it again.
-    package func hasRead(_ visit: TextVisit) throws(StoreError) -> Bool {
-        try prepared("SELECT 1 FROM visit WHERE id = ? AND started = ?")
-            .first(.integer(visit.id), .integer(visit.started)) { _ in true } ?? false
+    /// Whether all of a snapshot was read: then nobody looks through it again.
+    package func hasRead(_ snapshot: TextSnapshot) throws(StoreError) -> Bool {
+        try prepared("SELECT 1 FROM snapshot WHERE id = ? AND started = ?")
+            .first(.integer(snapshot.id), .integer(snapshot.started)) { _ in true } ?? false
     }
 
-    package func noteRead(_ visit: TextVisit) throws(StoreError) {
-        guard visit.isOver else { return }
+    package func noteRead(_ snapshot: TextSnapshot) throws(StoreError) {
+        guard snapshot.isOver else { return }
         try prepared(
-            "INSERT INTO visit VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET started = excluded.started"
+            "INSERT INTO snapshot VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET started = excluded.started"
         )
-        .run(.integer(visit.id), .integer(visit.started))
+        .run(.integer(snapshot.id), .integer(snapshot.started))
     }
 
     /// Whether the body was read already, with all the sites that have it now.
@@ -233,7 +233,7 @@ extension SearchIndex {
     func putTogether() throws(StoreError) {
         for table in ["page", "name"] {
             try connection.execute(
-                "INSERT INTO \(table) (\(table)) VALUES ('optimize')", doing: "put together")
+                "INSERT INTO \(table) (\(table)) VALUES ('optimize')", doing: "optimize")
         }
     }
 

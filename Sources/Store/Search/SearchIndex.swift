@@ -5,10 +5,10 @@ internal import Web
 /// be made anew from that at any time. Nothing is lost with it. It belongs to one thread; one writes while
 /// others read.
 ///
-/// A row is a text, however many bodies have it and however many visits share those.
+/// A row is a text, however many bodies have it and however many snapshots share those.
 package final class SearchIndex {
     /// Goes up with the tables; what reads words is in the version as well.
-    private static let layout: Int64 = 4
+    private static let layout: Int64 = 5
     static var version: Int64 { layout << 16 | Int64(WordCutter.version) }
 
     let connection: Connection
@@ -79,7 +79,7 @@ package final class SearchIndex {
         throw StoreError(
             .failed, doing: "set up", path: folder.searchIndex,
             detail: "this SQLite has no full-text search (FTS5)",
-            advice: "use one that has")
+            advice: "use a SQLite that has it")
     }
 
     /// Nil for one of another version.
@@ -143,7 +143,7 @@ package final class SearchIndex {
             sizes BLOB NOT NULL
         ) STRICT;
         CREATE VIRTUAL TABLE word USING fts5vocab(page, row);
-        CREATE TABLE visit (
+        CREATE TABLE snapshot (
             id INTEGER PRIMARY KEY,
             started INTEGER NOT NULL
         ) STRICT;

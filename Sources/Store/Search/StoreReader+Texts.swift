@@ -31,8 +31,8 @@ package struct TextCandidate: Sendable {
     }
 }
 
-/// A visit whose texts are looked for.
-package struct TextVisit: Sendable {
+/// A snapshot whose texts are looked for.
+package struct TextSnapshot: Sendable {
     package let id: Int64
     /// Seconds since 1970.
     package let started: Int64
@@ -44,7 +44,7 @@ package struct TextVisit: Sendable {
 package struct TextHolding: Sendable, Equatable {
     package let href: String
     package let site: String
-    package let visit: Int64
+    package let snapshot: SnapshotName
     package let type: String?
     package let role: UInt8
     /// Seconds since 1970.
@@ -71,52 +71,52 @@ extension StoreReader {
                 OR response.role = 0 AND (body.form LIKE 'plainText;%' OR body.form LIKE 'feed;%'
                     OR response.type IN (\(otherTypes))) OR response.request = 'shown')
             AND NOT (response.request = '' AND EXISTS (
-                SELECT 1 FROM response AS shown WHERE shown.url = response.url AND shown.visit = response.visit
+                SELECT 1 FROM response AS shown WHERE shown.url = response.url AND shown.snapshot = response.snapshot
                     AND shown.request = 'shown'))
         """
 
-    /// The visits of one site or of all, the oldest first.
-    package func textVisits(site: Int64?) throws(StoreError) -> [TextVisit] {
-        var visits: [TextVisit] = []
+    /// The snapshots of one site or of all, the oldest first.
+    package func textSnapshots(site: Int64?) throws(StoreError) -> [TextSnapshot] {
+        var snapshots: [TextSnapshot] = []
         try eachRow(
             """
-            SELECT id, started, finished IS NOT NULL AND base IS NULL FROM visit
+            SELECT id, started, finished IS NOT NULL AND base IS NULL FROM snapshot
             WHERE CAST(?1 AS BIGINT) IS NULL OR site = ?1 ORDER BY id
             """, .optional(site)
         ) { row in
-            visits.append(
-                TextVisit(id: row.integer(0), started: row.integer(1), isOver: row.integer(2) != 0))
+            snapshots.append(
+                TextSnapshot(id: row.integer(0), started: row.integer(1), isOver: row.integer(2) != 0))
         }
-        return visits
+        return snapshots
     }
 
-    /// The bodies that a visit brought and that may have a text, each once.
-    package func textBodies(of visit: TextVisit) throws(StoreError) -> [Int64] {
+    /// The bodies that a snapshot brought and that may have a text, each once.
+    package func textBodies(of snapshot: TextSnapshot) throws(StoreError) -> [Int64] {
         var bodies: [Int64] = []
         try eachRow(
             """
             SELECT DISTINCT response.body FROM response CROSS JOIN body ON body.id = response.body
-            WHERE response.visit = ? AND \(Self.isText) ORDER BY response.body
-            """, .integer(visit.id)
+            WHERE response.snapshot = ? AND \(Self.isText) ORDER BY response.body
+            """, .integer(snapshot.id)
         ) { bodies.append($0.integer(0)) }
         return bodies
     }
 
-    /// The body with all that has it, in whatever visit; nil where it is gone.
+    /// The body with all that has it, in whatever snapshot; nil where it is gone.
     package func textCandidate(_ body: Int64) throws(StoreError) -> TextCandidate? {
         var candidate: TextCandidate?
         try textStatement(
             """
             SELECT \(StoredBody.columns), response.type, url.href, site.name, response.request,
                 (SELECT body.title FROM response AS plain JOIN body ON body.id = plain.body
-                    WHERE response.request = 'shown' AND plain.url = response.url AND plain.visit = response.visit
+                    WHERE response.request = 'shown' AND plain.url = response.url AND plain.snapshot = response.snapshot
                         AND plain.request = ''),
                 url.id
             FROM body
             CROSS JOIN response ON response.body = body.id
             CROSS JOIN url ON url.id = response.url
-            CROSS JOIN visit ON visit.id = response.visit
-            CROSS JOIN site ON site.id = visit.site
+            CROSS JOIN snapshot ON snapshot.id = response.snapshot
+            CROSS JOIN site ON site.id = snapshot.site
             WHERE body.id = ? AND \(Self.isText) LIMIT ?
             """
         ).each(.integer(body), .integer(Self.mostAddresses)) { row in
@@ -149,33 +149,33 @@ extension StoreReader {
         Int(try prepare("SELECT count(*) FROM body").first { $0.integer(0) } ?? 0)
     }
 
-    /// Where readers get the body, of one site or of all, or as of a visit of its site: each address once.
+    /// Where readers get the body, of one site or of all, or as of a snapshot of its site: each address once.
     package func holdings(
-        ofText sha256: [UInt8], form: String, site: Int64?, visit: Int64? = nil, limit: Int
+        ofText sha256: [UInt8], form: String, site: Int64?, snapshot: Int64? = nil, limit: Int
     ) throws(StoreError) -> [TextHolding] {
         let isSeen =
-            visit == nil
+            snapshot == nil
             ? Schema.isVisible("response")
-            : "site.id = (SELECT site FROM visit WHERE id = ?5) AND response.visit <= ?5"
+            : "site.id = (SELECT site FROM snapshot WHERE id = ?5) AND response.snapshot <= ?5"
         // SQLite gives a row of each group, whichever.
         let (one, each) = isServed ? ("DISTINCT ON (url.id)", "") : ("", "GROUP BY url.id")
         let isNewerSeen =
-            visit == nil ? Schema.isVisible("newer") : "newer.visit <= ?5"
+            snapshot == nil ? Schema.isVisible("newer") : "newer.snapshot <= ?5"
         let isUnhidden =
-            visit == nil
+            snapshot == nil
             ? "(CAST(?3 AS BIGINT) IS NOT NULL OR NOT \(Provenance.isHiddenByOrigin))" : "true"
         let find = try textStatement(
             """
-            SELECT \(one) url.href, site.name, response.visit, plain.type, plain.role, response.fetched
+            SELECT \(one) url.href, site.name, \(SnapshotName.columns), plain.type, plain.role, response.fetched
             FROM body
             CROSS JOIN response ON response.body = body.id AND response.request IN ('', 'shown')
-            CROSS JOIN response AS plain ON plain.url = response.url AND plain.visit = response.visit AND plain.request = ''
-            CROSS JOIN visit ON visit.id = response.visit
-            CROSS JOIN site ON site.id = visit.site
+            CROSS JOIN response AS plain ON plain.url = response.url AND plain.snapshot = response.snapshot AND plain.request = ''
+            CROSS JOIN snapshot ON snapshot.id = response.snapshot
+            CROSS JOIN site ON site.id = snapshot.site
             CROSS JOIN url ON url.id = response.url
             WHERE body.sha256 = ?1 AND body.form = ?2 AND (CAST(?3 AS BIGINT) IS NULL OR site.id = ?3) AND \(isSeen)
                 AND NOT EXISTS (
-                    SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
+                    SELECT 1 FROM response AS newer JOIN snapshot AS later ON later.id = newer.snapshot
                     WHERE newer.url = response.url AND newer.request = ''
                         AND \(Provenance.isPreferred("newer", to: "response"))
                         AND later.site = site.id AND \(isNewerSeen)
@@ -186,12 +186,13 @@ extension StoreReader {
             """)
         var holdings: [TextHolding] = []
         var values: [SQLValue] = [.blob(sha256), .text(form), .optional(site), .integer(Int64(limit))]
-        if let visit { values.append(.integer(visit)) }
+        if let snapshot { values.append(.integer(snapshot)) }
         try find.each(values) { row in
             holdings.append(
                 TextHolding(
-                    href: row.text(0), site: row.text(1), visit: row.integer(2), type: row.optionalText(3),
-                    role: UInt8(truncatingIfNeeded: row.integer(4)), fetched: row.integer(5)))
+                    href: row.text(0), site: row.text(1), snapshot: SnapshotName(row, from: 2),
+                    type: row.optionalText(4), role: UInt8(truncatingIfNeeded: row.integer(5)),
+                    fetched: row.integer(6)))
         }
         return holdings
     }

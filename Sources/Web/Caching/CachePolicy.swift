@@ -1,57 +1,56 @@
-/// How stored responses and the network share the work. The names are the same in the library, the command
-/// and the portal; most have a counterpart in NSURLRequest.CachePolicy.
+/// How stored responses and the network are combined. The names are the same in the library, the command and the
+/// portal. Most have a counterpart in `NSURLRequest.CachePolicy`.
 public enum CachePolicy: String, Sendable, CaseIterable {
-    /// RFC 9111: what is fresh is served, what is stale is validated, what is missing is loaded.
+    /// RFC 9111: fresh responses are served, stale ones validated, missing ones loaded.
     case `protocol`
-    /// What is stored is served, however old; only what is missing is loaded.
+    /// Stored responses are served, whatever their age. Only missing ones are loaded.
     case preferCache = "prefer-cache"
-    /// What is stored is served, however old; what is missing is a miss. Never asks the network.
+    /// Stored responses are served, whatever their age. A missing one is a miss. Makes no requests.
     case offline
-    /// Always loaded, and stored.
+    /// Every response is loaded, and stored.
     case reload
-    /// Always loaded, past the caches on the way too.
+    /// Every response is loaded, past all caches on the way, and stored.
     case reloadEndToEnd = "reload-end-to-end"
-    /// The server is always asked whether what is stored still holds.
+    /// Every stored response is validated with the server.
     case revalidate
-    /// What is stored is served at once and refreshed behind.
+    /// Stored responses are served at once, and refreshed in the background.
     case refreshBehind = "refresh-behind"
-    /// `protocol` while the origin answers, `offline` when it does not.
+    /// `protocol` while the server answers, `offline` while it does not.
     case auto
 }
 
-/// What is known of the way to the origin.
+/// Whether the origin can be reached.
 package enum Reachability: Sendable, Equatable {
     case reachable, unreachable, unknown
 }
 
-/// How good a stored response was when it was served.
+/// The state of a stored response when it was served.
 package enum CacheHit: String, Sendable, Equatable {
     case fresh, stale
     /// The server has just confirmed it.
     case validated
 }
 
-/// What to do about a request.
+/// The action for a request.
 package enum CacheAction: Sendable, Equatable {
-    /// Answer with what is stored.
+    /// Serve the stored response.
     case serve(CacheHit)
-    /// Answer with what is stored and ask the server behind, with these fields; conditions among them, if it
-    /// has a validator.
+    /// Serve the stored response, and send a request in the background with these header fields, which contain
+    /// conditions if the response has a validator.
     case serveAndRefresh(CacheHit, with: HTTPFields)
-    /// Ask the server, with these conditions, whether what is stored still holds.
+    /// Validate the stored response with these conditions.
     case validate(with: HTTPFields)
-    /// Load it from the server, with these fields added.
+    /// Load the response with these additional header fields.
     case load(adding: HTTPFields)
-    /// It is not there and may not be loaded: 504.
+    /// Answer 504: the response is not stored and may not be loaded.
     case miss
 }
 
 extension CachePolicy {
-    /// Decides what to do about a request, given the stored response that it selects.
+    /// Decides how to handle a request, given the stored response that it selects.
     ///
-    /// A part of a body counts as missing, unless the caller, who knows the range that is asked for, found
-    /// that it is enough and says so by clearing `isPart`. A request that must not use the network
-    /// (`only-if-cached`) never does.
+    /// A part of a body counts as missing. A caller that knows the requested range, and finds that the part covers
+    /// it, says so by clearing `isPart`. A request that must not use the network (`only-if-cached`) never does.
     package func action(
         for request: CacheRequest, entry: CacheEntry?, reachability: Reachability = .unknown, now: HTTPDate
     ) -> CacheAction {
@@ -85,7 +84,7 @@ extension CachePolicy {
         case .protocol, .auto: return Self.actionByProtocol(request, entry, now)
         case .revalidate: return Self.revalidation(of: entry, "max-age=0")
         case .refreshBehind:
-            // Not even a person's reload asks about what cannot change (RFC 8246).
+            // RFC 8246: an immutable response is not even validated when a user reloads.
             let isSettled = hit == .fresh && entry.freshness.isImmutable
             if isSettled || reachability == .unreachable { return .serve(hit) }
             return .serveAndRefresh(hit, with: entry.validator.conditions)
@@ -93,8 +92,9 @@ extension CachePolicy {
         }
     }
 
-    /// For what changes something, or is not answered by what a GET got: a stored answer is the one that was
-    /// recorded for just this request. It is never asked for behind, since asking may do it again.
+    /// The action for methods that are not safe, or whose response a stored GET cannot replace. A stored response was
+    /// recorded for exactly this request. It is never refreshed in the background, since the request may have
+    /// effects.
     private func actionForOther(_ entry: CacheEntry?, _ reachability: Reachability, _ now: HTTPDate)
         -> CacheAction
     {
@@ -126,8 +126,7 @@ extension CachePolicy {
         let isYoungEnough = wishes.maxAge.map { age <= $0 } ?? true
         if staleness < 0 {
             let lastsLongEnough = wishes.minFresh.map { -staleness >= $0 } ?? true
-            // A reload sends `max-age=0`; what cannot change need not be asked about for that (RFC 8246,
-            // section 2).
+            // A reload sends `max-age=0`. An immutable response need not be validated for that (RFC 8246, section 2).
             if lastsLongEnough, isYoungEnough || freshness.isImmutable { return .serve(.fresh) }
             return revalidation(of: entry)
         }
@@ -148,7 +147,7 @@ extension CachePolicy {
         }
     }
 
-    /// Asks by conditions, or loads what has nothing to ask by.
+    /// Validates a stored response, or loads it again if it has no validator.
     private static func revalidation(of entry: CacheEntry, _ cacheControl: String? = nil) -> CacheAction {
         var fields = entry.validator.conditions
         let isConditional = !fields.isEmpty
@@ -160,11 +159,14 @@ extension CachePolicy {
 }
 
 extension CachePolicy {
-    /// Concludes what the server's answer, or its silence, means for a request that was sent because of
+    /// Decides how the server's response, or its absence, completes a request that was sent because of
     /// `action(for:)`.
     ///
-    /// `entry` is what is stored for the request, and `wasConditional` says whether it was asked about by its
-    /// conditions. A failure never takes the place of a good copy.
+    /// A failure never replaces a good stored response.
+    ///
+    /// - Parameters:
+    ///   - entry: the stored response.
+    ///   - wasConditional: whether the request contained the conditions of the stored response.
     package func conclusion(
         of outcome: CacheOutcome, for request: CacheRequest, entry: CacheEntry?, wasConditional: Bool,
         profile: CacheProfile, rules: CacheRules = CacheRules(), now: HTTPDate
@@ -194,7 +196,7 @@ extension CachePolicy {
         }
     }
 
-    /// A 304 to our conditions (RFC 9111, section 4.3.4).
+    /// The conclusion for a 304 to our own conditions (RFC 9111, section 4.3.4).
     private func confirmation(
         of entry: CacheEntry, by answer: CacheAnswer, _ changes: CacheChanges
     ) -> CacheConclusion {
@@ -203,11 +205,11 @@ extension CachePolicy {
         return CacheConclusion(.stored(updated, .validated), changes.updating(updated))
     }
 
-    /// Whether what is stored may answer when the server cannot.
+    /// Whether a stored response may be served because the server failed.
     private func maySubstitute(
         _ entry: CacheEntry, for outcome: CacheOutcome, _ request: CacheRequest, _ now: HTTPDate
     ) -> Bool {
-        // An old failure is no better than a new one.
+        // A stored failure is no better than a new one.
         if entry.isPart || (outcome != .unreachable && CacheStatus.isPassing(entry.status)) { return false }
         switch self {
         case .offline: return true
@@ -218,7 +220,7 @@ extension CachePolicy {
         }
     }
 
-    /// Whether the origin did not answer: someone on the way did, or nobody.
+    /// Whether the origin did not answer: there was no response, or an intermediary sent one.
     private static func isSilence(_ outcome: CacheOutcome) -> Bool {
         switch outcome {
         case .unreachable: true
@@ -246,11 +248,11 @@ extension CachePolicy {
     }
 }
 
-/// The head of what a server answered.
+/// The status and header fields of a server's response.
 package struct CacheAnswer: Sendable, Equatable {
     package let status: Int
-    /// With a `Date` in any case: a response that came without one is dated by its arrival (RFC 9110, section
-    /// 6.6.1).
+    /// The header fields, always with a `Date`: a response without one gets the time of its arrival (RFC 9110,
+    /// section 6.6.1).
     package let fields: HTTPFields
     package let requestTime: HTTPDate
     package let responseTime: HTTPDate
@@ -265,40 +267,39 @@ package struct CacheAnswer: Sendable, Equatable {
     }
 }
 
-/// What came of asking a server.
+/// The result of a request to a server.
 package enum CacheOutcome: Sendable, Equatable {
     case answered(CacheAnswer)
-    /// Nothing whole came: no route, no connection, a time limit, a broken message.
+    /// There was no complete response: no route, no connection, a timeout, a broken message.
     case unreachable
 }
 
 // MARK: - CacheConclusion
 
-/// What to answer the client and what to change in the store, now that the server has been asked.
+/// The reply to the client, and the change of the store, after a server was asked.
 package struct CacheConclusion: Sendable, Equatable {
     package enum Reply: Sendable, Equatable {
-        /// What the server answered.
+        /// The response of the server.
         case received
-        /// The body that is stored, with this head.
+        /// The stored body, with this head.
         case stored(CacheEntry, CacheHit)
-        /// The server confirmed a version that is not the stored one: load it again without conditions.
+        /// The server confirmed another version than the stored one: load it again without conditions.
         case loadAgain
-        /// 504
+        /// Status 504.
         case gatewayTimeout
     }
 
     package enum Change: Sendable, Equatable {
         case none
-        /// The answer takes the place of what is stored, with these fields. The user's inspection may still
-        /// refuse its body.
+        /// The response replaces the stored one, with these header fields. The user's inspection may still reject its
+        /// body.
         case store(CacheEntry, StoragePolicy)
         /// The stored body gets this head.
         case update(CacheEntry)
-        /// The part that came joins the parts that are stored, which get this head (`HeldParts`,
-        /// `CacheEntry.completed`).
+        /// The received part is added to the stored parts, which get this head (`HeldParts`, `CacheEntry.completed`).
         case extend(CacheEntry)
 
-        /// What is stored must be validated before it is used again: it may be out of date already.
+        /// Marks the stored response as possibly outdated, so that it is validated before it is used again.
         package mutating func invalidate() {
             switch self {
             case .none: break

@@ -118,19 +118,19 @@ package struct CacheRules: Sendable {
 }
 
 extension CacheRules.Rule {
-    /// Why a rule could not be read.
+    /// The reason why a rule cannot be parsed.
     package enum Mistake: Error, Sendable, Equatable, CustomStringConvertible {
         case empty
         case pattern(String)
         case setting(String)
-        /// It has a pattern, and nothing that it is for.
+        /// It has a pattern but no settings.
         case nothingSet
 
         package var description: String {
             switch self {
             case .empty: "it is empty"
-            case .pattern(let pattern): "\(pattern) is no pattern of URLs"
-            case .setting(let word): "\"\(word)\" is nothing that a rule can set"
+            case .pattern(let pattern): "\(pattern) is not a URL pattern"
+            case .setting(let word): "\"\(word)\" is not a setting of a rule"
             case .nothingSet: "it sets nothing"
             }
         }

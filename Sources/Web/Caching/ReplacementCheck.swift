@@ -34,22 +34,22 @@ package struct ReplacementCheck: Sendable {
             switch self {
             case .truncated: "the new response is cut short"
             case .empty: "the new response is empty"
-            case .gone: "the server says that it is gone, as it says of many URLs"
+            case .gone: "the server says that it is gone, as for many other URLs"
             case .refused: "the server answered with an error"
-            case .identical: "the new response is the same as those of other URLs"
+            case .identical: "the new response is the same as for other URLs"
             case .login: "the new response is a login page"
-            case .challenge: "the new response is a challenge to browsers"
-            case .redirect: "the server redirects to another host, as it does for many URLs"
-            case .otherType: "the new response is HTML in place of another type"
+            case .challenge: "the new response is a bot challenge"
+            case .redirect: "the server redirects to another host, as for many other URLs"
+            case .otherType: "the new response is HTML instead of another type"
             case .withoutCredentials:
-                "the stored response was fetched with credentials, and the new one without"
+                "the stored response was fetched with credentials, the new one without"
             }
         }
     }
 
     package struct Verdict: Sendable, Equatable {
         /// Nil where the new response may replace the stored one.
-        package var heldBack: Reason?
+        package var rejected: Reason?
         /// URLs whose stored copies are to be restored.
         package var restored: [Restored] = []
     }
@@ -150,13 +150,13 @@ extension ReplacementCheck {
         _ url: WebURL, stored: JudgedResponse?, new: JudgedResponse, comparison: BodyComparison? = nil,
         now: Int64
     ) -> Verdict {
-        if keepsPrivate, stored?.isPrivate == true { return Verdict(heldBack: .withoutCredentials) }
+        if keepsPrivate, stored?.isPrivate == true { return Verdict(rejected: .withoutCredentials) }
         let key = Self.hash(url.href)
         let isProof = new.provesOrigin(over: stored)
         if isProof { prove(url.host, now) }
         guard let stored, stored.isUsable else {
             // A portal's page is not stored for other URLs either.
-            return Verdict(heldBack: isAmongIdentical(new) ? .identical : nil)
+            return Verdict(rejected: isAmongIdentical(new) ? .identical : nil)
         }
         change(url.host) { $0.judged += 1 }
         if isProof || new.digest == stored.digest && new.isUsable {
@@ -178,7 +178,7 @@ extension ReplacementCheck {
             return tolerate(url, key, reason, limit, now, verdict)
         }
         holdBack(url.host, key, reason, now)
-        verdict.heldBack = reason
+        verdict.rejected = reason
         return verdict
     }
 
@@ -378,7 +378,7 @@ extension ReplacementCheck {
             host.excessive.insert(reason)
         }
         holdBack(url.host, key, reason, now)
-        verdict.heldBack = reason
+        verdict.rejected = reason
         return verdict
     }
 

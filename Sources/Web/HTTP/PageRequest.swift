@@ -14,7 +14,7 @@ package struct PageRequest: Sendable {
     package let fields: HTTPFields
     package let body: [UInt8]
     package let use: Use
-    /// What the visit has was made for another origin, or for none.
+    /// What the snapshot has was made for another origin, or for none.
     package var wantsOwnAnswer = false
     /// What goes along of what scripts set for this address.
     package var cookies: [PageCookie] = []

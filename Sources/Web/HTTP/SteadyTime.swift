@@ -1,4 +1,4 @@
-/// The time and the chance that a steady page has: those of the visit in which it was fetched, so that
+/// The time and the chance that a steady page has: those of the snapshot in which it was fetched, so that
 /// addresses which its scripts make of them are the same whenever and wherever it is shown.
 ///
 /// A page's stored fields say since when, and go out to nobody.

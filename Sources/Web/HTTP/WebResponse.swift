@@ -1,25 +1,29 @@
-/// A server's answer as an app sees it: what it brings itself, what it got, and what it may change before it
-/// is stored.
+/// A response for an app: one that it loads, changes before it is stored, or stores itself.
 public struct WebResponse: Sendable, Equatable {
+    /// A header field.
     public struct Field: Sendable, Hashable {
         public var name: String
         public var value: String
 
+        /// Creates a header field.
         public init(name: String, value: String) {
             self.name = name
             self.value = value
         }
     }
 
+    /// The URL of the response.
     public let url: String
+    /// The HTTP status.
     public let status: Int
-    /// In their order, with the case and the repetition in which they came.
+    /// The header fields in the order, case and repetition in which they were received.
     public var fields: [Field]
-    /// Without any content coding.
+    /// The body, without content coding.
     public var body: [UInt8]
-    /// How long it counts as fresh from when it is stored, whatever its fields say; nil for what they say.
+    /// The time for which the response is fresh after it was stored, regardless of its header fields; nil uses these.
     public var lifetime: Duration?
 
+    /// Creates a response.
     public init(url: String, status: Int = 200, fields: KeyValuePairs<String, String> = [:], body: [UInt8]) {
         self.init(url, status, HTTPFields(fields.map { HTTPFields.Field(name: $0, value: $1) }), body)
     }
@@ -31,8 +35,8 @@ public struct WebResponse: Sendable, Equatable {
         self.body = body
     }
 
-    /// The first value of a name, compared without regard to case. Setting leaves one field of the name, or
-    /// none.
+    /// The value of the first header field with a name; the case of the name does not matter. Setting it replaces all
+    /// fields with that name, and nil removes them.
     public subscript(name: String) -> String? {
         get { httpFields[name] }
         set {
@@ -46,8 +50,8 @@ public struct WebResponse: Sendable, Equatable {
         HTTPFields(fields.map { HTTPFields.Field(name: $0.name, value: $0.value) })
     }
 
-    /// As they are stored: a lifetime is told in the words of HTTP, so that everybody reads it who reads the
-    /// fields.
+    /// The header fields to store. The lifetime becomes `Cache-Control: max-age`, so that every HTTP client applies
+    /// it.
     package func storedFields(now: HTTPDate) -> HTTPFields {
         guard let lifetime else { return httpFields }
         var fields = httpFields
@@ -58,7 +62,7 @@ public struct WebResponse: Sendable, Equatable {
     }
 }
 
-/// Asked before a response is stored, on a thread of larder's: returns it as it is to be stored, with other
-/// fields, another body or another lifetime, or nil to have it not stored. What a digest is required of
-/// cannot be edited out of it: that is refused.
+/// A function that is called before a response is stored, on a thread of Larder. It returns the response to store,
+/// which may have other header fields, another body or another lifetime; or nil if nothing may be stored. A body
+/// whose digest a manifest requires cannot be changed: it is rejected then.
 public typealias WillStore = @Sendable (WebResponse) -> WebResponse?

@@ -1,9 +1,8 @@
 import Glibc
 
-/// The names under which anybody may register one of their own, by the Public Suffix List with its private
-/// part.
+/// The domains under which the public can register names, from the Public Suffix List including its private part.
 package struct PublicSuffixes: Sendable {
-    /// The system's list; without one only the rule for unlisted names holds, by which `co.uk` is a site.
+    /// The list of the system. Without one, every top-level domain is a suffix, so that `co.uk` counts as a site.
     package static let system = PublicSuffixes(
         list: contents(of: "/usr/share/publicsuffix/public_suffix_list.dat").span)
 
@@ -34,7 +33,7 @@ package struct PublicSuffixes: Sendable {
         }
     }
 
-    /// Empty where there is no such file.
+    /// The content of a file; empty if there is none.
     private static func contents(of path: String) -> [UInt8] {
         guard let file = fopen(path, "rbe") else { return [] }
         defer { fclose(file) }
@@ -70,7 +69,8 @@ package struct PublicSuffixes: Sendable {
         return String(decoding: ascii, as: UTF8.self)
     }
 
-    /// It is its own ASCII form, as most are: a name of letters in lower case, which no address is.
+    /// Whether a name is its own ASCII form, as most are: it has only lower-case letters, so it is no IP address
+    /// either.
     private static func isPlain(_ rule: Span<UInt8>) -> Bool {
         var isLabelStart = true
         for index in rule.indices {
@@ -122,10 +122,10 @@ package struct PublicSuffixes: Sendable {
 
 /// Which pages belong to a site.
 public enum SiteExtent: String, Sendable, CaseIterable {
-    /// The hosts of the start URLs, by any scheme and port.
+    /// The hosts of the start URLs, with any scheme and port.
     case host
-    /// What lies in the folders of the start URLs.
+    /// The folders of the start URLs.
     case path
-    /// The registrable domains of the start URLs: from `www.example.co.uk`, everything at `example.co.uk`.
+    /// The registrable domains of the start URLs: for `www.example.co.uk`, every host below `example.co.uk`.
     case domain
 }

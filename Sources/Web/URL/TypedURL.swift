@@ -1,16 +1,16 @@
-/// Why what a person wrote is no address that can be asked, and how to write one.
+/// The reason why a text is not a usable URL, with how to write one.
 package struct URLMistake: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
     package let kind: Kind
 
     package enum Kind: Sendable, Equatable {
-        /// It is no URL at all.
+        /// Not a URL.
         case form
-        /// It is a word, which names no host that anybody knows; as it would be written in full.
+        /// A single word, which is probably not a host: the URL written in full.
         case word(String)
         /// Neither http nor https.
         case scheme
-        /// The host, whose user name or password is in it.
+        /// The URL contains a user name or password: its host.
         case credentials(String)
     }
 
@@ -41,13 +41,13 @@ extension WebURL {
         guard !url.hasCredentials else {
             throw URLMistake(
                 .credentials(url.host),
-                "the address of \(url.host) has a user name or a password in it: leave them out, nothing may keep them"
+                "the URL of \(url.host) contains a user name or password: leave them out, they must not be stored"
             )
         }
         guard isWhole || mayBeWord || !url.isBareWord else {
             throw URLMistake(
                 .word(url.href),
-                "\"\(text)\" is a word, not an address: write it like https://example.com/, or in full as \(url.href)"
+                "\"\(text)\" is a word, not a URL: write it like https://example.com/, or in full as \(url.href)"
             )
         }
         return url.key

@@ -6,15 +6,15 @@ enum ExportCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             var options = ExportOptions()
-            options.visit = try arguments.numberIfGiven(.visit, in: 1...Int(Int32.max)).map { Int64($0) }
+            options.snapshot = try arguments.snapshotOption?.name
             options.form = try arguments.choice(.archiveFormat)
             options.hasPrivate = arguments.has(.privateToo)
             options.split = try arguments.size(.split)
             if let split = options.split, split.byteCount < 1_000_000 {
                 throw UsageError(
-                    "--split wants at least 1M: each file repeats what all of them need to be read")
+                    "--split must be at least 1M; each file repeats the records that all of them need")
             }
-            // What a file says of all exports is not meant for each form.
+            // An option in a configuration file applies only to the formats that have it.
             func isMeant(_ option: Option, _ forms: ArchiveForm...) -> Bool {
                 let form = options.form ?? ArchiveForm(path: arguments.operands[1])
                 return form.map(forms.contains) ?? true || arguments.source(of: option) == .commandLine
@@ -47,64 +47,68 @@ enum ExportCommand {
     private static let mostShown = 5
 
     private static func text(of report: ExportReport) -> String {
-        let visit = report.visit.map { ", visit \($0)" } ?? ""
+        let snapshot = report.snapshot.map { ", snapshot \($0)" } ?? ""
         var lines = [
-            "\(report.site)\(visit): \(Wording.count(report.responses, "response")) "
+            "\(report.site)\(snapshot): \(Wording.count(report.responses, "response")) "
                 + "(\(Wording.count(report.pages, "page"))), \(Wording.bytes(report.byteCount))"
         ]
         for file in report.files { lines.append("  \(file.path): \(Wording.bytes(file.byteCount))") }
         if let first = report.removed.first {
-            let count = Wording.count(report.removed.count, "further part")
-            lines.append("  \(count) of an earlier export removed, beginning with \(first)")
+            let count = Wording.count(report.removed.count, "surplus file")
+            lines.append("  \(count) of an earlier export removed, the first: \(first)")
         }
         if report.leftOutPrivate > 0 {
             lines.append(
-                "  \(Wording.count(report.leftOutPrivate, "response")) left out that came by a login or cookies; "
-                    + "to export them too: \(Option.privateToo.name)")
+                "  \(Wording.count(report.leftOutPrivate, "response")) left out that were fetched with a login or cookies; "
+                    + "include them with: \(Option.privateToo.name)")
         }
         if report.leftOutCookies > 0 {
             lines.append(
-                "  \(Wording.count(report.leftOutCookies, "field")) left out that set cookies; "
-                    + "to export them too: \(Option.privateToo.name)")
+                "  \(Wording.count(report.leftOutCookies, "header")) left out that set cookies; "
+                    + "include them with: \(Option.privateToo.name)")
         }
         if report.leftOutByPattern > 0 {
             lines.append("  \(Wording.count(report.leftOutByPattern, "response")) left out by a pattern")
         }
         if report.leftOutByForm > 0 {
             lines.append(
-                "  \(Wording.count(report.leftOutByForm, "response")) left out for which the form has no place: redirects, "
-                    + "what is gone, answers to POST")
+                "  \(Wording.count(report.leftOutByForm, "response")) left out that the format cannot contain: redirects, "
+                    + "404 and 410 responses, responses to POST")
         }
-        for url in report.damaged.prefix(mostShown) { lines.append("  damaged, and left out: \(url)") }
+        for url in report.damaged.prefix(mostShown) { lines.append("  damaged and left out: \(url)") }
         let more = report.damaged.count - mostShown
-        if more > 0 { lines.append("  and \(Wording.grouped(more)) more damaged (--json lists them)") }
-        if let signer = report.signer { lines.append("Signed by the key \(signer)") }
+        if more > 0 { lines.append("  and \(Wording.grouped(more)) more damaged (list: --json)") }
+        if let signer = report.signer { lines.append("Signed with the key \(signer)") }
         for part in report.tooLarge.prefix(mostShown) {
             lines.append(
-                "  \(Wording.bytes(part.byteCount)), and left out (\(Option.maxBody.name) says what is): \(part.url)"
+                "  left out, \(Wording.bytes(part.byteCount)) (limit: \(Option.maxBody.name)): \(part.url)"
             )
         }
         for miss in report.missing.prefix(mostShown) {
-            lines.append("  not held: \(miss.url) (needed by \(miss.neededBy))")
+            lines.append("  not stored: \(miss.url) (needed by \(miss.neededBy))")
         }
         let others = max(0, report.missing.count - mostShown) + max(0, report.tooLarge.count - mostShown)
         if others > 0 {
-            lines.append("  and \(Wording.grouped(others)) more that are not in it (--json lists them)")
+            lines.append("  and \(Wording.grouped(others)) more left out or not stored (list: --json)")
         }
         if report.isCut {
-            lines.append("  The picture is as high as one can be; what is below is in a PDF: name a .pdf")
+            lines.append(
+                "  The picture has the maximum height and lacks the end of the page; export a .pdf to get all of it"
+            )
         }
         if let first = report.wantServer.first {
             let count = Wording.count(report.wantServer.count, "file")
             lines.append(
-                "  \(count) with modules, workers or models, which browsers load from servers alone; the first: \(first)"
+                "  \(count) with modules, workers or models, which browsers load only from a web server; the first: \(first)"
             )
         }
         switch report.isVerified {
-        case true?: lines.append("Read back: it has what is held")
+        case true?: lines.append("Verified: the export matches the store")
         case false? where report.form == .zim:
-            lines.append("zimcheck finds faults in it; to see them: zimcheck FILE")
-        case false?: lines.append("Read back: it is not what is held; export it again, to another disk")
+            lines.append("zimcheck reports errors in the export; to see them: zimcheck FILE")
+        case false?:
+            lines.append(
+                "Verification failed: the export differs from the store; export it again, to another disk")
         case nil: break
         }
         return lines.joined(separator: "\n")
@@ -129,7 +133,7 @@ enum ImportCommand {
             if report.isPublished, !arguments.has(.noIndex) {
                 let site = report.site
                 let watch = try Watch(arguments, terminal)
-                let progress = watch.progress("Reading pages")
+                let progress = watch.progress("Indexing pages")
                 let found = try await watch.during(again: arguments.command("index")) {
                     try await larder.index(site, progress: progress)
                 }
@@ -143,32 +147,35 @@ enum ImportCommand {
 
     private static func text(of report: ImportReport, _ arguments: Arguments) -> String {
         var lines = [
-            "\(report.site), visit \(report.visit): \(Wording.count(report.responses, "response")) "
+            "\(report.site), snapshot \(report.snapshot): \(Wording.count(report.responses, "response")) "
                 + "(\(Wording.count(report.pages, "page"))), \(Wording.bytes(report.byteCount))"
         ]
         if report.superseded > 0 {
             lines.append(
-                "  \(Wording.count(report.superseded, "answer")) older than another at the same address")
+                "  \(Wording.count(report.superseded, "response")) left out because a newer one for the same URL was imported"
+            )
         }
         for (status, count) in report.unkept.sorted(by: { $0.key < $1.key }) {
-            lines.append("  \(Wording.count(count, "answer")) with status \(status), which are not kept")
+            lines.append("  \(Wording.count(count, "response")) with status \(status) not stored")
         }
         lines += told(report.refused, report.refusedCount, "refused")
         if report.hasGrownTooMuch {
             lines.append(
-                "  What grows so much was most likely made to fill disks; if you know better: \(Option.growth.name) SIZE"
+                "  Archives that expand this much are usually made to fill disks; to allow it: \(Option.growth.name) SIZE"
             )
         }
-        lines += told(report.doubtful, report.doubtfulCount, "doubtful, and taken")
+        lines += told(report.doubtful, report.doubtfulCount, "imported, but doubtful")
         lines += told(report.leftOut, report.leftOutCount, "left out")
         if let site = report.leftOut.lazy.compactMap(\.site).first {
-            lines.append("  To take it as that site's: \(arguments.again(with: [Option.site.name: site]))")
+            lines.append(
+                "  To import it as a snapshot of that site: \(arguments.again(with: [Option.site.name: site]))"
+            )
         }
-        for signer in report.signers { lines.append("Signed by the key \(signer), and the signature holds") }
+        for signer in report.signers { lines.append("Valid signature by the key \(signer)") }
         lines.append(
             report.isPublished
-                ? "To look at it: \(arguments.command("serve"))"
-                : "Nothing of it is kept: what the larder held is as it was")
+                ? "To read it: \(arguments.command("open", [report.site]))"
+                : "Nothing was stored; the store is unchanged")
         return lines.joined(separator: "\n")
     }
 
@@ -177,7 +184,7 @@ enum ImportCommand {
             "  \(word): \(fault.url.map { "\($0): " } ?? "")\(fault.reason) (\(fault.place))"
         }
         let more = count - mostShown
-        if more > 0 { lines.append("  and \(Wording.grouped(more)) more \(word) (--json lists them)") }
+        if more > 0 { lines.append("  and \(Wording.grouped(more)) more \(word) (list: --json)") }
         return lines
     }
 }

@@ -3,25 +3,76 @@ internal import Reports
 internal import System
 internal import Web
 
-/// `larder check MANIFEST`, and `larder check --offline SITE`
+/// `larder check [MANIFEST|SITE]`
 enum CheckCommand {
+    private enum Target {
+        case sites([String])
+        case manifest(String)
+    }
+
+    /// Options that only make sense for the bundles of a manifest.
+    private static let manifestOptions: [Option] = [
+        .stored, .live, .folder, .base, .format, .release, .evidence, .strong,
+    ]
+
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let outputs = try CheckOutputs(arguments)
             let watch = try Watch(arguments, terminal)
-            let report =
-                arguments.has(.offline)
-                ? try await offline(arguments, watch) : try await bundles(arguments, watch)
-            return try outputs.write(report, terminal)
+            switch try await target(arguments) {
+            case .manifest(let name):
+                return try outputs.write(try await bundles(of: name, arguments, watch), terminal)
+            case .sites(let names):
+                guard names.count == 1 || outputs.arePrintedText else {
+                    throw UsageError(
+                        "--report covers only one site; name one of: \(names.joined(separator: ", "))")
+                }
+                var status = ExitStatus.done
+                for name in names {
+                    let ended = try outputs.write(try await offline(name, arguments, watch), terminal)
+                    if ended != .done { status = ended }
+                }
+                return status
+            }
         }
     }
 
-    private static func offline(_ arguments: Arguments, _ watch: Watch) async throws -> CheckReport {
-        for option in [Option.held, .live, .folder, .base, .format, .release, .evidence, .strong]
-        where arguments.has(option) {
+    /// What the command line or the configuration names: a stored site, or a manifest. All stored sites if nothing is named.
+    private static func target(_ arguments: Arguments) async throws -> Target {
+        let given = manifestOptions.first { arguments.has($0) && arguments.source(of: $0) == .commandLine }
+        let isOffline = arguments.has(.offline)
+        if isOffline, let given {
             throw UsageError(
-                "\(option.name) is about a manifest's bundles: --offline takes a site alone")
+                "\(given.name) is for manifests, --offline for a stored site; leave one of them out")
         }
+        guard let name = arguments.operands.first ?? arguments.text(.target) else {
+            if let given {
+                throw UsageError(
+                    "\(given.name) needs a manifest, for example: larder check site.json \(given.name)")
+            }
+            let names = try await arguments.larder.snapshots().sites.map(\.name)
+            guard !names.isEmpty else {
+                throw UsageError(
+                    "no site is stored; name a manifest, for example: larder check manifest.json")
+            }
+            return .sites(names)
+        }
+        if isOffline { return .sites([name]) }
+        if given != nil || WholeFile.isThere(name) { return .manifest(name) }
+        // A folder without a store has no sites.
+        let names = (try? await arguments.larder.snapshots().sites.map(\.name)) ?? []
+        if let place = SiteName.place(of: name, among: names) { return .sites([names[place]]) }
+        guard name.contains("://") || names.isEmpty else {
+            throw UsageError(
+                "\(name) is neither a file nor a stored site; the stored sites are: \(names.joined(separator: ", "))"
+            )
+        }
+        return .manifest(name)
+    }
+
+    private static func offline(
+        _ site: String, _ arguments: Arguments, _ watch: Watch
+    ) async throws -> CheckReport {
         var options = OfflineCheckOptions()
         options.isQuick = arguments.has(.quick)
         options.failsOn = try arguments.failsOn
@@ -32,20 +83,22 @@ enum CheckCommand {
             showing.pages = pages == 0 ? nil : pages
             options.showing = showing
         }
-        options.progress = watch.progress("Comparing what is held")
+        options.progress = watch.progress("Verifying stored pages")
         let larder = try arguments.larder
         let wanted = options
         return try await watch.during(again: arguments.again) {
-            try await larder.checkOffline(arguments.operands[0], options: wanted)
+            try await larder.checkOffline(site, options: wanted)
         }
     }
 
-    private static func bundles(_ arguments: Arguments, _ watch: Watch) async throws -> CheckReport {
-        guard !arguments.has(.quick) || arguments.has(.held) else {
-            throw UsageError("--quick goes with --offline or --held: it hashes nothing of what is held")
+    private static func bundles(
+        of manifest: String, _ arguments: Arguments, _ watch: Watch
+    ) async throws -> CheckReport {
+        guard !arguments.has(.quick) || arguments.has(.stored) else {
+            throw UsageError("--quick applies to stored bodies; use it with --stored or with a stored site")
         }
         guard !arguments.has(.renderOffline) else {
-            throw UsageError("--render goes with --offline: give both, or neither")
+            throw UsageError("--render needs a stored site, and \(manifest) is not one; leave it out")
         }
         var options = CheckOptions()
         options.bases = arguments.texts(.base)
@@ -56,15 +109,15 @@ enum CheckCommand {
         options.failsOn = try arguments.failsOn
         options.requiresStrongDigests = arguments.has(.strong)
         var places: [CheckOptions.Place] = arguments.texts(.folder).map { .folder($0) }
-        if arguments.has(.held) { places.append(.held) }
+        if arguments.has(.stored) { places.append(.held) }
         if arguments.has(.live) { places.append(.live) }
         options.places = places
-        options.progress = watch.progress("Looking at bundles")
-        // What is not asked needs no larder, nor a home folder for it.
-        let larder = arguments.has(.held) ? try arguments.larder : Larder(at: "")
+        options.progress = watch.progress("Checking bundles")
+        // Only stored bundles need a store.
+        let larder = arguments.has(.stored) ? try arguments.larder : Larder(at: "")
         let wanted = options
         return try await watch.during(again: arguments.again) {
-            try await larder.check(arguments.operands[0], options: wanted)
+            try await larder.check(manifest, options: wanted)
         }
     }
 }
@@ -84,7 +137,7 @@ extension Arguments {
                 } else {
                     let names = CheckOptions.Evidence.Algorithm.allCases.map { "name=\($0.rawValue)" }
                     throw UsageError(
-                        "--evidence wants etag or one of \(names.joined(separator: ", ")), not \"\(text)\"")
+                        "--evidence must be etag or one of \(names.joined(separator: ", ")), not \"\(text)\"")
                 }
             }
             return evidence
@@ -99,7 +152,8 @@ extension Arguments {
                 guard let verdict = CheckReport.Verdict(rawValue: name), verdict != .verified else {
                     let names = CheckReport.Verdict.allCases.filter { $0 != .verified }.map(\.rawValue)
                     throw UsageError(
-                        "--fail-on wants some of \(names.joined(separator: ",")), not \"\(name)\"")
+                        "--fail-on must be a list of verdicts (\(names.joined(separator: ","))), not \"\(name)\""
+                    )
                 }
                 verdicts.insert(verdict)
             }
@@ -108,7 +162,7 @@ extension Arguments {
     }
 }
 
-/// The reports that were asked for, and where each goes.
+/// The requested reports, and where each goes.
 struct CheckOutputs {
     private struct Output {
         let format: ReportFormat
@@ -117,6 +171,9 @@ struct CheckOutputs {
     }
 
     private let outputs: [Output]
+
+    /// Whether nothing but a text for people is written.
+    var arePrintedText: Bool { outputs.allSatisfy { $0.file == nil && $0.format == .text } }
 
     init(_ arguments: Arguments) throws(UsageError) {
         var outputs: [Output] = []
@@ -128,10 +185,11 @@ struct CheckOutputs {
                 let names = ReportFormat.allCases.map(\.rawValue)
                 let close = Spelling.closest(to: name, among: names).map { "; did you mean \($0)?" } ?? ""
                 throw UsageError(
-                    "--report wants one of \(names.joined(separator: ", ")), not \"\(name)\"\(close)")
+                    "--report must be one of \(names.joined(separator: ", ")), not \"\(name)\"\(close)")
             }
             guard file != "" else {
-                throw UsageError("--report \(name)= wants a file: --report \(name)=report.\(name)")
+                throw UsageError(
+                    "--report \(name)= needs a file name, such as: --report \(name)=report.\(name)")
             }
             outputs.append(Output(format: format, file: file))
         }
@@ -139,9 +197,9 @@ struct CheckOutputs {
         let printed = outputs.filter { $0.file == nil }
         guard printed.count <= 1 else {
             throw UsageError(
-                "only one report can be printed: give the others a file, such as --report junit=junit.xml")
+                "only one report can be printed; write the others to files, such as --report junit=junit.xml")
         }
-        // Whoever reads a log wants to see what happened.
+        // A log shows the result even if the requested reports go to files.
         if printed.isEmpty { outputs.append(Output(format: .text, file: nil)) }
         self.outputs = outputs
     }
@@ -174,7 +232,9 @@ enum ManifestCommand {
             } else {
                 terminal.say(String(report.text.dropLast()))
             }
-            for skipped in report.skipped { terminal.fail("\(skipped.name) is not in it: \(skipped.reason)") }
+            for skipped in report.skipped {
+                terminal.fail("left out of the manifest: \(skipped.name): \(skipped.reason)")
+            }
             terminal.note(
                 "\(Wording.count(report.bundles, "bundle")), \(Wording.bytes(report.byteCount))")
             return report.skipped.isEmpty ? .done : .incomplete

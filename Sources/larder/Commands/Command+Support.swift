@@ -3,6 +3,7 @@ internal import LarderKit
 internal import Synchronization
 
 extension Arguments {
+    /// The store that the options name. Warns once if another user owns it.
     var larder: Larder {
         get throws(UsageError) {
             var larder = Larder(at: try store)
@@ -14,52 +15,53 @@ extension Arguments {
         }
     }
 
-    /// A command may ask for its store more than once.
+    /// Whether the warning has been printed. A command may open its store more than once.
     private static let hasWarned = Atomic(false)
 
-    /// The folder that holds the larder.
+    /// The path or address of the store.
     private var store: String {
         get throws(UsageError) {
             if let path = text(.store) { return path }
             let path = Larder.defaultPath(environment: Settings.environment())
-            // Nobody looks for a larder in whatever folder a job happened to start in.
+            // A relative path would depend on the folder in which a job happens to start.
             guard path.hasPrefix("/") else {
-                throw UsageError("HOME is not set: say where the larder is with --store DIR or $LARDER_STORE")
+                throw UsageError("HOME is not set; name the store with --store DIR or $LARDER_STORE")
             }
             return path
         }
     }
 
-    /// The same for a job, which knows nothing of this shell's variables: nil where it finds the larder by itself.
+    /// The store to name in the command line of a job, which does not have the variables of this shell; nil if the job
+    /// finds the store without it.
     var namedStore: String? {
         let home = Settings.environment()["HOME"] ?? ""
         guard let path = try? store else { return nil }
         return text(.store) == nil && path == Larder.defaultPath(environment: ["HOME": home]) ? nil : path
     }
 
-    /// Nil when the option is not given.
+    /// The value as a size; nil if the option is not given.
     func size(_ option: Option) throws(UsageError) -> ByteSize? {
         guard let text = text(option) else { return nil }
         guard let size = ByteSize(text) else {
-            throw wrong(option, "wants a size such as 500M, 2G, 1.5GiB or 0, not \"\(text)\"")
+            throw wrong(option, "must be a size such as 500M, 2G, 1.5GiB or 0, not \"\(text)\"")
         }
         return size
     }
 
-    /// Nil when the option is not given.
+    /// The value of `--type`; nil if it is not given.
     var typeFilter: TypeFilter? {
         get throws(UsageError) {
             guard let text = text(.type) else { return nil }
             guard let filter = TypeFilter(text) else {
                 throw UsageError(
-                    "--type wants a media type such as text/html or image/*, or one of "
+                    "--type must be a media type such as text/html or image/*, or one of "
                         + "\(TypeFilter.names.joined(separator: ", ")), not \"\(text)\"")
             }
             return filter
         }
     }
 
-    /// A command on the same larder, to be typed or pasted into a shell.
+    /// The command line of another command on the same store, quoted for a shell.
     func command(_ name: String, _ operands: [String] = []) -> String {
         CommandLine.shown(
             [name] + operands + (given(.store).map { ["--store", Larder(at: $0).shownPath] } ?? []))
@@ -67,7 +69,7 @@ extension Arguments {
 }
 
 extension Terminal {
-    /// Runs what a command does, says what stopped it, and gives the exit status.
+    /// Runs the body of a command, prints the error that it throws, and returns the exit status.
     func attempt(_ body: () async throws -> ExitStatus) async -> ExitStatus {
         do {
             return try await body()
@@ -85,7 +87,7 @@ extension Terminal {
         }
     }
 
-    /// Tells what stopped a call.
+    /// Prints an error of the library, and returns the exit status for it.
     func failed(_ error: LarderError, _ beginning: String = "") -> ExitStatus {
         fail(beginning + error.description + (error.remedy.map { " with \($0.options)" } ?? ""))
         switch error.kind {
@@ -97,12 +99,12 @@ extension Terminal {
 }
 
 extension Remedy {
-    /// What a person types.
+    /// The options or the command to use, as they are typed.
     var options: String {
         switch self {
         case .larder: Option.store.name
         case .newLarder:
-            "\(Option.store.name), or begin with an empty one, which its portal stocks, with \(Option.openBrowser.name)"
+            "\(Option.store.name), or start with an empty store, to be filled through the portal, with \(Option.openBrowser.name)"
         case .repair: CommandLine.shown(["fsck", Option.repair.name])
         case .base: "\(Option.base.name) URL"
         case .format(let form): "\(Option.format.name) \(form)"
@@ -124,6 +126,6 @@ extension Remedy {
         }
     }
 
-    /// In brackets behind what is told of something that did not come.
+    /// The remedy in parentheses, to follow a reason; empty if there is none.
     static func hint(_ remedy: Remedy?) -> String { remedy.map { " (\($0.options))" } ?? "" }
 }

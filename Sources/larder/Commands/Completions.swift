@@ -1,4 +1,4 @@
-/// What shells need to complete larder's command lines, out of the table that the parser reads.
+/// Completion scripts for shells, generated from the table that the parser reads.
 enum Completions {
     enum Shell: String, CaseIterable {
         case bash, zsh, fish
@@ -32,9 +32,8 @@ enum Completions {
         lines.append("            mapfile -t COMPREPLY < <(compgen -d -- \"$current\"); return ;;")
         lines += ["    esac", "    local options=", "    case ${COMP_WORDS[1]} in"]
         for entry in CommandEntry.all {
-            lines.append(
-                "        \(entry.name)) options='\(options(of: entry).flatMap { [$0.name, $0.short].compactMap(\.self) }.joined(separator: " "))' ;;"
-            )
+            let names = options(of: entry).flatMap { [$0.name, $0.short].compactMap(\.self) }
+            lines.append("        \(entry.name)) options='\(names.joined(separator: " "))' ;;")
         }
         lines += [
             "    esac", "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")", "}",
@@ -43,7 +42,7 @@ enum Completions {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The options whose value is one of a kind.
+    /// The names of the options with a wanted kind of value.
     private static func named(_ isWanted: (String) -> Bool) -> [String] {
         var names: [String] = []
         for option in CommandEntry.all.flatMap(\.options) {
@@ -89,7 +88,7 @@ enum Completions {
         }
     }
 
-    /// Fit for a description inside single quotes.
+    /// Escapes text for a description in single quotes.
     private static func quoted(_ text: String, colons: Bool = true) -> String {
         let plain = text.replacing("'", with: "'\\''").replacing("[", with: "\\[").replacing("]", with: "\\]")
         return colons ? plain.replacing(":", with: "\\:") : plain

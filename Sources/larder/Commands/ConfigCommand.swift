@@ -23,7 +23,9 @@ enum ConfigCommand {
         return [entry]
     }
 
-    /// - Parameter isWhole: with what nobody set.
+    /// The options of a command and their values.
+    ///
+    /// - Parameter isWhole: whether options that are not set are included, with their defaults.
     private static func settings(
         of entry: CommandEntry, _ settings: Settings, isWhole: Bool
     ) -> [ConfigReport.Setting] {
@@ -45,14 +47,14 @@ enum ConfigCommand {
     private static func text(of report: ConfigReport) -> String {
         var lines = report.files.map { "\($0.path): \($0.state)" }
         if report.settings.isEmpty {
-            lines.append("Nothing is set: what larder help COMMAND tells as default holds")
+            lines.append("Nothing is set; to see the defaults: larder help COMMAND")
         }
         var told: [String] = []
         for setting in report.settings {
             let value =
                 setting.values?.joined(separator: ", ") ?? (setting.source == "default" ? "-" : "(not shown)")
             let text = "\(setting.option.padded(18)) \(value)  (\(setting.source))"
-            // What is set for all commands is told once.
+            // An option that is set for all commands is shown once.
             let owners = report.settings.filter { $0.option == setting.option && $0.source == setting.source }
             guard !told.contains(text) else { continue }
             told.append(text)
@@ -69,23 +71,24 @@ enum ScheduleCommand {
         await terminal.attempt {
             let (sites, wanted) = split(arguments.operands)
             guard let wanted else {
-                // A name of a site has a dot or a scheme.
+                // The name of a site contains a dot or a scheme; anything else is probably a wrong interval.
                 if let last = sites.last, last != "localhost",
                     !last.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: ":") })
                 {
                     throw UsageError(
-                        "\"\(last)\" is neither a site nor how often: write hourly, daily, weekly, off, or a time from 10m on, such as 6h"
+                        "\"\(last)\" is neither a site nor an interval; use hourly, daily, weekly, off, "
+                            + "or a time of at least 10m, such as 6h"
                     )
                 }
                 return try await show(sites, arguments, terminal)
             }
             guard !sites.isEmpty else {
-                throw UsageError("name the site: larder schedule SITE \(wanted)")
+                throw UsageError("no site is named; name one with: larder schedule SITE \(wanted)")
             }
             if arguments.given(.hour) != nil {
                 throw UsageError(
-                    "\(Option.hour.name) is for the timer that larder schedule prints without \(wanted); a site is updated so "
-                        + "long after the last time")
+                    "\(Option.hour.name) sets the time of the printed timer; leave it out, since the interval of a site counts "
+                        + "from its last update")
             }
             let schedule = UpdateSchedule(wanted)
             let larder = try arguments.larder
@@ -93,12 +96,14 @@ enum ScheduleCommand {
                 let known = try await larder.schedule(site, schedule)
                 terminal.say(line(of: known))
             }
-            if schedule != nil { terminal.note("To have it done: larder schedule prints a timer for that") }
+            if schedule != nil {
+                terminal.note("To run the updates that are due, set up the timer printed by: larder schedule")
+            }
             return .done
         }
     }
 
-    /// The sites, and how often they are wanted: the last word, or `every` and the last one.
+    /// The sites, and the interval: the last word, or the last word after `every`; nil if there is none.
     private static func split(_ operands: [String]) -> (sites: [String], wanted: String?) {
         guard let last = operands.last, last == off || UpdateSchedule(last) != nil else {
             return (operands, nil)
@@ -111,15 +116,15 @@ enum ScheduleCommand {
 
     private static func line(of site: ScheduleReport.Site) -> String {
         guard let schedule = site.schedule, let next = site.next else {
-            return "\(site.name): not updated by itself"
+            return "\(site.name): no schedule"
         }
         let failures =
-            site.failures > 0 ? ", \(Wording.count(site.failures, "attempt")) without an end so far" : ""
+            site.failures > 0 ? ", \(Wording.count(site.failures, "failed attempt"))" : ""
         return
-            "\(site.name): \(schedule.text), next \(next == 0 ? "at once" : Wording.moment(next))\(failures)"
+            "\(site.name): \(schedule.text), \(next == 0 ? "due now" : "next \(Wording.moment(next))")\(failures)"
     }
 
-    /// What is due when, and who could see to it.
+    /// Prints the schedules, and a timer that runs the updates.
     private static func show(
         _ sites: [String], _ arguments: Arguments, _ terminal: Terminal
     ) async throws -> ExitStatus {
@@ -128,7 +133,7 @@ enum ScheduleCommand {
             terminal.say(try await arguments.larder.schedules(sites).json)
             return .done
         }
-        // A timer may be for a larder that is not there yet, or not to be had now.
+        // The timer may be for a store that does not exist yet or cannot be reached now.
         let known = (try? await arguments.larder.schedules(sites))?.sites.filter { $0.schedule != nil } ?? []
         let command = CommandLine.shown(
             ["update"] + (known.isEmpty ? [] : [Option.due.name]) + sites
@@ -136,7 +141,7 @@ enum ScheduleCommand {
             program: CommandLine.ownPath)
         if !known.isEmpty, arguments.given(.hour) != nil {
             terminal.fail(
-                "\(Option.hour.name) counts for nothing: what is due is looked for every hour, where a site has a schedule"
+                "\(Option.hour.name) is ignored: the timer runs every hour, because a site has a schedule"
             )
         }
         let list = known.map { "# \(line(of: $0))\n" }.joined()
@@ -144,25 +149,26 @@ enum ScheduleCommand {
         return .done
     }
 
-    /// A job starts in a folder of its own.
+    /// The absolute path of a store, since a job starts in another folder.
     private static func whole(_ path: String) -> String {
-        // A password belongs into a PGPASSFILE.
+        // Without the password, which belongs into a PGPASSFILE.
         if path.hasPrefix("postgres") { return Larder(at: path).shownPath }
         guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
         defer { free(folder) }
         return String(cString: folder) + "/" + path
     }
 
-    /// Within the quotes of systemd.service(5), where a percent sign and a dollar begin something too.
+    /// Escapes a command for double quotes in a unit file; systemd.service(5) also expands `%` and `$`.
     private static func forSystemd(_ command: String) -> String {
         [("\\", "\\\\"), ("\"", "\\\""), ("%", "%%"), ("$", "$$")].reduce(command) { text, escape in
             text.replacing(escape.0, with: escape.1)
         }
     }
 
-    /// Some minutes past the hour, so that not everybody asks at once; the same for the same command.
+    /// The units of the systemd timer and the cron line. The minute depends on the command, so that not all clients send
+    /// their requests at the same time.
     ///
-    /// - Parameter hour: nil for each.
+    /// - Parameter hour: the hour of a daily timer; nil for every hour.
     private static func text(hour: Int?, _ command: String) -> String {
         let minute = command.utf8.reduce(7) { ($0 &* 31 &+ Int($1)) & 0xFFFF } % 60
         let time =
@@ -170,9 +176,9 @@ enum ScheduleCommand {
             + (minute < 10 ? "0\(minute)" : "\(minute)")
         let line = hour.map { "\(minute) \($0)" } ?? "\(minute) *"
         return """
-            # As a timer of systemd: ~/.config/systemd/user/larder-update.service
+            # systemd timer: ~/.config/systemd/user/larder-update.service
             [Unit]
-            Description=Fetch what has changed of the sites in the larder
+            Description=Update the sites stored by Larder
 
             [Service]
             Type=oneshot
@@ -190,9 +196,9 @@ enum ScheduleCommand {
             [Install]
             WantedBy=timers.target
 
-            # then: systemctl --user enable --now larder-update.timer
+            # To start it: systemctl --user enable --now larder-update.timer
 
-            # Or as a line of crontab -e:
+            # Or a line for crontab -e:
             \(line) * * * \(command.replacing("%", with: "\\%")) --quiet
             """
     }

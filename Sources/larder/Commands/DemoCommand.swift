@@ -4,7 +4,7 @@ internal import Reports
 internal import Synchronization
 internal import System
 
-/// `larder demo`: a site comes up, is prefetched, goes away, and is still there.
+/// `larder demo`: starts a site, prefetches it, stops it, and serves it from the store.
 enum DemoCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
@@ -20,19 +20,19 @@ enum DemoCommand {
         }
     }
 
-    /// For whoever wants to try the commands on a site that is there.
+    /// Serves the demo site until Ctrl-C, for trying other commands on it.
     private static func showSite(_ port: UInt16, _ terminal: Terminal) async throws -> ExitStatus {
         let site = try FileService(port: port) { path in
             DemoSite.file(at: path, of: .first).map { (type: $0.type, body: $0.body) }
         }
         defer { site.stop() }
         let stop = Signals.shared.first()
-        terminal.say("The site is up at \(site.origin)/ (Ctrl-C stops)")
+        terminal.say("The demo site is at \(site.origin)/ (Ctrl-C stops)")
         await stop.requested()
         return .done
     }
 
-    /// Leaves nothing behind, however it ends.
+    /// Runs the demo in a temporary folder, and removes it at the end, also after an error.
     private static func show(_ port: UInt16, _ arguments: Arguments, _ terminal: Terminal) async throws
         -> ExitStatus
     {
@@ -43,32 +43,34 @@ enum DemoCommand {
         let (origin, report) = try await stock(larder, terminal)
         guard !report.isInterrupted else { return .interrupted }
         terminal.say(
-            "6. Prefetched: \(Wording.count(report.pages, "page")), "
-                + "\(Wording.count(report.requisites, "requisite")), "
+            "6. Prefetched the site: \(Wording.count(report.pages, "page")), "
+                + "\(Wording.count(report.assets, "asset")), "
                 + "\(Wording.bytes(report.wireByteCount)) in \(Wording.time(report.elapsed))")
         let last = try await larder.preload(origin + DemoSite.manifestPath)
         terminal.say(
-            "7. The site is down again: the bundles of \(last.sinceDate ?? "before") are still there")
+            "7. Stopped the site: the bundles of \(last.sinceDate ?? "before") are still served")
 
         let check = try await checkBundle(larder, origin: origin)
-        // What was stopped on the way has nothing to say of the bundles.
+        // An interrupted check has no result.
         guard !Task.isCancelled else { return .interrupted }
-        for item in check.items { terminal.say("8. Bundle \(item.url): \(item.verdict.rawValue)") }
+        for item in check.items {
+            terminal.say("8. Checked the bundle \(item.url): \(item.verdict.rawValue)")
+        }
 
         let service = try larder.serve(port: port)
         defer { service.stop() }
         let address = service.address(of: origin + "/") ?? service.address
-        let page = try await service.visit(origin + "/")
-        terminal.say("9. The larder shows it all the same: \(address) (\(Wording.bytes(page.count)))")
+        let page = try await service.load(origin + "/")
+        terminal.say("9. Served the page from the store: \(address) (\(Wording.bytes(page.count)))")
         if !arguments.has(.once) {
             let stop = Signals.shared.first()
-            terminal.say("   Everything it holds: \(service.address) (Ctrl-C stops)")
+            terminal.say("   Portal: \(service.address) (Ctrl-C stops)")
             await stop.requested()
         }
         return report.isComplete && check.isClean && last.isServed ? .done : .incomplete
     }
 
-    /// The site is up for as long as the preloads and the prefetch take.
+    /// Preloads and prefetches the site, which runs only for that time.
     private static func stock(
         _ larder: Larder, _ terminal: Terminal
     ) async throws -> (origin: String, report: PrefetchReport) {
@@ -77,11 +79,11 @@ enum DemoCommand {
             DemoSite.file(at: path, of: release.withLock { $0 }).map { (type: $0.type, body: $0.body) }
         }
         defer { site.stop() }
-        terminal.say("1. A small site is up at \(site.origin)/")
+        terminal.say("1. Started a small site at \(site.origin)/")
         let steps: [(DemoSite.Release, String)] = [
-            (.first, "2. Preloaded its bundles"), (.first, "3. And once more"),
-            (.broken, "4. A new release is announced, and the server sends something else"),
-            (.second, "5. Now it sends what it says"),
+            (.first, "2. Preloaded its bundles"), (.first, "3. Preloaded them again"),
+            (.broken, "4. Preloaded a new release that does not match its manifest"),
+            (.second, "5. Preloaded the corrected release"),
         ]
         for (next, text) in steps {
             release.withLock { $0 = next }
@@ -93,10 +95,10 @@ enum DemoCommand {
 
     private static func outcome(of report: PreloadReport) -> String {
         switch report.outcome {
-        case .current: "nothing differs, nothing is fetched"
-        case .changed: "\(report.fetched) fetched, verified, and served from now on"
-        case .refused: "refused, and the last good set stays"
-        case .unreachable: "not to be had, and the last good set stays"
+        case .current: "nothing has changed, nothing fetched"
+        case .changed: "\(report.fetched) fetched and verified, live now"
+        case .refused: "refused, the last good set stays live"
+        case .unreachable: "not reachable, the last good set stays live"
         case .interrupted: "interrupted"
         }
     }

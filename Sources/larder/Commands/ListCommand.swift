@@ -5,7 +5,8 @@ internal import Synchronization
 /// `larder list [SITE]`
 enum ListCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
-        await terminal.attempt {
+        if arguments.has(.sites) { return await SitesCommand.run(arguments, terminal) }
+        return await terminal.attempt {
             var options = ListOptions()
             options.site = arguments.operands.first
             options.status = try arguments.numberIfGiven(.status, in: 100...999)
@@ -86,7 +87,7 @@ enum MissesCommand {
             let asked = miss.referrer.map { ", asked for by \($0)" } ?? ""
             let method = miss.method == "GET" ? "" : "\(miss.method) "
             let times = miss.count == 1 ? "once" : "\(Wording.grouped(miss.count)) times"
-            return "\(method)\(miss.url): \(miss.isPage ? "a page" : "a requisite"), \(times)\(asked)"
+            return "\(method)\(miss.url): \(miss.isPage ? "a page" : "an asset"), \(times)\(asked)"
         }.joined(separator: "\n")
     }
 }
@@ -95,7 +96,7 @@ enum MissesCommand {
 enum SitesCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let report = try await arguments.larder.visits()
+            let report = try await arguments.larder.snapshots()
             if arguments.has(.json) {
                 terminal.say(report.json)
             } else {
@@ -118,27 +119,30 @@ enum StatusCommand {
     }
 
     private static func text(of report: StatusReport, _ arguments: Arguments) -> String {
-        var lines = [
-            "\(report.path): \(Wording.count(report.sites.count, "site")), "
-                + "\(Wording.count(report.responses, "response")) "
-                + "(\(Wording.count(report.pages, "page")), \(Wording.count(report.requisites, "requisite"))), "
-                + "\(Wording.count(report.bodies, "body", plural: "bodies")), \(Wording.bytes(report.byteCount))"
-        ]
+        let head =
+            "\(report.path): \(Wording.count(report.sites.count, "site")), \(Wording.bytes(report.byteCount))"
+        guard !report.sites.isEmpty else {
+            return "\(head)\nTo download a site: \(arguments.command("prefetch", ["URL"]))"
+        }
+        var table = TextTable([
+            ("Site", .left), ("Live", .right), ("Age", .left), ("Pages", .right), ("Size", .right),
+            ("Missing", .right),
+            ("Next update", .left),
+        ])
         for site in report.sites {
-            let visits = Wording.count(site.visits.count, "visit")
-            lines.append("  \(site.name): \(visits), \(state(of: site, arguments))")
+            let live = site.snapshots.first { $0.isLive && !$0.name.isOverlay }
+            table.add([
+                site.name, site.live.map { "\($0)" } ?? "-",
+                live.map { LocalTime.age(of: $0.finished ?? $0.started) } ?? "-",
+                site.figures.map { Wording.grouped($0.pages) } ?? "-",
+                site.figures.map { Wording.bytes($0.byteCount) } ?? "-",
+                site.figures?.missing.map { Wording.grouped($0) } ?? "-",
+                site.next.map { $0 == 0 ? "now" : LocalTime.wait(until: $0) } ?? "-",
+            ])
         }
-        return lines.joined(separator: "\n")
-    }
-
-    private static func state(of site: StatusReport.Site, _ arguments: Arguments) -> String {
-        guard let published = site.published else {
-            return "none complete yet; to go on: \(arguments.command("prefetch", site.start))"
+        let unfinished = report.sites.filter { $0.live == nil }.map { site in
+            "\(site.name) has no complete snapshot; to continue: \(arguments.command("prefetch", site.start))"
         }
-        let next = site.next.map { next in
-            ", updated \(site.schedule?.text ?? ""), next "
-                + (next == 0 ? "at once" : Wording.moment(next))
-        }
-        return "visit \(published) is served" + (next ?? "")
+        return ([head] + table.lines.map { "  " + $0 } + unfinished).joined(separator: "\n")
     }
 }

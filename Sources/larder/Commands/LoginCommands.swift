@@ -4,7 +4,8 @@ internal import Reports
 /// `larder login [URL]`
 enum LoginCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
-        await terminal.attempt {
+        if arguments.has(.forgetLogin) { return await LogoutCommand.run(arguments, terminal) }
+        return await terminal.attempt {
             let larder = try arguments.larder
             guard let address = arguments.operands.first else {
                 let report = larder.logins()
@@ -16,7 +17,7 @@ enum LoginCommand {
             options.network = try arguments.networkOptions()
             options.onWindow = {
                 terminal.remark(
-                    "sign in in the browser's window, and close it when that is done, or press Ctrl-C here")
+                    "log in in the browser window, then close it or press Ctrl-C here")
             }
             let report = try await Signals.shared.cancelling { [options] in
                 try await larder.login(address, options: options)
@@ -24,15 +25,15 @@ enum LoginCommand {
             terminal.report(
                 arguments.has(.json)
                     ? report.json
-                    : "signed in at \(report.site): \(Wording.count(report.cookies, "cookie")) kept; "
+                    : "\(report.site): \(Wording.count(report.cookies, "cookie")) stored; "
                         + "larder prefetch and larder update send them from now on")
             return .done
         }
     }
 
     private static func text(of report: LoginsReport) -> String {
-        guard !report.logins.isEmpty else { return "nobody is signed in anywhere" }
-        return report.logins.map { "\($0.site): \(Wording.count($0.cookies, "cookie")), kept \($0.kept)" }
+        guard !report.logins.isEmpty else { return "no logins are stored" }
+        return report.logins.map { "\($0.site): \(Wording.count($0.cookies, "cookie")), stored \($0.kept)" }
             .joined(separator: "\n")
     }
 }
@@ -41,10 +42,13 @@ enum LoginCommand {
 enum LogoutCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let report = try arguments.larder.forgetLogin(arguments.operands[0])
+            guard let site = arguments.operands.first else {
+                throw UsageError("--forget needs a site, for example: larder login --forget wiki.example.com")
+            }
+            let report = try arguments.larder.forgetLogin(site)
             terminal.report(
                 arguments.has(.json)
-                    ? report.json : "\(report.site): \(Wording.count(report.cookies, "cookie")) forgotten")
+                    ? report.json : "\(report.site): \(Wording.count(report.cookies, "cookie")) deleted")
             return .done
         }
     }

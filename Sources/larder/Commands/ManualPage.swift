@@ -1,11 +1,11 @@
 internal import LarderKit
 
-/// Manual pages, out of the table that the parser reads.
+/// The manual pages, made from the table of commands.
 enum ManualPage {
     /// `larder(1)`.
     static var overview: String {
         var lines = [
-            heading("LARDER"), ".SH NAME", "larder \\- \(escaped(HelpCommand.promise))", ".SH SYNOPSIS",
+            heading("LARDER"), ".SH NAME", "larder \\- \(escaped(HelpText.promise))", ".SH SYNOPSIS",
         ]
         lines += [".B larder", "COMMAND [OPTIONS]", ".SH COMMANDS"]
         for group in CommandEntry.Group.allCases {
@@ -17,7 +17,7 @@ enum ManualPage {
                 ]
             }
         }
-        lines += [".SH EXIT STATUS", escaped(HelpCommand.exitStatus), ".SH ENVIRONMENT"]
+        lines += [".SH EXIT STATUS", escaped(HelpText.exitStatus), ".SH ENVIRONMENT"]
         for (name, text) in environment { lines += [".TP", "\\fB\(name)\\fR", escaped(text)] }
         lines += [".SH FILES"]
         for (name, text) in files { lines += [".TP", "\\fI\(escaped(name))\\fR", escaped(text)] }
@@ -50,37 +50,37 @@ enum ManualPage {
         }
         if !entry.notes.isEmpty { lines.append(".SH NOTES") }
         for note in entry.notes { lines += [".PP", escaped(note)] }
-        lines += [".SH EXIT STATUS", escaped(HelpCommand.exitStatus), ".SH SEE ALSO", ".BR larder (1)"]
+        lines += [".SH EXIT STATUS", escaped(HelpText.exitStatus), ".SH SEE ALSO", ".BR larder (1)"]
         return lines.joined(separator: "\n") + "\n"
     }
 
     private static func help(of option: Option) -> String {
-        option.help + (option.repeats ? "; may be given several times" : "")
-            + (option.standard.map { " (default: \($0))" } ?? "")
+        option.help + (option.repeats ? " (repeatable)" : "")
+            + (option.standard.map { " [default: \($0)]" } ?? "")
     }
 
     static let environment = [
-        ("LARDER_STORE", "the folder or the PostgreSQL that holds the larder, where --store does not say"),
-        ("LARDER_PORT, LARDER_PROGRESS, LARDER_USER_AGENT", "what the options say, where neither is given"),
-        ("LARDER_CHROMIUM", "the Chromium or Chrome that shows pages; empty for none"),
-        ("LARDER_CONFIG", "the user's configuration file, in place of ~/.config/larder/config.json"),
-        ("NO_COLOR", "no colours, where it is set and not empty"),
-        ("BROWSER", "what larder open shows a site with, in place of the desktop's browser"),
-        ("XDG_DATA_HOME", "where larder/ is looked for otherwise; ~/.local/share when it is not set"),
+        ("LARDER_STORE", "Folder or PostgreSQL address of the store, unless --store is given"),
+        ("LARDER_PORT, LARDER_PROGRESS, LARDER_USER_AGENT", "Values of --port, --progress and --user-agent"),
+        ("LARDER_CHROMIUM", "Path of Chromium or Chrome; empty to use none"),
+        ("LARDER_CONFIG", "The user's configuration file, in place of ~/.config/larder/config.json"),
+        ("NO_COLOR", "Disables colours if it is set and not empty"),
+        ("BROWSER", "The browser that larder open starts, in place of the desktop's"),
+        ("XDG_DATA_HOME", "Folder of larder/, the default store; ~/.local/share if it is not set"),
         (
             "http_proxy, https_proxy, no_proxy",
-            "the proxies that are gone through, and the hosts that are not"
+            "Proxies for requests, and hosts that are requested without them"
         ),
     ]
 
     static let files = [
-        ("larder.json", "in the current folder: options for the command; see larder-config(1)"),
-        ("~/.config/larder/config.json", "the same for everything that the user does"),
-        ("larder.db", "what is held, with views for sqlite3"),
-        ("packs/", "most bodies, many in each file"),
-        ("bodies/", "large bodies, each named by its SHA-256"),
-        ("partial/", "beginnings of bodies that wait to be gone on with"),
-        ("quarantine/", "damaged bodies that larder fsck --repair took out of service"),
+        (".larder.json", "Options, for the commands that are run in its folder; see larder-config(1)"),
+        ("~/.config/larder/config.json", "Options for all commands of the user"),
+        ("larder.db", "The database of the store, with views for sqlite3"),
+        ("packs/", "Most bodies, many in each file"),
+        ("bodies/", "Large bodies, each named after its SHA-256"),
+        ("partial/", "Interrupted downloads that can be resumed"),
+        ("quarantine/", "Damaged bodies that larder fsck --repair took out of service"),
     ]
 
     private static func heading(_ title: String) -> String {

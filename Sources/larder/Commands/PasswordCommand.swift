@@ -8,22 +8,22 @@ enum PasswordCommand {
             let larder = try arguments.larder
             if arguments.has(.forget) {
                 let wasSet = try larder.forgetPortalPassword()
-                terminal.say(wasSet ? "the password is forgotten" : "there was no password")
+                terminal.say(wasSet ? "the password is removed" : "no password was set")
                 return .done
             }
             guard let password = line("Password: ") else {
-                throw UsageError("there is no password: type one, or send it to the standard input")
+                throw UsageError("no password was entered; type one, or send it to standard input")
             }
-            if isatty(STDIN_FILENO) == 1, line("The same again: ") != password {
-                throw UsageError("the two are not the same; nothing was changed: try again")
+            if isatty(STDIN_FILENO) == 1, line("Repeat the password: ") != password {
+                throw UsageError("the passwords differ, and nothing was changed; try again")
             }
             try larder.setPortalPassword(password)
-            terminal.say("the password is set; servers that run already ask for it from now on")
+            terminal.say("the password is set; running servers require it from now on")
             return .done
         }
     }
 
-    /// A line of the standard input. In a terminal nobody sees it.
+    /// A line of standard input; nil if it is empty. A terminal does not show it.
     private static func line(_ prompt: String) -> String? {
         var before = termios()
         let isTerminal = isatty(STDIN_FILENO) == 1 && tcgetattr(STDIN_FILENO, &before) == 0

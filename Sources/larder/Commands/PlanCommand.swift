@@ -9,18 +9,18 @@ enum PlanCommand {
         await terminal.attempt {
             let options = try arguments.prefetchOptions()
             let mostPages = try arguments.number(.sample, in: 1...10_000)
-            // Nothing is kept, so that no larder is needed.
+            // A plan stores nothing, so that it needs no store.
             let larder = Larder(at: "/")
             let watch = try Watch(arguments, terminal)
             let report = try await watch.during(again: arguments.again) {
                 try await larder.plan(
                     arguments.operands, options: options, mostPages: mostPages,
-                    progress: watch.progress("Looking at some pages"))
+                    progress: watch.progress("Fetching a sample"))
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             guard !report.isInterrupted else { return .interrupted }
             guard !report.groups.isEmpty else {
-                terminal.fail("no page of \(report.site) was to be had; check the address and the network")
+                terminal.fail("no page of \(report.site) could be fetched; check the URL and the network")
                 return .unable
             }
             return .done
@@ -29,12 +29,12 @@ enum PlanCommand {
 
     private static func text(of report: PlanReport, _ arguments: Arguments) -> String {
         var lines = [
-            "\(report.site): \(count(report.pages)) \(pages(report.pages)), \(bytes(report.byteCount)) with what they need, "
+            "\(report.site): \(count(report.pages)) \(pages(report.pages)), \(bytes(report.byteCount)) with their assets, "
                 + "about \(time(report.seconds))"
         ]
         lines.append(
-            "  judged by \(Wording.count(report.groups.reduce(0) { $0 + $1.sampled }, "page")), "
-                + "\(Wording.count(report.requests, "request")), \(Wording.bytes(report.fetchedByteCount)) fetched"
+            "  estimated from \(Wording.count(report.groups.reduce(0) { $0 + $1.sampled }, "page")) "
+                + "(\(Wording.count(report.requests, "request")), \(Wording.bytes(report.fetchedByteCount)) downloaded)"
         )
         let shown = report.groups.prefix(mostShown)
         let width = shown.map { count($0.pages).utf8.count }.max() ?? 0
@@ -44,19 +44,21 @@ enum PlanCommand {
             )
         }
         if report.groups.count > mostShown {
-            lines.append("  and \(report.groups.count - mostShown) patterns more (--json lists them)")
+            lines.append("  and \(report.groups.count - mostShown) more patterns (list: --json)")
         }
         for trap in report.traps { lines.append("  looks like \(trap)") }
         if report.refusedByRobots > 0 {
             lines.append(
-                "  \(Wording.count(report.refusedByRobots, "page")) refused by robots.txt, and not counted")
+                "  \(Wording.count(report.refusedByRobots, "page")) disallowed by robots.txt, not counted")
         }
-        if let delay = report.crawlDelay { lines.append("  robots.txt asks for \(delay) s between requests") }
+        if let delay = report.crawlDelay { lines.append("  robots.txt requires \(delay) s between requests") }
         if report.isSampleTooSmall {
             lines.append(
-                "  too many lists of pages were not looked at to say how many more: --sample 600 tells more")
+                "  the sample is too small for an upper limit; to use a larger one: --sample 600")
         } else if report.pages.high == nil {
-            lines.append("  no end in sight: limit it with --depth, --max-pages, --exclude or --scope path")
+            lines.append(
+                "  no upper limit found; limit the prefetch with --depth, --max-pages, --exclude or --scope path"
+            )
         }
         lines.append("To prefetch it: \(arguments.again(as: "prefetch"))")
         return lines.joined(separator: "\n")
@@ -95,28 +97,28 @@ enum ExplainCommand {
 
     private static func text(of report: ExplainReport, _ arguments: Arguments) -> String {
         var lines = [report.url]
-        lines.append(report.heldStatus.map { "  held, with status \($0)" } ?? "  not held")
+        lines.append(report.heldStatus.map { "  stored, with status \($0)" } ?? "  not stored")
         for site in report.sites {
             lines.append("  in \(site.name)")
             lines.append("    as a page: \(site.asPage)\(Remedy.hint(site.remedy))")
             if site.isPageFollowed, let robots = site.robots { lines.append("    robots.txt: \(robots)") }
-            lines.append("    as what a page needs: \(site.asRequisite)")
+            lines.append("    as an asset: \(site.asAsset)")
         }
         if report.sites.isEmpty {
             lines.append(
-                "  the larder holds no site; what would be fetched is told by: \(arguments.command("plan"))")
+                "  no site is stored; to see what a prefetch would fetch: \(arguments.command("plan"))")
         }
-        if !report.chain.isEmpty { lines.append("  found by way of") }
+        if !report.chain.isEmpty { lines.append("  found through") }
         for (depth, href) in report.chain.enumerated() {
             lines.append("    " + String(repeating: "  ", count: min(depth, 8)) + href)
         }
         if !report.linkedFrom.isEmpty {
             lines.append(
-                "  linked from \(Wording.count(report.linkedFrom.count, "address", plural: "addresses"))")
+                "  linked from \(Wording.count(report.linkedFrom.count, "URL"))")
             lines += report.linkedFrom.prefix(mostShown).map { "    \($0)" }
             if report.linkedFrom.count > mostShown {
                 lines.append(
-                    "    and \(Wording.grouped(report.linkedFrom.count - mostShown)) more (--json lists them)"
+                    "    and \(Wording.grouped(report.linkedFrom.count - mostShown)) more (list: --json)"
                 )
             }
         }

@@ -31,8 +31,8 @@ enum PrefetchCommand {
         return options
     }
 
-    /// The manifest that is named in place of addresses: a file that is there, what ends as one does, or what
-    /// is said to be.
+    /// The manifest that is named instead of URLs: the path of an existing file, a name that ends with `.json`, or the
+    /// argument of `--manifest`; nil if URLs are named.
     private static func manifest(_ arguments: Arguments) throws(UsageError) -> String? {
         let manifests =
             arguments.has(.manifest)
@@ -41,41 +41,43 @@ enum PrefetchCommand {
         guard let manifest = manifests.first else { return nil }
         guard arguments.operands.count == 1 else {
             throw UsageError(
-                "larder prefetch takes one manifest, or addresses, not both: run it once for each")
+                "larder prefetch accepts either one manifest or URLs; run it once for each")
         }
         return manifest
     }
 
+    /// Prints what went wrong, and returns the exit status.
     static func status(of report: PrefetchReport, isStrict: Bool, _ terminal: Terminal) -> ExitStatus {
         if report.isInterrupted { return .interrupted }
         if report.hasShrunk {
             terminal.fail(
-                "\(report.site): less than half of its pages came, as when a login or the portal of a network answers, so that "
-                    + "the visit is not served; if it takes a login, give it one (larder login URL, --cookies FILE, --user), if the site is that "
-                    + "small now, run the same command with --allow-shrink")
+                "\(report.site): the new snapshot is rejected, because it has less than half of the previous pages; if a login "
+                    + "page or captive portal came instead, log in (larder login URL, --cookies FILE, --user) and run the same "
+                    + "command again, else accept the snapshot with --allow-shrink")
             return .incomplete
         }
         if let wall = report.wall {
             terminal.fail(
-                "\(report.site): \(wall), so that the visit is not served; give larder what logs in (larder login URL, --cookies FILE, --user) and "
-                    + "run the same command again or, if that is the site, run it with --allow-shrink")
+                "\(report.site): the new snapshot is rejected: \(wall); log in (larder login URL, --cookies FILE, --user) and run "
+                    + "the same command again, or accept the snapshot with --allow-shrink")
             return .incomplete
         }
-        if report.isHeldBack {
+        if report.isRejected {
             terminal.fail(
-                "\(report.site): bundles do not verify, so that the visit is not served; "
-                    + "put right what is told above at the origin, then run the same command again")
+                "\(report.site): the new snapshot is rejected, because bundles do not match the manifest; "
+                    + "correct them at the origin, then run the same command again")
             return .incomplete
         }
         if let failure = report.manifestFailure {
-            terminal.fail("\(failure); the last known manifest of \(report.site) holds")
+            terminal.fail("\(failure); the last known manifest of \(report.site) applies")
         }
         if let good = report.lastGood {
             let failed = report.missing.first { !$0.isGone }.map { "\($0.url): \($0.reason)" }
             let reason =
                 failed
-                ?? (report.manifestFailure == nil ? "not enough could be had" : "nothing new could be had")
-            terminal.fail("\(reason); visit \(good.visit) of \(good.date) is served as before")
+                ?? (report.manifestFailure == nil
+                    ? "a required response is missing" : "nothing new could be fetched")
+            terminal.fail("\(reason); snapshot \(good.snapshot) of \(good.date) stays live")
             return isStrict ? .incomplete : .done
         }
         guard report.isPublished else {
@@ -84,52 +86,52 @@ enum PrefetchCommand {
                 ?? report.skipped.first.map { "\($0.url): \($0.reason)" } ?? "no start URL was reached"
             let kept =
                 report.missing.contains(where: \.isKeptFromBefore)
-                ? "; what was held before is shown as before" : ""
+                ? "; responses stored earlier stay live" : ""
             terminal.fail(
-                "nothing was prefetched: \(reason); check the address and the network, then try again\(kept)")
+                "nothing was prefetched: \(reason); check the URL and the network, then try again\(kept)")
             return .unable
         }
         if report.rendering.mode == .always, let failure = report.rendering.failure {
             terminal.fail(
-                "\(report.site): no page was shown in a browser: \(failure); name another with --browser, or leave that "
-                    + "with --render never")
+                "\(report.site): no page was rendered: \(failure); name another browser with --browser, or use "
+                    + "--render never")
             return .incomplete
         }
         for session in report.lostSessions {
             terminal.fail(
-                "\(report.site): the session with \(session.origin) ended on the way; give larder what logs in anew "
+                "\(report.site): the session with \(session.origin) ended during the run; log in again "
                     + "(larder login URL, --cookies FILE, --user) and run the same command again")
         }
         if report.isComplete { return isStrict && report.manifestFailure != nil ? .incomplete : .done }
-        // The report, which tells, is not shown.
+        // With --quiet, the report is not printed.
         if terminal.isQuiet, !report.isInterrupted, let first = firstMissing(of: report) {
             terminal.fail(
-                "\(report.site): \(first); see what is missing with: larder check --offline \(report.site)")
+                "\(report.site): \(first); see what is missing with: larder check \(report.site)")
         }
         return .incomplete
     }
 
     private static func firstMissing(of report: PrefetchReport) -> String? {
-        let missing = report.missing.filter { ($0.isRequisite || !$0.isGone) && !$0.isNoted }
+        let missing = report.missing.filter { ($0.isAsset || !$0.isGone) && !$0.isNoted }
         if let first = missing.first {
-            let count = Wording.count(missing.count, "address", plural: "addresses")
-            return "\(count) missing, the first is \(first.url) (\(first.reason))"
+            return "\(Wording.count(missing.count, "URL")) missing, the first: \(first.url) (\(first.reason))"
         }
-        return report.skipped.first { $0.isRequisite && $0.isOverLimit }.map { "\($0.url): \($0.reason)" }
+        return report.skipped.first { $0.isAsset && $0.isOverLimit }.map { "\($0.url): \($0.reason)" }
     }
 
-    /// Takes away what goes beyond `--max-size`, if that is given.
+    /// Reduces the store to `--max-size`, if it is given.
     static func collect(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
         guard let limit = try arguments.size(.maxSize) else { return .done }
         let report = try await arguments.larder.collect(limit: limit)
         guard !report.isWithinLimit else { return .done }
         let size = arguments.text(.maxSize) ?? ""
         terminal.fail(
-            "the larder is larger than --max-size \(size), and what is left is served or pinned; to see what could go: "
+            "the store is larger than --max-size \(size), and everything left is live or pinned; to see what could be removed: "
                 + arguments.command("gc", ["--max-size", size, "--allow-incomplete", "--dry-run"]))
         return .incomplete
     }
 
+    /// The first exit status that is not `done`.
     static func worse(_ first: ExitStatus, _ second: ExitStatus) -> ExitStatus {
         first == .done ? second : first
     }
@@ -156,9 +158,9 @@ enum UpdateCommand {
             if arguments.has(.json) {
                 terminal.reportJSON("[" + reports.map(\.json).joined(separator: ",") + "]")
             } else if reports.isEmpty, isDue {
-                if failed == .done { terminal.say("Nothing is due") }
+                if failed == .done { terminal.say("No site is due") }
             } else if updates.isEmpty {
-                terminal.say("The larder holds no site; stock one with: larder prefetch URL")
+                terminal.say("No site is stored; store one with: larder prefetch URL")
             } else if !reports.isEmpty {
                 terminal.report(
                     reports.map { PrefetchSummary.text(of: $0, arguments) }.joined(separator: "\n"))
@@ -172,28 +174,29 @@ enum UpdateCommand {
     }
 }
 
-/// The end of a prefetch, on one screen.
+/// The summary of a prefetch for people.
 enum PrefetchSummary {
     private static let mostShown = 5
 
     static func text(of report: PrefetchReport, _ arguments: Arguments) -> String {
         var lines = [
             "\(report.site): \(Wording.count(report.pages, "page")), "
-                + "\(Wording.count(report.requisites, "requisite")), "
-                + "\(Wording.bytes(report.wireByteCount)) fetched in \(Wording.time(report.elapsed))"
+                + "\(Wording.count(report.assets, "asset")), "
+                + "\(Wording.bytes(report.wireByteCount)) downloaded in \(Wording.time(report.elapsed))"
         ]
-        if report.isContinued { lines.append("  went on where the last run ended") }
+        if report.isContinued { lines.append("  continued the previous run") }
         if report.confirmed > 0 {
             lines.append(
                 "  \(Wording.grouped(report.confirmed)) unchanged, \(Wording.bytes(report.savedByteCount)) not "
-                    + "fetched again")
+                    + "downloaded again")
         }
-        if report.isInsecure { lines.append("  INSECURE: certificates were not looked at") }
-        if !report.plan.obeysRobots { lines.append("  ROBOTS IGNORED: what robots.txt says was not obeyed") }
+        if report.isInsecure { lines.append("  INSECURE: certificates were not verified") }
+        if !report.plan.obeysRobots { lines.append("  ROBOTS IGNORED: robots.txt was not obeyed") }
         lines += hosts(report)
         lines += rendering(report.rendering)
         if arguments.has(.renderPictures), report.rendering.rendered == 0 {
-            lines.append("  no picture was taken: no page was shown in a browser (--render always shows all)")
+            lines.append(
+                "  no screenshot was taken, because no page was rendered (all pages: --render always)")
         }
         if let check = report.check {
             lines += check.text(as: .text).split(separator: "\n").map { "  \($0)" }
@@ -201,9 +204,9 @@ enum PrefetchSummary {
         let noted = report.missing.filter(\.isNoted)
         let kept = report.missing.filter { $0.isKeptFromBefore && !$0.isNoted }
         let missing = report.missing.filter { !$0.isKeptFromBefore && !$0.isNoted }
-        lines += list(missing.filter { $0.isRequisite }, "missing that pages need offline")
-        lines += list(missing.filter { !$0.isRequisite && !$0.isGone }, "missing, as pages")
-        lines += list(kept, "not to be had now, kept from an earlier visit")
+        lines += list(missing.filter { $0.isAsset }, "asset", "missing")
+        lines += list(missing.filter { !$0.isAsset && !$0.isGone }, "page", "missing")
+        lines += list(kept, "URL", "not fetched, stored response kept")
         for stored in report.keptStored {
             lines.append(
                 "  \(Wording.count(stored.count, "stored copy", plural: "stored copies")) kept: \(stored.text)"
@@ -211,112 +214,114 @@ enum PrefetchSummary {
         }
         for deferral in report.deferrals {
             lines.append(
-                "  \(deferral.host) asks to wait \(Wording.grouped(Int(deferral.seconds))) s (Retry-After), and was not asked "
-                    + "again; run the same command after that")
+                "  \(deferral.host) requires a pause of \(Wording.grouped(Int(deferral.seconds))) s (Retry-After); "
+                    + "run the same command after that")
         }
-        lines += list(missing.filter { !$0.isRequisite && $0.isGone }, "dead in the site itself")
+        lines += list(missing.filter { !$0.isAsset && $0.isGone }, "page", "gone from the site (404 or 410)")
         if let first = report.unread.first {
             lines.append(
-                "  \(Wording.count(report.unread.count, "file")) over 64 MB kept without a look at what is needed there:"
+                "  \(Wording.count(report.unread.count, "file")) over 64 MB stored, but not scanned for links, the first:"
             )
             lines.append("    \(first)")
         }
         if let first = report.overlong.first {
             let documents = Wording.count(report.overlong.count, "document")
-            lines.append("  only the first 100,000 links followed of \(documents):")
+            lines.append("  only the first 100,000 links followed of \(documents), the first:")
             lines.append("    \(first)")
         }
-        let needed = report.skipped.count { $0.isRequisite && $0.isOverLimit }
+        let needed = report.skipped.count { $0.isAsset && $0.isOverLimit }
         if needed > 0, let limit = report.limit {
             let hint = Remedy.hint(report.remedy)
-            lines.append("  \(Wording.grouped(needed)) not fetched that pages need offline: \(limit)\(hint)")
+            lines.append("  \(Wording.count(needed, "asset")) not fetched: \(limit)\(hint)")
         }
         for session in report.lostSessions {
             lines.append(
-                "  \(session.origin) was asked no more: the session ended, and its pages led to a login:")
+                "  no further requests to \(session.origin): the session ended, and a login page came instead:"
+            )
             lines.append("    \(session.login)")
         }
-        lines += list(noted, "noted as asked for while it was shown, and not to be had now")
+        lines += list(noted, "URL", "missed by the server and still not fetched")
         if !noted.isEmpty {
             lines.append(
-                "    they are looked for again next time; to see or forget them: \(arguments.command("misses"))"
+                "    the next run tries them again; to list or clear them: \(arguments.command("misses"))"
             )
         }
-        for trap in report.traps.prefix(mostShown) { lines.append("  stopped \(trap)") }
+        for trap in report.traps.prefix(mostShown) { lines.append("  stopped at \(trap)") }
         if report.traps.count > mostShown {
             lines.append(
-                "  and \(Wording.count(report.traps.count - mostShown, "trap")) more (--json lists them)")
+                "  and \(Wording.count(report.traps.count - mostShown, "more trap")) (list: --json)")
         }
         lines += skipped(report)
         if report.isInterrupted {
-            lines.append("Interrupted; to go on: \(arguments.again)")
+            lines.append("Interrupted; to continue: \(arguments.again)")
         } else if report.isPublished {
             if let limit = report.limit {
-                lines.append("There is more, but \(limit)\(Remedy.hint(report.remedy)); to go on:")
+                lines.append("Not complete: \(limit)\(Remedy.hint(report.remedy)); to continue:")
                 let changes = report.maxPages.map { [Option.maxPages.name: "\($0 * 2)"] } ?? [:]
                 lines.append("  \(arguments.again(with: changes))")
             }
             if missing.contains(where: { !$0.isGone }) || !kept.isEmpty {
-                lines.append("To try again what failed: \(arguments.command("update", [report.site]))")
+                lines.append("To repeat failed requests: \(arguments.command("update", [report.site]))")
             }
             lines += indexing(report, arguments)
-            lines.append("To look at it: \(arguments.command("serve"))")
+            lines.append("To read it: \(arguments.command("open", [report.site]))")
         }
         return lines.joined(separator: "\n")
     }
 
-    /// What can be found by its words by now, where that is not all.
+    /// The state of the search index, unless it is complete.
     private static func indexing(_ report: PrefetchReport, _ arguments: Arguments) -> [String] {
         guard let indexing = report.indexing else { return [] }
         let index = arguments.command("index")
         if let failure = indexing.failure {
-            return ["  its words cannot be searched: \(failure); to try again: \(index)"]
+            return ["  the search index was not updated: \(failure); to try again: \(index)"]
         }
         guard indexing.left > 0 else { return [] }
         let left = Wording.count(indexing.left, "page")
-        return ["The words of \(left) are read by the first search, or now by: \(index)"]
+        return ["\(left) not indexed yet; the next search does that, or now: \(index)"]
     }
 
-    /// Nothing where no page had a reason.
+    /// The results of rendering; empty if no page had to be rendered.
     private static func rendering(_ report: RenderReport) -> [String] {
         var lines: [String] = []
         if let failure = report.failure {
-            let why = report.mode == .always ? "" : ", though scripts ask for more than can be read"
-            lines.append("  pages are not shown in a browser\(why): \(failure)")
+            let why = report.mode == .always ? "" : ", although some scripts could not be analysed"
+            lines.append("  pages were not rendered\(why): \(failure)")
         }
         guard report.rendered > 0, report.failure == nil || report.browser != nil else { return lines }
-        let found = report.patterns.reduce((0, 0)) { ($0.0 + $1.foundRequisites, $0.1 + $1.foundPages) }
+        let found = report.patterns.reduce((0, 0)) { ($0.0 + $1.foundAssets, $0.1 + $1.foundPages) }
         lines.append(
-            "  \(Wording.count(report.rendered, "page")) rendered\(report.browser.map { " by \($0)" } ?? ""): found "
-                + "\(Wording.count(found.0, "further requisite")), \(Wording.count(found.1, "further page"))"
-                + (report.recorded > 0 ? ", \(Wording.count(report.recorded, "answer")) to POST" : ""))
+            "  \(Wording.count(report.rendered, "page")) rendered\(report.browser.map { " by \($0)" } ?? ""): "
+                + "\(Wording.count(found.0, "more asset")), \(Wording.count(found.1, "more page"))"
+                + (report.recorded > 0 ? ", \(Wording.count(report.recorded, "response")) to POST" : ""))
         for pattern in report.patterns.prefix(mostShown) where pattern.rendered > 0 {
-            let found = pattern.foundRequisites + pattern.foundPages
+            let found = pattern.foundAssets + pattern.foundPages
             lines.append(
                 "    \(pattern.pattern): \(Wording.grouped(pattern.rendered)) of \(Wording.count(pattern.pages, "page")), "
                     + (found > 0 ? "\(Wording.grouped(found)) found" : "nothing found")
                     + (pattern.unfinished > 0
-                        ? ", \(Wording.grouped(pattern.unfinished)) did not come to rest" : ""))
+                        ? ", \(Wording.grouped(pattern.unfinished)) not finished" : ""))
         }
         let lookedAt = Set(report.lookedAtPatterns)
         let left = report.patterns.count { $0.rendered == 0 && !lookedAt.contains($0.pattern) }
         if left > 0 {
             lines.append(
-                "    \(Wording.count(left, "kind")) of pages not looked at, as the others brought so little: --render always shows every page"
+                "    \(Wording.count(left, "kind")) of pages not rendered, since others brought so little; to render all: --render always"
             )
         }
         for page in report.unfinished.prefix(mostShown) {
             lines.append("    \(page.url): \(page.ending.words)\(page.detail.map { " (\($0))" } ?? "")")
         }
         if report.unfinished.contains(where: { $0.ending == .outOfTime }) {
-            lines.append("    more time for each, or fewer at once, may help: --render-time, --render-tabs")
+            lines.append(
+                "    more time per page or fewer pages at once may help: --render-time, --render-tabs")
         }
         for (notice, count) in report.notices.sorted(by: { $0.key < $1.key }) {
             let meaning =
                 switch notice {
-                case "web-socket": ", and nothing that comes over it is kept"
-                case "not-sent": ", as a page may send 5,000 requests, each of 4 MiB"
-                case "view-not-shown": ", beyond what --max-pages and --render-time allow"
+                case "web-socket": ", whose messages are not stored"
+                case "not-sent": ", because a page may send 5,000 requests of at most 4 MiB"
+                case "view-not-shown": ", because of --max-pages or --render-time"
                 default: ""
                 }
             lines.append("    \(notice): \(Wording.grouped(count))\(meaning)")
@@ -324,10 +329,10 @@ enum PrefetchSummary {
         return lines
     }
 
-    /// Each by itself where there are few; else by host and reason, the commonest first.
-    private static func list(_ missing: [CrawlReport.Missing], _ word: String) -> [String] {
+    /// A few missing URLs one by one, many grouped by host and reason, the largest group first.
+    private static func list(_ missing: [CrawlReport.Missing], _ noun: String, _ state: String) -> [String] {
         guard !missing.isEmpty else { return [] }
-        let heading = "  \(Wording.grouped(missing.count)) \(word):"
+        let heading = "  \(Wording.count(missing.count, noun)) \(state):"
         if missing.count <= mostShown { return [heading] + missing.flatMap { text(of: $0) } }
         let groups = MissingGroup.groups(of: missing)
         var lines = [heading]
@@ -336,20 +341,20 @@ enum PrefetchSummary {
             let hint = Remedy.hint(group.first.remedy)
             lines.append("    \(Wording.grouped(group.count)) at \(group.host): \(group.reason)\(hint)")
             lines.append("      \(first)\(group.first.url)")
-            if !group.first.chain.isEmpty { lines.append("      by way of \(way(group.first.chain))") }
+            if !group.first.chain.isEmpty { lines.append("      found through \(way(group.first.chain))") }
         }
         let rest = groups.dropFirst(mostShown).reduce(0) { $0 + $1.count }
-        if rest > 0 { lines.append("    \(Wording.grouped(rest)) more, elsewhere or for other reasons") }
-        lines.append("    (--json lists all of them)")
+        if rest > 0 { lines.append("    \(Wording.grouped(rest)) more on other hosts or for other reasons") }
+        lines.append("    (list: --json)")
         return lines
     }
 
     private static func text(of item: CrawlReport.Missing) -> [String] {
         let line = "    \(item.url): \(item.reason)\(Remedy.hint(item.remedy))"
-        return item.chain.isEmpty ? [line] : [line, "      by way of \(way(item.chain))"]
+        return item.chain.isEmpty ? [line] : [line, "      found through \(way(item.chain))"]
     }
 
-    /// From the start to who asked for it; of a long way the start and the end.
+    /// The pages from the start URL to the one that links to a URL; only the start and the end of a long path.
     private static func way(_ chain: [String]) -> String {
         guard chain.count > longestWay else { return chain.joined(separator: " > ") }
         return ([chain[0], "..."] + chain.suffix(longestWay - 1)).joined(separator: " > ")
@@ -357,7 +362,7 @@ enum PrefetchSummary {
 
     private static let longestWay = 4
 
-    /// A single host that always answered is the site's own, of which the first line tells.
+    /// The figures of each host; empty for a single host without failures, since the first line contains its figures.
     private static func hosts(_ report: PrefetchReport) -> [String] {
         let failures = report.hosts.reduce(0) { $0 + $1.failures }
         guard report.hosts.count > 1 || failures > 0 else { return [] }
@@ -370,12 +375,12 @@ enum PrefetchSummary {
         }
         if report.hosts.count > mostShown {
             lines.append(
-                "    and \(Wording.grouped(report.hosts.count - mostShown)) more (--json lists them)")
+                "    and \(Wording.grouped(report.hosts.count - mostShown)) more (list: --json)")
         }
         return lines
     }
 
-    /// What was linked and not asked for, by reason, the commonest first.
+    /// The links that were not followed, by reason, the most frequent first.
     private static func skipped(_ report: PrefetchReport) -> [String] {
         guard !report.skipped.isEmpty else { return [] }
         var counts: [String: Int] = [:]
@@ -384,8 +389,8 @@ enum PrefetchSummary {
         }
         let reasons = counts.sorted { $0.value != $1.value ? $0.value > $1.value : $0.key < $1.key }
         let count = Wording.count(report.skipped.count, "link")
-        if reasons.count == 1 { return ["  \(count) not followed, \(reasons[0].key) (--json lists them)"] }
-        var lines = ["  \(count) not followed (--json lists them):"]
+        if reasons.count == 1 { return ["  \(count) not followed: \(reasons[0].key) (list: --json)"] }
+        var lines = ["  \(count) not followed (list: --json):"]
         for (reason, count) in reasons.prefix(mostShown) {
             lines.append("    \(Wording.grouped(count)) \(reason)")
         }
@@ -395,14 +400,14 @@ enum PrefetchSummary {
     }
 }
 
-/// What is missing at one host for one reason.
+/// URLs of one host that are missing for the same reason.
 struct MissingGroup: Equatable {
     let host: String
     let reason: String
     let first: CrawlReport.Missing
     var count: Int
 
-    /// The commonest first.
+    /// The groups, the largest first.
     static func groups(of missing: [CrawlReport.Missing]) -> [MissingGroup] {
         var groups: [MissingGroup] = []
         var places: [String: Int] = [:]
@@ -421,7 +426,7 @@ struct MissingGroup: Equatable {
         }.map(\.element)
     }
 
-    /// What stands between the scheme and the path.
+    /// The part of a URL between the scheme and the path.
     private static func host(of url: String) -> String {
         let bytes = Array(url.utf8)
         let start = bytes.firstRange(of: Array("://".utf8))?.upperBound ?? 0
@@ -434,12 +439,12 @@ struct MissingGroup: Equatable {
 extension RenderEnding {
     fileprivate var words: String {
         switch self {
-        case .complete: "came to rest"
-        case .outOfTime: "did not come to rest in its time"
+        case .complete: "finished"
+        case .outOfTime: "not finished in time"
         case .hung: "its scripts never paused"
         case .crashed: "crashed"
-        case .download: "is a file"
-        case .failed: "could not be shown"
+        case .download: "is a download"
+        case .failed: "could not be rendered"
         }
     }
 }

@@ -32,13 +32,13 @@ enum PreloadCommand {
         watch.watch(&prefetch)
         var options = PreloadOptions()
         guard arguments.texts(.base).count <= 1 else {
-            throw UsageError("larder preload takes one --base: run it once for each")
+            throw UsageError("larder preload accepts only one --base; run it once for each")
         }
         options.base = arguments.text(.base)
         options.format = arguments.text(.format)
         options.provesHeld = arguments.has(.proveHeld)
         options.requiresStrongDigests = arguments.has(.strong)
-        options.hasRequisites = try arguments.choice(.requisites) ?? Requisites.all == .all
+        options.hasAssets = try arguments.choice(.assets) ?? Assets.all == .all
         options.connectionsPerHost = try arguments.numberIfGiven(.perHost, in: 1...256)
         options.network = try arguments.networkOptions()
         options.progress = prefetch.progress
@@ -46,10 +46,11 @@ enum PreloadCommand {
         return options
     }
 
-    enum Requisites: String, CaseIterable {
+    enum Assets: String, CaseIterable {
         case all, none
     }
 
+    /// Prints what went wrong, and returns the exit status.
     static func status(
         of report: PreloadReport, isStrict: Bool, _ terminal: Terminal
     ) -> ExitStatus {
@@ -60,7 +61,7 @@ enum PreloadCommand {
             terminal.fail("\(report.manifest): \(refusal(of: report))" + rest(of: report))
             return .incomplete
         case .unreachable:
-            terminal.fail("\(report.manifest): not everything could be had" + rest(of: report))
+            terminal.fail("\(report.manifest): not everything could be fetched" + rest(of: report))
             return report.isServed ? isStrict ? .incomplete : .done : .unable
         case .interrupted:
             return .interrupted
@@ -68,20 +69,20 @@ enum PreloadCommand {
     }
 
     private static func rest(of report: PreloadReport) -> String {
-        guard let since = report.sinceDate, let visit = report.visit else {
+        guard let since = report.sinceDate, let snapshot = report.snapshot else {
             let next =
                 report.outcome == .refused
-                ? "again when the server has what the manifest says" : "again when it can be reached"
-            return "; nothing of it is served yet: preload it \(next)"
+                ? "when the server sends what the manifest lists" : "when the server can be reached"
+            return "; nothing is live yet: preload it again \(next)"
         }
-        return "; visit \(visit) of \(since) is served as before"
+        return "; snapshot \(snapshot) of \(since) stays live"
     }
 
-    /// Gone is another thing than wrong.
+    /// Why the bundles were refused: they are wrong, or they are gone.
     private static func refusal(of report: PreloadReport) -> String {
         if report.manifestFailure != nil { return "the manifest cannot be used" }
-        if report.refused.contains(where: \.isRequired) { return "what came does not verify" }
-        return "what it requires is gone"
+        if report.refused.contains(where: \.isRequired) { return "bundles do not match the manifest" }
+        return "required bundles are gone"
     }
 
     private static let mostShown = 5
@@ -89,8 +90,8 @@ enum PreloadCommand {
     static func text(of report: PreloadReport, _ arguments: Arguments) -> String {
         var lines = [summary(of: report)]
         switch report.outcome {
-        case .changed: lines.append("To look at it: \(arguments.command("serve"))")
-        case .interrupted: lines.append("Interrupted; to go on: \(arguments.again)")
+        case .changed: lines.append("To serve them: \(arguments.command("serve"))")
+        case .interrupted: lines.append("Interrupted; to continue: \(arguments.again)")
         case .current, .refused, .unreachable: break
         }
         return lines.joined(separator: "\n")
@@ -101,22 +102,22 @@ enum PreloadCommand {
         let bundles = Wording.count(report.bundles, "bundle")
         switch report.outcome {
         case .current:
-            lines.append("\(report.manifest): \(bundles), all held as it says; nothing fetched")
+            lines.append("\(report.manifest): \(bundles), all stored and current; nothing fetched")
         case .changed, .refused, .interrupted:
             lines.append("\(report.manifest): \(bundles), \(counts(report))")
         case .unreachable:
             lines.append("\(report.manifest): \(report.manifestFailure ?? "\(bundles), \(counts(report))")")
         }
         if report.outcome == .refused, let failure = report.manifestFailure { lines.append("  \(failure)") }
-        if report.requisites > 0 {
-            lines.append("  \(Wording.count(report.requisites, "requisite")) came along")
+        if report.assets > 0 {
+            lines.append("  \(Wording.count(report.assets, "asset")) fetched with them")
         }
-        if report.isInsecure { lines.append("  INSECURE: certificates were not looked at") }
+        if report.isInsecure { lines.append("  INSECURE: certificates were not verified") }
         lines += list(report.refused, "refused")
-        lines += list(report.missing, "not to be had")
+        lines += list(report.missing, "not fetched")
         lines += report.weakProofs.map { "  \($0)" }
-        if let visit = report.visit, let since = report.sinceDate {
-            lines.append("  \(report.site): visit \(visit) of \(since) is served")
+        if let snapshot = report.snapshot, let since = report.sinceDate {
+            lines.append("  \(report.site): snapshot \(snapshot) of \(since) is live")
         }
         return lines.joined(separator: "\n")
     }
@@ -131,7 +132,7 @@ enum PreloadCommand {
         var lines = ["  \(Wording.grouped(problems.count)) \(word):"]
         for problem in problems.prefix(mostShown) { lines.append("    \(problem.url): \(problem.reason)") }
         if problems.count > mostShown {
-            lines.append("    and \(Wording.grouped(problems.count - mostShown)) more (--json lists them)")
+            lines.append("    and \(Wording.grouped(problems.count - mostShown)) more (list: --json)")
         }
         return lines
     }

@@ -36,26 +36,28 @@ enum ProxyCommand {
         options.untouched = arguments.texts(.untouched)
         for text in arguments.texts(.connectPort) {
             guard let port = Int(text), (0...65_535).contains(port) else {
-                throw arguments.wrong(.connectPort, "wants a number from 0 to 65535, not \"\(text)\"")
+                throw arguments.wrong(.connectPort, "must be a number from 0 to 65535, not \"\(text)\"")
             }
             options.ports.append(port)
         }
         return options
     }
 
+    /// The counts of requests that passed through the proxy.
     static func summary(of traffic: ProxyTraffic) -> String {
-        var parts = ["\(traffic.answered) from the larder"]
-        if traffic.loaded > 0 { parts.append("\(traffic.loaded) loaded, \(traffic.kept) of them kept") }
-        if traffic.tunnels > 0 { parts.append("\(traffic.tunnels) passed untouched") }
+        var parts = ["\(traffic.answered) from the store"]
+        if traffic.loaded > 0 { parts.append("\(traffic.loaded) loaded, \(traffic.kept) of them stored") }
+        if traffic.tunnels > 0 { parts.append("\(traffic.tunnels) passed through unchanged") }
         if traffic.missedCount > 0 { parts.append("\(traffic.missedCount) missed") }
         return parts.joined(separator: "; ")
     }
 
-    /// Nil where all was kept that was to be.
+    /// The responses that could not be stored, with the reason; nil if there are none.
     static func losses(of traffic: ProxyTraffic) -> String? {
         traffic.lostWhy.map { why in
             traffic.lost == 1
-                ? "1 could not be kept: \(why)" : "\(traffic.lost) could not be kept, the last of them \(why)"
+                ? "1 could not be stored: \(why)"
+                : "\(traffic.lost) could not be stored; the last one: \(why)"
         }
     }
 }
@@ -69,7 +71,7 @@ enum RecordCommand {
     static func replay(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await run(arguments, terminal) { options, proxy in
             options.policy = .offline
-            // Recorded POSTs are found as they were kept.
+            // Recorded responses to POST are found only with this.
             proxy.keepsEverything = true
         }
     }
@@ -83,7 +85,7 @@ enum RecordCommand {
             options.notice = { terminal.fail($0) }
             options.policy = try arguments.choice(.policy) ?? .protocol
             var proxy = try ProxyCommand.proxyOptions(arguments, port: 0)
-            // It is there for one command of the user's own.
+            // The proxy serves only the user's own command, which may connect to any port.
             proxy.ports = [0]
             change(&options, &proxy)
             let larder = try arguments.larder
@@ -100,7 +102,7 @@ enum RecordCommand {
             folder.remove()
             if let traffic = service.traffic { tell(traffic, terminal) }
             fflush(nil)
-            // Whatever that is: it need not be one of ours.
+            // The status of the command need not be a case of `ExitStatus`.
             _exit(status)
         }
     }
@@ -112,18 +114,18 @@ enum RecordCommand {
         if let losses = ProxyCommand.losses(of: traffic) { terminal.remark(losses) }
         for url in traffic.missed.prefix(mostNamed) { terminal.remark("missed \(url)") }
         let more = traffic.missed.count - mostNamed
-        if more > 0 { terminal.remark("and \(more) more; larder misses lists them") }
+        if more > 0 { terminal.remark("and \(more) more missed; list them with: larder misses") }
     }
 
-    /// The command's exit status, or 128 and the signal that ended it; 127 or 126 when it did not start: as
-    /// shells have it.
+    /// Runs the command. Returns its exit status as shells do: 128 plus the number of the signal that ended it; 127 or 126
+    /// if it could not be started.
     private static func run(
         _ words: [String], _ environment: [String: String], _ terminal: Terminal
     ) -> Int32 {
         let arguments = words.map { strdup($0) } + [nil]
         let settings = environment.map { strdup("\($0)=\($1)") } + [nil]
         defer { for text in arguments + settings { free(text) } }
-        // Whatever larder itself does about signals is nothing to the command.
+        // The command must not inherit the signal settings of this process.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -139,12 +141,12 @@ enum RecordCommand {
         let code = posix_spawnp(&child, words[0], nil, &attributes, arguments, settings)
         guard code == 0 else {
             terminal.fail(
-                "cannot run \(words[0]): \(SystemError.text(of: code)); check its name")
+                "cannot run \(words[0]): \(SystemError.text(of: code)); check the name of the command")
             return code == ENOENT ? 127 : 126
         }
         Signals.shared.pass(to: child)
         var end = siginfo_t()
-        // It keeps its number until nobody sends it anything any more.
+        // With WNOWAIT the process keeps its number, until no more signals are passed on to it.
         while waitid(P_PID, id_t(child), &end, WEXITED | WNOWAIT) < 0, errno == EINTR {}
         Signals.shared.pass(to: nil)
         var status: Int32 = 0
@@ -154,14 +156,13 @@ enum RecordCommand {
     }
 }
 
-/// A folder with the files by which programs are told to trust a proxy's authority; gone when the command has
-/// ended.
+/// A temporary folder with the files and settings that make programs trust the authority of the proxy.
 struct TrustFolder {
     private let path: String
     private var certificate: String { path + "/larder-ca.pem" }
     private var bundle: String { path + "/bundle.pem" }
 
-    /// Where Debian, Red Hat and Alpine have those of the system.
+    /// The paths of the system's certificates on Debian, Red Hat and Alpine.
     private static let systemBundles = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem",
     ]
@@ -172,7 +173,7 @@ struct TrustFolder {
         guard mkdtemp(&template) != nil else { throw SystemError(errno, doing: "make a folder in", base) }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         do throws(SystemError) {
-            // Programs that change their user read it too; nothing in it is secret.
+            // Readable by all, because programs that change their user need it too. It contains no secrets.
             chmod(path, 0o755)
             try WholeFile.replace(certificate, with: authority.certificate, mode: 0o644)
             let system =
@@ -197,7 +198,7 @@ struct TrustFolder {
         rmdir(path)
     }
 
-    /// What a command is told; what it was told of other proxies does not hold.
+    /// The environment of the command: that of this process, with the proxy and its authority in place of other proxies.
     func environment(ofProxyAt port: UInt16) -> [String: String] {
         var values: [String: String] = [:]
         var next = environ
@@ -246,13 +247,13 @@ enum AuthorityCommand {
 
     private static func text(_ authority: ProxyAuthority) -> String {
         """
-        This larder's authority: SHA-256 \(authority.fingerprint)
-        Its key is in \(authority.file), which is nobody else's to read.
+        Certificate authority of this store: SHA-256 \(authority.fingerprint)
+        Its key is in \(authority.file), which only you can read.
 
-        Write it down once, as larder-ca.pem:
+        Save the certificate once as larder-ca.pem:
           larder ca --pem > larder-ca.pem
 
-        Then have those trust it that are to use the proxy:
+        Then make the clients of the proxy trust it:
           Debian, Ubuntu    sudo cp larder-ca.pem /usr/local/share/ca-certificates/larder.crt
                             sudo update-ca-certificates
           Chromium, Chrome  certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n larder -i larder-ca.pem
@@ -265,7 +266,7 @@ enum AuthorityCommand {
           git               git -c http.sslCAInfo=larder-ca.pem
           Node              NODE_EXTRA_CA_CERTS=larder-ca.pem
 
-        larder record and larder replay tell the command that they run by themselves.
+        larder record and larder replay do this for the command that they run.
         """
     }
 }

@@ -9,7 +9,9 @@ enum SearchCommand {
             var options = SearchOptions()
             options.site = arguments.text(.inSite)
             options.type = try arguments.typeFilter
-            options.visit = try arguments.numberIfGiven(.visit, in: 1...Int(Int32.max)).map { Int64($0) }
+            let snapshot = try arguments.snapshotOption
+            options.snapshot = snapshot?.name
+            options.site = options.site ?? snapshot?.site
             options.limit = try arguments.number(.limit, in: 1...1000)
             let (larder, question) = (try arguments.larder, question(arguments.operands))
             var report = try await larder.search(question, options: options)
@@ -27,26 +29,25 @@ enum SearchCommand {
         }
     }
 
-    /// What a prefetch had no time to read is read by the first search, as far as that takes no longer than
-    /// somebody waits.
+    /// Indexes pages that a prefetch had no time for, for a limited time. Returns whether the index has changed.
     private static func reads(_ unread: Int, _ larder: Larder, _ terminal: Terminal) async -> Bool {
         if unread > noticed {
-            terminal.fail("the words of \(Wording.count(unread, "page")) are read first: that is done once")
+            terminal.fail("indexing \(Wording.count(unread, "page")) first; this is done only once")
         }
         do throws(LarderError) {
             let report = try await larder.index(within: patience)
             return report.texts + report.others > 0
         } catch {
-            // Where nothing can be written, what was read before is found all the same.
+            // If the index cannot be written, the pages indexed before can still be searched.
             return false
         }
     }
 
     private static let patience = Duration.seconds(20)
-    /// Fewer are read before anybody asks why nothing comes.
+    /// The number of pages above which indexing takes long enough to be announced.
     private static let noticed = 1000
 
-    /// The shell took the quotes from what was several words in one.
+    /// The question of the operands. An operand with several words was quoted in the shell, and is a phrase.
     static func question(_ operands: [String]) -> String {
         guard operands.count > 1 else { return operands.joined() }
         return operands.map { word in
@@ -55,8 +56,7 @@ enum SearchCommand {
         }.joined(separator: " ")
     }
 
-    /// A hit on three lines: title, address, and a piece of the text. What comes from a page obeys nobody's
-    /// terminal.
+    /// A hit on three lines: title, URL, and an excerpt of the text.
     private static func text(of hit: SearchReport.Hit, isColored: Bool) -> [Toned] {
         let heading = hit.heading.isEmpty || hit.heading == hit.title ? "" : " · \(hit.heading)"
         let title = hit.title.isEmpty ? hit.url : hit.title + heading
@@ -76,16 +76,16 @@ enum SearchCommand {
     private static func remarks(_ report: SearchReport, _ arguments: Arguments) -> [String] {
         var lines: [String] = []
         guard report.texts != nil else {
-            return ["nothing was made to be found yet; to do that: \(arguments.command("index"))"]
+            return ["no page is indexed yet; to index the stored pages: \(arguments.command("index"))"]
         }
         if report.hits.isEmpty {
-            lines.append("nothing was found: no text has these words")
+            lines.append("nothing found: no page has these words")
         } else if report.isRelaxed {
-            lines.append("no text has all of these words: shown is what has some of them")
+            lines.append("no page has all of these words; the results have some of them")
         }
         if report.unread > 0 {
             let unread = Wording.count(report.unread, "page")
-            lines.append("the words of \(unread) are not read yet; to do that: \(arguments.command("index"))")
+            lines.append("\(unread) not indexed yet; to do that: \(arguments.command("index"))")
         }
         for proposal in report.proposals {
             lines.append("did you mean: \(arguments.command("search", [proposal]))")
@@ -100,7 +100,7 @@ enum IndexCommand {
         await terminal.attempt {
             let larder = try arguments.larder
             let watch = try Watch(arguments, terminal)
-            let progress = watch.progress("Reading pages")
+            let progress = watch.progress("Indexing pages")
             let site = arguments.operands.first
             let report = try await watch.during(again: arguments.again) {
                 try await larder.index(site, progress: progress)
@@ -111,17 +111,17 @@ enum IndexCommand {
     }
 
     static func text(of report: IndexReport) -> String {
-        var parts = ["\(Wording.count(report.texts, "page")) read in \(Wording.time(report.elapsed))"]
-        if report.known > 0 { parts.append("\(Wording.grouped(report.known)) known already") }
+        var parts = ["\(Wording.count(report.texts, "page")) indexed in \(Wording.time(report.elapsed))"]
+        if report.known > 0 { parts.append("\(Wording.grouped(report.known)) already indexed") }
         if report.forgotten > 0 {
-            parts.append("\(Wording.grouped(report.forgotten)) forgotten that are gone")
+            parts.append("\(Wording.grouped(report.forgotten)) removed from the index")
         }
-        if report.left > 0 { parts.append("\(Wording.grouped(report.left)) left for the next time") }
+        if report.left > 0 { parts.append("\(Wording.grouped(report.left)) left for the next run") }
         return parts.joined(separator: ", ")
     }
 }
 
-/// A piece of text as a terminal shows it.
+/// A piece of text with its style on a terminal.
 struct Toned: Equatable {
     enum Tone {
         case plain, strong, marked
@@ -135,7 +135,7 @@ struct Toned: Equatable {
         self.tone = tone
     }
 
-    /// With what a terminal obeys around the text, and nothing of that in it.
+    /// The text with the escape sequences of its style. Control characters in the text itself are escaped.
     var written: String {
         switch tone {
         case .plain: text.printable
@@ -146,7 +146,7 @@ struct Toned: Equatable {
 }
 
 extension Terminal {
-    /// A report for people with some words in another tone.
+    /// Writes styled text, unless `--quiet` is given.
     func show(_ pieces: [Toned]) {
         guard !isQuiet else { return }
         _ = put(Array(pieces.map(\.written).joined().utf8).span)

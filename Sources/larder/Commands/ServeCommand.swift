@@ -17,20 +17,21 @@ enum ServeCommand {
             let mark = ServerMark(port: UInt16(service.port))
             let stop = Signals.shared.first()
             Signals.shared.onHangUp(endsWithTerminal: true) { service.reload() }
-            terminal.say("The larder is at \(service.address) (Ctrl-C stops)")
+            terminal.say("The server is at \(service.address) (Ctrl-C stops)")
             if let port = service.proxyPort {
-                terminal.say("Programs find its proxy at http://localhost:\(port)")
+                terminal.say("The proxy is at http://localhost:\(port)")
             }
             if service.isExposed { terminal.say(exposure(of: service)) }
-            if (try? await larder.visits())?.sites.isEmpty == true {
+            if (try? await larder.snapshots())?.sites.isEmpty == true {
                 terminal.say(
-                    "It holds nothing yet: open that address to stock it, or prefetch a site into it")
+                    "Nothing is stored yet; prefetch a site in the portal at this address, or with: larder prefetch URL"
+                )
             }
             if let root = options.root, options.policy == .offline,
                 (try? await larder.holds(root, orOfItsOrigin: true)) == false
             {
                 terminal.fail(
-                    "nothing is held of \(root) yet: it is shown as soon as it is; to stock it: "
+                    "\(root) is not stored yet, and is served as soon as it is; store it with: "
                         + arguments.command("prefetch", [root]))
             }
             if arguments.has(.openBrowser) { OpenCommand.show(service.address, terminal) }
@@ -43,9 +44,10 @@ enum ServeCommand {
         }
     }
 
+    /// The options of the server or proxy.
     static func options(_ arguments: Arguments) throws(UsageError) -> ServeOptions {
         if arguments.texts(.preloaded).isEmpty, try arguments.time(.every) != nil {
-            throw UsageError("--every goes with --preload: name the manifest")
+            throw UsageError("--every needs --preload; name the manifest")
         }
         var options = ServeOptions()
         options.root = arguments.text(.atRoot)
@@ -74,17 +76,17 @@ enum ServeCommand {
     private static func security(_ arguments: Arguments) throws(UsageError) -> ServeSecurity? {
         let key = arguments.text(.tlsKey)
         guard let certificate = arguments.text(.tls) else {
-            guard key == nil else { throw UsageError("--tls-key goes with --tls: name the certificate") }
+            guard key == nil else { throw UsageError("--tls-key needs --tls; name the certificate") }
             return nil
         }
         guard certificate == "own" else { return .files(certificate: certificate, key: key ?? certificate) }
-        guard key == nil else { throw UsageError("--tls own has a key of its own: leave out --tls-key") }
+        guard key == nil else { throw UsageError("--tls own creates its own key; leave out --tls-key") }
         return .own
     }
 
     private static func network(_ arguments: Arguments) throws(UsageError) -> NetworkOptions {
         var network = try arguments.networkOptions()
-        // A server's own is how long it waits with what it shows.
+        // `--timeout` has another meaning for servers: see `ServeOptions.patience`.
         network.timeout = nil
         return network
     }
@@ -94,15 +96,15 @@ enum ServeCommand {
             separator: " and ")
         guard service.isPortalAlone else {
             return
-                "Everybody who reaches this machine can read what is held, without a password: at \(places)"
+                "Anyone who can reach this machine can read the stored sites without a password: \(places)"
         }
-        return "Whoever has the password can look into what is held, and change it: at \(places)"
+        return "Anyone with the password can read and change the store: \(places)"
     }
 
     // MARK: - Preloading
 
-    /// Asks the manifests now, at every SIGHUP, and as often as is wanted. What it brings in is shown by the
-    /// server as soon as it is published.
+    /// Preloads the manifests of `--preload` now, at every SIGHUP, and at the interval of `--every`. The server serves new
+    /// bundles as soon as they are published.
     private static func preloading(
         _ arguments: Arguments, _ larder: Larder, _ terminal: Terminal
     ) throws(UsageError) -> Task<Void, Never>? {
@@ -112,12 +114,12 @@ enum ServeCommand {
         var options = PreloadOptions()
         guard arguments.texts(.base).count <= 1 else {
             throw UsageError(
-                "larder serve --preload takes one --base: larder preload asks for one after the other")
+                "larder serve --preload accepts only one --base; run larder preload once for each")
         }
         options.base = arguments.text(.base)
         options.format = arguments.text(.format)
         options.requiresStrongDigests = arguments.has(.strong)
-        options.hasRequisites = try arguments.choice(.requisites) ?? PreloadCommand.Requisites.all == .all
+        options.hasAssets = try arguments.choice(.assets) ?? PreloadCommand.Assets.all == .all
         options.network = try network(arguments)
         let wanted = options
         let (asked, ask) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -145,7 +147,7 @@ enum ServeCommand {
             terminal.say(PreloadCommand.summary(of: report))
             _ = PreloadCommand.status(of: report, isStrict: false, terminal)
         } catch {
-            if !Task.isCancelled { terminal.fail("\(manifest): \(error); what is held is served as before") }
+            if !Task.isCancelled { terminal.fail("\(manifest): \(error); the stored bundles stay live") }
         }
     }
 }
@@ -157,16 +159,22 @@ enum OpenCommand {
             let port = UInt16(try arguments.number(.port, in: 1...65535))
             if arguments.has(.stop) { return try await stop(port, arguments, terminal) }
             let larder = try arguments.larder
-            let address = try await larder.address(of: arguments.operands.first, at: port)
-            if let name = arguments.operands.first, try await !larder.holds(name) {
+            var (name, snapshot) = (arguments.operands.first, SnapshotName?.none)
+            if let text = name, let sign = text.lastIndex(of: "@"),
+                let number = SnapshotName(String(text[text.index(after: sign)...]))
+            {
+                (name, snapshot) = (String(text[..<sign]), number)
+            }
+            let address = try await larder.address(of: name, in: snapshot, at: port)
+            if let name, try await !larder.holds(name) {
                 terminal.fail(
-                    "the larder does not hold \(name); to stock it: \(arguments.command("prefetch", [name]))")
+                    "\(name) is not stored; store it with: \(arguments.command("prefetch", [name]))")
                 return .incomplete
             }
             let served = await larder.served(at: port)
             if case .other(let store) = served {
                 terminal.fail(
-                    "port \(port) serves another larder, \(store): name a free one with \(Option.port.name)")
+                    "port \(port) serves another store (\(store)); name a free port with \(Option.port.name)")
                 return .unable
             }
             if served == .nothing, let failure = start(larder, port) {
@@ -175,14 +183,14 @@ enum OpenCommand {
             }
             show(address, terminal)
             if served == .nothing {
-                terminal.say("The server goes on in the background; to stop it: \(stopCommand(arguments))")
+                terminal.say(
+                    "The server keeps running in the background; to stop it: \(stopCommand(arguments))")
             }
             return .done
         }
     }
 
-    /// What went wrong; nil when the server is there. It outlives this command, so that nobody has to keep a
-    /// terminal for it.
+    /// Starts a server that keeps running after this command ends. Returns the error, or nil if the server is ready.
     private static func start(_ larder: Larder, _ port: UInt16) -> String? {
         let line = Program.startDetached(["serve", "--port", "\(port)", "--store", larder.path])
         let mark = "larder: "
@@ -196,17 +204,17 @@ enum OpenCommand {
         _ port: UInt16, _ arguments: Arguments, _ terminal: Terminal
     ) async throws -> ExitStatus {
         guard arguments.operands.isEmpty else {
-            throw UsageError("--stop stops the server, whatever it shows; see: larder help open")
+            throw UsageError("--stop accepts no site or URL; see: larder help open")
         }
         if case .other(let store) = await (try arguments.larder).served(at: port) {
             terminal.fail(
-                "port \(port) serves another larder; to stop that: "
+                "port \(port) serves another store; stop that server with: "
                     + CommandLine.shown(["open", "--stop", "--port", "\(port)", "--store", store]))
             return .unable
         }
         guard ServerMark.stopServer(port: port) else {
             terminal.fail(
-                "no larder of yours serves on port \(port); if it is on another, name that with --port")
+                "no server of yours runs on port \(port); name another port with --port")
             return .unable
         }
         terminal.say("The server on port \(port) has stopped")
@@ -219,22 +227,22 @@ enum OpenCommand {
                 + (arguments.given(.store).map { ["--store", Larder(at: $0).shownPath] } ?? []))
     }
 
-    /// The desktop knows the browser; `$BROWSER` says otherwise.
+    /// Opens a URL in `$BROWSER`, else in the browser of the desktop.
     static func show(_ address: String, _ terminal: Terminal) {
         let browser = getenv("BROWSER").map { String(cString: $0) } ?? "xdg-open"
         terminal.say(address)
         guard !Program.start(browser, [address]) else { return }
-        terminal.fail("\(browser) does not start: open the address above yourself, or set BROWSER")
+        terminal.fail("cannot start \(browser); open the URL above yourself, or set BROWSER")
     }
 }
 
-/// By which a server of this user's is found by its port: a lock on a file, which the kernel lets go of when
-/// the server ends, however it ends. Nothing has to be cleaned up, and no number of a process is written down
-/// that another may have by then.
+/// A locked file that marks a running server of this user, so that it can be found by its port. The kernel releases the
+/// lock when the server ends for any reason. Unlike a file with a process number, it cannot be stale.
 final class ServerMark: Sendable {
     private let file: Int32
 
-    /// Nil when there is no place for it, or another server holds it: serving needs no mark.
+    /// Marks this process as the server on the port. Nil if the file cannot be created, or another server has locked it;
+    /// a server works without a mark, too.
     init?(port: UInt16) {
         guard let path = Self.path(port: port, makesFolder: true) else { return nil }
         let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -249,7 +257,7 @@ final class ServerMark: Sendable {
 
     deinit { close(file) }
 
-    /// Asks the server on the port to end, and returns when it has. False when there is none.
+    /// Stops the server on the port, and waits for its end. Returns false if there is none.
     static func stopServer(port: UInt16) -> Bool {
         guard let path = path(port: port, makesFolder: false) else { return false }
         let file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
@@ -271,7 +279,7 @@ final class ServerMark: Sendable {
         return lock
     }
 
-    /// In a folder that only this user writes to.
+    /// The path of the file, in a folder that only this user can write to.
     private static func path(port: UInt16, makesFolder: Bool) -> String? {
         let runtime = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) } ?? ""
         let folder = runtime.hasPrefix("/") ? runtime + "/larder" : "/tmp/larder-\(geteuid())"

@@ -12,7 +12,7 @@ enum ShowCommand {
     }
 }
 
-/// All that is known of an URL, for people.
+/// The report of `larder show` for people.
 enum HoldingText {
     static func text(of report: HoldingReport, _ arguments: Arguments) -> String {
         var lines: [String] = []
@@ -40,25 +40,25 @@ enum HoldingText {
     private static func text(
         of row: HoldingReport.Row, seen: ArraySlice<HoldingReport.Row>, shownAt: String?, _ listsLinks: Bool
     ) -> [String] {
-        let role = row.isRequisite ? "requisite" : "page"
+        let role = row.isAsset ? "asset" : "page"
         let body = row.body.map { "\(row.type ?? "no type"), \(Wording.bytes($0.byteCount))" } ?? "no body"
         var lines = [
-            "visit \(row.visit) of \(row.site)\(row.isShown ? ", shown" : "")",
+            "snapshot \(row.snapshot) of \(row.site)\(row.isShown ? ", live" : "")",
             "  \(row.status), \(body), \(role), fetched \(row.fetchDate)",
         ]
         func say(_ name: String, _ value: String?) {
             if let value { lines.append("  \(name.padded(14))\(value)") }
         }
-        say("shown at", shownAt)
-        say("confirmed", row.confirmed.map { "in visit \($0)" })
+        say("served at", shownAt)
+        say("confirmed", row.confirmed.map { "in snapshot \($0)" })
         if row.provenance != .fetched { say("provenance", row.provenanceText) }
-        say("asked for by", row.referrer)
+        say("requested by", row.referrer)
         say("request", row.request)
-        say("given to", row.variant?.replacing("\n", with: "; "))
+        say("variant for", row.variant?.replacing("\n", with: "; "))
         for state in row.states { say("state", state) }
-        // The same body in another visit has the same to say.
+        // The details of a body that several snapshots share are shown once.
         if let twin = row.body.flatMap({ body in seen.first { $0.body == body && $0.links == row.links } }) {
-            say("body", "the same as in visit \(twin.visit)")
+            say("body", "the same as in snapshot \(twin.snapshot)")
         } else {
             if let body = row.body { describe(body, say) }
             if let links = row.links { lines += text(of: links, listsLinks) }
@@ -71,17 +71,17 @@ enum HoldingText {
 
     private static func describe(_ body: HoldingReport.Body, _ say: (String, String?) -> Void) {
         say("title", body.title)
-        say("read as", body.readAs)
+        say("parsed as", body.readAs)
         say("SHA-256", body.sha256)
         say("MD5", body.md5)
         say("damaged", body.fault)
-        say("kept in", body.place)
+        say("stored in", body.place)
     }
 
     private static func text(of links: HoldingReport.Links, _ listsLinks: Bool) -> [String] {
         guard !links.isEmpty else { return [] }
         var counts = [
-            Wording.count(links.pages.count, "page"), Wording.count(links.requisites.count, "requisite"),
+            Wording.count(links.pages.count, "page"), Wording.count(links.assets.count, "asset"),
         ]
         if !links.guesses.isEmpty {
             counts.append(Wording.count(links.guesses.count, "guess", plural: "guesses"))
@@ -89,7 +89,7 @@ enum HoldingText {
         var lines = ["  \("links to".padded(14))\(counts.joined(separator: ", "))"]
         guard listsLinks else { return lines }
         for (role, targets) in [
-            ("page", links.pages), ("requisite", links.requisites), ("guess", links.guesses),
+            ("page", links.pages), ("asset", links.assets), ("guess", links.guesses),
         ] {
             lines += targets.map { "    \(role.padded(12))\($0)" }
         }
@@ -98,19 +98,20 @@ enum HoldingText {
 }
 
 extension HoldingReport.Links {
-    fileprivate var isEmpty: Bool { pages.isEmpty && requisites.isEmpty && guesses.isEmpty }
+    fileprivate var isEmpty: Bool { pages.isEmpty && assets.isEmpty && guesses.isEmpty }
 }
 
-/// What there is of an URL that is not held, for people.
+/// The text about a URL that is not stored.
 enum AbsenceText {
     static func text(of url: String, _ absence: Absence, _ arguments: Arguments) -> String {
-        var lines = ["\(url) is not held"]
+        var lines = ["\(url) is not stored"]
         if let standIn = absence.standIn {
             lines.append("\(standIn.reason): \(arguments.command("show", [standIn.url]))")
         } else if absence.nearby.isEmpty {
-            lines.append("nor is anything else of its host; to see what is: \(arguments.command("list"))")
+            lines.append(
+                "nothing of its host is stored; to list all stored URLs: \(arguments.command("list"))")
         } else {
-            lines.append("held nearby:")
+            lines.append("stored nearby:")
             lines += absence.nearby.map { "  \($0)" }
         }
         return lines.joined(separator: "\n")
@@ -121,18 +122,20 @@ enum AbsenceText {
 enum CatCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let visit = try arguments.numberIfGiven(.visit, in: 1...Int.max).map(Int64.init)
-            let report = try await arguments.larder.read(arguments.operands[0], visit: visit) {
-                terminal.put($0)
-            }
-            guard let refusal = refusal(report, visit, arguments) else { return .done }
+            let snapshot = try arguments.snapshotOption
+            let report = try await arguments.larder.read(
+                arguments.operands[0], snapshot: snapshot?.name, of: snapshot?.site
+            ) { terminal.put($0) }
+            guard let refusal = refusal(report, snapshot?.name, arguments) else { return .done }
             terminal.fail(refusal)
             return .incomplete
         }
     }
 
-    /// Nil when there was something to print, and it was right.
-    private static func refusal(_ report: BodyReport, _ visit: Int64?, _ arguments: Arguments) -> String? {
+    /// The error if the body could not be printed; nil if it was printed.
+    private static func refusal(_ report: BodyReport, _ snapshot: SnapshotName?, _ arguments: Arguments)
+        -> String?
+    {
         let url = report.url
         switch report.outcome {
         case .whole, .cut:
@@ -141,22 +144,24 @@ enum CatCommand {
             let repair = arguments.command("fsck", ["--repair"])
             return "\(url) is damaged: \(fault); take it out of service with: \(repair)"
         case .redirect(let status, let target?):
-            return "\(url) is a redirect (\(status)); what it leads to: \(arguments.command("cat", [target]))"
+            return
+                "\(url) is a redirect (\(status)); print its target with: \(arguments.command("cat", [target]))"
         case .redirect(let status, nil):
             return
-                "\(url) is a redirect (\(status)) that leads nowhere; see: \(arguments.command("show", [url]))"
+                "\(url) is a redirect (\(status)) without a valid target; see: \(arguments.command("show", [url]))"
         case .empty(let status):
             return
                 "\(url) has no body: the server answered \(status); see: \(arguments.command("show", [url]))"
-        case .notInVisit(let visits):
-            let last = visits.last.map { "\($0)" } ?? ""
-            return "visit \(visit ?? 0) does not show \(url); the last that has it: "
-                + arguments.command("cat", [url, "--visit", last])
+        case .notInSnapshot(let snapshots):
+            let last = snapshots.last.map { "\($0)" } ?? ""
+            return
+                "snapshot \(snapshot?.description ?? "") does not contain \(url); print it from the last one that does with: "
+                + arguments.command("cat", [url, "--snapshot", last])
         case .notHeld(let absence):
             if let standIn = absence.standIn {
-                return "\(url) is not held; \(standIn.reason): \(arguments.command("cat", [standIn.url]))"
+                return "\(url) is not stored; \(standIn.reason): \(arguments.command("cat", [standIn.url]))"
             }
-            return "\(url) is not held; see what is near it with: \(arguments.command("show", [url]))"
+            return "\(url) is not stored; see similar URLs with: \(arguments.command("show", [url]))"
         }
     }
 }

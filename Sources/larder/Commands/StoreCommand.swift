@@ -10,7 +10,7 @@ enum StoreCommand {
             case ("copy", 3): return try await copy(from: words[1], to: words[2], arguments, terminal)
             case ("copy", _):
                 throw UsageError(
-                    "copy wants to know from where and to where; see: \(CommandLine.shown(["help", "store"]))"
+                    "store copy needs two stores, FROM and TO; see: \(CommandLine.shown(["help", "store"]))"
                 )
             case ("status", 1):
                 let report = try await arguments.larder.storeStatus()
@@ -22,11 +22,11 @@ enum StoreCommand {
                 return .done
             case ("status", _), ("migrate", _):
                 throw UsageError(
-                    "\(words[0]) wants nothing behind it: name the larder with --store; see: "
+                    "store \(words[0]) accepts no argument; name the store with --store; see: "
                         + CommandLine.shown(["help", "store"]))
             default:
                 throw UsageError(
-                    "there is no \"store \(words[0])\", but copy, status and migrate; see: "
+                    "unknown command \"store \(words[0])\"; use copy, status or migrate; see: "
                         + CommandLine.shown(["help", "store"]))
             }
         }
@@ -46,7 +46,7 @@ enum StoreCommand {
         larder.compresses = arguments.has(.compress)
         let report = try await watch.during(again: again, isStoppable: false) { [larder] in
             try await larder.copyStore(
-                to: to, verify: isVerified, progress: watch.progress("Copying what is held"))
+                to: to, verify: isVerified, progress: watch.progress("Copying the store"))
         }
         terminal.report(arguments.has(.json) ? report.json : text(of: report, shown))
         return report.isWhole ? .done : .incomplete
@@ -55,26 +55,26 @@ enum StoreCommand {
     private static let mostShown = 5
 
     private static func text(of report: CopyReport, _ places: [String]) -> String {
-        var lines: [String] = []
+        let copied = Wording.count(report.copiedBodies, "body", plural: "bodies")
+        var lines = [
+            (report.isContinued ? "continued an earlier copy: " : "")
+                + "\(copied) copied, \(Wording.bytes(report.copiedByteCount))"
+        ]
+        lines.append(
+            "\(report.to) contains \(Wording.count(report.sites, "site")), "
+                + "\(Wording.count(report.snapshots, "snapshot")), "
+                + "\(Wording.count(report.responses, "response")) and "
+                + "\(Wording.count(report.bodies, "body", plural: "bodies")), all counted and compared")
+        if let verified = report.verifiedBodies {
+            lines.append(
+                "verified: \(Wording.count(verified, "body", plural: "bodies")) read back and equal")
+        }
         for damage in report.damaged.prefix(mostShown) {
             lines.append("damaged \(damage.sha256): \(damage.fault)")
             lines += damage.addresses.prefix(2).map { "  \($0)" }
         }
         for damage in report.unlike.prefix(mostShown) {
-            lines.append("not what was written \(damage.sha256): \(damage.fault)")
-        }
-        let brought = Wording.count(report.copiedBodies, "body", plural: "bodies")
-        lines.append(
-            (report.isContinued ? "went on with an earlier copy: " : "")
-                + "\(brought) copied, \(Wording.bytes(report.copiedByteCount))")
-        lines.append(
-            "\(report.to) has \(Wording.count(report.sites, "site")), "
-                + "\(Wording.count(report.visits, "visit")), "
-                + "\(Wording.count(report.responses, "response")) and "
-                + "\(Wording.count(report.bodies, "body", plural: "bodies")), all counted and compared")
-        if let verified = report.verifiedBodies {
-            lines.append(
-                "read back: \(Wording.count(verified, "body", plural: "bodies")), as they were fetched")
+            lines.append("damaged in the copy \(damage.sha256): \(damage.fault)")
         }
         if !report.damaged.isEmpty {
             lines.append(
@@ -84,11 +84,11 @@ enum StoreCommand {
         }
         if !report.unlike.isEmpty {
             lines.append(
-                "what is there is damaged; see: "
+                "the copy is damaged; see: "
                     + CommandLine.shown(["fsck", Option.store.name, places[1]]))
         }
         lines.append(
-            "Logins, the proxy's authority and the portal's password stay where they are; to search there: "
+            "Not copied: logins, the proxy's authority, the portal's password and the search index; to index the copy: "
                 + CommandLine.shown(["index", Option.store.name, places[1]]))
         return lines.joined(separator: "\n")
     }
@@ -99,25 +99,25 @@ enum StoreCommand {
         var lines: [String] = [report.path]
         if let server = report.serverVersion {
             lines.append(
-                "PostgreSQL \(server)" + (report.isStandby ? ", a standby that may only be read" : ""))
+                "PostgreSQL \(server)" + (report.isStandby ? ", a standby (read-only)" : ""))
         } else {
             lines.append("a folder with SQLite")
         }
         lines.append(
             "version \(report.version)"
                 + (report.needsMigration
-                    ? ", and this larder brings it to \(report.newestVersion): "
+                    ? "; migrate it to version \(report.newestVersion) with: "
                         + arguments.command("store", ["migrate"])
                     : ", up to date"))
         if report.isCopying {
-            lines.append("a copy to it has not ended: begin it again, and it goes on")
+            lines.append("incomplete copy; to continue it, run the same larder store copy again")
         }
-        lines.append("\(Wording.count(report.sites, "site")), \(Wording.count(report.visits, "visit"))")
+        lines.append("\(Wording.count(report.sites, "site")), \(Wording.count(report.snapshots, "snapshot"))")
         lines.append("\(Wording.bytes(report.byteCount)):")
         let width = report.parts.map(\.name.utf8.count).max() ?? 0
         lines += report.parts.map { "  \($0.name.padded(width + 2))\(Wording.bytes($0.byteCount))" }
-        lines += report.writers.map { "written to" + text(of: $0) }
-        if report.writers.isEmpty { lines.append("nobody writes to it") }
+        lines += report.writers.map { "being written to" + text(of: $0) }
+        if report.writers.isEmpty { lines.append("not being written to") }
         return lines.joined(separator: "\n")
     }
 
@@ -126,7 +126,7 @@ enum StoreCommand {
         if let session = writer.session { words += " by session \(session)" }
         if let address = writer.address { words += " from \(address)" }
         if let since = writer.since { words += " since \(Wording.date(since))" }
-        if writer.isAlone { words += ", by nobody else meanwhile" }
+        if writer.isAlone { words += ", exclusively" }
         return words + (writer.sites.isEmpty ? "" : ": " + writer.sites.joined(separator: ", "))
     }
 

@@ -4,8 +4,8 @@ internal import Reports
 /// `larder pin URL|PATTERN|SITE` and `larder unpin URL|PATTERN|SITE`
 enum PinCommand {
     static func pin(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
-        await terminal.attempt {
-            let name = arguments.operands[0]
+        guard let name = arguments.operands.first else { return await PinsCommand.run(arguments, terminal) }
+        return await terminal.attempt {
             let change = try await arguments.larder.pin(name, as: try arguments.pinKind)
             terminal.report(arguments.has(.json) ? change.json : text(of: change, name, arguments))
             return .done
@@ -19,7 +19,7 @@ enum PinCommand {
             terminal.say(
                 arguments.has(.json)
                     ? change.json
-                    : "The \(pin.kind.word) \(pin.value) is pinned no more: \(PinsCommand.cover(of: pin))"
+                    : "The \(pin.kind.word) \(pin.value) is no longer pinned: \(PinsCommand.cover(of: pin))"
             )
             return .done
         }
@@ -32,13 +32,13 @@ enum PinCommand {
         ]
         if change.alsoNamesURL, change.isNew {
             lines.append(
-                "To pin that page alone, with what it needs: \(arguments.command("unpin", ["--site", name]))")
-            lines.append("  and then \(arguments.command("pin", ["--url", name]))")
+                "To pin only the page with its assets: \(arguments.command("unpin", ["--site", name]))")
+            lines.append("  and then: \(arguments.command("pin", ["--url", name]))")
         }
         if pin.kind == .pattern, pin.urls == 0, !pin.value.utf8.contains(UInt8(ascii: "/")) {
             let name = pin.value.drop { $0 == "*" }
             lines.append(
-                "A pattern without a slash is held against hosts; for files write it like '/**\(name)'")
+                "A pattern without a slash is compared with hosts; for files, use '/**\(name)'")
         }
         return lines.joined(separator: "\n")
     }
@@ -63,7 +63,7 @@ enum PinsCommand {
 
     static func cover(of pin: HeldPin) -> String {
         pin.urls == 0
-            ? "nothing that is held now"
+            ? "no stored URL matches"
             : "\(Wording.count(pin.urls, "URL")), \(Wording.bytes(pin.byteCount))"
     }
 }
@@ -79,13 +79,13 @@ extension PinKind {
 }
 
 extension Arguments {
-    /// What the operand is, when an option says so.
+    /// The kind of the operand, if an option sets it.
     fileprivate var pinKind: PinKind? {
         get throws(UsageError) {
             let given = [(Option.site, PinKind.site), (.url, .url), (.pattern, .pattern)].filter { has($0.0) }
             guard given.count <= 1 else {
                 throw UsageError(
-                    "only one of \(given.map(\.0.name).joined(separator: " and ")) can be: say which")
+                    "\(given.map(\.0.name).joined(separator: " and ")) exclude each other; use one of them")
             }
             return given.first?.1
         }
@@ -110,7 +110,7 @@ enum GCCommand {
             let report = try await watch.during(again: arguments.again, isStoppable: false) {
                 try await larder.collect(
                     limit: limit, keepLast: keepLast, allowsIncomplete: allowsIncomplete,
-                    progress: watch.progress("Removing what is not needed"))
+                    progress: watch.progress("Removing unused data"))
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             return report.isWithinLimit && report.shrinkFailure == nil ? .done : .incomplete
@@ -121,50 +121,54 @@ enum GCCommand {
 
     private static func text(of forecast: CollectionForecast, _ arguments: Arguments) -> String {
         let report = forecast.report
-        var lines = forecast.visits.map { "visit \($0.number) of \($0.site)" } + forecast.urls
-        if lines.isEmpty { lines.append("nothing that is shown, or kept for a roll-back, would go") }
-        lines.append(
-            "\(Wording.bytes(report.byteCountBefore)) now, about \(Wording.bytes(report.byteCountAfter)) then: "
-                + taken(report, isDone: false))
+        var lines = forecast.snapshots.map { "snapshot \($0.name) of \($0.site)" } + forecast.urls
+        if lines.isEmpty { lines.append("no live page and no earlier snapshot would be removed") }
+        lines += summary(of: report, isDone: false)
         if let obstacle = report.obstacle, !report.isWithinLimit {
-            lines.append("It would still be over the limit: \(text(of: obstacle, report, arguments))")
+            lines.append("The store would still be over the limit: \(text(of: obstacle, report, arguments))")
         }
         var options = report.limit.map { ["--max-size", "\($0.byteCount)"] } ?? []
         if let keepLast = arguments.text(.keepLast) { options += ["--keep-last", keepLast] }
         if arguments.has(.allowIncomplete) { options.append("--allow-incomplete") }
-        lines.append("Nothing was taken; to take it: \(arguments.command("gc", options))")
+        lines.append("This was a dry run; to remove the data: \(arguments.command("gc", options))")
         return lines.joined(separator: "\n")
     }
 
-    private static func taken(_ report: CollectionReport, isDone: Bool) -> String {
-        let gone = [
-            report.droppedVisits > 0 ? "\(Wording.count(report.droppedVisits, "visit")) dropped" : nil,
+    /// The freed space, and what was removed for it.
+    ///
+    /// - Parameter isDone: false for a dry run.
+    private static func summary(of report: CollectionReport, isDone: Bool) -> [String] {
+        let removed = [
+            report.droppedSnapshots > 0 ? Wording.count(report.droppedSnapshots, "snapshot") : nil,
             report.removedOverlayURLs > 0
-                ? "\(Wording.count(report.removedOverlayURLs, "URL")) loaded while serving removed" : nil,
-            report.evictedURLs > 0 ? "\(Wording.count(report.evictedURLs, "URL")) evicted" : nil,
-            report.removedBodies > 0
-                ? "\(Wording.count(report.removedBodies, "body", plural: "bodies")) removed" : nil,
+                ? "\(Wording.count(report.removedOverlayURLs, "URL")) of overlays" : nil,
+            report.evictedURLs > 0 ? "\(Wording.count(report.evictedURLs, "URL")) of live snapshots" : nil,
+            report.removedBodies > 0 ? Wording.count(report.removedBodies, "body", plural: "bodies") : nil,
         ].compactMap { $0 }
-        guard gone.isEmpty else { return gone.joined(separator: ", ") }
-        let nothing = isDone ? "nothing had to go" : "nothing has to go"
-        guard report.byteCountAfter < report.byteCountBefore,
-            Wording.bytes(report.byteCountAfter) != Wording.bytes(report.byteCountBefore)
-        else { return nothing }
-        return "\(nothing), only room that nothing \(isDone ? "used was" : "uses would be") given back"
+        let (before, after) = (Wording.bytes(report.byteCountBefore), Wording.bytes(report.byteCountAfter))
+        guard !removed.isEmpty || report.byteCountAfter < report.byteCountBefore && before != after else {
+            return ["nothing to remove; the store takes \(before)"]
+        }
+        let freed = Wording.bytes(max(0, report.byteCountBefore - report.byteCountAfter))
+        let space = removed.isEmpty ? "\(freed) of unused space" : freed
+        let lines = [
+            isDone
+                ? "freed \(space); the store takes \(after) now"
+                : "would free about \(space); the store takes \(before) now, and about \(after) then"
+        ]
+        guard !removed.isEmpty else { return lines }
+        return lines + ["  \(isDone ? "removed" : "would remove"): \(removed.joined(separator: ", "))"]
     }
 
     private static func text(of report: CollectionReport, _ arguments: Arguments) -> String {
-        var lines = [
-            "\(Wording.bytes(report.byteCountBefore)) before, \(Wording.bytes(report.byteCountAfter)) now: "
-                + taken(report, isDone: true)
-        ]
+        var lines = summary(of: report, isDone: true)
         if report.evictedURLs > 0 {
             lines.append(
-                "Evicted, and missing until they are fetched again (\(arguments.command("update"))):")
+                "These URLs are not stored any more; to fetch them again: \(arguments.command("update"))")
             lines += report.evicted.prefix(mostEvicted).map { "  \($0)" }
             if report.evictedURLs > mostEvicted {
                 let more = Wording.grouped(report.evictedURLs - mostEvicted)
-                lines.append("  and \(more) more (--json lists them)")
+                lines.append("  and \(more) more (list: --json)")
             }
         }
         if let obstacle = report.obstacle, !report.isWithinLimit {
@@ -172,7 +176,7 @@ enum GCCommand {
             lines.append("Still \(Wording.bytes(report.excess)) over the limit of \(limit):")
             lines.append("  " + text(of: obstacle, report, arguments))
         } else if let failure = report.shrinkFailure {
-            lines.append("The database file could not be made smaller: \(failure)")
+            lines.append("The database file could not be shrunk: \(failure)")
         }
         return lines.joined(separator: "\n")
     }
@@ -186,15 +190,15 @@ enum GCCommand {
             return "pins keep \(urls), \(Wording.bytes(report.pinnedByteCount)); to see them: "
                 + arguments.command("pins")
         case .empty:
-            return "nothing is held any more; the empty database takes that"
+            return "nothing is stored any more; the empty database takes this space"
         case .live:
-            return "what is left is served now; to evict the pages that were not used for longest: "
+            return "everything left is live; to remove the least recently served pages: "
                 + arguments.command(
                     "gc", ["--max-size", "\(report.limit?.byteCount ?? 0)", "--allow-incomplete"])
         case .disk:
-            return "the database file could not be made smaller: \(report.shrinkFailure ?? "")"
+            return "the database file could not be shrunk: \(report.shrinkFailure ?? "")"
         case .again:
-            return "what could go has gone; run this again when no other program reads the larder"
+            return "not all space could be freed; run this again when no other program reads the store"
         }
     }
 }
@@ -211,7 +215,7 @@ enum FsckCommand {
             let report = try await watch.during(again: arguments.again, isStoppable: false) {
                 try await larder.inspect(
                     repair: arguments.has(.repair),
-                    progress: watch.progress("Comparing bodies with their digests"))
+                    progress: watch.progress("Verifying bodies"))
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             return report.isSound ? .done : .incomplete
@@ -219,53 +223,54 @@ enum FsckCommand {
     }
 
     private static func text(of report: InspectionReport, _ arguments: Arguments) -> String {
-        var lines: [String] = []
+        let checked = Wording.count(report.bodiesChecked, "body", plural: "bodies")
+        let result =
+            report.damaged.isEmpty ? "all intact" : "\(Wording.grouped(report.damaged.count)) damaged"
+        var lines = ["\(checked), \(Wording.bytes(report.bytesChecked)): \(result)"]
+        if let rebuilt = report.rebuilt {
+            lines.append(
+                "the database was rebuilt: \(Wording.count(rebuilt.addresses, "URL")) recovered; "
+                    + "the old database is in the folder quarantine")
+            if rebuilt.lostBodies > 0 {
+                let lost = Wording.count(rebuilt.lostBodies, "body", plural: "bodies")
+                lines.append("\(lost) could not be recovered; to fetch them: \(arguments.command("update"))")
+            }
+        }
         for damage in report.damaged.prefix(mostShown) {
             lines.append("damaged \(damage.sha256): \(damage.fault)")
             lines += damage.addresses.prefix(mostAddresses).map { "  \($0)" }
             let more = damage.addresses.count - mostAddresses
-            if more > 0 { lines.append("  and \(Wording.count(more, "address", plural: "addresses")) more") }
+            if more > 0 { lines.append("  and \(Wording.count(more, "more URL"))") }
         }
         if report.damaged.count > mostShown {
             lines.append(
-                "and \(Wording.grouped(report.damaged.count - mostShown)) more damaged (--json lists them)")
+                "and \(Wording.grouped(report.damaged.count - mostShown)) more damaged (list: --json)")
         }
         lines += report.databaseFaults.map { "database: \($0)" }
         lines += report.journalFaults.map { "journal: \($0)" }
         if !report.damagedLinkTables.isEmpty {
             let count = Wording.count(report.damagedLinkTables.count, "page")
-            lines.append("link table damaged: \(count), such as \(report.damagedLinkTables[0])")
+            lines.append("link tables damaged: \(count), such as \(report.damagedLinkTables[0])")
         }
-        if let rebuilt = report.rebuilt {
-            lines.append(
-                "the database was made anew: \(Wording.count(rebuilt.addresses, "address", plural: "addresses")) are "
-                    + "held again; the old one is in the folder quarantine")
-            if rebuilt.lostBodies > 0 {
-                let lost = Wording.count(rebuilt.lostBodies, "body", plural: "bodies")
-                lines.append("\(lost) could not be had again; to fetch them: \(arguments.command("update"))")
-            }
-        }
-        let checked = Wording.count(report.bodiesChecked, "body", plural: "bodies")
-        let bytes = Wording.bytes(report.bytesChecked)
-        let damaged = report.damaged.isEmpty ? "all as they were fetched" : "\(report.damaged.count) damaged"
-        lines.append("\(checked), \(bytes): \(damaged)")
         if !report.isIndexSound {
             lines.append(
-                "the index of words is damaged\(report.isRepaired ? " and was removed" : ""); to make it anew: "
+                "the search index is damaged\(report.isRepaired ? " and was removed" : ""); to create it again: "
                     + arguments.command("index"))
         }
         if report.orphanBodies > 0 || !report.orphanFiles.isEmpty {
             let orphans = report.orphanBodies + report.orphanFiles.count
             lines.append(
-                "\(orphans) left over, which nothing refers to" + (report.isRepaired ? ": removed" : ""))
+                Wording.count(
+                    orphans, "unreferenced body or file", plural: "unreferenced bodies and files")
+                    + (report.isRepaired ? " removed" : ""))
         }
         if report.isRepaired, !report.damaged.isEmpty {
             lines.append(
-                "What was damaged is out of service; to have it again: \(arguments.command("update"))")
+                "The damaged bodies are out of service; to fetch them again: \(arguments.command("update"))")
         } else if !report.damaged.isEmpty {
-            lines.append("To take it out of service: \(arguments.command("fsck", ["--repair"]))")
+            lines.append("To take damaged bodies out of service: \(arguments.command("fsck", ["--repair"]))")
         } else if !report.isRepaired, !report.isSound {
-            lines.append("To repair it: \(arguments.command("fsck", ["--repair"]))")
+            lines.append("To repair the store: \(arguments.command("fsck", ["--repair"]))")
         }
         return lines.joined(separator: "\n")
     }

@@ -16,7 +16,7 @@ enum WorkCommand {
             if arguments.has(.json) {
                 terminal.reportJSON("[" + reports.map(\.json).joined(separator: ",") + "]")
             } else if reports.isEmpty {
-                terminal.say("No visit is shared; begin one with: larder work URL")
+                terminal.say("No shared snapshot exists; start one with: larder work URL")
             } else {
                 terminal.report(reports.map { text(of: $0, arguments) }.joined(separator: "\n"))
             }
@@ -31,22 +31,22 @@ enum WorkCommand {
         var lines: [String] = []
         if work.isLast {
             lines.append(PrefetchSummary.text(of: report, arguments))
-            lines.append("Worker \(work.worker) ended the visit")
+            lines.append("Worker \(work.worker) completed the snapshot")
         } else {
             lines.append(
-                "\(report.site): worker \(work.worker) asked for \(Wording.count(report.requests, "address", plural: "addresses")), "
-                    + "\(Wording.bytes(report.wireByteCount)), in \(Wording.time(report.elapsed))")
+                "\(report.site): worker \(work.worker) sent \(Wording.count(report.requests, "request")), "
+                    + "\(Wording.bytes(report.wireByteCount)) downloaded in \(Wording.time(report.elapsed))")
             if report.isInterrupted {
-                lines.append("Interrupted: other workers go on; to join them again: \(arguments.again)")
+                lines.append("Interrupted; other workers continue. To join them again: \(arguments.again)")
             } else {
                 lines.append(
                     report.isPublished
-                        ? "  another worker ended the visit"
-                        : "  another worker ended the visit, which is not served")
+                        ? "  another worker completed the snapshot"
+                        : "  another worker completed the snapshot, which is not live")
             }
         }
         if work.lostLeases > 0 {
-            lines.append("  others went on with what it had \(Wording.count(work.lostLeases, "time"))")
+            lines.append("  other workers took over its hosts \(Wording.count(work.lostLeases, "time"))")
         }
         return lines.joined(separator: "\n")
     }

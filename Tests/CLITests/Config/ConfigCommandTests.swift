@@ -19,15 +19,15 @@ import Web
     }
 
     @Test func `what is in force is shown with who says so`() throws {
-        try home.write("{\n\"per-host\": 8,\n\"prefetch\": {\"header\": \"X-Key: 1\"}}", to: "larder.json")
+        try home.write("{\n\"per-host\": 8,\n\"prefetch\": {\"header\": \"X-Key: 1\"}}", to: ".larder.json")
         for folder in [".config", ".config/larder"] { #expect(mkdir(home.file(folder), 0o755) == 0) }
         try home.write("{\"serve\": {\"port\": 9000}}", to: ".config/larder/config.json")
         let ending = try config(environment: ["LARDER_STORE": "/srv/larder"])
         #expect(ending.status == 0, "\(ending)")
-        #expect(ending.output.contains("larder.json: read\n\(home.path)/.config/larder/config.json: read\n"))
-        #expect(ending.output.contains("--per-host         8  (larder.json:2)\n"))
+        #expect(ending.output.contains(".larder.json: read\n\(home.path)/.config/larder/config.json: read\n"))
+        #expect(ending.output.contains("--per-host         8  (.larder.json:2)\n"))
         #expect(ending.output.contains("--store            /srv/larder  ($LARDER_STORE)\n"))
-        #expect(ending.output.contains("--header           (not shown)  (larder.json:3) for prefetch\n"))
+        #expect(ending.output.contains("--header           (not shown)  (.larder.json:3) for prefetch\n"))
         #expect(!ending.output.contains("X-Key"))
         #expect(
             ending.output.contains(
@@ -45,7 +45,7 @@ import Web
         "postgres://ann:secret@db.test/x?schema=y", "postgres://ann@db.test/x?schema=y&password=secret",
     ])
     func `the password of a store is not shown`(address: String) throws {
-        try home.write("{\"proxy\": \"http://ann:secret@proxy.test:80\"}", to: "larder.json")
+        try home.write("{\"proxy\": \"http://ann:secret@proxy.test:80\"}", to: ".larder.json")
         for arguments in [["config"], ["config", "status"], ["config", "prefetch", "--json"]] {
             let ending = try Command(
                 arguments, home: home, environment: ["LARDER_STORE": address],
@@ -58,8 +58,8 @@ import Web
     }
 
     @Test func `a mistake in a file stops every command that could heed it`() throws {
-        try home.write("{\"stor\": \"/s\"}", to: "larder.json")
-        let message = "larder: larder.json:1: there is no option \"stor\"; did you mean \"store\"?\n"
+        try home.write("{\"stor\": \"/s\"}", to: ".larder.json")
+        let message = "larder: .larder.json:1: there is no option \"stor\"; did you mean \"store\"?\n"
         #expect(try config().errors == message)
         let shell = "cd \"$HOME\"; exec \"$0\" \"$@\""
         let status = try Command(["status"], home: home, shell: shell).wait()
@@ -69,11 +69,28 @@ import Web
         #expect(try Command(["--version"], home: home, shell: shell).wait().status == 0)
     }
 
+    @Test func `a file with the earlier name is used, with a hint`() throws {
+        try home.write("{\"per-host\": 8}", to: "larder.json")
+        let ending = try config()
+        #expect(ending.output.contains("--per-host         8  (larder.json:1)\n"), "\(ending)")
+        #expect(ending.errors == "larder: larder.json is used as configuration; rename it to .larder.json\n")
+    }
+
+    @Test(arguments: [
+        "{\"bundles\": [{\"url\": \"/a.js\", \"md5\": \"0123456789abcdef0123456789abcdef\"}]}", "no JSON",
+    ])
+    func `another file with the earlier name is ignored`(text: String) throws {
+        try home.write(text, to: "larder.json")
+        let ending = try config()
+        #expect(ending.status == 0 && ending.errors.isEmpty, "\(ending)")
+        #expect(ending.output.contains("Nothing is set"))
+    }
+
     @Test func `nothing set is told as well`() throws {
         let ending = try config()
         #expect(
             ending.output.hasPrefix(
-                "larder.json: not there\n\(home.path)/.config/larder/config.json: not there\n"))
+                ".larder.json: not there\n\(home.path)/.config/larder/config.json: not there\n"))
         #expect(ending.output.contains("Nothing is set"))
     }
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import larder
 
 @Suite struct SettingsTests {
-    private func file(_ text: String, _ path: String = "larder.json") throws -> ConfigFile {
+    private func file(_ text: String, _ path: String = ".larder.json") throws -> ConfigFile {
         try ConfigFile(Array(text.utf8), path: path)
     }
 
@@ -29,6 +29,31 @@ import Testing
             words.dropFirst() + ["https://a.test/"], for: try entry(words[0]), settings: settings)
         #expect(arguments.text(.perHost) == value)
         #expect(arguments.source(of: .perHost).text == source)
+    }
+
+    @Test(arguments: [
+        (["--into", "ci", "curl", "-sS", "--store", "x"], ["curl", "-sS", "--store", "x"]),
+        (["--", "curl", "-sS"], ["curl", "-sS"]), (["npm", "ci"], ["npm", "ci"]),
+    ])
+    func `options after the command to record are that command's`(words: [String], operands: [String]) throws
+    {
+        let arguments = try Arguments(words, for: entry("record"))
+        #expect(arguments.operands == operands)
+        #expect(!arguments.has(.store))
+    }
+
+    @Test(arguments: [("--visit", "--snapshot"), ("--held", "--stored"), ("--requisites", "--assets")])
+    func `an earlier name of an option is understood`(earlier: String, name: String) throws {
+        let entry = try #require(CommandEntry.all.first { $0.options.contains { $0.name == name } })
+        let option = try #require(entry.options.first { $0.name == name })
+        let operands = Array(repeating: "x", count: entry.operandCount.lowerBound)
+        let words = option.value == nil ? [earlier] : [earlier, "1"]
+        #expect(try Arguments(operands + words, for: entry).has(option))
+        var settings = Settings()
+        let value = option.value == nil ? "true" : "\"1\""
+        settings.files = [try file("{\"\(entry.name)\": {\"\(earlier.dropFirst(2))\": \(value)}}")]
+        try settings.check()
+        #expect(try Arguments(operands, for: entry, settings: settings).has(option))
     }
 
     @Test func `the environment stands between the command line and files`() throws {
@@ -69,7 +94,7 @@ import Testing
         ),
         (
             "{\n\"bundles\": [\"zzzzzzzzzzzzzz\"]}",
-            "f:2: \"bundles\" is nothing that larder can be told here: this file is its configuration; "
+            "f:2: unknown option \"bundles\": this file contains options for larder; "
                 + "see: larder help config"
         ),
         (
@@ -77,13 +102,16 @@ import Testing
             "f:2: there is no command \"prefetsch\"; did you mean \"prefetch\"?"
         ),
         ("{\"serve\":\n{\"prot\": 1}}", "f:2: larder serve has no option \"prot\"; did you mean \"port\"?"),
-        ("{\"repair\": true}", "f:1: \"repair\" is about one run: give it on the command line, as --repair"),
-        ("{\"insecure\": 1}", "f:1: \"insecure\" wants true or false"),
-        ("{\"depth\": true}", "f:1: \"depth\" wants N, not true or false"),
-        ("{\"depth\": [1, 2]}", "f:1: \"depth\" wants one N, not a list"),
+        (
+            "{\"repair\": true}",
+            "f:1: \"repair\" applies to a single run; use it on the command line, as --repair"
+        ),
+        ("{\"insecure\": 1}", "f:1: \"insecure\" must be true or false"),
+        ("{\"depth\": true}", "f:1: \"depth\" must have a value (N), not true or false"),
+        ("{\"depth\": [1, 2]}", "f:1: \"depth\" must have one value (N), not a list"),
         (
             "{\"policy\": \"reload\"}",
-            "f:1: \"policy\" is not the same for prefetch, update, work, serve, proxy, record: put it into a section, such as "
+            "f:1: \"policy\" has different meanings for prefetch, update, serve, record, proxy, work; set it in a section, such as "
                 + "{\"prefetch\": {\"policy\": …}}"
         ),
     ])
@@ -95,14 +123,14 @@ import Testing
     }
 
     @Test(arguments: [
-        ("{\"a\": }", "f:1: this is no JSON: expected a value, found '}'"),
+        ("{\"a\": }", "f:1: invalid JSON: expected a value, found '}'"),
         (
             "[]",
-            "f:1: expected an object of options: write it like {\"per-host\": 8, \"serve\": {\"port\": 9000}}"
+            "f:1: expected an object with options; write it like {\"per-host\": 8, \"serve\": {\"port\": 9000}}"
         ),
         (
             "{\"store\":\nnull}",
-            "f:1: \"store\" wants a text, a number, true, false, or a list of texts; leave it out for what is usual"
+            "f:1: \"store\" must be a string, a number, true, false, or a list of strings; leave it out to use the default"
         ),
     ])
     func `what is no configuration is told with its line`(text: String, message: String) throws {
@@ -114,21 +142,23 @@ import Testing
         let settings = Settings(
             environment: ["LARDER_PORT": "x"], files: [try file("{\n\"depth\": \"deep\"}")])
         let serve = try Arguments([], for: entry("serve"), settings: settings)
-        #expect(throws: UsageError("$LARDER_PORT wants a number from 1 to 9, not \"x\"")) {
+        #expect(throws: UsageError("$LARDER_PORT must be a number from 1 to 9, not \"x\"")) {
             try serve.number(.port, in: 1...9)
         }
         let prefetch = try Arguments(["a.test"], for: entry("prefetch"), settings: settings)
-        #expect(throws: UsageError("larder.json:2: \"depth\" wants a number from 0 to 65000, not \"deep\"")) {
+        #expect(
+            throws: UsageError(".larder.json:2: \"depth\" must be a number from 0 to 65000, not \"deep\"")
+        ) {
             try prefetch.prefetchOptions()
         }
     }
 
     @Test(arguments: [
-        (["HOME": "/h"], ["larder.json", "/h/.config/larder/config.json"]),
-        (["HOME": "/h", "XDG_CONFIG_HOME": "/c"], ["larder.json", "/c/larder/config.json"]),
-        (["HOME": "/h", "XDG_CONFIG_HOME": "c"], ["larder.json", "/h/.config/larder/config.json"]),
-        (["HOME": "/h", "LARDER_CONFIG": "/f"], ["larder.json", "/f"]),
-        ([:], ["larder.json"]),
+        (["HOME": "/h"], [".larder.json", "/h/.config/larder/config.json"]),
+        (["HOME": "/h", "XDG_CONFIG_HOME": "/c"], [".larder.json", "/c/larder/config.json"]),
+        (["HOME": "/h", "XDG_CONFIG_HOME": "c"], [".larder.json", "/h/.config/larder/config.json"]),
+        (["HOME": "/h", "LARDER_CONFIG": "/f"], [".larder.json", "/f"]),
+        ([:], [".larder.json"]),
     ])
     func `files are looked for where people put them`(environment: [String: String], paths: [String]) {
         #expect(Settings.paths(environment: environment) == paths)

@@ -8,14 +8,14 @@ import Testing
 /// Every message that tells why something did not go: what happened, to what, and the next step.
 @Suite struct ErrorMessageTests {
     /// Behind one of these stands what to do, or what would be right.
-    private static let turns = ["; ", ": ", " wants ", " with: ", "there are "]
+    private static let turns = ["; ", ": ", " must ", " wants ", " with: ", "there are "]
 
     @Test(arguments: SourceMessage.all)
     func `a message says what to do next`(message: SourceMessage) {
         // The rest of these is said where they are made: their usual advice is below.
         if ["StoreError", "ServerError", "SystemError"].contains(message.maker) { return }
-        // What an option wants follows its name.
-        if message.maker == "wrong" { return #expect(message.text.hasPrefix("wants ")) }
+        // The requirement follows the name of the option.
+        if message.maker == "wrong" { return #expect(message.text.hasPrefix("must ")) }
         #expect(Self.turns.contains { message.text.contains($0) }, "\(message.file)")
     }
 

@@ -20,7 +20,7 @@ import Testing
         return PrefetchProgress(
             site: site, elapsed: elapsed, phase: phase,
             pages: PrefetchProgress.Count(done: 1234, queued: 310),
-            requisites: PrefetchProgress.Count(done: 5678, queued: 12), failed: failed, running: running,
+            assets: PrefetchProgress.Count(done: 5678, queued: 12), failed: failed, running: running,
             known: 9000,
             requests: 7000, byteCount: 123_400_000, bytesPerSecond: 2_100_000, confirmed: 5930,
             savedByteCount: 33_000_000, hosts: hosts, hostCount: hostCount ?? hosts.count, waiting: waiting,
@@ -48,19 +48,22 @@ import Testing
             shown == [
                 "Prefetching https://example.com/docs/                                 1 min 6 s",
                 "  pages       1,234 done, 310 queued",
-                "  requisites  5,678 done, 12 queued",
+                "  assets      5,678 done, 12 queued",
                 "  received    123.4 MB at 2.1 MB/s, 5,930 unchanged, 33.0 MB not sent again",
-                "  not had     2 so far",
-                "  hosts       example.com     12.0/s, 8 of 16 at once, 310 queued",
-                "              cdn.example.net 3.0/s, 1 of 4 at once, 12 queued",
-                "  waiting for 9 answers, robots.txt (3 pages), 1 retry",
-                "  left        about 3 min",
+                "  failed      2 so far",
+                "  hosts       example.com     12.0/s, 8 of 16 open, 310 queued",
+                "              cdn.example.net 3.0/s, 1 of 4 open, 12 queued",
+                "  waiting for 9 responses, robots.txt (3 pages), 1 retry",
+                "  time left   about 3 min",
             ])
     }
 
     @Test func `a host that gets fewer connections than are open still is shown with those alone`() {
         let host = Self.host("example.com", running: 13, queued: 310, limit: 12, rate: 12)
-        #expect(lines(Self.progress(hosts: [host]), width: 40).contains("example.com 12.0/s, 13 at once"))
+        #expect(
+            lines(Self.progress(hosts: [host]), width: 40).contains {
+                $0.hasPrefix("example.com 12.0/s, 13 open")
+            })
     }
 
     @Test func `at 40 columns labels are short, and what has no room is left out`() {
@@ -69,11 +72,11 @@ import Testing
             shown == [
                 "https://example.com/docs/     1 min 4 s",
                 "pages 1,234 done, 310 queued",
-                "needs 5,678 done, 12 queued",
+                "assets 5,678 done, 12 queued",
                 "123.4 MB at 2.1 MB/s, 5,930 unchanged",
-                "example.com 12.0/s, 8 of 16 at once",
-                "waits: 9 answers, robots.txt (3 pages)",
-                "left: unknown, more may be found",
+                "example.com 12.0/s, 8 of 16 open",
+                "waiting: 9 responses",
+                "left: unknown (more may be found)",
             ])
     }
 
@@ -96,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (Duration?.none, "unknown, more may be found"),
+        (Duration?.none, "unknown (more may be found)"),
         (.milliseconds(200), "about 1 s"),
         (.seconds(7), "about 7 s"),
         (.seconds(41), "about 45 s"),
@@ -105,7 +108,7 @@ import Testing
         (.seconds(4000), "about 1 h 6 min"),
     ])
     func `what is left is as exact as it is known`(remaining: Duration?, text: String) {
-        #expect(lines(Self.progress(remaining: remaining), width: 80).last == "  left        " + text)
+        #expect(lines(Self.progress(remaining: remaining), width: 80).last == "  time left   " + text)
     }
 
     @Test func `a host that gives a pause, storing, and stopping are told`() {
@@ -116,10 +119,10 @@ import Testing
             width: 80,
             notice: "Stopping.")
         #expect(
-            shown.contains("  hosts       example.com 0.0/s, pauses for 12 s, 310 queued, and 4 more hosts"))
+            shown.contains("  hosts       example.com 0.0/s, paused for 12 s, 310 queued, and 4 more hosts"))
         #expect(
             shown.suffix(3) == [
-                "  waiting for what came to be stored", "  left        almost done", "Stopping.",
+                "  waiting for the store", "  time left   almost done", "Stopping.",
             ])
     }
 

@@ -32,7 +32,7 @@ import Web
         let keys = try #require(last.members?.map(\.key))
         #expect(
             keys == [
-                "event", "site", "seconds", "phase", "pages", "requisites", "failed", "running", "known",
+                "event", "site", "seconds", "phase", "pages", "assets", "failed", "running", "known",
                 "requests",
                 "bytes", "bytesPerSecond", "confirmed", "savedBytes", "hosts", "hostCount", "waiting",
                 "secondsLeft",
@@ -40,7 +40,7 @@ import Web
         #expect(last["event"]?.string == "progress")
         #expect(last["phase"]?.string == "storing")
         #expect(last["pages"]?["done"]?.int == 2)
-        #expect(last["requisites"]?["done"]?.int == 1)
+        #expect(last["assets"]?["done"]?.int == 1)
         #expect(last["failed"]?.int == 1)
         #expect(last["waiting"]?.members?.map(\.key) == ["robots", "retries", "scans"])
     }
@@ -53,7 +53,7 @@ import Web
                 $0.hasPrefix("200 ") && $0.contains(" page ") && $0.hasSuffix(origin.url("/two"))
             })
         #expect(
-            lines.contains { $0.hasPrefix("404 ") && $0.contains(" requisite ") && $0.hasSuffix("/gone.png") }
+            lines.contains { $0.hasPrefix("404 ") && $0.contains(" asset ") && $0.hasSuffix("/gone.png") }
         )
         #expect(lines.contains { $0.contains(" robots ") })
         let json = try larder(
@@ -134,7 +134,7 @@ import Web
         #expect(ending.status == 130)
         #expect(
             ending.output.contains(
-                "to go on: larder prefetch \(origin.url("/")) --scope path --user NAME:PASSWORD --exclude '*.pdf' "
+                "to continue: larder prefetch \(origin.url("/")) --scope path --user NAME:PASSWORD --exclude '*.pdf' "
                     + "--verbose --progress json\n"))
         #expect(ending.errors.contains("{\"event\":\"stopping\"}\n"))
         #expect(!(ending.output + ending.errors).contains("secret"))

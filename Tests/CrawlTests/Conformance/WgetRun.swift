@@ -189,11 +189,11 @@ struct WgetRun {
         String(path.split(separator: "/", omittingEmptySubsequences: false).last ?? "")
     }
 
-    /// What is there before, as an earlier visit of the same site would have it.
+    /// What is there before, as an earlier snapshot of the same site would have it.
     private func stock() throws {
         guard !wget.existing.isEmpty else { return }
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "wget", start: wget.starts, now: 1)
+        let snapshot = try writer.begin(site: "wget", start: wget.starts, now: 1)
         for (number, file) in wget.existing.enumerated() {
             let date = HTTPDate(secondsSinceEpoch: file.time).text
             let body = try NewBody(.bytes(file.body), form: "opaque;utf-8", links: [], in: folder)
@@ -202,9 +202,9 @@ struct WgetRun {
                 fields: "Content-Type: text/plain\r\nLast-Modified: \(date)\r\n", fetched: 1, body: .new(body)
             )
             response.number = UInt32(number)
-            try writer.add([response], to: visit)
+            try writer.add([response], to: snapshot)
         }
-        try writer.end(visit, .publish(now: 2))
+        try writer.end(snapshot, .publish(now: 2))
     }
 }
 

@@ -27,7 +27,7 @@ import Web
                 plan.start = [elsewhere]
             }
         }
-        // An earlier visit, so that much is confirmed, and something is hidden behind it.
+        // An earlier snapshot, so that much is confirmed, and something is hidden behind it.
         bench.origin.on("/", .page((1...60).map { "<a href=/p\($0)></a>" }.joined()))
         for page in 1...60 {
             bench.origin.on(

@@ -6,7 +6,7 @@ import Web
 
 @testable import Crawl
 
-/// In whose name requisites of other origins are asked for, and what is kept of what these say to that.
+/// In whose name assets of other origins are asked for, and what is kept of what these say to that.
 @Suite struct CORSTests {
     private let bench: CrawlBench
     private let cdn: TestOrigin
@@ -124,7 +124,7 @@ import Web
             #expect(request["Origin"] == page)
             #expect(request["If-None-Match"] == "\"1\"")
             let held = try held(cdn.url("/font.woff2"))
-            #expect(held.visit == report.visit)
+            #expect(held.snapshot == report.snapshot)
             #expect(held.flags.contains(.askedByOrigin))
             #expect(held.variant == "origin: \(page)")
         }

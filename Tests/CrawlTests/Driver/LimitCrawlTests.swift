@@ -22,7 +22,7 @@ import Web
     @Test func `so many pages, each with what it needs`() throws {
         let report = try bench.crawl { $0.limits.pages = 5 }
         #expect(report.pages == 5)
-        #expect(report.requisites == 5)
+        #expect(report.assets == 5)
         #expect(report.limit == .pages(5))
         #expect(report.skips == ["/p5: the limit of 5 pages was reached"])
         #expect(report.isPublished)
@@ -48,7 +48,7 @@ import Web
         }
         #expect(more.isContinued)
         #expect(more.isPublished)
-        #expect(more.visit == again.visit)
+        #expect(more.snapshot == again.snapshot)
         #expect(more.pages == 8)
         #expect(
             origin.requests.map(\.target).sorted() == ["/i5.png", "/i6.png", "/i7.png", "/p5", "/p6", "/p7"])
@@ -64,7 +64,7 @@ import Web
         let report = try bench.crawl { $0.maxLinksPerDocument = limit.maxLinks }
         #expect(report.overlong == (limit.isOverlong ? [origin.url("/")] : []))
         #expect(report.pages == 1 + limit.maxLinks)
-        #expect(report.requisites == 1)
+        #expect(report.assets == 1)
         // A page out of the store has the same links.
         let again = try bench.crawl {
             $0.maxLinksPerDocument = limit.maxLinks
@@ -129,7 +129,7 @@ import Web
         } while report.limit != nil && runs < 10
         #expect((2...5).contains(runs))
         #expect(report.pages == 40)
-        #expect(report.requisites == 40)
+        #expect(report.assets == 40)
         #expect(Set(origin.requests.map(\.target)).count == 81)
         #expect(origin.requests.count == 81)
         // It is complete now, and the next run looks whether it still holds.
@@ -151,8 +151,8 @@ import Web
             $0.sitePlan.connectionsPerHost = 1
             $0.limits.byteCount = 5000
         }
-        #expect(report.skipped.filter(\.isRequisite).map(\.address.path) == ["/b.png"])
-        #expect(report.skipped.filter { !$0.isRequisite }.map(\.address.path) == ["/p1"])
+        #expect(report.skipped.filter(\.isAsset).map(\.address.path) == ["/b.png"])
+        #expect(report.skipped.filter { !$0.isAsset }.map(\.address.path) == ["/p1"])
     }
 
     @Test func `so many bytes, and what was left out is told`() throws {
@@ -199,7 +199,7 @@ import Web
         origin.on("/", .page("<script src=/a.js></script>"))
         origin.on("/a.js", .file("fetch('/api/maybe.json')", type: "text/javascript"))
         let report = try bench.crawl { $0.sitePlan.guesses = false }
-        #expect(report.skips == ["/api/maybe.json: no sure link"])
+        #expect(report.skips == ["/api/maybe.json: possibly not a link"])
         #expect(bench.count("/api/maybe.json") == 0)
     }
 }

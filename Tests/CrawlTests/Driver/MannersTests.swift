@@ -25,7 +25,7 @@ import Web
         origin.on("/", .page("<a href=/later>l</a>"))
         origin.on("/later", .failure(503, fields: [("Retry-After", "3600")]))
         let report = try bench.crawl()
-        let reason = "the server answered 503 and asks to wait 3600 s, which is longer than a run waits"
+        let reason = "the server answered 503 and asked to wait 3600 s, longer than a run waits"
         #expect(report.misses == ["/later: \(reason)"])
         #expect(bench.count("/later") == 1)
     }
@@ -96,7 +96,7 @@ import Web
         for image in 0..<100 {
             for host in ["a", "dead"] {
                 let url = try #require(WebURL("http://\(host).test/\(image).png"))
-                frontier.found(FoundLink(url: url, role: .requisite), by: 0)
+                frontier.found(FoundLink(url: url, role: .asset), by: 0)
             }
         }
         let failure = Failure.fetch(FetchFailure(.unreachable, "refused"))
@@ -137,7 +137,7 @@ extension HopelessHostTests {
         var (attempts, lost) = (0, 0)
         func images(_ range: Range<Int>) throws -> [FoundLink] {
             try range.map { number in
-                FoundLink(url: try #require(WebURL("http://dead.test/\(number).png")), role: .requisite)
+                FoundLink(url: try #require(WebURL("http://dead.test/\(number).png")), role: .asset)
             }
         }
         while !frontier.isDone {
@@ -202,7 +202,7 @@ extension HopelessHostTests {
     func `images that fail cost the pages beside them nothing`(objection: (Failure, Bool), image: String)
         throws
     {
-        let images = (0..<24).map { (image.replacing("%", with: "\($0)"), Frontier.Role.requisite) }
+        let images = (0..<24).map { (image.replacing("%", with: "\($0)"), Frontier.Role.asset) }
         let pages = (0..<30).map { ("/page\($0)", Frontier.Role.page) }
         let (frontier, elapsed) = try run(images + pages, objection.0, hadBegun: objection.1)
         #expect(frontier.doneCount == 31)
@@ -278,7 +278,7 @@ extension HopelessHostTests {
         }
         for image in 0..<99 {
             let url = try #require(WebURL("http://lost\(image % 33).test/\(image)"))
-            frontier.found(FoundLink(url: url, role: .requisite), by: 0)
+            frontier.found(FoundLink(url: url, role: .asset), by: 0)
         }
         var (now, lookups) = (Duration.zero, 0)
         var running: [(number: UInt32, end: Duration)] = []

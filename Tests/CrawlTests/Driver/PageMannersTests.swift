@@ -47,7 +47,7 @@ import Web
         #expect(bench.origin.requests(to: "/").last?["Accept"] == "text/plain")
     }
 
-    private static let nofollow = "marked as nofollow where it is linked"
+    private static let nofollow = "its link is marked as nofollow"
 
     @Test(arguments: [
         (NofollowPolicy.ignore, ["/: on another host"], true, true),
@@ -58,7 +58,7 @@ import Web
         nofollow: NofollowPolicy, skips: [String], isUGCHeld: Bool, isHiddenHeld: Bool
     ) throws {
         for _ in 1...2 {
-            // The second visit knows it from what is held.
+            // The second snapshot knows it from what is held.
             let report = try bench.crawl { $0.sitePlan.nofollow = nofollow }
             #expect(report.skips == skips)
             #expect(report.skipped.allSatisfy { ($0.cause == .nofollow) == ($0.remedy == .nofollow) })
@@ -113,16 +113,16 @@ import Web
         for _ in 1...2 {
             let report = try other.crawl { $0.sitePlan.noindex = .obey }
             #expect(report.pages == 2)
-            #expect(report.skips == ["/open: says noindex: read for its links and not kept"])
+            #expect(report.skips == ["/open: marked as noindex: read for its links, but not stored"])
             #expect(report.misses == [])
             #expect(try other.stored("/open") == nil)
             #expect(try other.text("/hidden") == "hidden")
             #expect(other.count("/dot.png") == 0)
         }
-        // What is held from before is not kept in the new visit.
+        // What is held from before is not kept in the new snapshot.
         let report = try bench.crawl { $0.sitePlan.noindex = .obey }
-        #expect(report.skips == ["/open: says noindex: read for its links and not kept"])
-        #expect(try bench.stored("/open")?.visit != report.visit)
+        #expect(report.skips == ["/open: marked as noindex: read for its links, but not stored"])
+        #expect(try bench.stored("/open")?.snapshot != report.snapshot)
         #expect(report.pages == 3)
     }
 

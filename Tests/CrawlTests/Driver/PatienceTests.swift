@@ -49,7 +49,7 @@ import Web
         #expect(report.isPublished && !report.isInterrupted)
         #expect(report.pages == 2)
         #expect(report.missing.map(\.url) == [silent.url("/ad.js")])
-        #expect(report.misses.first?.contains("all else was done") == true, "\(report.misses)")
+        #expect(report.misses.first?.contains("everything else was done") == true, "\(report.misses)")
         #expect(report.missing.first?.remedy == .patience)
     }
 
@@ -86,7 +86,7 @@ import Web
         #expect(report.missing.isEmpty, "\(report.misses)")
     }
 
-    @Test func `what an earlier visit has of it stays`() throws {
+    @Test func `what an earlier snapshot has of it stays`() throws {
         let report = try crawl(.milliseconds(300)) { bench, _ in
             silent.release("/ad.js")
             let earlier = try crawl(bench, nil)
@@ -122,7 +122,7 @@ import Web
         frontier.start(start)
         #expect(frontier.fetchNext(now: .zero) == 0)
         frontier.succeeded(0)
-        let ad = FoundLink(url: try #require(WebURL("http://ad.test/a.js")), role: .requisite)
+        let ad = FoundLink(url: try #require(WebURL("http://ad.test/a.js")), role: .asset)
         frontier.found(ad, by: 0)
         #expect(frontier.fetchNext(now: .seconds(1)) == 1)
         func isOver(_ seconds: Int) -> Bool { frontier.isOutOfPatience(now: .seconds(seconds)) }
@@ -149,9 +149,9 @@ import Web
                     frontier.succeeded(number, after: .milliseconds(1))
                     for ad in 0..<33 where url.path == "/" {
                         let target = try #require(WebURL("http://ad\(ad).test/a.js"))
-                        frontier.found(FoundLink(url: target, role: .requisite), by: number)
+                        frontier.found(FoundLink(url: target, role: .asset), by: number)
                         let other = try #require(WebURL("http://ad\(ad).test/b.js"))
-                        frontier.found(FoundLink(url: other, role: .requisite), by: number)
+                        frontier.found(FoundLink(url: other, role: .asset), by: number)
                     }
                     continue
                 }

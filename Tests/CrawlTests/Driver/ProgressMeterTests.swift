@@ -60,12 +60,12 @@ import Testing
         var meter = ProgressMeter(site: "https://a.test/")
         var figures = CrawlProgress()
         figures.done = 10
-        figures.doneRequisites = 6
+        figures.doneAssets = 6
         figures.queuedPages = 3
         figures.atGate = 4
         let progress = meter.measure(figures)
         #expect(progress.pages == PrefetchProgress.Count(done: 4, queued: 7))
-        #expect(progress.requisites == PrefetchProgress.Count(done: 6, queued: 0))
+        #expect(progress.assets == PrefetchProgress.Count(done: 6, queued: 0))
         figures.isEnding = true
         #expect(meter.measure(figures).phase == .storing)
     }

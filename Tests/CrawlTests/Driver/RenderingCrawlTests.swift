@@ -48,8 +48,8 @@ import Web
         #expect(bench.count("/data.json") == 1)
         #expect(bench.count("/app.js") == 1)
         #expect(try bench.text("/data.json") == "{\"a\":1}")
-        #expect(try links(of: "/").requisites.map(\.path) == ["/app.js", "/data.json"])
-        #expect(report.rendering.patterns.map(\.foundRequisites) == [1])
+        #expect(try links(of: "/").assets.map(\.path) == ["/app.js", "/data.json"])
+        #expect(report.rendering.patterns.map(\.foundAssets) == [1])
         #expect(report.isPublished)
         #expect(browser.isClosed)
     }
@@ -106,7 +106,7 @@ import Web
             return isTooSlow && !isLast ? nil : report
         }
         #expect(browser.shown.sorted() == ["/", "/three/", "/two/"])
-        #expect(report.rendering.patterns.map(\.foundRequisites) == [1, 1, 1])
+        #expect(report.rendering.patterns.map(\.foundAssets) == [1, 1, 1])
         #expect(report.missing.map(\.url) == [silent.url("/ad.js")])
         #expect(report.missing.first?.remedy == .patience)
         #expect(report.isPublished && !report.isInterrupted)
@@ -137,7 +137,7 @@ import Web
         #expect(report.traps.isEmpty)
         #expect(try links(of: "/").pages.count == 13)
         #expect(report.rendering.patterns.map(\.foundPages) == [12, 0])
-        #expect(report.rendering.patterns.map(\.foundRequisites) == [0, 12])
+        #expect(report.rendering.patterns.map(\.foundAssets) == [0, 12])
     }
 
     @Test func `of pages that bring nothing a few are shown`() throws {

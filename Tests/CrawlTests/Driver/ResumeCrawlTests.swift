@@ -124,7 +124,7 @@ import Web
     }
 }
 
-/// A visit that was interrupted is gone on with.
+/// A snapshot that was interrupted is gone on with.
 @Suite struct GoingOnTests {
     private let bench: CrawlBench
     private var origin: TestOrigin { bench.origin }
@@ -137,11 +137,11 @@ import Web
         origin.on("/b", .page("b"))
     }
 
-    /// A visit that got start and `/a` so many seconds ago, and `/a` as it was then.
-    private func visit(secondsAgo age: Int64, _ ending: VisitEnding) throws {
+    /// A snapshot that got start and `/a` so many seconds ago, and `/a` as it was then.
+    private func snapshot(secondsAgo age: Int64, _ ending: SnapshotEnding) throws {
         let writer = try StoreWriter(bench.folder)
         let start = origin.url("/")
-        let visit = try writer.begin(site: start, start: [start], now: now - age)
+        let snapshot = try writer.begin(site: start, start: [start], now: now - age)
         var responses: [NewResponse] = []
         for (target, text, tag) in [("/", "<a href=/a>a</a><a href=/b>b</a>", "front"), ("/a", "old", "old")]
         {
@@ -161,26 +161,26 @@ import Web
         links.pages = [("/a", UInt32(1)), ("/b", 2)].map {
             NewLinks.Target(href: origin.url($0), number: $1)
         }
-        try writer.add(responses, links: [links], to: visit)
-        try writer.end(visit, ending)
+        try writer.add(responses, links: [links], to: snapshot)
+        try writer.end(snapshot, ending)
     }
 
     @Test(arguments: [(Int64(60), 0, "old"), (3600, 1, "new")])
     func `an update asks about what it got long ago, and takes the rest as it is`(
         age: Int64, requests: Int, text: String
     ) throws {
-        try visit(secondsAgo: 7200, .publish(now: now - 7200))
-        try visit(secondsAgo: age, .keepOpen)
+        try snapshot(secondsAgo: 7200, .publish(now: now - 7200))
+        try snapshot(secondsAgo: age, .keepOpen)
         let report = try bench.crawl()
         #expect(report.isContinued && report.isPublished)
         #expect(bench.count("/a") == requests)
         #expect(try bench.text("/a")?.hasSuffix(text) == true)
         let site = try #require(StoreReader(bench.folder).sites().first)
-        #expect(site.visits.last?.responseCount == 3)
+        #expect(site.snapshots.last?.responseCount == 3)
     }
 
-    @Test func `a first visit takes all as it is`() throws {
-        try visit(secondsAgo: 3600, .keepOpen)
+    @Test func `a first snapshot takes all as it is`() throws {
+        try snapshot(secondsAgo: 3600, .keepOpen)
         #expect(try bench.crawl().isPublished)
         #expect(bench.count("/a") == 0)
         #expect(bench.count("/b") == 1)

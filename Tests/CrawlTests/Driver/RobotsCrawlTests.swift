@@ -25,14 +25,14 @@ import Web
         origin.on("/robots.txt", Self.rules)
         let report = try bench.politeCrawl()
         #expect(report.pages == 2)
-        #expect(report.requisites == 1)
-        #expect(report.skips == ["/closed/a: robots.txt says Disallow: /closed/ (line 2)"])
+        #expect(report.assets == 1)
+        #expect(report.skips == ["/closed/a: disallowed by robots.txt: Disallow: /closed/ (line 2)"])
         #expect(bench.count("/closed/a") == 0)
         #expect(bench.count("/robots.txt") == 1)
         #expect(report.isPublished)
     }
 
-    @Test func `it is kept as what it is, neither page nor requisite`() throws {
+    @Test func `it is kept as what it is, neither page nor asset`() throws {
         origin.on("/robots.txt", Self.rules)
         _ = try bench.politeCrawl()
         let stored = try #require(try bench.stored("/robots.txt"))
@@ -51,7 +51,7 @@ import Web
         origin.on("/robots.txt", isEndless ? .endless(rules + comments, type: "text/plain") : answer)
         let report = try bench.politeCrawl()
         #expect(report.pages == 2)
-        #expect(report.skips == ["/closed/a: robots.txt says Disallow: /closed/ (line 2)"])
+        #expect(report.skips == ["/closed/a: disallowed by robots.txt: Disallow: /closed/ (line 2)"])
         #expect(report.wireByteCount < 1 << 20)
         let stored = try #require(try bench.bytes("/robots.txt"))
         #expect(stored.count <= 500 * 1024 && stored.count > 500 * 1024 - 100)
@@ -185,7 +185,7 @@ import Web
         return now
     }
 
-    /// An earlier visit has a page beside the start, which waits for what robots.txt says: it is known from
+    /// An earlier snapshot has a page beside the start, which waits for what robots.txt says: it is known from
     /// the beginning, or when the start is given up.
     @Test(arguments: [FetchFailure.Kind.unreachable, .unknownHost], [true, false])
     mutating func `where nobody is reached at all, robots.txt is not waited for`(

@@ -52,7 +52,7 @@ import Web
         #expect(second.misses == first.misses)
         #expect(second.pages == 2)
         #expect(origin.requests.count == 4)
-        // A third visit has it from the second.
+        // A third snapshot has it from the second.
         #expect(try bench.crawl().misses == first.misses)
         // And one that says something by now is a page.
         origin.on("/bad", .page("<title>Back</title><p>\(Self.words("back"))"))

@@ -43,7 +43,7 @@ import Web
         #expect(report.missing.map(\.url) == [secret.url("/dot.gif")])
         #expect(
             report.missing.first?.failure.description
-                == "127.0.0.1 is a loopback address, where a public page may not lead")
+                == "127.0.0.1 is a loopback address, which a public page may not request")
     }
 
     @Test func `unless the user allows it`() throws {
@@ -61,7 +61,7 @@ import Web
         #expect(secret.requests.isEmpty)
         #expect(report.skipped.count == 1)
         #expect(
-            report.skips.map { $0.contains("may not lead") } == [true], "\(report.skips) \(report.misses)")
+            report.skips.map { $0.contains("may not request") } == [true], "\(report.skips) \(report.misses)")
     }
 
     @Test func `nor is a sitemap requested there that a public robots.txt names`() throws {
@@ -114,7 +114,7 @@ import Web
             #expect(secret.requests(to: "/dot.gif").count == 1)
         } else {
             #expect(secret.requests.isEmpty)
-            let reason = "127.0.0.1 is a loopback address, where \(`case`.who) may not lead"
+            let reason = "127.0.0.1 is a loopback address, which \(`case`.who) may not request"
             let robots = isPage ? "robots.txt could not be read: " : ""
             #expect(report.skips == ["/dot.gif: \(robots)\(reason)"])
         }
@@ -129,7 +129,7 @@ import Web
             plan.missed = [try #require(CrawlPlan.Missed(miss))]
         }.report
         #expect(secret.requests.isEmpty)
-        #expect(report.skips.map { $0.contains("may not lead") } == [true])
+        #expect(report.skips.map { $0.contains("may not request") } == [true])
     }
 
     /// With a 304 the links are still those of the stored body.
@@ -142,7 +142,7 @@ import Web
         bench.origin.on("/") { _ in OriginAnswer(status: 304, fields: [("ETag", "\"1\"")], body: []) }
         let writer = try StoreWriter(bench.folder)
         let start = bench.origin.url("/")
-        let visit = try writer.begin(site: start, start: [start], now: 1)
+        let snapshot = try writer.begin(site: start, start: [start], now: 1)
         var page = NewResponse(
             href: start, referrer: nil, status: 200, role: 0,
             fields: "Content-Type: text/html\r\nETag: \"1\"\r\n",
@@ -154,9 +154,9 @@ import Web
         page.number = 0
         page.flags = flags
         var links = NewLinks(from: NewLinks.Target(href: start, number: 0))
-        links.requisites = [NewLinks.Target(href: secret.url("/dot.gif"), number: 1)]
-        try writer.add([page], links: [links], to: visit)
-        try writer.end(visit, .publish(now: 2))
+        links.assets = [NewLinks.Target(href: secret.url("/dot.gif"), number: 1)]
+        try writer.add([page], links: [links], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         let report = try bench.crawl { $0.policy = policy }
         #expect(secret.requests.count == requests)
         #expect(report.missing.count == 1 - requests)

@@ -57,7 +57,7 @@ final class TriedFrontier {
     func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
         let actions = apply(.scanned(ScanResult(number: number, byteCount: 0, links: [link])), now: .zero)
         for case .record(let links) in actions {
-            if let target = (links.pages + links.requisites + links.guesses).first { return target.number }
+            if let target = (links.pages + links.assets + links.guesses).first { return target.number }
         }
         return .max
     }

@@ -77,10 +77,10 @@ import Web
         let first = try #require(frontier.takeOutgoing().first)
         frontier.found(try link("http://b.a.test/x"), by: 0)
         #expect(frontier.takeOutgoing().isEmpty)
-        frontier.found(try link("http://b.a.test/x", .requisite), by: 0)
+        frontier.found(try link("http://b.a.test/x", .asset), by: 0)
         let second = try #require(frontier.takeOutgoing().first)
         #expect(first.identity != second.identity)
-        #expect(Frontier.Arrival.Facts(packed: second.facts).role == .requisite)
+        #expect(Frontier.Arrival.Facts(packed: second.facts).role == .asset)
     }
 
     @Test mutating func `a host that is granted later is asked for what was found before`() throws {
@@ -158,8 +158,8 @@ import Web
         #expect(rest.isIdle)
     }
 
-    @Test func `no more pages are asked for at the end of a visit than are left of it`() {
-        var memory = VisitMemory()
+    @Test func `no more pages are asked for at the end of a snapshot than are left of it`() {
+        var memory = SnapshotMemory()
         #expect(memory.takePage() == nil && memory.pagesReached == nil)
         memory.limit(pagesLeft: 2, of: 40)
         #expect(memory.takePage() == nil && memory.takePage() == nil)

@@ -58,26 +58,26 @@ import Web
     @Test mutating func `what a page needs goes before the next page`() throws {
         _ = drain()
         frontier.found(try link("http://a.test/page", .page), by: 0)
-        frontier.found(try link("http://a.test/style.css", .requisite), by: 0)
+        frontier.found(try link("http://a.test/style.css", .asset), by: 0)
         #expect(drain() == ["http://a.test/style.css", "http://a.test/page"])
     }
 
-    @Test mutating func `pages elsewhere are skipped with a reason, requisites are not`() throws {
+    @Test mutating func `pages elsewhere are skipped with a reason, assets are not`() throws {
         _ = drain()
         frontier.found(try link("http://b.test/page", .page), by: 0)
-        frontier.found(try link("http://b.test/image", .requisite), by: 0)
+        frontier.found(try link("http://b.test/image", .asset), by: 0)
         frontier.found(try link("ftp://a.test/file", .page), by: 0)
         #expect(drain() == ["http://b.test/image"])
         #expect(frontier.entries.map(\.state) == [.done, .skipped(.otherHost), .done, .skipped(.scheme)])
     }
 
-    @Test mutating func `a page that something needs becomes a requisite, once`() throws {
+    @Test mutating func `a page that something needs becomes an asset, once`() throws {
         _ = drain()
         frontier.found(try link("http://b.test/frame", .page), by: 0)
         #expect(drain() == [])
-        frontier.found(try link("http://b.test/frame", .requisite), by: 0)
+        frontier.found(try link("http://b.test/frame", .asset), by: 0)
         frontier.found(try link("http://a.test/frame", .page), by: 0)
-        frontier.found(try link("http://a.test/frame", .requisite), by: 0)
+        frontier.found(try link("http://a.test/frame", .asset), by: 0)
         #expect(drain() == ["http://b.test/frame", "http://a.test/frame"])
     }
 
@@ -86,7 +86,7 @@ import Web
     {
         _ = drain()
         for number in 0..<10 { frontier.found(try link("http://a.test/\(number)", .page), by: 0) }
-        frontier.found(try link("http://b.test/image", .requisite), by: 0)
+        frontier.found(try link("http://b.test/image", .asset), by: 0)
         var hosts: [String] = []
         while let number = frontier.fetchNext(now: .zero) { hosts.append(frontier.url(number).host) }
         #expect(hosts.count { $0 == "a.test" } == 4)
@@ -96,7 +96,7 @@ import Web
 
     @Test mutating func `no more runs at once than a process has sockets for`() throws {
         _ = drain()
-        for number in 0..<500 { frontier.found(try link("http://h\(number).test/", .requisite), by: 0) }
+        for number in 0..<500 { frontier.found(try link("http://h\(number).test/", .asset), by: 0) }
         var running: [UInt32] = []
         while let number = frontier.fetchNext(now: .zero) { running.append(number) }
         #expect(running.count == Frontier.mostRunning)
@@ -106,7 +106,7 @@ import Web
 
     @Test mutating func `what was refused to one is asked for when another leads there who may`() throws {
         frontier.startGuess(try url("http://127.0.0.1/a.png"), isPage: false, nearestZone: .publicNetwork)
-        let refusal = Failure.fetch(FetchFailure(.refused, "a public page may not lead there"))
+        let refusal = Failure.fetch(FetchFailure(.refused, "a public page may not request it"))
         let (start, refused): (UInt32, UInt32) = (0, 1)
         while let number = frontier.fetchNext(now: .zero) {
             if number == refused {
@@ -118,17 +118,17 @@ import Web
         }
         #expect(frontier.isDone)
         #expect(frontier.progress(now: .zero).failed == 0)
-        frontier.found(try link("http://127.0.0.1/a.png", .requisite), by: start)
+        frontier.found(try link("http://127.0.0.1/a.png", .asset), by: start)
         #expect(frontier.fetchNext(now: .zero) == refused)
         #expect(frontier.nearestZone(refused) == .thisMachine)
         frontier.failed(refused, .status(404), now: .zero)
-        frontier.found(try link("http://127.0.0.1/a.png", .requisite), by: start)
+        frontier.found(try link("http://127.0.0.1/a.png", .asset), by: start)
         #expect(frontier.isDone)
         #expect(frontier.progress(now: .zero).failed == 1)
     }
 
     @Test mutating func `somebody may lead there while it is asked for, and by a redirect too`() throws {
-        let refusal = Failure.fetch(FetchFailure(.refused, "a public page may not lead there"))
+        let refusal = Failure.fetch(FetchFailure(.refused, "a public page may not request it"))
         #expect(frontier.fetchNext(now: .zero) == 0)
         for name in ["a", "b"] {
             frontier.startGuess(
@@ -137,7 +137,7 @@ import Web
         }
         frontier.failed(2, refusal, now: .zero)
         frontier.came(0, from: .thisMachine)
-        frontier.found(try link("http://127.0.0.1/a", .requisite), by: 0)
+        frontier.found(try link("http://127.0.0.1/a", .asset), by: 0)
         #expect(frontier.redirected(0, to: try url("http://127.0.0.1/b")))
         #expect(frontier.fetchNext(now: .zero) == 2)
         frontier.succeeded(2)
@@ -277,7 +277,7 @@ import Web
         #expect(try redirectNext(to: "http://cdn.test/image"))
         #expect(drain() == [])
         #expect(frontier.state(2) == .skipped(.otherHost))
-        frontier.found(try link("http://a.test/image", .requisite), by: 0)
+        frontier.found(try link("http://a.test/image", .asset), by: 0)
         #expect(drain() == ["http://cdn.test/image"])
     }
 
@@ -293,17 +293,17 @@ import Web
 
     @Test mutating func `what somebody is sure of is no guess any more`() throws {
         _ = drain()
-        frontier.found(try link("http://a.test/a", .requisite, isGuess: true), by: 0)
-        frontier.found(try link("http://a.test/b", .requisite, isGuess: true), by: 0)
-        frontier.found(try link("http://a.test/b", .requisite), by: 0)
-        frontier.found(try link("http://a.test/b", .requisite, isGuess: true), by: 0)
+        frontier.found(try link("http://a.test/a", .asset, isGuess: true), by: 0)
+        frontier.found(try link("http://a.test/b", .asset, isGuess: true), by: 0)
+        frontier.found(try link("http://a.test/b", .asset), by: 0)
+        frontier.found(try link("http://a.test/b", .asset, isGuess: true), by: 0)
         #expect(frontier.entries.map(\.isGuess) == [false, true, false])
     }
 
     @Test mutating func `a chain leads from the start to what asked`() throws {
         _ = drain()
         frontier.found(try link("http://a.test/b", .page), by: 0)
-        frontier.found(try link("http://a.test/c", .requisite), by: 1)
+        frontier.found(try link("http://a.test/c", .asset), by: 1)
         #expect(frontier.chain(to: 2).map(\.path) == ["/", "/b", "/c"])
         for number in 3..<100 {
             frontier.found(try link("http://a.test/\(number)", .page), by: UInt32(number - 1))

@@ -37,7 +37,7 @@ import Web
         var numbers: [UInt32] = []
         while let number = book.next() {
             numbers.append(number)
-            book.rendered(number, .init(requisites: bringing(number)), isWhole: true)
+            book.rendered(number, .init(assets: bringing(number)), isWhole: true)
         }
         return numbers
     }
@@ -285,10 +285,10 @@ import Web
         var book = try book(pages: 0...0)
         book.settle()
         #expect(book.next() == 0)
-        book.rendered(0, .init(requisites: 1), isWhole: false, waitsFor: [90])
+        book.rendered(0, .init(assets: 1), isWhole: false, waitsFor: [90])
         #expect(!book.isIdle)
         #expect(book.next() == 0)
-        book.rendered(0, .init(requisites: 1), isWhole: false, waitsFor: [90])
+        book.rendered(0, .init(assets: 1), isWhole: false, waitsFor: [90])
         #expect(book.isIdle)
         #expect(book.patterns.map(\.renderedCount) == [1])
         #expect(book.patterns.map(\.unfinished) == [1])

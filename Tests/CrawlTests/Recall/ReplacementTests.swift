@@ -142,7 +142,7 @@ import Web
             #expect(try isUnchanged(target), "\(target): \(report.misses)")
         }
         // Nothing passes unnoticed.
-        #expect(!report.isPublished || !report.missing.isEmpty || report.isHeldBack)
+        #expect(!report.isPublished || !report.missing.isEmpty || report.isRejected)
         // The truth is believed at once.
         for target in Self.pages + Self.assets { origin.on(target, Self.newer(target)) }
         let healed = try bench.crawl { $0.sitePlan.doubts = report.doubts }
@@ -275,6 +275,6 @@ extension OriginAnswer {
         let report = try bench.crawl()
         #expect(!report.isPublished)
         #expect(origin.requests.count == 1)
-        #expect(report.misses.first?.contains("asks to wait 3600 s") == true)
+        #expect(report.misses.first?.contains("asked to wait 3600 s") == true)
     }
 }

@@ -60,17 +60,17 @@ import Web
         #expect(try crawl().confirmed == 4)
     }
 
-    @Test func `what is unchanged costs a request and no body, and stands in the new visit`() throws {
+    @Test func `what is unchanged costs a request and no body, and stands in the new snapshot`() throws {
         let before = origin.requests.count
         let report = try crawl()
         let asked = origin.requests.dropFirst(before)
         #expect(report.confirmed == 3)
         #expect(report.pages == 3)
-        #expect(report.requisites == 1)
+        #expect(report.assets == 1)
         #expect(asked.map(\.target).sorted() == ["/", "/dot.gif", "/three", "/two"])
         #expect(asked.first { $0.target == "/two" }?["If-None-Match"] == "\"two\"")
-        #expect(try StoreReader(folder).response(for: origin.url("/two"), ofVisit: report.visit) != nil)
-        #expect(try StoreReader(folder).sites()[0].visits.map(\.responseCount) == [4, 4])
+        #expect(try StoreReader(folder).response(for: origin.url("/two"), ofSnapshot: report.snapshot) != nil)
+        #expect(try StoreReader(folder).sites()[0].snapshots.map(\.responseCount) == [4, 4])
         #expect(try StoreReader(folder).summary().bodies == 4)
         #expect(try text("/two") == "<a href=/three>3</a>")
     }
@@ -101,7 +101,7 @@ import Web
         let folder = StoreFolder(home.file("store"))
         let start = origin.url("/")
         let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: start, start: [start], now: 1)
+        let snapshot = try writer.begin(site: start, start: [start], now: 1)
         // A table of version 1 without a link.
         let body = try NewBody(
             .bytes(Array(text.utf8)), form: "html;utf-8", links: [1, 0, 0, 0, 0], in: folder)
@@ -111,8 +111,8 @@ import Web
             body: .new(body))
         held.flags = .fromThisMachine
         let links = NewLinks(from: NewLinks.Target(href: start, number: 1))
-        try writer.add([held], links: [links], to: visit)
-        try writer.end(visit, .publish(now: 2))
+        try writer.add([held], links: [links], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         func update() throws -> CrawlReport {
             let url = try #require(WebURL(start))
             var plan = CrawlPlan(

@@ -21,7 +21,7 @@ import Web
             sample.fetched(
                 PlanSample.Page(
                     url: page, byteCount: size(path), latency: .milliseconds(100),
-                    newRequisites: path == "/" ? 10 : 0, newRequisiteByteCount: path == "/" ? 50_000 : 0,
+                    newAssets: path == "/" ? 10 : 0, newAssetByteCount: path == "/" ? 50_000 : 0,
                     newPages: new, links: try links.map(url)))
         }
         return sample
@@ -149,7 +149,7 @@ import Web
 
     @Test func `a distance between requests makes the time`() throws {
         let sample = try sample { _ in (0..<99).map { "/a/\($0)" } }
-        // 100 pages and 10 requisites, 100 ms each.
+        // 100 pages and 10 assets, 100 ms each.
         #expect(sample.estimate(Self.manner).seconds == PlanEstimate.Bounds(low: 1, high: 3))
         let slow = sample.estimate(PlanSample.Manner(connections: 16, distance: .seconds(2)))
         #expect(slow.seconds == PlanEstimate.Bounds(low: 220, high: 220))

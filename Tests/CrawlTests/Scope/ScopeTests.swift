@@ -98,19 +98,19 @@ import Web
         (["regex:[?&]sort="], "https://example.com/a?x=1&sort=up"),
         (["example.com"], "https://example.com/"),
     ])
-    func `exclude patterns outweigh everything, for requisites too`(exclude: [String], page: String) throws {
+    func `exclude patterns outweigh everything, for assets too`(exclude: [String], page: String) throws {
         let options = ScopeOptions(include: ["regex:."], exclude: exclude, depth: 3)
         let scope = try scope("https://example.com/", options: options)
         let expected = ScopeVerdict.skipped(.excluded(exclude[0]))
         #expect(try verdict(scope, page) == expected)
-        #expect(scope.verdict(onRequisite: try url(page)) == expected)
+        #expect(scope.verdict(onAsset: try url(page)) == expected)
         #expect(scope.verdict(onStart: try url(page)) == .followed(by: .start))
     }
 
     @Test func `what a page needs is followed anywhere`() throws {
         let scope = try scope("https://example.com/docs/", options: ScopeOptions(extent: .path, depth: 0))
-        #expect(scope.verdict(onRequisite: try url("https://cdn.test/a.js")) == .followed(by: .requisite))
-        #expect(scope.verdict(onRequisite: try url("ftp://cdn.test/a.js")) == .skipped(.scheme))
+        #expect(scope.verdict(onAsset: try url("https://cdn.test/a.js")) == .followed(by: .asset))
+        #expect(scope.verdict(onAsset: try url("ftp://cdn.test/a.js")) == .skipped(.scheme))
     }
 
     @Test(arguments: [(0, 0, true), (0, 1, false), (3, 3, true), (3, 4, false)])
@@ -124,7 +124,7 @@ import Web
     @Test func `an URL without an end is not asked for`() throws {
         let long = try url("https://example.com/" + String(repeating: "a", count: Scope.longestURL))
         #expect(try scope("https://example.com/").verdict(onPage: long, depth: 1) == .skipped(.longURL))
-        #expect(try scope("https://example.com/").verdict(onRequisite: long) == .skipped(.longURL))
+        #expect(try scope("https://example.com/").verdict(onAsset: long) == .skipped(.longURL))
     }
 
     @Test func `a start that moved takes its site along`() throws {
@@ -167,7 +167,7 @@ import Web
             verdicts.map(\.description) == [
                 "followed: included by /blog/**", "followed: under a.test/docs/", "skipped: on another host",
                 "skipped: more than 3 links from the start", "skipped: excluded by *.pdf",
-                "skipped: robots.txt says Disallow: /x (line 2)",
+                "skipped: disallowed by robots.txt: Disallow: /x (line 2)",
                 "skipped: the limit of 100 pages was reached",
             ])
     }

@@ -46,7 +46,7 @@ import Web
         #expect(end.stopped == 96)
         #expect(
             traps.stopped.map(\.description)
-                == ["a calendar without an end: 95 of 96 pages like a.test/cal/{year}/{month}/ are alike"])
+                == ["an endless calendar: 95 of 96 pages like a.test/cal/{year}/{month}/ are alike"])
         #expect(traps.verdict(on: try url("http://a.test/blog/2024/")) == .fine)
     }
 

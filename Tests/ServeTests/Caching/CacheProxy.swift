@@ -57,9 +57,9 @@ final class CacheProxy: Sendable {
         let writer = try StoreWriter(folder)
         if !rules.isEmpty {
             let start = origin.url("/")
-            let visit = try writer.begin(site: start, start: [start], now: 1)
-            try writer.keep(settings: rules, of: visit)
-            try writer.end(visit, .publish(now: 2))
+            let snapshot = try writer.begin(site: start, start: [start], now: 1)
+            try writer.keep(settings: rules, of: snapshot)
+            try writer.end(snapshot, .publish(now: 2))
         }
         var fetch = FetchOptions(userAgent: "test", spoolFolder: folder.incoming)
         fetch.proxies = ProxyRules()

@@ -44,9 +44,9 @@ import Testing
         for purpose in [ReplacementCheck.Purpose.run, .serving] {
             var check = ReplacementCheck(purpose, keepsPrivate: true)
             let verdict = check.judge(url, stored: stored, new: new, now: 0)
-            #expect(verdict.heldBack == (isPrivate ? .withoutCredentials : nil))
+            #expect(verdict.rejected == (isPrivate ? .withoutCredentials : nil))
             var own = ReplacementCheck(purpose)
-            #expect(own.judge(url, stored: stored, new: new, now: 0).heldBack == nil)
+            #expect(own.judge(url, stored: stored, new: new, now: 0).rejected == nil)
         }
     }
 
@@ -73,7 +73,7 @@ import Testing
             }
             let verdict = check.judge(
                 url, stored: stored, new: new, comparison: comparison, now: 1_000_000 + step.time)
-            #expect(verdict.heldBack == step.expected, "step \(number)")
+            #expect(verdict.rejected == step.expected, "step \(number)")
             #expect(
                 verdict.restored.map { $0.href.dropFirst(scene.origin.count) }.sorted()
                     == step.restored.map { $0[...] }, "step \(number)")

@@ -2,7 +2,7 @@ import Store
 import TestOrigin
 import Testing
 
-@Suite struct VisitTests {
+@Suite struct SnapshotTests {
     private let scratch: TemporaryFolder
     private let folder: StoreFolder
     private let writer: StoreWriter
@@ -13,12 +13,12 @@ import Testing
         writer = try StoreWriter(folder)
     }
 
-    /// Publishes a visit in which each address answers with its text; nil stands for a tombstone.
+    /// Publishes a snapshot in which each address answers with its text; nil stands for a tombstone.
     @discardableResult
-    private func visit(
+    private func snapshot(
         _ pages: [String: String?], site: String = "s", form: String = "html;utf-8"
     ) throws -> Int64 {
-        let visit = try writer.begin(site: site, start: [site], now: 1)
+        let snapshot = try writer.begin(site: site, start: [site], now: 1)
         let responses = try pages.map { href, text in
             NewResponse(
                 href: href, referrer: nil, status: text == nil ? 404 : 200, role: 0, fields: "", fetched: 1,
@@ -27,9 +27,9 @@ import Testing
                 }
                     ?? .none)
         }
-        try writer.add(responses, to: visit)
-        try writer.end(visit, .publish(now: 2))
-        return visit.id
+        try writer.add(responses, to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
+        return snapshot.id
     }
 
     private func text(_ href: String) throws -> String? {
@@ -42,8 +42,8 @@ import Testing
         try #require(try StoreReader(folder).sites().first { $0.name == name })
     }
 
-    @Test func `a visit's pages are those that are there, and no more of them than asked for`() throws {
-        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+    @Test func `a snapshot's pages are those that are there, and no more of them than asked for`() throws {
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
         func response(_ href: String, status: Int = 200, role: UInt8 = 0, variant: String = "") -> NewResponse
         {
             var response = NewResponse(
@@ -56,27 +56,29 @@ import Testing
                 response("/a"), response("/a", variant: "accept: x"), response("/b"),
                 response("/gone", status: 404),
                 response("/style", role: 1),
-            ], to: visit)
-        try writer.end(visit, .publish(now: 2))
+            ], to: snapshot)
+        try writer.end(snapshot, .publish(now: 2))
         let reader = try StoreReader(folder)
-        #expect(try reader.pages(ofVisit: visit.id, atMost: .max).sorted() == ["/a", "/b"])
-        #expect(try reader.pages(ofVisit: visit.id, atMost: 1).count == 1)
+        #expect(try reader.pages(ofSnapshot: snapshot.id, atMost: .max).sorted() == ["/a", "/b"])
+        #expect(try reader.pages(ofSnapshot: snapshot.id, atMost: 1).count == 1)
     }
 
-    @Test func `what differs between two visits is told by what readers see of each`() throws {
-        let first = try visit(["/same": "a", "/changed": "b", "/gone": "c", "/old": "d", "/unreached": "e"])
-        let second = try visit([
+    @Test func `what differs between two snapshots is told by what readers see of each`() throws {
+        let first = try snapshot([
+            "/same": "a", "/changed": "b", "/gone": "c", "/old": "d", "/unreached": "e",
+        ])
+        let second = try snapshot([
             "/same": "a", "/changed": "B", "/gone": nil, "/old": nil, "/new": "d", "/more": "f",
         ])
         let difference = try StoreReader(folder).difference(from: first, to: second)
         #expect(difference.added == ["/more"])
         #expect(difference.changed == ["/changed"])
         #expect(difference.gone == ["/gone"])
-        #expect(difference.moved == [VisitDifference.Move(from: "/old", to: "/new")])
+        #expect(difference.moved == [SnapshotDifference.Move(from: "/old", to: "/new")])
         let back = try StoreReader(folder).difference(from: second, to: first)
         #expect(back.added == ["/gone"])
         #expect(back.gone == ["/more"])
-        #expect(back.moved == [VisitDifference.Move(from: "/new", to: "/old")])
+        #expect(back.moved == [SnapshotDifference.Move(from: "/new", to: "/old")])
         #expect(try StoreReader(folder).difference(from: first, to: first).isEmpty)
     }
 
@@ -93,86 +95,86 @@ import Testing
                     .new(try NewBody(.bytes(Array($0.utf8)), form: "opaque", links: [], in: folder))
                 } ?? .none)
         }
-        func visit(_ responses: [NewResponse]) throws -> Int64 {
-            let visit = try writer.begin(site: "s", start: ["s"], now: 1)
-            try writer.add(responses, to: visit)
-            try writer.end(visit, .publish(now: 2))
-            return visit.id
+        func snapshot(_ responses: [NewResponse]) throws -> Int64 {
+            let snapshot = try writer.begin(site: "s", start: ["s"], now: 1)
+            try writer.add(responses, to: snapshot)
+            try writer.end(snapshot, .publish(now: 2))
+            return snapshot.id
         }
-        let first = try visit([
+        let first = try snapshot([
             response("led", nil, to: "/x"), response("same", nil, to: "/x"), response("page", "p"),
         ])
-        let second = try visit([
+        let second = try snapshot([
             response("led", nil, to: "/y"), response("same", nil, to: "/x"),
             response("page", nil, to: "/new"),
             response("new", "p"),
         ])
         let difference = try StoreReader(folder).difference(from: first, to: second)
         #expect(difference.changed == [begin + "led"])
-        #expect(difference.moved == [VisitDifference.Move(from: begin + "page", to: begin + "new")])
+        #expect(difference.moved == [SnapshotDifference.Move(from: begin + "page", to: begin + "new")])
         #expect(difference.added == [] && difference.gone == [])
     }
 
     @Test func `the same bytes are the same body, in whichever form`() throws {
-        let first = try visit(["/same": "a", "/old": "d", "/b": "b"], form: "opaque")
-        let second = try visit(["/same": "a", "/old": nil, "/new": "d", "/b": "c"], form: "opaque;UTF-8")
+        let first = try snapshot(["/same": "a", "/old": "d", "/b": "b"], form: "opaque")
+        let second = try snapshot(["/same": "a", "/old": nil, "/new": "d", "/b": "c"], form: "opaque;UTF-8")
         let difference = try StoreReader(folder).difference(from: first, to: second)
         #expect(difference.changed == ["/b"] && difference.added == [])
-        #expect(difference.moved == [VisitDifference.Move(from: "/old", to: "/new")])
+        #expect(difference.moved == [SnapshotDifference.Move(from: "/old", to: "/new")])
     }
 
-    @Test func `a rollback shows the older visit, and the next visit is newer again`() throws {
-        let first = try visit(["/": "one"])
-        try visit(["/": "two", "/new": "x"])
-        try writer.publish(visit: first, of: site())
+    @Test func `a rollback shows the older snapshot, and the next snapshot is newer again`() throws {
+        let first = try snapshot(["/": "one"])
+        try snapshot(["/": "two", "/new": "x"])
+        try writer.publish(snapshot: first, of: site())
         #expect(try text("/") == "one")
         #expect(try text("/new") == nil)
-        try visit(["/": "three"])
+        try snapshot(["/": "three"])
         #expect(try text("/") == "three")
         #expect(try text("/new") == "x")
     }
 
     @Test
-    func `dropping a visit changes nothing of what later ones show, and the one that is served cannot go`()
+    func `dropping a snapshot changes nothing of what later ones show, and the one that is served cannot go`()
         throws
     {
-        let first = try visit(["/": "one", "/old": "old"])
-        let second = try visit(["/": "two", "/b": "two"])
-        let third = try visit(["/b": "three"])
-        #expect(throws: StoreError.self) { try writer.drop(visit: third, of: site()) }
-        #expect(throws: StoreError.self) { try writer.drop(visit: 99, of: site()) }
-        try writer.drop(visit: first, of: site())
+        let first = try snapshot(["/": "one", "/old": "old"])
+        let second = try snapshot(["/": "two", "/b": "two"])
+        let third = try snapshot(["/b": "three"])
+        #expect(throws: StoreError.self) { try writer.drop(snapshot: third, of: site()) }
+        #expect(throws: StoreError.self) { try writer.drop(snapshot: 99, of: site()) }
+        try writer.drop(snapshot: first, of: site())
         #expect(try text("/old") == "old")
-        try writer.drop(visit: second, of: site())
+        try writer.drop(snapshot: second, of: site())
         #expect(try text("/") == "two")
         #expect(try text("/b") == "three")
         #expect(try text("/old") == "old")
-        #expect(try site().visits.map(\.id) == [third])
+        #expect(try site().snapshots.map(\.id) == [third])
     }
 
-    @Test func `a visit of another site, or one that is not complete, cannot be published`() throws {
-        try visit(["/": "one"])
-        let other = try visit(["/": "two"], site: "other")
-        let error = #expect(throws: StoreError.self) { try writer.publish(visit: other, of: site()) }
-        #expect(error?.description.contains("larder visits") == true)
+    @Test func `a snapshot of another site, or one that is not complete, cannot be published`() throws {
+        try snapshot(["/": "one"])
+        let other = try snapshot(["/": "two"], site: "other")
+        let error = #expect(throws: StoreError.self) { try writer.publish(snapshot: other, of: site()) }
+        #expect(error?.description.contains("larder snapshots") == true)
         let open = try writer.begin(site: "s", start: ["s"], now: 5)
         try writer.end(open, .keepOpen)
-        #expect(throws: StoreError.self) { try writer.publish(visit: open.id, of: site()) }
+        #expect(throws: StoreError.self) { try writer.publish(snapshot: open.id, of: site()) }
     }
 
     @Test func `a site that is being prefetched is not changed meanwhile`() throws {
-        let first = try visit(["/": "one"])
-        try visit(["/": "two"])
+        let first = try snapshot(["/": "one"])
+        try snapshot(["/": "two"])
         let busy = try StoreWriter(folder)
         let open = try busy.begin(site: "s", start: ["s"], now: 5)
-        let error = #expect(throws: StoreError.self) { try writer.publish(visit: first, of: site()) }
+        let error = #expect(throws: StoreError.self) { try writer.publish(snapshot: first, of: site()) }
         #expect(error?.reason == .busy)
         try busy.end(open, .forget)
-        try writer.publish(visit: first, of: site())
+        try writer.publish(snapshot: first, of: site())
         #expect(try text("/") == "one")
     }
 
-    @Test func `a visit that others have overtaken is not gone on with, whatever the clock says`() throws {
+    @Test func `a snapshot that others have overtaken is not gone on with, whatever the clock says`() throws {
         let given = try writer.begin(site: "s", start: ["s"], now: 100_000)
         try writer.end(given, .keepOpen)
         let later = try writer.begin(site: "s", start: ["s"], now: 200_000)
@@ -182,8 +184,8 @@ import Testing
         #expect(again.id > later.id)
     }
 
-    @Test func `what a visit that was given up shows stays before what is older`() throws {
-        let first = try visit(["/": "one", "/old": "old"])
+    @Test func `what a snapshot that was given up shows stays before what is older`() throws {
+        let first = try snapshot(["/": "one", "/old": "old"])
         let given = try writer.begin(site: "s", start: ["s"], now: 100_000)
         let body = try NewBody(.bytes(Array("two".utf8)), form: "html;utf-8", links: [], in: folder)
         try writer.add(
@@ -196,37 +198,37 @@ import Testing
         let later = try writer.begin(site: "s", start: ["s"], now: 200_000)
         try writer.end(later, .publish(now: 200_001))
         #expect(try text("/") == "two")
-        try writer.drop(visit: first, of: site())
+        try writer.drop(snapshot: first, of: site())
         #expect(try text("/") == "two")
         #expect(try text("/old") == "old")
-        try writer.drop(visit: given.id, of: site())
+        try writer.drop(snapshot: given.id, of: site())
         #expect(try text("/") == "two")
         #expect(try text("/old") == "old")
     }
 
     @Test func `who has read a site before others changed it does no harm`() throws {
-        let first = try visit(["/": "one"])
-        let second = try visit(["/": "two"])
+        let first = try snapshot(["/": "one"])
+        let second = try snapshot(["/": "two"])
         let before = try site()
-        try writer.publish(visit: first, of: before)
-        let error = #expect(throws: StoreError.self) { try writer.drop(visit: first, of: before) }
-        #expect(error?.detail == "visit \(first) is the one that is served")
-        try writer.drop(visit: second, of: before)
-        let missing = #expect(throws: StoreError.self) { try writer.publish(visit: second, of: before) }
-        #expect(missing?.detail == "it has no complete visit \(second)")
+        try writer.publish(snapshot: first, of: before)
+        let error = #expect(throws: StoreError.self) { try writer.drop(snapshot: first, of: before) }
+        #expect(error?.detail == "snapshot \(first) is live")
+        try writer.drop(snapshot: second, of: before)
+        let missing = #expect(throws: StoreError.self) { try writer.publish(snapshot: second, of: before) }
+        #expect(missing?.detail == "it has no complete snapshot \(second)")
         #expect(try text("/") == "one")
     }
 
-    @Test func `a site whose visit is open here is not changed either`() throws {
-        let first = try visit(["/": "one"])
+    @Test func `a site whose snapshot is open here is not changed either`() throws {
+        let first = try snapshot(["/": "one"])
         let open = try writer.begin(site: "s", start: ["s"], now: 5)
         #expect(throws: StoreError.self) { try writer.begin(site: "s", start: ["s"], now: 5) }
-        #expect(throws: StoreError.self) { try writer.publish(visit: first, of: site()) }
+        #expect(throws: StoreError.self) { try writer.publish(snapshot: first, of: site()) }
         // The site is held as it was.
         let other = try StoreWriter(folder)
         #expect(throws: StoreError.self) { try other.begin(site: "s", start: ["s"], now: 5) }
         try writer.end(open, .forget)
-        try writer.publish(visit: first, of: site())
+        try writer.publish(snapshot: first, of: site())
     }
 }
 
@@ -250,11 +252,13 @@ import Testing
     }
 
     @discardableResult
-    private func visit(_ pages: [String: String], _ ending: VisitEnding = .publish(now: 2)) throws -> Int64 {
-        let visit = try writer.begin(site: Self.site, start: [Self.site], now: 1)
-        try writer.add(try pages.map { try response($0, $1) }, to: visit)
-        try writer.end(visit, ending)
-        return visit.id
+    private func snapshot(_ pages: [String: String], _ ending: SnapshotEnding = .publish(now: 2)) throws
+        -> Int64
+    {
+        let snapshot = try writer.begin(site: Self.site, start: [Self.site], now: 1)
+        try writer.add(try pages.map { try response($0, $1) }, to: snapshot)
+        try writer.end(snapshot, ending)
+        return snapshot.id
     }
 
     private func load(_ href: String, _ text: String) throws {
@@ -267,7 +271,7 @@ import Testing
     private func site() throws -> Site { try #require(try store.site(Self.site)) }
 
     @Test func `what is loaded shows over what was published, and a roll-back leaves it`() throws {
-        let first = try visit([Self.page: "one"])
+        let first = try snapshot([Self.page: "one"])
         try load(Self.page, "loaded")
         try load(Self.page, "loaded again")
         try load(Self.other, "new")
@@ -275,14 +279,14 @@ import Testing
         #expect(try store.text(Self.other) == "new")
         let site = try site()
         #expect(site.published == first)
-        #expect(site.visits.map(\.base) == [nil, first])
-        #expect(try store.reader().response(for: Self.page, ofVisit: first)?.fetched == 1)
+        #expect(site.snapshots.map(\.base) == [nil, first])
+        #expect(try store.reader().response(for: Self.page, ofSnapshot: first)?.fetched == 1)
         #expect(try store.reader().pageCount(of: site) == 1)
         let overlay = try #require(site.overlay)
         let difference = try store.reader().difference(from: first, to: overlay)
         #expect(difference.changed == [Self.page] && difference.added == [Self.other])
 
-        try writer.publish(visit: first, of: site)
+        try writer.publish(snapshot: first, of: site)
         #expect(try store.text(Self.page) == "one")
         #expect(try store.text(Self.other) == nil)
         // What is loaded then lies over that.
@@ -293,39 +297,39 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
-    @Test func `the next visit takes it in, and goes before it`() throws {
-        try visit([Self.page: "one"])
+    @Test func `the next snapshot takes it in, and goes before it`() throws {
+        try snapshot([Self.page: "one"])
         try load(Self.page, "loaded")
         try load(Self.other, "new")
-        let next = try visit([Self.page: "two"])
+        let next = try snapshot([Self.page: "two"])
         #expect(try store.text(Self.page) == "two")
         #expect(try store.text(Self.other) == "new")
         #expect(try site().overlay == nil)
         #expect(try site().published == next)
     }
 
-    @Test func `what is loaded while a visit is under way is taken in by it`() throws {
-        try visit([Self.page: "one"])
-        let visit = try writer.begin(site: Self.site, start: [Self.site], now: 3)
+    @Test func `what is loaded while a snapshot is under way is taken in by it`() throws {
+        try snapshot([Self.page: "one"])
+        let snapshot = try writer.begin(site: Self.site, start: [Self.site], now: 3)
         try load(Self.page, "loaded")
         try load(Self.other, "new")
-        try writer.add([response(Self.page, "two")], to: visit)
+        try writer.add([response(Self.page, "two")], to: snapshot)
         #expect(try store.text(Self.page) == "loaded")
-        try writer.end(visit, .publish(now: 4))
+        try writer.end(snapshot, .publish(now: 4))
         #expect(try store.text(Self.page) == "two")
         #expect(try store.text(Self.other) == "new")
-        #expect(try site().visits.map(\.base) == [nil, nil])
+        #expect(try site().snapshots.map(\.base) == [nil, nil])
         #expect(try store.inspect().isSound)
     }
 
-    @Test func `nothing of a visit that was held back shows through it`() throws {
-        let first = try visit([Self.page: "one"])
-        let held = try visit([Self.page: "bad", Self.other: "bad"], .holdBack(now: 2))
+    @Test func `nothing of a snapshot that was held back shows through it`() throws {
+        let first = try snapshot([Self.page: "one"])
+        let held = try snapshot([Self.page: "bad", Self.other: "bad"], .reject(now: 2))
         try load(Self.page + "2", "loaded")
         #expect(try store.text(Self.page) == "one")
         #expect(try store.text(Self.other) == nil)
         #expect(try store.text(Self.page + "2") == "loaded")
-        try writer.drop(visit: held, of: try site())
+        try writer.drop(snapshot: held, of: try site())
         #expect(try store.text(Self.other) == nil)
         #expect(try site().published == first)
         #expect(
@@ -334,9 +338,9 @@ import Testing
             ])
     }
 
-    @Test func `a visit that is gone on with is not kept from it by an overlay`() throws {
-        try visit([Self.page: "one"])
-        let open = try visit([Self.other: "two"], .keepOpen)
+    @Test func `a snapshot that is gone on with is not kept from it by an overlay`() throws {
+        try snapshot([Self.page: "one"])
+        let open = try snapshot([Self.other: "two"], .keepOpen)
         try load(Self.page, "loaded")
         let again = try writer.begin(site: Self.site, start: [Self.site], now: 3)
         #expect(again.id == open && again.isContinued)
@@ -346,16 +350,16 @@ import Testing
     }
 
     @Test func `dropping it shows what was published`() throws {
-        try visit([Self.page: "one"])
+        try snapshot([Self.page: "one"])
         try load(Self.page, "loaded")
-        try writer.drop(visit: try #require(try site().overlay), of: site())
+        try writer.drop(snapshot: try #require(try site().overlay), of: site())
         #expect(try store.text(Self.page) == "one")
         #expect(try site().overlay == nil)
     }
 
     @Test func `a collection with a limit does not begin with it`() throws {
-        try visit([Self.page: "one"])
-        try visit([Self.page: "two"])
+        try snapshot([Self.page: "one"])
+        try snapshot([Self.page: "two"])
         try load(Self.page, "loaded")
         let before = store.folder.byteCount
         _ = try writer.collect(CollectionOptions(limit: before - 1, allowsIncomplete: true))

@@ -3,7 +3,7 @@ import Web
 
 @testable import Crawl
 
-@Suite struct RequisiteBoundsTests {
+@Suite struct AssetBoundsTests {
     private var frontier: TriedFrontier
 
     init() throws {
@@ -21,7 +21,7 @@ import Web
     @Test mutating func `style sheets that import each other end after a hundred`() throws {
         var (finder, fetched) = (UInt32(0), 0)
         for sheet in 1...200 {
-            finder = frontier.found(try link("http://a.test/\(sheet).css", .requisite), by: finder)
+            finder = frontier.found(try link("http://a.test/\(sheet).css", .asset), by: finder)
             guard frontier.next(now: .zero) == .fetch(finder) else { break }
             fetched += 1
             frontier.succeeded(finder)
@@ -30,23 +30,23 @@ import Web
         #expect(frontier.state(finder) == .skipped(.bound(.chain)))
         // The next page may need as much again.
         let page = frontier.found(try link("http://a.test/page", .page), by: 0)
-        let sheet = frontier.found(try link("http://a.test/page.css", .requisite), by: page)
+        let sheet = frontier.found(try link("http://a.test/page.css", .asset), by: page)
         #expect(frontier.state(sheet) == .queued)
     }
 
     @Test mutating func `a srcset of 200,000 is asked for as far as pages have such`() throws {
-        for image in 0..<200_000 { frontier.found(try link("http://a.test/\(image).png", .requisite), by: 0) }
-        #expect(frontier.entries.count { $0.state == .queued } == RequisiteBounds.mostOfOne)
+        for image in 0..<200_000 { frontier.found(try link("http://a.test/\(image).png", .asset), by: 0) }
+        #expect(frontier.entries.count { $0.state == .queued } == AssetBounds.mostOfOne)
     }
 
     @Test mutating func `random hosts of one domain are asked up to a thousand`() throws {
         for host in 0..<5000 {
-            frontier.found(try link("http://h\(host).cdn.test/x.png", .requisite), by: 0)
-            frontier.found(try link("http://h\(host).cdn.test/y.png", .requisite), by: 0)
+            frontier.found(try link("http://h\(host).cdn.test/x.png", .asset), by: 0)
+            frontier.found(try link("http://h\(host).cdn.test/y.png", .asset), by: 0)
         }
-        #expect(frontier.entries.count { $0.state == .queued } == 2 * RequisiteBounds.mostHosts)
+        #expect(frontier.entries.count { $0.state == .queued } == 2 * AssetBounds.mostHosts)
         // Others are none of them.
-        let other = frontier.found(try link("http://cdn.other.test/x.png", .requisite), by: 0)
+        let other = frontier.found(try link("http://cdn.other.test/x.png", .asset), by: 0)
         #expect(frontier.state(other) == .queued)
     }
 

@@ -1,8 +1,8 @@
-/// How much a visit has.
-package struct VisitTally: Sendable, Equatable {
+/// How much a snapshot has.
+package struct SnapshotTally: Sendable, Equatable {
     package var pages = 0
     /// What pages need to look and work as they did.
-    package var requisites = 0
+    package var assets = 0
     package var redirects = 0
     /// What the origin said is gone.
     package var tombstones = 0
@@ -24,53 +24,54 @@ package struct TypeTally: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// How many responses of each role and status a visit has.
+    /// How many responses of each role and status a snapshot has.
     package func statusCounts(
-        ofVisit visit: Int64
+        ofSnapshot snapshot: Int64
     ) throws(StoreError) -> [(role: Int, status: Int, count: Int)] {
         var counts: [(role: Int, status: Int, count: Int)] = []
         try prepare(
             """
-            SELECT role, status, count(*) FROM \(Schema.rows(ofVisit: "?1")) AS response
+            SELECT role, status, count(*) FROM \(Schema.rows(ofSnapshot: "?1")) AS response
             WHERE role IN (0, 1) GROUP BY role, status
             """
-        ).each(.integer(visit)) { row in
+        ).each(.integer(snapshot)) { row in
             counts.append((Int(row.integer(0)), Int(row.integer(1)), Int(row.integer(2))))
         }
         return counts
     }
 
-    /// Counts what a visit has: of each kind at most `limit`. The bytes are those of at most
+    /// Counts what a snapshot has: of each kind at most `limit`. The bytes are those of at most
     /// `limit` bodies, and estimated by them where there are more.
-    package func tally(ofVisit visit: Int64, limit: Int) throws(StoreError) -> VisitTally {
-        var tally = VisitTally()
+    package func tally(ofSnapshot snapshot: Int64, limit: Int) throws(StoreError) -> SnapshotTally {
+        var tally = SnapshotTally()
         func count(_ condition: String) throws(StoreError) -> Int {
-            let rows = "SELECT 1 FROM \(Schema.rows(ofVisit: "?1")) AS response WHERE \(condition) LIMIT ?2"
+            let rows =
+                "SELECT 1 FROM \(Schema.rows(ofSnapshot: "?1")) AS response WHERE \(condition) LIMIT ?2"
             let found = try prepare("SELECT count(*) FROM (\(rows)) AS few").first(
-                .integer(visit), .integer(Int64(limit))
+                .integer(snapshot), .integer(Int64(limit))
             ) { Int($0.integer(0)) }
             if found == limit { tally.isCapped = true }
             return found ?? 0
         }
         tally.pages = try count("role = 0 AND status < 300")
-        tally.requisites = try count("role = 1 AND status < 300")
+        tally.assets = try count("role = 1 AND status < 300")
         tally.redirects = try count("role IN (0, 1) AND status BETWEEN 300 AND 399")
         tally.tombstones = try count("role IN (0, 1) AND status IN (404, 410)")
-        try measure(visit, limit, &tally)
+        try measure(snapshot, limit, &tally)
         return tally
     }
 
-    private func measure(_ visit: Int64, _ limit: Int, _ tally: inout VisitTally) throws(StoreError) {
+    private func measure(_ snapshot: Int64, _ limit: Int, _ tally: inout SnapshotTally) throws(StoreError) {
         for role in 0...1 {
             var (measured, bytes): (Int64, Int64) = (0, 0)
             try eachRow(
                 """
                 SELECT count(*), coalesce(sum(size), 0)
                 FROM (
-                    SELECT DISTINCT body FROM \(Schema.rows(ofVisit: "?1")) AS response
+                    SELECT DISTINCT body FROM \(Schema.rows(ofSnapshot: "?1")) AS response
                     WHERE role = ?2 AND status < 300 LIMIT ?3) AS few
                 JOIN body ON body.id = few.body
-                """, .integer(visit), .integer(Int64(role)), .integer(Int64(limit))
+                """, .integer(snapshot), .integer(Int64(role)), .integer(Int64(limit))
             ) { (measured, bytes) = ($0.integer(0), $0.integer(1)) }
             guard measured == Int64(limit) else {
                 tally.byteCount += bytes
@@ -79,26 +80,26 @@ extension StoreReader {
             var all: Int64 = 0
             try eachRow(
                 """
-                SELECT count(*) FROM \(Schema.rows(ofVisit: "?1")) AS response WHERE role = ?2 AND status < 300
-                """, .integer(visit), .integer(Int64(role))
+                SELECT count(*) FROM \(Schema.rows(ofSnapshot: "?1")) AS response WHERE role = ?2 AND status < 300
+                """, .integer(snapshot), .integer(Int64(role))
             ) { all = $0.integer(0) }
             tally.isEstimate = true
             tally.byteCount += Int64(Double(bytes) / Double(measured) * Double(all))
         }
     }
 
-    /// The media types of the first `limit` responses with a body that a visit has, the commonest first.
-    package func types(ofVisit visit: Int64, limit: Int) throws(StoreError) -> [TypeTally] {
+    /// The media types of the first `limit` responses with a body that a snapshot has, the commonest first.
+    package func types(ofSnapshot snapshot: Int64, limit: Int) throws(StoreError) -> [TypeTally] {
         var types: [TypeTally] = []
         try eachRow(
             """
             SELECT type, count(*), sum(size)
             FROM (
-                SELECT type, body FROM \(Schema.rows(ofVisit: "?1")) AS response
+                SELECT type, body FROM \(Schema.rows(ofSnapshot: "?1")) AS response
                 WHERE body IS NOT NULL LIMIT ?2) AS few
             JOIN body ON body.id = few.body
             GROUP BY type ORDER BY 2 DESC, 1 NULLS FIRST
-            """, .integer(visit), .integer(Int64(limit))
+            """, .integer(snapshot), .integer(Int64(limit))
         ) { row in
             types.append(
                 TypeTally(type: row.optionalText(0), count: Int(row.integer(1)), byteCount: row.integer(2)))
@@ -108,16 +109,16 @@ extension StoreReader {
 
     /// What the origin said is gone, with the page that first asked for it, in no order: at most `limit`.
     package func tombstones(
-        ofVisit visit: Int64, limit: Int
+        ofSnapshot snapshot: Int64, limit: Int
     ) throws(StoreError) -> [(href: String, status: Int, referrer: String?)] {
         var tombstones: [(href: String, status: Int, referrer: String?)] = []
         try eachRow(
             """
-            SELECT url.href, response.status, referrer.href FROM \(Schema.rows(ofVisit: "?1")) AS response
+            SELECT url.href, response.status, referrer.href FROM \(Schema.rows(ofSnapshot: "?1")) AS response
             JOIN url ON url.id = response.url
             LEFT JOIN url AS referrer ON referrer.id = response.referrer
             WHERE response.role IN (0, 1) AND response.status IN (404, 410) LIMIT ?2
-            """, .integer(visit), .integer(Int64(limit))
+            """, .integer(snapshot), .integer(Int64(limit))
         ) { tombstones.append(($0.text(0), Int($0.integer(1)), $0.optionalText(2))) }
         return tombstones
     }

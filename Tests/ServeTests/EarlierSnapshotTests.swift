@@ -5,8 +5,8 @@ import Web
 
 @testable import Serve
 
-/// An earlier visit, looked at without a roll-back.
-@Suite struct EarlierVisitTests {
+/// An earlier snapshot, looked at without a roll-back.
+@Suite struct EarlierSnapshotTests {
     private let store: StockedStore
     private let server: MirrorServer
     private let client: RawClient
@@ -37,16 +37,16 @@ import Web
     }
 
     @Test(arguments: [
-        ("@1/https://example.test/two?a=b", "http://visit-1-example-test.localhost:PORT/two?a=b"),
-        ("@2/https://www.cdn.test:81/", "http://port-81.www.visit-2-cdn-test.localhost:PORT/"),
-        ("@1970-01-01/https://example.test/", "http://visit-2-example-test.localhost:PORT/"),
-        ("@2026-11-20/https://cdn.test/a.js", "http://visit-2-cdn-test.localhost:PORT/a.js"),
+        ("@1/https://example.test/two?a=b", "http://past-1-example-test.localhost:PORT/two?a=b"),
+        ("@2/https://www.cdn.test:81/", "http://port-81.www.past-2-cdn-test.localhost:PORT/"),
+        ("@1970-01-01/https://example.test/", "http://past-2-example-test.localhost:PORT/"),
+        ("@2026-11-20/https://cdn.test/a.js", "http://past-2-cdn-test.localhost:PORT/a.js"),
         ("@3/https://example.test/", nil), ("@1969-12-31/https://example.test/", nil),
         ("@x/https://example.test/", nil),
         ("@2026-11-20/https://nowhere.test/", nil), ("@1/ftp://example.test/", nil), ("@bad-date/", nil),
         ("@", nil), ("@1", nil), ("@%3Cscript%3E/https://example.test/", nil),
     ])
-    func `an address behind a visit's number or day leads to its copy in that visit`(
+    func `an address behind a snapshot's number or day leads to its copy in that snapshot`(
         target: String, expected: String?
     ) throws {
         defer { server.stop() }
@@ -59,39 +59,39 @@ import Web
 
     @Test func `what is shown there is what was held then, and its links stay there`() throws {
         defer { server.stop() }
-        let page = try get("/", "visit-1-example-test.localhost")
+        let page = try get("/", "past-1-example-test.localhost")
         #expect(page.status == 200)
         #expect(page.text.hasSuffix("first"))
-        #expect(page.text.contains("src=http://visit-1-cdn-test.localhost:\(server.port)/a.js"))
+        #expect(page.text.contains("src=http://past-1-cdn-test.localhost:\(server.port)/a.js"))
         #expect(try get("/", "example-test.localhost").text == "second")
-        #expect(try get("/a.js", "visit-1-cdn-test.localhost").text == "first()")
+        #expect(try get("/a.js", "past-1-cdn-test.localhost").text == "first()")
         #expect(try get("/a.js", "cdn-test.localhost").text == "second()")
-        #expect(try get("/gone", "visit-1-example-test.localhost").text == "still there")
-        #expect(try get("/gone", "visit-2-example-test.localhost").status == 404)
-        #expect(try get("/new", "visit-2-example-test.localhost").text == "new")
-        let missing = try get("/new", "visit-1-example-test.localhost", [("Accept", "text/html")])
+        #expect(try get("/gone", "past-1-example-test.localhost").text == "still there")
+        #expect(try get("/gone", "past-2-example-test.localhost").status == 404)
+        #expect(try get("/new", "past-2-example-test.localhost").text == "new")
+        let missing = try get("/new", "past-1-example-test.localhost", [("Accept", "text/html")])
         #expect(missing.status == 504)
-        #expect(missing.text.contains("Visit 1 does not have it."))
+        #expect(missing.text.contains("This earlier snapshot does not contain this URL."))
         #expect(missing.text.contains("href=\"http://example-test.localhost:\(server.port)/new\""))
-        #expect(try get("/", "visit-9-example-test.localhost").status == 404)
-        // Scripts ask for the names of their own visit.
-        let name = try get("/-/larder/name/https://www.cdn.test", "visit-1-example-test.localhost")
-        #expect(name.text == "www.visit-1-cdn-test.localhost")
+        #expect(try get("/", "past-9-example-test.localhost").status == 404)
+        // Scripts ask for the names of their own snapshot.
+        let name = try get("/-/larder/name/https://www.cdn.test", "past-1-example-test.localhost")
+        #expect(name.text == "www.past-1-cdn-test.localhost")
     }
 
-    @Test func `what an earlier visit lacks is noted for nobody`() throws {
-        _ = try get("/nowhere", "visit-1-example-test.localhost")
+    @Test func `what an earlier snapshot lacks is noted for nobody`() throws {
+        _ = try get("/nowhere", "past-1-example-test.localhost")
         server.stop()
         #expect(try NoteBook(store.folder).misses().isEmpty)
     }
 
     /// From a page to what it asks for, as a browser says it; nil for what is given.
     @Test(arguments: [
-        ("visit-1-example-test", "visit-1-cdn-test", 200), ("visit-1-example-test", "cdn-test", 403),
-        ("example-test", "visit-1-cdn-test", 403), ("visit-2-example-test", "visit-1-cdn-test", 403),
-        ("visit-1-example-test", "example-test", 403), ("example-test", "cdn-test", 200),
+        ("past-1-example-test", "past-1-cdn-test", 200), ("past-1-example-test", "cdn-test", 403),
+        ("example-test", "past-1-cdn-test", 403), ("past-2-example-test", "past-1-cdn-test", 403),
+        ("past-1-example-test", "example-test", 403), ("example-test", "cdn-test", 200),
     ])
-    func `between two visits stands a wall as between sites from elsewhere`(
+    func `between two snapshots stands a wall as between sites from elsewhere`(
         page: String, asked: String, status: Int
     ) throws {
         defer { server.stop() }
@@ -116,15 +116,15 @@ import Web
         #expect(try get(target, asked + ".localhost", window).status == 200)
     }
 
-    @Test func `the portal leads to each visit`() throws {
+    @Test func `the portal leads to each snapshot`() throws {
         defer { server.stop() }
         let page = try get("/-/sites/1", "localhost").text
-        #expect(page.contains("<a href=\"http://visit-1-example-test.localhost:\(server.port)/\">1</a>"))
+        #expect(page.contains("<a href=\"http://past-1-example-test.localhost:\(server.port)/\">1</a>"))
         #expect(page.contains("<a href=\"http://example-test.localhost:\(server.port)/\">2</a>"))
         let site = try JSONValue.parse(try get("/-/sites/1?format=json", "localhost").text.utf8.span)
         #expect(
-            site["visits"]?.array?.map { $0["mirror"]?.string } == [
-                "http://visit-1-example-test.localhost:\(server.port)/",
+            site["snapshots"]?.array?.map { $0["mirror"]?.string } == [
+                "http://past-1-example-test.localhost:\(server.port)/",
                 "http://example-test.localhost:\(server.port)/",
             ])
     }

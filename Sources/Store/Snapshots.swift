@@ -6,8 +6,8 @@ package struct Site: Sendable, Equatable {
     /// How people name it: the first start URL.
     package let name: String
     package let start: [String]
-    package let visits: [Visit]
-    /// The visit that readers see; nil until one is complete.
+    package let snapshots: [Snapshot]
+    /// The snapshot that readers see; nil until one is complete.
     package let published: Int64?
     /// What servers loaded, shown on top of it; nil when they loaded nothing since.
     package let overlay: Int64?
@@ -15,52 +15,100 @@ package struct Site: Sendable, Equatable {
     package let settings: String
 
     package init(
-        id: Int64, name: String, start: [String], visits: [Visit], published: Int64?, settings: String = "",
+        id: Int64, name: String, start: [String], snapshots: [Snapshot], published: Int64?,
+        settings: String = "",
         overlay: Int64? = nil
     ) {
         self.id = id
         self.name = name
         self.start = start
-        self.visits = visits
+        self.snapshots = snapshots
         self.published = published
         self.overlay = overlay
         self.settings = settings
     }
 }
 
+/// What users call a snapshot: `3`, or `3+` for the overlay on snapshot 3. Numbers count the snapshots of one site, from 1.
+public struct SnapshotName: Sendable, Hashable {
+    /// The number of the snapshot.
+    public let number: Int64
+    /// Whether it is an overlay: the responses that a server or proxy loaded on top of the snapshot.
+    public let isOverlay: Bool
+
+    /// Creates the name of a snapshot, or of the overlay on it.
+    public init(_ number: Int64, isOverlay: Bool = false) {
+        self.number = number
+        self.isOverlay = isOverlay
+    }
+}
+
+extension SnapshotName: LosslessStringConvertible, ExpressibleByIntegerLiteral {
+    public init(integerLiteral number: Int64) { self.init(number) }
+
+    /// Parses `3` or `3+`; nil for any other text.
+    public init?(_ description: String) {
+        let digits = description.hasSuffix("+") ? description.dropLast() : description[...]
+        guard let number = Int64(digits), number > 0 else { return nil }
+        self.init(number, isOverlay: digits.endIndex < description.endIndex)
+    }
+
+    /// The name as users write it.
+    public var description: String { isOverlay ? "\(number)+" : "\(number)" }
+}
+
+extension SnapshotName {
+    /// What `init(_:from:)` reads of `snapshot`.
+    static let columns = "snapshot.number, snapshot.base IS NOT NULL"
+
+    init(_ row: Row, from column: Int32) {
+        self.init(row.integer(column), isOverlay: row.integer(column + 1) != 0)
+    }
+}
+
 /// One prefetch run of a site, or what servers loaded on top of one.
-package struct Visit: Sendable, Equatable {
+package struct Snapshot: Sendable, Equatable {
+    /// Its number among the snapshots of all sites, in the order in which they began.
     package let id: Int64
+    /// Its number among those of its site, from 1, as users see it. An overlay has the number of its base.
+    package let number: Int64
     /// Seconds since 1970.
     package let started: Int64
     /// Nil while it runs, and after it was interrupted: the next run of the site goes on with it.
     package let finished: Int64?
     /// It ended, and readers were not to see it: the database has its end as a negative number.
-    package let isHeldBack: Bool
-    /// The visit that an overlay lies over; nil for a prefetch run.
+    package let isRejected: Bool
+    /// The snapshot that an overlay lies over; nil for a prefetch run.
     package let base: Int64?
     package let responseCount: Int
 
-    package init(id: Int64, started: Int64, finished: Int64?, base: Int64? = nil, responseCount: Int) {
+    package var name: SnapshotName { SnapshotName(number, isOverlay: base != nil) }
+
+    package init(
+        id: Int64, number: Int64, started: Int64, finished: Int64?, base: Int64? = nil, responseCount: Int
+    ) {
         self.id = id
+        self.number = number
         self.started = started
         self.finished = finished.map { abs($0) }
-        isHeldBack = finished.map { $0 < 0 } ?? false
+        isRejected = finished.map { $0 < 0 } ?? false
         self.base = base
         self.responseCount = responseCount
     }
 }
 
-/// A visit that is being written.
-package struct OpenVisit: Sendable, Equatable {
+/// A snapshot that is being written.
+package struct OpenSnapshot: Sendable, Equatable {
     package let site: Int64
     package let id: Int64
+    /// Its number among the snapshots of its site.
+    package let number: Int64
     /// An earlier run was interrupted; what it stored counts.
     package let isContinued: Bool
 }
 
-/// What becomes of a visit when a run ends.
-package enum VisitEnding: Sendable, Equatable {
+/// What becomes of a snapshot when a run ends.
+package enum SnapshotEnding: Sendable, Equatable {
     /// It is complete: from here on readers see it instead of the one before.
     case publish(now: Int64)
     /// Readers see what it has, and the next run of the site goes on with it.
@@ -68,22 +116,22 @@ package enum VisitEnding: Sendable, Equatable {
     /// The next run of the site goes on with it.
     case keepOpen
     /// It is complete, and not as it must be: readers go on seeing the one before.
-    case holdBack(now: Int64)
+    case reject(now: Int64)
     /// Not even the start was reached: what was learnt on the way says nothing about the site.
     case forget
 
     package var isPublishing: Bool {
         switch self {
         case .publish, .publishSoFar: true
-        case .keepOpen, .holdBack, .forget: false
+        case .keepOpen, .reject, .forget: false
         }
     }
 }
 
-// MARK: - VisitDifference
+// MARK: - SnapshotDifference
 
-/// What changed of a site from one visit to another, as a reader of each would see it.
-package struct VisitDifference: Sendable, Equatable {
+/// What changed of a site from one snapshot to another, as a reader of each would see it.
+package struct SnapshotDifference: Sendable, Equatable {
     package var added: [String] = []
     /// The body is another one.
     package var changed: [String] = []
@@ -106,7 +154,7 @@ package struct VisitDifference: Sendable, Equatable {
 
     package init() {}
 
-    /// What a visit shows at an address.
+    /// What a snapshot shows at an address.
     struct Shown: Equatable {
         let status: Int
         let body: Int64?
@@ -120,7 +168,7 @@ package struct VisitDifference: Sendable, Equatable {
         var isThere: Bool { status < 400 }
     }
 
-    /// Compares what two visits show. Everything comes out in the order of the addresses.
+    /// Compares what two snapshots show. Everything comes out in the order of the addresses.
     init(from old: [String: Shown], to new: [String: Shown]) {
         var arrivals: [Int64: [String]] = [:]
         for (href, shown) in new where shown.isThere && !(old[href]?.isThere ?? false) {
@@ -155,34 +203,59 @@ package struct VisitDifference: Sendable, Equatable {
     }
 }
 
+extension Site {
+    /// The last snapshot of the name.
+    ///
+    /// - Throws: `StoreError` for the reason `.request` when the site has none.
+    package func snapshot(_ name: SnapshotName) throws(StoreError) -> Snapshot {
+        guard let snapshot = snapshots.last(where: { $0.name == name }) else {
+            throw StoreError(
+                .request, doing: "find a snapshot of", path: self.name, detail: "it has no snapshot \(name)",
+                advice: "list its snapshots with: larder snapshots")
+        }
+        return snapshot
+    }
+
+    package func name(ofSnapshot id: Int64?) -> SnapshotName? { snapshots.first { $0.id == id }?.name }
+}
+
 extension StoreReader {
-    /// How many pages the newest visit of the site has that is served, or was, and has any.
+    /// The names of all snapshots by `Snapshot.id`.
+    package func snapshotNames() throws(StoreError) -> [Int64: SnapshotName] {
+        var names: [Int64: SnapshotName] = [:]
+        try eachRow("SELECT id, \(SnapshotName.columns) FROM snapshot") { row in
+            names[row.integer(0)] = SnapshotName(row, from: 1)
+        }
+        return names
+    }
+
+    /// How many pages the newest snapshot of the site has that is served, or was, and has any.
     package func pageCount(of site: Site) throws(StoreError) -> Int {
         guard let published = site.published else { return 0 }
         let count = try prepare(
             """
-            SELECT count(*) FROM \(Schema.rows(ofVisit: "?1")) AS response WHERE role = 0 AND body IS NOT NULL
+            SELECT count(*) FROM \(Schema.rows(ofSnapshot: "?1")) AS response WHERE role = 0 AND body IS NOT NULL
             """)
-        for visit in site.visits.reversed() where visit.id <= published && visit.base == nil {
-            let found = try count.first(.integer(visit.id)) { Int($0.integer(0)) } ?? 0
+        for snapshot in site.snapshots.reversed() where snapshot.id <= published && snapshot.base == nil {
+            let found = try count.first(.integer(snapshot.id)) { Int($0.integer(0)) } ?? 0
             if found > 0 { return found }
         }
         return 0
     }
 
     /// Whether it is a prefetch run that has ended, so that it may be shown.
-    package func isComplete(visit: Int64) throws(StoreError) -> Bool {
-        try prepare("SELECT finished IS NOT NULL AND base IS NULL FROM visit WHERE id = ?")
-            .first(.integer(visit)) { $0.integer(0) != 0 } ?? false
+    package func isComplete(snapshot: Int64) throws(StoreError) -> Bool {
+        try prepare("SELECT finished IS NOT NULL AND base IS NULL FROM snapshot WHERE id = ?")
+            .first(.integer(snapshot)) { $0.integer(0) != 0 } ?? false
     }
 
-    /// What readers would find different if the second visit were published instead of the first.
+    /// What readers would find different if the second snapshot were published instead of the first.
     ///
-    /// A visit shows, for each address, the newest response of its site that is not newer than itself, so
-    /// that an address that a visit did not reach has not changed.
-    package func difference(from first: Int64, to second: Int64) throws(StoreError) -> VisitDifference {
+    /// A snapshot shows, for each address, the newest response of its site that is not newer than itself, so
+    /// that an address that a snapshot did not reach has not changed.
+    package func difference(from first: Int64, to second: Int64) throws(StoreError) -> SnapshotDifference {
         let same = try bodiesOfSameBytes()
-        return VisitDifference(from: try shown(by: first, same), to: try shown(by: second, same))
+        return SnapshotDifference(from: try shown(by: first, same), to: try shown(by: second, same))
     }
 
     /// The first body of those that have the same bytes in another form, by each of the others.
@@ -199,25 +272,25 @@ extension StoreReader {
         return first
     }
 
-    /// The pictures of pages that a visit has, or of those that it took none of the last before it; none of
+    /// The pictures of pages that a snapshot has, or of those that it took none of the last before it; none of
     /// pages that are gone.
-    package func pictures(shownBy visit: Int64) throws(StoreError) -> [String: StoredResponse] {
+    package func pictures(shownBy snapshot: Int64) throws(StoreError) -> [String: StoredResponse] {
         var pictures: [String: StoredResponse] = [:]
         try eachRow(
             """
             SELECT \(StoredResponse.columns) FROM response
             JOIN url ON url.id = response.url
             JOIN body ON body.id = response.body
-            JOIN visit ON visit.id = response.visit
-            WHERE visit.site = (SELECT site FROM visit WHERE id = ?1) AND response.request = 'pictured'
-                AND (response.visit <= coalesce((SELECT base FROM visit WHERE id = ?1), ?1) OR response.visit = ?1)
+            JOIN snapshot ON snapshot.id = response.snapshot
+            WHERE snapshot.site = (SELECT site FROM snapshot WHERE id = ?1) AND response.request = 'pictured'
+                AND (response.snapshot <= coalesce((SELECT base FROM snapshot WHERE id = ?1), ?1) OR response.snapshot = ?1)
                 AND 400 > (
-                    SELECT page.status FROM response AS page JOIN visit AS other ON other.id = page.visit
-                    WHERE page.url = response.url AND page.request = '' AND other.site = visit.site
-                        AND (page.visit <= coalesce((SELECT base FROM visit WHERE id = ?1), ?1) OR page.visit = ?1)
-                    ORDER BY page.visit DESC, page.fetched DESC LIMIT 1)
-            ORDER BY response.visit
-            """, .integer(visit)
+                    SELECT page.status FROM response AS page JOIN snapshot AS other ON other.id = page.snapshot
+                    WHERE page.url = response.url AND page.request = '' AND other.site = snapshot.site
+                        AND (page.snapshot <= coalesce((SELECT base FROM snapshot WHERE id = ?1), ?1) OR page.snapshot = ?1)
+                    ORDER BY page.snapshot DESC, page.fetched DESC LIMIT 1)
+            ORDER BY response.snapshot
+            """, .integer(snapshot)
         ) { row in
             let picture = StoredResponse(row)
             pictures[picture.href] = picture
@@ -227,48 +300,48 @@ extension StoreReader {
 
     /// Whether a browser kept pictures of the site's pages.
     package func hasPictures(of site: Site) throws(StoreError) -> Bool {
-        for visit in site.visits.reversed() {
+        for snapshot in site.snapshots.reversed() {
             // Words and pictures of pages have the role of guides, which are few otherwise.
             let found = try prepare(
-                "SELECT EXISTS (SELECT 1 FROM response WHERE visit = ? AND role = 2 AND request = 'pictured')"
-            ).first(.integer(visit.id)) { $0.integer(0) != 0 }
+                "SELECT EXISTS (SELECT 1 FROM response WHERE snapshot = ? AND role = 2 AND request = 'pictured')"
+            ).first(.integer(snapshot.id)) { $0.integer(0) != 0 }
             if found == true { return true }
         }
         return false
     }
 
-    /// The picture that a visit took of a page.
-    package func picture(of href: String, in visit: Int64) throws(StoreError) -> StoredResponse? {
+    /// The picture that a snapshot took of a page.
+    package func picture(of href: String, in snapshot: Int64) throws(StoreError) -> StoredResponse? {
         try prepare(
             """
             SELECT \(StoredResponse.columns) FROM response
             JOIN url ON url.id = response.url
             JOIN body ON body.id = response.body
-            WHERE url.href = ? AND response.visit = ? AND response.request = 'pictured'
+            WHERE url.href = ? AND response.snapshot = ? AND response.request = 'pictured'
             """
-        ).first(.text(href), .integer(visit), read: StoredResponse.init)
+        ).first(.text(href), .integer(snapshot), read: StoredResponse.init)
     }
 
     private func shown(
-        by visit: Int64, _ same: [Int64: Int64]
-    ) throws(StoreError) -> [String: VisitDifference.Shown] {
-        var shown: [String: VisitDifference.Shown] = [:]
+        by snapshot: Int64, _ same: [Int64: Int64]
+    ) throws(StoreError) -> [String: SnapshotDifference.Shown] {
+        var shown: [String: SnapshotDifference.Shown] = [:]
         try eachRow(
             """
             SELECT url.href, response.request, response.status, response.body,
                 iif(response.status BETWEEN 300 AND 399, response.fields, '') FROM response
             JOIN url ON url.id = response.url
-            JOIN visit ON visit.id = response.visit
-            WHERE visit.site = (SELECT site FROM visit WHERE id = ?1)
+            JOIN snapshot ON snapshot.id = response.snapshot
+            WHERE snapshot.site = (SELECT site FROM snapshot WHERE id = ?1)
                 AND response.request NOT IN ('shown', 'pictured')
-                AND (response.visit <= coalesce((SELECT base FROM visit WHERE id = ?1), ?1) OR response.visit = ?1)
-            ORDER BY response.visit, response.fetched, response.variant
-            """, .integer(visit)
+                AND (response.snapshot <= coalesce((SELECT base FROM snapshot WHERE id = ?1), ?1) OR response.snapshot = ?1)
+            ORDER BY response.snapshot, response.fetched, response.variant
+            """, .integer(snapshot)
         ) { row in
             let (href, request) = (row.text(0), row.text(1))
             // The last of an address is what readers see first.
             shown[request.isEmpty ? href : "\(href) (\(request))"] =
-                VisitDifference.Shown(
+                SnapshotDifference.Shown(
                     status: Int(row.integer(2)), body: row.optionalInteger(3).map { same[$0] ?? $0 },
                     location: HTTPFields(block: row.text(4).utf8.span)["Location"])
         }
@@ -277,126 +350,132 @@ extension StoreReader {
 }
 
 extension StoreWriter {
-    /// Publishes another visit of the site, an older one as a rule: readers see it from here on, and nothing
+    /// Publishes another snapshot of the site, an older one as a rule: readers see it from here on, and nothing
     /// newer.
     ///
-    /// The next prefetch is a newer visit again and is published when it is complete.
-    package func publish(visit: Int64, of site: Site) throws(StoreError) {
+    /// The next prefetch is a newer snapshot again and is published when it is complete.
+    package func publish(snapshot: Int64, of site: Site) throws(StoreError) {
         try holding(site) { () throws(StoreError) in
-            guard try visits(of: site).contains(where: { $0.id == visit && $0.isFinished }) else {
+            guard try snapshots(of: site).contains(where: { $0.id == snapshot && $0.isFinished }) else {
                 throw StoreError(
                     .request, doing: "roll back", path: site.name,
-                    detail: "it has no complete visit \(visit)",
-                    advice: "see its visits with: larder visits")
+                    detail:
+                        "it has no complete snapshot \(site.name(ofSnapshot: snapshot)?.description ?? "\(snapshot)")",
+                    advice: "list its snapshots with: larder snapshots")
             }
             try run(
-                "UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(visit),
+                "UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(snapshot),
                 .integer(site.id))
         }
         try noteState()
     }
 
-    /// From here on readers see the visit. It takes in what servers loaded meanwhile and it does not have
+    /// From here on readers see the snapshot. It takes in what servers loaded meanwhile and it does not have
     /// itself.
-    func show(_ visit: OpenVisit) throws(StoreError) {
+    func show(_ snapshot: OpenSnapshot) throws(StoreError) {
         // What began before it lies below it now.
         let later = try prepare("SELECT overlay FROM site WHERE id = ?1 AND overlay > ?2")
-            .first(.integer(visit.site), .integer(visit.id)) { $0.integer(0) }
+            .first(.integer(snapshot.site), .integer(snapshot.id)) { $0.integer(0) }
         try run(
-            "UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(visit.id),
-            .integer(visit.site))
+            "UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(snapshot.id),
+            .integer(snapshot.site))
         guard let later else { return }
-        try move(responsesOf: later, to: visit.id)
-        try remove(visit: later)
-        // The journal has them under the number of a visit that is gone.
-        if !isServed { try noteResponses("response.visit = \(visit.id)") }
+        try move(responsesOf: later, to: snapshot.id)
+        try remove(snapshot: later)
+        // The journal has them under the number of a snapshot that is gone.
+        if !isServed { try noteResponses("response.snapshot = \(snapshot.id)") }
     }
 
     /// What the other has of its own stays its own.
     ///
     /// - Parameter onlyConfirmed: what the other confirmed, and nothing else.
     private func move(
-        responsesOf visit: Int64, to other: Int64, onlyConfirmed: Bool = false
+        responsesOf snapshot: Int64, to other: Int64, onlyConfirmed: Bool = false
     ) throws(StoreError) {
         try run(
             """
-            UPDATE response SET visit = ?1
-            WHERE visit = ?2 \(onlyConfirmed ? "AND confirmed >= ?1" : "") AND NOT EXISTS (
-                SELECT 1 FROM response AS own WHERE own.url = response.url AND own.visit <> ?2
+            UPDATE response SET snapshot = ?1
+            WHERE snapshot = ?2 \(onlyConfirmed ? "AND confirmed >= ?1" : "") AND NOT EXISTS (
+                SELECT 1 FROM response AS own WHERE own.url = response.url AND own.snapshot <> ?2
                     AND own.request = response.request AND own.variant = response.variant
                     AND \(Schema.isOf("?1", "own")))
-            """, .integer(other), .integer(visit))
-        try forgetCount(of: visit)
+            """, .integer(other), .integer(snapshot))
+        try forgetCount(of: snapshot)
         try forgetCount(of: other)
     }
 
-    private func remove(visit: Int64) throws(StoreError) {
-        try run("UPDATE site SET overlay = NULL WHERE overlay = ?", .integer(visit))
-        try run("DELETE FROM response WHERE visit = ?", .integer(visit))
-        try forgetCount(of: visit)
-        try run("DELETE FROM visit WHERE id = ?", .integer(visit))
+    private func remove(snapshot: Int64) throws(StoreError) {
+        try run("UPDATE site SET overlay = NULL WHERE overlay = ?", .integer(snapshot))
+        try run("DELETE FROM response WHERE snapshot = ?", .integer(snapshot))
+        try forgetCount(of: snapshot)
+        try run("DELETE FROM snapshot WHERE id = ?", .integer(snapshot))
         try countConfirmedAgain()
     }
 
-    /// Drops a visit. What the visits after it show stays: what they took from this one, the next of them has
+    /// Drops a snapshot. What the snapshots after it show stays: what they took from this one, the next of them has
     /// instead.
-    package func drop(visit: Int64, of site: Site) throws(StoreError) {
+    package func drop(snapshot: Int64, of site: Site) throws(StoreError) {
         isJournalBehind = true
-        try dropRows(ofVisit: visit, of: site)
+        try dropRows(ofSnapshot: snapshot, of: site)
         try countAgain()
         try renewJournal()
     }
 
-    func dropRows(ofVisit visit: Int64, of site: Site) throws(StoreError) {
+    func dropRows(ofSnapshot snapshot: Int64, of site: Site) throws(StoreError) {
         try holding(site) { () throws(StoreError) in
-            let visits = try visits(of: site)
-            guard let place = visits.firstIndex(where: { $0.id == visit }) else {
+            let snapshots = try snapshots(of: site)
+            guard let place = snapshots.firstIndex(where: { $0.id == snapshot }) else {
                 throw StoreError(
-                    .request, doing: "drop a visit of", path: site.name, detail: "it has no visit \(visit)",
-                    advice: "see its visits with: larder visits")
+                    .request, doing: "remove a snapshot of", path: site.name,
+                    detail:
+                        "it has no snapshot \(site.name(ofSnapshot: snapshot)?.description ?? "with the id \(snapshot)")",
+                    advice: "list its snapshots with: larder snapshots")
             }
-            guard !visits[place].isPublished else {
+            guard !snapshots[place].isPublished else {
                 throw StoreError(
-                    .request, doing: "drop a visit of", path: site.name,
-                    detail: "visit \(visit) is the one that is served",
-                    advice: "publish another one first with: larder rollback")
+                    .request, doing: "remove a snapshot of", path: site.name,
+                    detail:
+                        "snapshot \(site.name(ofSnapshot: snapshot)?.description ?? "\(snapshot)") is live",
+                    advice: snapshots.contains { $0.isFinished && !$0.isPublished && !$0.isOverlay }
+                        ? "make another snapshot live first with: larder rollback"
+                        : "it is the only one; to remove the whole site: larder remove \(site.name)")
             }
-            // An unfinished visit may be gone on with, and shows nothing yet, as long as there is none behind
-            // it. What lies over another visit shows nothing of this one.
-            let later = visits[(place + 1)...].filter { !$0.isOverlay }
+            // An unfinished snapshot may be gone on with, and shows nothing yet, as long as there is none behind
+            // it. What lies over another snapshot shows nothing of this one.
+            let later = snapshots[(place + 1)...].filter { !$0.isOverlay }
             if let next = later.first(where: { $0.isFinished || $0.id != later.last?.id }) {
-                // What the next visit has of its own stays its own.
-                try move(responsesOf: visit, to: next.id)
+                // What the next snapshot has of its own stays its own.
+                try move(responsesOf: snapshot, to: next.id)
             } else if let growing = later.last {
-                try move(responsesOf: visit, to: growing.id, onlyConfirmed: true)
+                try move(responsesOf: snapshot, to: growing.id, onlyConfirmed: true)
             }
-            try remove(visit: visit)
+            try remove(snapshot: snapshot)
         }
     }
 
     /// As they are now: who asks may have read the site before others changed it.
-    private func visits(
+    private func snapshots(
         of site: Site
     ) throws(StoreError) -> [(id: Int64, isFinished: Bool, isPublished: Bool, isOverlay: Bool)] {
-        var visits: [(id: Int64, isFinished: Bool, isPublished: Bool, isOverlay: Bool)] = []
+        var snapshots: [(id: Int64, isFinished: Bool, isPublished: Bool, isOverlay: Bool)] = []
         try eachRow(
             """
-            SELECT visit.id, visit.finished IS NOT NULL, visit.id = site.published, visit.base IS NOT NULL FROM visit
-            JOIN site ON site.id = visit.site
-            WHERE site.id = ? ORDER BY visit.id
+            SELECT snapshot.id, snapshot.finished IS NOT NULL, snapshot.id = site.published, snapshot.base IS NOT NULL FROM snapshot
+            JOIN site ON site.id = snapshot.site
+            WHERE site.id = ? ORDER BY snapshot.id
             """, .integer(site.id)
-        ) { visits.append(($0.integer(0), $0.integer(1) != 0, $0.integer(2) != 0, $0.integer(3) != 0)) }
-        return visits
+        ) { snapshots.append(($0.integer(0), $0.integer(1) != 0, $0.integer(2) != 0, $0.integer(3) != 0)) }
+        return snapshots
     }
 
     /// How the site is prefetched and served from now on, as the caller writes and reads it.
-    package func keep(settings: String, of visit: OpenVisit) throws(StoreError) {
-        try replaceSettings(where: "id = ?", .integer(visit.site)) { held in
+    package func keep(settings: String, of snapshot: OpenSnapshot) throws(StoreError) {
+        try replaceSettings(where: "id = ?", .integer(snapshot.site)) { held in
             UpdateSchedule.settings(settings, with: UpdateSchedule(settings: held))
         }
     }
 
-    /// The same once the visit is over.
+    /// The same once the snapshot is over.
     package func keep(settings: String, ofSite name: String) throws(StoreError) {
         try replaceSettings(where: "name = ?", .text(name)) { held in
             UpdateSchedule.settings(settings, with: UpdateSchedule(settings: held))
@@ -415,8 +494,8 @@ extension StoreWriter {
         try noteState()
     }
 
-    /// What the addresses answered in the visit says that there is nothing, whatever its status.
-    func mark(softNotFound hrefs: [String], in visit: OpenVisit) throws(StoreError) {
+    /// What the addresses answered in the snapshot says that there is nothing, whatever its status.
+    func mark(softNotFound hrefs: [String], in snapshot: OpenSnapshot) throws(StoreError) {
         guard !hrefs.isEmpty else { return }
         try transaction { () throws(StoreError) in
             for href in hrefs {
@@ -424,7 +503,7 @@ extension StoreWriter {
                     """
                     UPDATE response SET flags = flags | ?3 WHERE url = (SELECT id FROM url WHERE href = ?1)
                         AND \(Schema.isOf("?2"))
-                    """, .text(href), .integer(visit.id),
+                    """, .text(href), .integer(snapshot.id),
                     .integer(Int64(ResponseFlags.isSoftNotFound.rawValue)))
             }
         }
@@ -445,7 +524,7 @@ extension StoreWriter {
     func finishServed(of site: Int64, now: Int64) throws(StoreError) {
         try run(
             """
-            UPDATE visit SET finished = ?2
+            UPDATE snapshot SET finished = ?2
             WHERE finished IS NULL AND id = (SELECT published FROM site WHERE id = ?1)
             """, .integer(site), .integer(now))
     }
@@ -453,10 +532,10 @@ extension StoreWriter {
     func reopen(_ site: Int64, beyond pages: Int) throws(StoreError) {
         try run(
             """
-            UPDATE visit SET finished = NULL
+            UPDATE snapshot SET finished = NULL
             WHERE id = (SELECT published FROM site WHERE id = ?1)
-                AND id = (SELECT max(id) FROM visit WHERE site = ?1 AND base IS NULL) AND archive IS NULL
-                AND (SELECT count(*) FROM \(Schema.rows(ofVisit: "(SELECT published FROM site WHERE id = ?1)")) AS response
+                AND id = (SELECT max(id) FROM snapshot WHERE site = ?1 AND base IS NULL) AND archive IS NULL
+                AND (SELECT count(*) FROM \(Schema.rows(ofSnapshot: "(SELECT published FROM site WHERE id = ?1)")) AS response
                     WHERE role = 0) >= ?2
             """, .integer(site), .integer(Int64(pages)))
     }
@@ -466,11 +545,13 @@ extension StoreWriter {
             .first(.integer(site)) { $0.optionalInteger(0) } ?? nil
     }
 
-    func isServed(_ visit: OpenVisit) throws(StoreError) -> Bool { try published(of: visit.site) == visit.id }
+    func isServed(_ snapshot: OpenSnapshot) throws(StoreError) -> Bool {
+        try published(of: snapshot.site) == snapshot.id
+    }
 }
 
 extension StoreWriter {
-    /// Removes a site with all its visits. What other sites hold too stays; the bodies go with the next
+    /// Removes a site with all its snapshots. What other sites hold too stays; the bodies go with the next
     /// collection.
     package func remove(_ site: Site) throws(StoreError) {
         do throws(StoreError) {
@@ -490,7 +571,7 @@ extension StoreWriter {
 
     /// Removes the responses of a site in transactions that become smaller while the disk has no room for their log.
     private func removeResponses(of site: Site) throws(StoreError) {
-        let visits = "(SELECT id FROM visit WHERE site = ?1)"
+        let snapshots = "(SELECT id FROM snapshot WHERE site = ?1)"
         var batchSize: Int64 = 1024
         while true {
             _ = try? isLogEmptied()
@@ -500,8 +581,8 @@ extension StoreWriter {
                     try forgetCounts()
                     try run(
                         """
-                        DELETE FROM response WHERE visit IN \(visits) AND url IN (
-                            SELECT DISTINCT url FROM response WHERE visit IN \(visits) LIMIT ?2)
+                        DELETE FROM response WHERE snapshot IN \(snapshots) AND url IN (
+                            SELECT DISTINCT url FROM response WHERE snapshot IN \(snapshots) LIMIT ?2)
                         """, .integer(site.id), .integer(batchSize))
                     removed = changedRowCount
                 }
@@ -517,16 +598,17 @@ extension StoreWriter {
         try holding(site) { () throws(StoreError) in
             try run("UPDATE site SET published = NULL, overlay = NULL WHERE id = ?", .integer(site.id))
             try run(
-                "DELETE FROM response WHERE visit IN (SELECT id FROM visit WHERE site = ?)", .integer(site.id)
+                "DELETE FROM response WHERE snapshot IN (SELECT id FROM snapshot WHERE site = ?)",
+                .integer(site.id)
             )
-            for visit in try visits(of: site) { try forgetCount(of: visit.id) }
-            try run("DELETE FROM visit WHERE site = ?", .integer(site.id))
+            for snapshot in try snapshots(of: site) { try forgetCount(of: snapshot.id) }
+            try run("DELETE FROM snapshot WHERE site = ?", .integer(site.id))
             try run("DELETE FROM pin WHERE kind = 'site' AND value = ?", .text(site.name))
             try run("DELETE FROM site WHERE id = ?", .integer(site.id))
         }
     }
 
-    /// Removes what is held under the addresses that are meant, in whatever visit; the manifests of sites
+    /// Removes what is held under the addresses that are meant, in whatever snapshot; the manifests of sites
     /// stay. The bodies go with the next collection.
     ///
     /// - Returns: How many addresses that were.
@@ -579,9 +661,9 @@ extension StoreWriter {
         } else {
             response.flags.insert(name == nil ? .isLoaded : .isRecorded)
         }
-        let place = LoadedPlace(visit: held?.visit, host: host)
+        let place = LoadedPlace(snapshot: held?.snapshot, host: host)
         if let overlay = overlays[place] { return try put([response], links: [], to: overlay) }
-        let known = try putting { () throws(StoreError) -> OpenVisit? in
+        let known = try putting { () throws(StoreError) -> OpenSnapshot? in
             let site = if let name { try site(named: name) } else { try site(of: held, host: host) }
             return try site.map { (site) throws(StoreError) in try overlay(of: site, over: held, now: now) }
         }
@@ -592,20 +674,20 @@ extension StoreWriter {
         }
         try commit()
         let start = origin + "/"
-        let visit = try begin(site: name ?? start, start: name == nil ? [start] : [], now: now)
+        let snapshot = try begin(site: name ?? start, start: name == nil ? [start] : [], now: now)
         do throws(StoreError) {
-            try add([response], to: visit)
-            try end(visit, .publish(now: now))
+            try add([response], to: snapshot)
+            try end(snapshot, .publish(now: now))
         } catch {
             // The first error is the one that tells.
-            try? end(visit, .forget)
+            try? end(snapshot, .forget)
             throw error
         }
     }
 
     private func site(of held: StoredResponse?, host: String) throws(StoreError) -> Int64? {
         if let held {
-            let own = try prepare("SELECT site FROM visit WHERE id = ?").first(.integer(held.visit)) {
+            let own = try prepare("SELECT site FROM snapshot WHERE id = ?").first(.integer(held.snapshot)) {
                 $0.integer(0)
             }
             if let own { return own }
@@ -629,26 +711,29 @@ extension StoreWriter {
         return found
     }
 
-    /// What lies over the published visit. One that is shown while it is still being made needs none.
+    /// What lies over the published snapshot. One that is shown while it is still being made needs none.
     private func overlay(of site: Int64, over held: StoredResponse?, now: Int64) throws(StoreError)
-        -> OpenVisit
+        -> OpenSnapshot
     {
         let shown = try prepare(
             """
-            SELECT site.published, site.overlay, visit.finished FROM site
-            LEFT JOIN visit ON visit.id = site.published WHERE site.id = ?
+            SELECT site.published, site.overlay, snapshot.finished FROM site
+            LEFT JOIN snapshot ON snapshot.id = site.published WHERE site.id = ?
             """
         ).first(.integer(site)) { ($0.optionalInteger(0), $0.optionalInteger(1), $0.optionalInteger(2)) }
         let (published, overlay, finished) = shown ?? (nil, nil, nil)
-        if let overlay { return OpenVisit(site: site, id: overlay, isContinued: true) }
-        guard let base = published ?? held?.visit, finished == nil else {
+        if let overlay { return try openSnapshot(site: site, id: overlay, isContinued: true) }
+        guard let base = published ?? held?.snapshot, finished == nil else {
             let added = try prepare(
-                "INSERT INTO visit (site, started, finished, base) VALUES (?1, ?2, ?2, ?3)"
+                """
+                INSERT INTO snapshot (site, started, finished, base, number)
+                    VALUES (?1, ?2, ?2, ?3, coalesce((SELECT number FROM snapshot WHERE id = ?3), 0))
+                """
             ).insert(.integer(site), .integer(now), .optional(published))
             let id = added ?? 0
             try run("UPDATE site SET overlay = ? WHERE id = ?", .integer(id), .integer(site))
-            return OpenVisit(site: site, id: id, isContinued: false)
+            return try openSnapshot(site: site, id: id, isContinued: false)
         }
-        return OpenVisit(site: site, id: base, isContinued: true)
+        return try openSnapshot(site: site, id: base, isContinued: true)
     }
 }

@@ -3,7 +3,7 @@ internal import Web
 
 /// Counts and reports the responses that did not replace stored ones, since they look like those of a captive portal
 /// or a broken server. Any thread may use it.
-final class HeldBackResponses: Sendable {
+final class RejectedResponses: Sendable {
     private struct State {
         var count: UInt64 = 0
         /// When a response of each host was reported.
@@ -20,7 +20,7 @@ final class HeldBackResponses: Sendable {
 
     var count: UInt64 { state.withLock(\.count) }
 
-    /// Reports one response of a host in an hour.
+    /// Reports at most one response per host and hour.
     func note(_ reason: ReplacementCheck.Reason, at url: WebURL, now: Int64) {
         let isReported = state.withLock { state in
             state.count += 1

@@ -4,7 +4,7 @@ import TestOrigin
 import Testing
 import Web
 
-@Suite struct VisitCommandTests {
+@Suite struct SnapshotCommandTests {
     private let home: TemporaryFolder
     private let origin: TestOrigin
 
@@ -22,30 +22,42 @@ import Web
 
     private var site: String { origin.url("/") }
 
-    @Test func `visits are listed, compared and rolled back`() throws {
+    @Test func `snapshots are listed, compared and rolled back`() throws {
         #expect(try larder("prefetch", site).status == 0)
         origin.on("/", .page("<a href=/two>2</a><a href=/three>3</a>"))
         origin.on("/two", .failure(404))
         origin.on("/three", .page("three"))
         #expect(try larder("prefetch", site).status == 0)
 
-        let visits = try larder("visits").output
-        #expect(visits.hasPrefix("\(site)\n  visit 1, 20"))
-        #expect(visits.contains("Z: 3 responses, served\n"))
+        let snapshots = try larder("snapshots").output
+        let rows = snapshots.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+        #expect(rows.first == [site])
+        #expect(rows[1] == ["Snapshot", "Date", "Responses", "State"])
+        #expect(rows[2].first == "1" && rows[2].count == 4)
+        #expect(rows[3].first == "2" && rows[3].suffix(2) == ["3", "live"])
 
         let diff = try larder("diff", site)
         #expect(diff.output.contains("added   \(origin.url("/three"))\n"))
         #expect(diff.output.contains("changed \(site)\n"))
         #expect(diff.output.contains("gone    \(origin.url("/two"))\n"))
-        #expect(diff.output.contains("visit 1 to 2: 1 added, 1 changed, 1 gone, 0 moved"))
+        #expect(diff.output.contains("snapshot 1 to 2: 1 added, 1 changed, 1 gone, 0 moved"))
         let json = try larder("diff", site, "2", "1", "--json").output
         #expect(try JSONValue.parse(json.utf8.span)["gone"]?[0]?.string == origin.url("/three"))
 
-        #expect(try larder("rollback", "127.0.0.1").output == "127.0.0.1: visit 1 is served now\n")
-        #expect(try larder("visits", "127.0.0.1").output == larder("visits", site).output)
-        #expect(try larder("status").output.contains("visit 1 is served"))
+        #expect(try larder("rollback", "127.0.0.1").output == "127.0.0.1: snapshot 1 is live now\n")
+        #expect(try larder("snapshots", "127.0.0.1").output == larder("snapshots", site).output)
+        #expect(try live() == "1")
         #expect(try larder("rollback", site, "2").status == 0)
-        #expect(try larder("status").output.contains("visit 2 is served"))
+        #expect(try live() == "2")
+        #expect(try larder("remove", "\(site)@1").output.hasPrefix("Removed snapshot 1 of \(site)\n"))
+        #expect(try larder("remove", "\(site)@2").errors.contains("snapshot 2 is live; it is the only one"))
+        #expect(try larder("snapshots").output.split(separator: "\n").count == 3)
+    }
+
+    /// The number of the live snapshot, as `larder status` shows it.
+    private func live() throws -> String? {
+        let rows = try larder("status").output.split(separator: "\n").map { $0.split(separator: " ") }
+        return rows.first { $0.first == site[...] }.map { String($0[1]) }
     }
 
     @Test func `an update that cannot have one site has the others, and says which`() throws {
@@ -67,23 +79,24 @@ import Web
         let unknown = try larder("rollback", "https://elsewhere.test/")
         #expect(unknown.status == 2)
         #expect(
-            unknown.errors.contains("https://elsewhere.test/: the larder does not hold it; it holds: \(site)")
+            unknown.errors.contains(
+                "https://elsewhere.test/: it is not stored; the stored sites are: \(site)")
         )
         #expect(
             try larder("rollback", site).errors.contains(
-                "there is none that is complete; see its visits with"))
+                "there is no complete one before snapshot 1; list its snapshots with"))
         #expect(try larder("rollback", site, "9").status == 2)
-        #expect(try larder("diff", site, "1", "9").errors.contains("it has no visit 9"))
-        #expect(try larder("diff", site, "x").errors.contains("\"x\" is no visit: visits are numbers"))
-        let visits = try larder("visits", "https://elsewhere.test/")
-        #expect(visits.status == 2)
-        #expect(visits.errors == unknown.errors)
+        #expect(try larder("diff", site, "1", "9").errors.contains("it has no snapshot 9"))
+        #expect(try larder("diff", site, "x").errors.contains("\"x\" is not the number of a snapshot"))
+        let snapshots = try larder("snapshots", "https://elsewhere.test/")
+        #expect(snapshots.status == 2)
+        #expect(snapshots.errors == unknown.errors)
     }
 
     @Test func `a flipped bit is found, taken out of service, and fetched again`() throws {
         origin.on("/two", .file([UInt8](repeating: 3, count: 200_000), type: "image/png"))
         #expect(try larder("prefetch", site).status == 0)
-        #expect(try larder("fsck").output.contains("2 bodies, 200.0 kB: all as they were fetched"))
+        #expect(try larder("fsck").output.contains("2 bodies, 200.0 kB: all intact"))
 
         let folder = ".local/share/larder/packs/"
         let name = try #require(home.names(in: folder).first)
@@ -94,16 +107,16 @@ import Web
         let found = try larder("fsck")
         #expect(found.status == 1)
         #expect(found.output.contains("damaged \(sha256): its bytes have changed\n  \(origin.url("/two"))\n"))
-        #expect(found.output.contains("To take it out of service: larder fsck --repair"))
+        #expect(found.output.contains("To take damaged bodies out of service: larder fsck --repair"))
         #expect(try larder("fsck", "--repair", "--json").status == 1)
         #expect(try larder("fsck").status == 0)
         #expect(try larder("prefetch", site).status == 0)
         #expect(home.names(in: folder).count == 1)
-        #expect(try larder("fsck").output.contains("all as they were fetched"))
+        #expect(try larder("fsck").output.contains(": all intact\n"))
     }
 
     @Test(arguments: [
-        ["visits"], ["status"], ["list"], ["diff", "SITE"], ["rollback", "SITE"], ["drop", "SITE", "1"],
+        ["snapshots"], ["status"], ["list"], ["diff", "SITE"], ["rollback", "SITE"], ["drop", "SITE", "1"],
         ["remove", "SITE"],
         ["show", "SITE"], ["explain", "SITE"], ["pins"], ["check", "--offline", "SITE"],
     ])

@@ -1,0 +1,193 @@
+internal import LarderKit
+internal import Reports
+
+/// `larder snapshots [SITE]`
+enum SnapshotsCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let report = try await arguments.larder.snapshots(of: arguments.operands.first)
+            terminal.report(arguments.has(.json) ? report.json : text(of: report))
+            return .done
+        }
+    }
+
+    static func text(of report: SnapshotsReport) -> String {
+        guard !report.sites.isEmpty else { return "No site is stored" }
+        return report.sites.flatMap { site in
+            var table = TextTable([
+                ("Snapshot", .right), ("Date", .left), ("Responses", .right), ("State", .left),
+            ])
+            for snapshot in site.snapshots {
+                table.add([
+                    snapshot.name.description, LocalTime.minute(snapshot.started),
+                    Wording.grouped(snapshot.responses), state(of: snapshot, in: site),
+                ])
+            }
+            return [site.name] + table.lines.map { "  " + $0 }
+        }.joined(separator: "\n")
+    }
+
+    private static func state(of snapshot: StatusReport.Snapshot, in site: StatusReport.Site) -> String {
+        switch site.state(of: snapshot) {
+        case .live: "live"
+        case .overlay(let isLive): "loaded by a server or proxy" + (isLive ? ", live" : "")
+        case .unfinished: "incomplete"
+        case .rejected: "rejected"
+        case .kept: ""
+        }
+    }
+}
+
+/// `larder rollback SITE [SNAPSHOT]`
+enum RollbackCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let site = arguments.operands[0]
+            let snapshot = try arguments.snapshot(1)
+            if let snapshot, snapshot.isOverlay {
+                throw UsageError(
+                    "an overlay cannot be made live on its own: name a snapshot, such as \(snapshot.number)")
+            }
+            let larder = try arguments.larder
+            let live = try await larder.rollBack(site, to: snapshot?.number)
+            terminal.say(
+                arguments.has(.json)
+                    ? try await larder.snapshots(of: site).json : "\(site): snapshot \(live) is live now")
+            return .done
+        }
+    }
+}
+
+extension Arguments {
+    /// The operand as a snapshot; nil when it is not given.
+    func snapshot(_ place: Int) throws(UsageError) -> SnapshotName? {
+        guard operands.count > place else { return nil }
+        return try snapshotName(operands[place])
+    }
+
+    /// The value of `--snapshot`: `N`, or `SITE@N`.
+    var snapshotOption: (name: SnapshotName, site: String?)? {
+        get throws(UsageError) {
+            guard let value = self.text(.snapshot) else { return nil }
+            guard let sign = value.lastIndex(of: "@") else { return (try snapshotName(value), nil) }
+            return (try snapshotName(String(value[value.index(after: sign)...])), String(value[..<sign]))
+        }
+    }
+
+    private func snapshotName(_ text: String) throws(UsageError) -> SnapshotName {
+        guard let name = SnapshotName(text) else {
+            throw UsageError(
+                "\"\(text)\" is not the number of a snapshot; list them with: \(command("snapshots"))")
+        }
+        return name
+    }
+}
+
+/// `larder diff SITE [A] [B]`
+enum DiffCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let (site, from, to) = (
+                arguments.operands[0], try arguments.snapshot(1), try arguments.snapshot(2)
+            )
+            if arguments.has(.pictures) {
+                let report = try await arguments.larder.pictures(of: site, from: from, to: to)
+                terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
+            } else {
+                let report = try await arguments.larder.difference(of: site, from: from, to: to)
+                terminal.report(arguments.has(.json) ? report.json : text(of: report))
+            }
+            return .done
+        }
+    }
+
+    private static func text(of report: PictureReport, _ arguments: Arguments) -> String {
+        let snapshots = "\(report.site), snapshot \(report.from) to \(report.to)"
+        guard !report.pages.isEmpty else {
+            let prefetch = arguments.command(
+                "prefetch", [report.site, "--render", "always", "--render-pictures"])
+            return "\(snapshots): no picture of its pages was kept; a prefetch keeps them with: \(prefetch)"
+        }
+        var lines = report.differing.map { page in
+            let word = page.state.rawValue
+            return word + String(repeating: " ", count: max(1, 8 - word.utf8.count)) + page.url
+        }
+        let counts = PictureReport.State.allCases.map { ($0, report.count($0)) }.filter { $0.1 > 0 }.map {
+            state, count in
+            switch state {
+            case .changed, .added, .gone: "\(count) \(state.rawValue)"
+            case .same: "\(count) the same"
+            case .kept: "\(count) not taken again"
+            }
+        }
+        lines.append(
+            "\(snapshots): \(Wording.count(report.pages.count, "picture")), \(counts.joined(separator: ", "))"
+        )
+        if report.count(.changed) > 0 {
+            lines.append("To see them side by side: \(arguments.command("serve"))")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func text(of report: DifferenceReport) -> String {
+        var lines = report.added.map { "added   \($0)" }
+        lines += report.changed.map { "changed \($0)" }
+        lines += report.gone.map { "gone    \($0)" }
+        lines += report.moved.map { "moved   \($0.from) to \($0.to)" }
+        lines.append(
+            "\(report.site), snapshot \(report.from) to \(report.to): "
+                + (report.isEmpty
+                    ? "no difference"
+                    : "\(report.added.count) added, \(report.changed.count) changed, "
+                        + "\(report.gone.count) gone, \(report.moved.count) moved"))
+        return lines.joined(separator: "\n")
+    }
+}
+
+/// `larder drop SITE SNAPSHOT...`
+enum DropCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let snapshots = try arguments.operands.indices.dropFirst().compactMap {
+                try arguments.snapshot($0)
+            }
+            let report = try await arguments.larder.drop(snapshots, of: arguments.operands[0])
+            terminal.report(arguments.has(.json) ? report.json : text(of: report, snapshots.count, arguments))
+            return .done
+        }
+    }
+
+    private static func text(of report: SnapshotsReport, _ count: Int, _ arguments: Arguments) -> String {
+        """
+        \(Wording.count(count, "snapshot")) dropped; to have the room back: \(arguments.command("gc"))
+        \(SnapshotsCommand.text(of: report))
+        """
+    }
+}
+
+/// `larder remove SITE|SITE@N|URL|PATTERN...`
+enum RemoveCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let larder = try arguments.larder
+            for operand in arguments.operands { terminal.say(try await removed(operand, from: larder)) }
+            terminal.say("To free the disk space: \(arguments.command("gc"))")
+            return .done
+        }
+    }
+
+    private static func removed(_ operand: String, from larder: Larder) async throws(LarderError) -> String {
+        if let sign = operand.lastIndex(of: "@"),
+            let name = SnapshotName(String(operand[operand.index(after: sign)...]))
+        {
+            let site = String(operand[..<sign])
+            try await larder.drop([name], of: site)
+            return "Removed snapshot \(name) of \(site)"
+        }
+        return switch try await larder.remove(operand) {
+        case .site(let name): "Removed \(name)"
+        case .urls(1): "Removed \(operand) from all snapshots"
+        case .urls(let count): "Removed \(Wording.count(count, "URL")) from all snapshots"
+        }
+    }
+}
