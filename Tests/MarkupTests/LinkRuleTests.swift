@@ -84,7 +84,9 @@ import Web
     }
 
     @Test(
-        "Each row is found in every way of writing it", .enabled(if: ConformanceData.isThere), arguments: rows
+        "Each row is found in every way of writing it",
+        .enabled(if: ConformanceData.isThere, "the conformance data is not there (LARDER_CONFORMANCE)"),
+        arguments: rows
     )
     func row(_ row: Row) {
         if Self.exceptions[row.description] != nil { return }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Web
 
-@Suite(.enabled(if: ConformanceData.isThere))
+@Suite(.enabled(if: ConformanceData.isThere, "the conformance data is not there (LARDER_CONFORMANCE)"))
 struct RobotsConformanceTests {
     /// Lines of robots_test.cc that are not met on purpose.
     private static let exceptions: [Int: String] = [
