@@ -178,7 +178,7 @@ final class FolderWriter: ArchiveWriter {
         }
     }
 
-    /// What the snapshot shows there, if it is this site's.
+    /// The response of the snapshot for the URL, if it belongs to this site.
     private func held(_ href: String) throws(ArchiveError) -> StoredResponse? {
         let isNow = snapshot == nil && site.published != nil
         let found = try ArchiveError.storing { () throws(StoreError) in

@@ -3,7 +3,7 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// What a snapshot of a site shows at an address, for whoever puts pages together of what they need. It belongs
+/// Finds the responses of a snapshot, for exports that assemble a page from its assets. It belongs
 /// to one thread.
 final class ShownCopies {
     /// A body, and the address that has it in the end.

@@ -141,11 +141,11 @@ package struct BundleGate: Sendable {
         return field.prefix { $0 != ":" }
     }
 
-    /// What is to be fetched beside the pages: no page may link to it.
+    /// The URLs of the bundles, which are fetched even if no page links to them.
     package var bundles: [WebURL] { targets.map { $0.urls[0] } }
 
-    /// What the larder would show of the bundles if the snapshot were published, all of whose responses are
-    /// stored by now. It may be published when the report is clean. Blocks.
+    /// Checks the bundles as they would be served if the snapshot, whose responses are all stored, were live. It may be published if the
+    /// report is clean. Blocks.
     ///
     /// - Parameter refused: what came and did not match, by URL.
     package func report(

@@ -73,7 +73,7 @@ package struct ManifestSource: Sendable {
         try self.init(manifest, bytes, place, declaredBase: base, answers, zone, options)
     }
 
-    /// One that is kept with a snapshot.
+    /// The manifest that is stored with a snapshot.
     ///
     /// - Throws: `LarderError` of kind `.input` when it cannot be read any more.
     package init(_ kept: KeptManifest, options: CheckOptions) throws(LarderError) {

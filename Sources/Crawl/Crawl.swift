@@ -29,7 +29,7 @@ package final class Crawl {
     var required: Requirements
     /// `Snapshot.id` of the snapshot that this run makes.
     private let snapshotID: Int64
-    /// What failed, while an earlier snapshot has it.
+    /// The failed URLs for which an earlier snapshot has a response.
     var keptFromBefore: Set<UInt32> = []
     /// Nil where every response replaces the stored one.
     let replacements: ReplacementGuard?
@@ -60,7 +60,7 @@ package final class Crawl {
     private static let mostScanningBytes = 2 * 1024 * 1024
     private static let mostScanning = 64
 
-    /// What a run has of its snapshot.
+    /// The part of a snapshot that a run works on.
     enum Part {
         case all
         /// The hosts that it leases.

@@ -11,7 +11,7 @@ package struct SharedCrawl: Sendable {
     package struct Ending: Sendable {
         package var report: CrawlReport
         package var worker: Int64
-        /// It was the one that ended the snapshot, so that the report is of all of it.
+        /// Whether it ended the snapshot, so that its report covers all of it.
         package var isLast: Bool
         /// How often others took over what it had, since it was not heard of.
         package var lostLeases: Int

@@ -21,7 +21,7 @@ enum KeptTally {
 
         """
 
-    /// In the place of a snapshot: the bodies, which are no snapshot's. No snapshot has this number.
+    /// The row for bodies, which belong to no snapshot. No snapshot has this id.
     static let bodies: Int64 = 0
 
     /// None of the bodies is counted.

@@ -224,7 +224,7 @@ package struct HeldEntry: Sendable, Equatable {
 }
 
 extension HeldEntry {
-    /// What `init(_:)` reads, from `response` with its `url`, its `snapshot` and, where it has one, its `body`.
+    /// The columns that `init(_:)` reads, from `response` joined with its `url`, its `snapshot` and, if it has one, its `body`.
     static let columns = """
         url.id, url.href, snapshot.site, \(SnapshotName.columns), response.status, response.role, response.type, response.fetched,
         \(StoredBody.columns)

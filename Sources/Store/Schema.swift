@@ -57,16 +57,16 @@ enum Schema {
         return found
     }
 
-    /// What a site shows are its snapshots up to the published one and, on top of it, the overlay: what servers
-    /// loaded since, in a snapshot that lies over its `base`.
+    /// Readers of a site see its snapshots up to the live one (`published`) and, on top of it, the overlay: the responses that servers and
+    /// proxies loaded since. An overlay is a row of `snapshot` with a `base`.
     ///
     /// A response is what an URL answered in a snapshot: to a plain GET, or to the request that `request` tells
     /// apart; where it varies, to the fields in `variant`. A body is content as it is read (`form`: format
     /// and character set), shared by every response that has it; its bytes are in a pack, from `start` on (a
     /// frame of zstd of so many bytes where `frame` says so), or stand apart, so that counting bodies does not read them: in `content`, or in a file of their own.
     ///
-    /// What a later snapshot got once more is not written once more: the row says in `confirmed` which snapshot that was last, and has
-    /// the times and fields of its answer; the snapshot counts them. A snapshot has the rows that came in it, and those of before that it
+    /// A response that a later snapshot received unchanged is not stored again: `confirmed` in its row is the last such snapshot, whose
+    /// times and headers the row has; that snapshot counts it. A snapshot has the rows that came in it, and those of before that it
     /// confirmed (`isOf`, `rows(ofSnapshot:)`).
     ///
     /// `id` numbers the snapshots of all sites in the order in which they began. `number` counts those of one site, from 1, and is
@@ -355,7 +355,7 @@ enum Migration {
         try connection.execute(KeptTally.table, doing: "migrate")
     }
 
-    /// Which snapshot confirmed a response last. Of what is held, none did: each snapshot has rows of its own.
+    /// Adds the last snapshot that confirmed a response. Existing responses have none, since each snapshot had rows of its own.
     private static func from6(_ connection: Connection) throws(StoreError) {
         try add("confirmed", "INTEGER NOT NULL DEFAULT 0", to: "response", connection)
         try connection.execute(

@@ -308,7 +308,7 @@ extension ServerFrontier {
         for snapshot in over { try remove(snapshot: snapshot) }
     }
 
-    /// The snapshot is over: everything that workers kept of it goes.
+    /// Deletes everything that workers stored for a snapshot that has ended.
     package func remove(snapshot: Int64) throws(StoreError) {
         try transaction { () throws(StoreError) in
             try holdAlone()

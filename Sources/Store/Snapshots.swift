@@ -29,7 +29,7 @@ package struct Site: Sendable, Equatable {
     }
 }
 
-/// What users call a snapshot: `3`, or `3+` for the overlay on snapshot 3. Numbers count the snapshots of one site, from 1.
+/// The name of a snapshot within its site: `3`, or `3+` for the overlay on snapshot 3. Numbers count from 1.
 public struct SnapshotName: Sendable, Hashable {
     /// The number of the snapshot.
     public let number: Int64
@@ -58,7 +58,7 @@ extension SnapshotName: LosslessStringConvertible, ExpressibleByIntegerLiteral {
 }
 
 extension SnapshotName {
-    /// What `init(_:from:)` reads of `snapshot`.
+    /// The columns of `snapshot` that `init(_:from:)` reads.
     static let columns = "snapshot.number, snapshot.base IS NOT NULL"
 
     init(_ row: Row, from column: Int32) {
@@ -107,17 +107,17 @@ package struct OpenSnapshot: Sendable, Equatable {
     package let isContinued: Bool
 }
 
-/// What becomes of a snapshot when a run ends.
+/// The decision about a snapshot at the end of its run.
 package enum SnapshotEnding: Sendable, Equatable {
-    /// It is complete: from here on readers see it instead of the one before.
+    /// The snapshot is complete and becomes the live one.
     case publish(now: Int64)
-    /// Readers see what it has, and the next run of the site goes on with it.
+    /// The incomplete snapshot becomes the live one, and the next run of the site continues it.
     case publishSoFar
-    /// The next run of the site goes on with it.
+    /// The snapshot stays unfinished, and the next run of the site continues it.
     case keepOpen
-    /// It is complete, and not as it must be: readers go on seeing the one before.
+    /// The snapshot is complete and rejected; the live snapshot stays.
     case reject(now: Int64)
-    /// Not even the start was reached: what was learnt on the way says nothing about the site.
+    /// The snapshot is deleted, because the run did not reach any start URL.
     case forget
 
     package var isPublishing: Bool {
@@ -130,14 +130,14 @@ package enum SnapshotEnding: Sendable, Equatable {
 
 // MARK: - SnapshotDifference
 
-/// What changed of a site from one snapshot to another, as a reader of each would see it.
+/// The differences between two snapshots of a site, as their readers see them.
 package struct SnapshotDifference: Sendable, Equatable {
     package var added: [String] = []
-    /// The body is another one.
+    /// URLs whose body changed.
     package var changed: [String] = []
-    /// The origin says that it is gone.
+    /// URLs that the origin declared gone.
     package var gone: [String] = []
-    /// What was at one address is, byte for byte, at another that is new.
+    /// Bodies that moved to a new URL, byte for byte.
     package var moved: [Move] = []
 
     package struct Move: Sendable, Equatable {
@@ -154,11 +154,11 @@ package struct SnapshotDifference: Sendable, Equatable {
 
     package init() {}
 
-    /// What a snapshot shows at an address.
+    /// The response that a snapshot has for a URL.
     struct Shown: Equatable {
         let status: Int
         let body: Int64?
-        /// Where a redirect leads.
+        /// The target of a redirect.
         var location: String?
 
         func target(from href: String) -> String? {
@@ -168,7 +168,7 @@ package struct SnapshotDifference: Sendable, Equatable {
         var isThere: Bool { status < 400 }
     }
 
-    /// Compares what two snapshots show. Everything comes out in the order of the addresses.
+    /// Compares the responses of two snapshots. The lists are in the order of URLs.
     init(from old: [String: Shown], to new: [String: Shown]) {
         var arrivals: [Int64: [String]] = [:]
         for (href, shown) in new where shown.isThere && !(old[href]?.isThere ?? false) {
@@ -229,7 +229,7 @@ extension StoreReader {
         return names
     }
 
-    /// How many pages the newest snapshot of the site has that is served, or was, and has any.
+    /// The number of pages in the newest snapshot that is or was live and has pages; 0 if there is none.
     package func pageCount(of site: Site) throws(StoreError) -> Int {
         guard let published = site.published else { return 0 }
         let count = try prepare(
@@ -243,13 +243,13 @@ extension StoreReader {
         return 0
     }
 
-    /// Whether it is a prefetch run that has ended, so that it may be shown.
+    /// Whether the snapshot is complete and not an overlay, so that it can be served.
     package func isComplete(snapshot: Int64) throws(StoreError) -> Bool {
         try prepare("SELECT finished IS NOT NULL AND base IS NULL FROM snapshot WHERE id = ?")
             .first(.integer(snapshot)) { $0.integer(0) != 0 } ?? false
     }
 
-    /// What readers would find different if the second snapshot were published instead of the first.
+    /// The differences that readers would see if the second snapshot were live instead of the first.
     ///
     /// A snapshot shows, for each address, the newest response of its site that is not newer than itself, so
     /// that an address that a snapshot did not reach has not changed.
@@ -258,7 +258,7 @@ extension StoreReader {
         return SnapshotDifference(from: try shown(by: first, same), to: try shown(by: second, same))
     }
 
-    /// The first body of those that have the same bytes in another form, by each of the others.
+    /// For each body whose bytes are stored in several forms, the first body with these bytes.
     private func bodiesOfSameBytes() throws(StoreError) -> [Int64: Int64] {
         var first: [Int64: Int64] = [:]
         try eachRow(
@@ -298,7 +298,7 @@ extension StoreReader {
         return pictures
     }
 
-    /// Whether a browser kept pictures of the site's pages.
+    /// Whether screenshots of the site's pages are stored.
     package func hasPictures(of site: Site) throws(StoreError) -> Bool {
         for snapshot in site.snapshots.reversed() {
             // Words and pictures of pages have the role of guides, which are few otherwise.
@@ -310,7 +310,7 @@ extension StoreReader {
         return false
     }
 
-    /// The picture that a snapshot took of a page.
+    /// The screenshot of a page in a snapshot.
     package func picture(of href: String, in snapshot: Int64) throws(StoreError) -> StoredResponse? {
         try prepare(
             """
@@ -350,8 +350,7 @@ extension StoreReader {
 }
 
 extension StoreWriter {
-    /// Publishes another snapshot of the site, an older one as a rule: readers see it from here on, and nothing
-    /// newer.
+    /// Makes another snapshot of the site live, usually an older one. Readers no longer see newer responses.
     ///
     /// The next prefetch is a newer snapshot again and is published when it is complete.
     package func publish(snapshot: Int64, of site: Site) throws(StoreError) {
@@ -370,8 +369,7 @@ extension StoreWriter {
         try noteState()
     }
 
-    /// From here on readers see the snapshot. It takes in what servers loaded meanwhile and it does not have
-    /// itself.
+    /// Makes the snapshot live. Responses in the overlay that the snapshot does not have become part of it.
     func show(_ snapshot: OpenSnapshot) throws(StoreError) {
         // What began before it lies below it now.
         let later = try prepare("SELECT overlay FROM site WHERE id = ?1 AND overlay > ?2")
@@ -386,7 +384,7 @@ extension StoreWriter {
         if !isServed { try noteResponses("response.snapshot = \(snapshot.id)") }
     }
 
-    /// What the other has of its own stays its own.
+    /// Moves responses to another snapshot, except those for which that one has a response of its own.
     ///
     /// - Parameter onlyConfirmed: what the other confirmed, and nothing else.
     private func move(
@@ -412,8 +410,7 @@ extension StoreWriter {
         try countConfirmedAgain()
     }
 
-    /// Drops a snapshot. What the snapshots after it show stays: what they took from this one, the next of them has
-    /// instead.
+    /// Removes a snapshot. Later snapshots keep showing the responses that they took over from it: these move to the next snapshot.
     package func drop(snapshot: Int64, of site: Site) throws(StoreError) {
         isJournalBehind = true
         try dropRows(ofSnapshot: snapshot, of: site)
@@ -453,7 +450,7 @@ extension StoreWriter {
         }
     }
 
-    /// As they are now: who asks may have read the site before others changed it.
+    /// The current snapshots; the caller's `site` may be outdated.
     private func snapshots(
         of site: Site
     ) throws(StoreError) -> [(id: Int64, isFinished: Bool, isPublished: Bool, isOverlay: Bool)] {
@@ -468,21 +465,21 @@ extension StoreWriter {
         return snapshots
     }
 
-    /// How the site is prefetched and served from now on, as the caller writes and reads it.
+    /// Stores the settings with which the site is prefetched and served from now on.
     package func keep(settings: String, of snapshot: OpenSnapshot) throws(StoreError) {
         try replaceSettings(where: "id = ?", .integer(snapshot.site)) { held in
             UpdateSchedule.settings(settings, with: UpdateSchedule(settings: held))
         }
     }
 
-    /// The same once the snapshot is over.
+    /// Stores the settings of a site after its run has ended.
     package func keep(settings: String, ofSite name: String) throws(StoreError) {
         try replaceSettings(where: "name = ?", .text(name)) { held in
             UpdateSchedule.settings(settings, with: UpdateSchedule(settings: held))
         }
     }
 
-    /// No run has a say in how often a site is updated: that may have been changed while it ran.
+    /// Replaces the settings but keeps the update schedule, which may have changed during the run.
     func replaceSettings(
         where condition: String, _ value: SQLValue, by settings: (_ held: String) -> String
     ) throws(StoreError) {
@@ -509,7 +506,7 @@ extension StoreWriter {
         }
     }
 
-    /// What is held under the addresses must be asked about before policies that ask use it again.
+    /// Marks stored responses as invalidated, so that policies that validate check them before the next use.
     package func invalidate(_ hrefs: [String]) throws(StoreError) {
         try transaction { () throws(StoreError) in
             for href in hrefs {
@@ -520,7 +517,7 @@ extension StoreWriter {
         }
     }
 
-    /// One that is served as far as it came is from here on as complete as it will ever be.
+    /// Marks an unfinished live snapshot as finished: no run will continue it.
     func finishServed(of site: Int64, now: Int64) throws(StoreError) {
         try run(
             """

@@ -321,7 +321,7 @@ package final class StoreWriter {
         journal.drop()
     }
 
-    /// Ends this run of a snapshot and lets go of the site.
+    /// Ends the run of a snapshot and releases the lock on its site.
     package func end(_ snapshot: OpenSnapshot, _ ending: SnapshotEnding) throws(StoreError) {
         switch ending {
         case .publish(let now):

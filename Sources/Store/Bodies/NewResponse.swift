@@ -125,7 +125,7 @@ package struct NewBody: Sendable {
     }
 }
 
-/// What the body that an URL has in a snapshot links to.
+/// The links of the body that a URL has in a snapshot.
 package struct NewLinks: Sendable {
     package struct Target: Sendable {
         /// Nil when the number was told before.
