@@ -24,9 +24,9 @@ import Testing
     private static let replacement = """
         sqlite3() { python3 -c '
         import sqlite3, sys
-        for row in sqlite3.connect(sys.argv[1]).execute(sys.argv[2]):
+        for row in sqlite3.connect(sys.argv[-2]).execute(sys.argv[-1]):
             print("|".join("" if value is None else str(value) for value in row))
-        ' "$1" "$2"; }
+        ' "$@"; }
 
         """
 
@@ -60,7 +60,8 @@ import Testing
     func `the columns of a view are those that the schema tells`(view: String) throws {
         let (home, _) = try Self.stocked()
         let ending = try Self.run(
-            "sqlite3 ~/.local/share/larder/larder.db \"SELECT name FROM pragma_table_info('\(view)')\"", home)
+            "sqlite3 -readonly ~/.local/share/larder/larder.db \"SELECT name FROM pragma_table_info('\(view)')\"",
+            home)
         let start = try #require(Self.lines.firstIndex { $0.hasPrefix("`\(view)`") })
         let rows = Self.lines[(start + 3)...].prefix { $0.hasPrefix("| `") }
         let told = rows.compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }

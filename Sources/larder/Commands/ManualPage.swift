@@ -76,7 +76,7 @@ enum ManualPage {
     static let files = [
         (".larder.json", "Options, for the commands that are run in its folder; see larder-config(1)"),
         ("~/.config/larder/config.json", "Options for all commands of the user"),
-        ("larder.db", "The database of the store, with views for sqlite3"),
+        ("larder.db", "The database of the store, with views for sqlite3 -readonly"),
         ("packs/", "Most bodies, many in each file"),
         ("bodies/", "Large bodies, each named after its SHA-256"),
         ("partial/", "Interrupted downloads that can be resumed"),
