@@ -9,10 +9,13 @@
 // which can lead a URL to the response of another one.
 //
 // The checksum is in the last eight bytes of a page, which SQLite leaves to us if the database says so in its header (byte 20).
-// It is written with the page and compared when the page is read. In WAL mode pages come into the database by checkpoints; those
-// in the log have checksums by SQLite, which it compares when it recovers the log.
+// A page gets it on its way into the database file, and it is compared when the page is read from there. SQLite itself never sees
+// it: in memory, and in the write-ahead log, those bytes are zero. (Pages in the log have checksums by SQLite, which it compares
+// when it recovers the log.)
 //
-// A program that writes such a database without this file system leaves pages that count as damaged. Reading is not affected.
+// A program without this file system, such as `sqlite3`, may move pages from the log into the database when it closes it. Such
+// pages come without a checksum, and are read without a comparison until they are next written. A program that changes rows
+// leaves pages with checksums of their earlier content, which count as damaged.
 
 /// Opcode of `sqlite3_file_control`: the pages of this database, which is empty, get checksums.
 #define LARDER_FCNTL_ADD_CHECKSUMS 0x6c726472
@@ -68,11 +71,6 @@ static inline int larder_header_has_checksums(const unsigned char *header) {
     return memcmp(header, "SQLite format 3", 16) == 0 && header[20] == LARDER_CHECKSUM_SIZE;
 }
 
-/// A page that was allocated and never written is a hole of zeros. SQLite does not take one for a page of a table.
-static inline int larder_is_hole(const unsigned char *page, int count) {
-    return page[0] == 0 && memcmp(page, page + 1, (size_t)count - 1) == 0;
-}
-
 static int larder_close(sqlite3_file *file) {
     sqlite3_free(((larder_file *)file)->copy);
     ((larder_file *)file)->copy = 0;
@@ -85,11 +83,14 @@ static int larder_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64
     if (code != SQLITE_OK) return code;
     // SQLite reads the header before any page.
     if (offset == 0 && count >= 100 && larder_header_has_checksums(bytes)) own->hasChecksums = 1;
-    if (!own->hasChecksums || own->ignoresChecksums || !larder_is_page(offset, count)) return SQLITE_OK;
+    if (!own->hasChecksums || !larder_is_page(offset, count)) return SQLITE_OK;
+    unsigned char *place = (unsigned char *)bytes + count - LARDER_CHECKSUM_SIZE;
     uint64_t stored;
-    memcpy(&stored, (const unsigned char *)bytes + count - LARDER_CHECKSUM_SIZE, 8);
-    if (stored == larder_page_checksum(bytes, count, offset) || larder_is_hole(bytes, count)) return SQLITE_OK;
-    return SQLITE_IOERR_DATA;
+    memcpy(&stored, place, 8);
+    // A page that was allocated and never written has no checksum either.
+    if (stored != 0 && !own->ignoresChecksums && stored != larder_page_checksum(bytes, count, offset)) return SQLITE_IOERR_DATA;
+    memset(place, 0, LARDER_CHECKSUM_SIZE);
+    return SQLITE_OK;
 }
 
 static int larder_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset) {

@@ -1,4 +1,5 @@
 import Glibc
+import TestOrigin
 import Testing
 
 @testable import Store
@@ -82,5 +83,38 @@ import Testing
         #expect(result.evictedURLs > 0)
         #expect(try Self.bytes(of: store.folder.database)[20] == 8)
         #expect(try store.reader().inspect().isSound)
+    }
+
+    /// Without `-readonly`, `sqlite3` moves the pages of the write-ahead log into the database when it closes it. The log of
+    /// a killed run still has pages, and so has a copy of a store that was open.
+    @Test(.ofFiles, .enabled(if: access("/usr/bin/python3", X_OK) == 0, "python3 is not installed"))
+    func `another program that reads the database leaves it sound`() throws {
+        let writer = try StoreWriter(store.folder)
+        let snapshot = try writer.begin(site: "s", start: ["s"], now: 3)
+        try writer.add((0..<100).map { try store.response("http://a.test/\($0)", "new \($0)") }, to: snapshot)
+        let copy = StoreFolder(store.scratch.file("copy"))
+        #expect(try ChildProcess("/bin/cp", ["-a", store.folder.path, copy.path]).wait().status == 0)
+        try writer.end(snapshot, .publish(now: 4))
+        let before = try Self.bytes(of: copy.database)
+        let count = try ChildProcess(
+            "/usr/bin/python3",
+            [
+                "-c",
+                """
+                import sqlite3, sys
+                database = sqlite3.connect(sys.argv[1])
+                print(database.execute("SELECT count(*) FROM larder_response").fetchone()[0])
+                database.close()
+                """, copy.database,
+            ]
+        ).wait()
+        #expect(count.status == 0 && count.output == "300\n", "\(count)")
+        #expect(try Self.bytes(of: copy.database) != before)
+        #expect(access(copy.database + "-wal", F_OK) != 0)
+
+        #expect(try StoreReader(copy).inspect().isSound)
+        // The pages get checksums when they are next written.
+        try StoreWriter(copy).vacuum()
+        #expect(try StoreReader(copy).inspect().isSound)
     }
 }
