@@ -4,12 +4,14 @@ internal import Web
 
 /// The files of a folder and of those below it, by their paths below it, in order.
 struct FolderFiles {
+    private let root: String
     private(set) var paths: [String] = []
     /// Links and what is no file: a build has none, and what they lead to may lie elsewhere.
     private(set) var skipped: [ManifestReport.Skipped] = []
 
     /// - Throws: `LarderError` of kind `.input` for a folder that cannot be read.
     init(_ root: String) throws(LarderError) {
+        self.root = root
         guard let names = Folder.names(in: root) else {
             throw LarderError(
                 .input,
@@ -28,6 +30,16 @@ struct FolderFiles {
         }
         paths.sort()
         skipped.sort { $0.name < $1.name }
+    }
+
+    /// Takes out the file at this path, if it is in the folder.
+    mutating func remove(_ path: String) {
+        let name = path.split(separator: "/").last.map(String.init) ?? ""
+        let parent = path.hasPrefix("/") ? "/" + path.dropLast(name.count) : "./" + path.dropLast(name.count)
+        let (folder, inner) = (Folder.resolved(root), Folder.resolved(parent))
+        guard inner == folder || inner.hasPrefix(folder + "/") else { return }
+        let relative = String((inner + "/" + name).dropFirst(folder.count + 1))
+        paths.removeAll { $0 == relative }
     }
 
     private mutating func add(

@@ -31,9 +31,13 @@ public struct ManifestReport: Sendable, Equatable {
 extension ManifestReport {
     /// Creates a manifest of the files of a folder, which are hashed on all cores. Blocks.
     ///
+    /// - Parameter output: the file that the manifest will be written to, which it does not list.
     /// - Throws: `LarderError` of kind `.input` if the folder cannot be read or has no files, `.interrupted`.
-    package init(ofFolder path: String, _ interruption: Interruption) throws(LarderError) {
-        let files = try FolderFiles(path)
+    package init(
+        ofFolder path: String, output: String? = nil, _ interruption: Interruption
+    ) throws(LarderError) {
+        var files = try FolderFiles(path)
+        if let output { files.remove(output) }
         guard !files.paths.isEmpty || !files.skipped.isEmpty else {
             throw LarderError(.input, "\(path) has no files: name the build's output folder")
         }

@@ -61,17 +61,18 @@ extension Larder {
     ///     temporary store.
     ///   - types: for a site, only responses of these types.
     ///   - isLive: fetches a URL even if its site is stored.
+    ///   - output: the file that the manifest will be written to. If it is in the folder, the manifest does not list it.
     /// - Throws: `LarderError` of kind `.input` if the source is not a folder, a site or a URL, `.machine` if the
     ///   network, the store or this machine fails, `.interrupted` if the task is cancelled.
     public func manifest(
-        of source: String, types: TypeFilter? = nil, isLive: Bool = false
+        of source: String, types: TypeFilter? = nil, isLive: Bool = false, output: String? = nil
     ) async throws(LarderError) -> ManifestReport {
         var status = stat()
         if !isLive, stat(source, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
             let interruption = Interruption()
             return try await Self.onThread("larder-manifest", onCancel: interruption.request) {
                 () throws(LarderError) in
-                try ManifestReport(ofFolder: source, interruption)
+                try ManifestReport(ofFolder: source, output: output, interruption)
             }
         }
         guard isLive || status.st_mode & S_IFMT != S_IFREG else {

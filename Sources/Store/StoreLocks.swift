@@ -89,7 +89,9 @@ struct StoreLocks: ~Copyable {
     /// is at work.
     func alone(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
         guard try lockAlone() else {
-            throw StoreError(.busy, doing: doing, path: folder.name, detail: "a prefetch is running")
+            throw StoreError(
+                .busy, doing: doing, path: folder.name,
+                detail: "another command is writing to the store; try again when it has ended")
         }
         let result = Result { () throws(StoreError) in try body() }
         _ = try lock(0, F_RDLCK)

@@ -201,8 +201,12 @@ struct CommandEntry: Sendable {
             summary: "List URLs that were requested from the server but not stored",
             examples: ["larder misses", "larder misses --json", "larder misses --clear"],
             options: [.store, .clear, .json, .quiet],
-            notes: ["The next prefetch or update of their site fetches them, and then they leave the list."],
-            run: MissesCommand.run),
+            notes: [
+                """
+                The next prefetch or update of their site fetches them, and then they leave the list. A running server
+                adds to the list every few seconds.
+                """
+            ], run: MissesCommand.run),
         // MARK: Snapshots
         CommandEntry(
             name: "snapshots", operands: "[SITE]", operandCount: 0...1,

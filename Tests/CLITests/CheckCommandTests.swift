@@ -216,6 +216,10 @@ import Web
         #expect(try larder("check", home.file("dist.json"), "--dir", home.file("dist")).status == 0)
         #expect(try larder("check", home.file("dist.json"), "--base", origin.url("/")).status == 0)
 
+        // A manifest in the folder itself does not list itself, however often it is written.
+        let inside = home.file("dist") + "/manifest.json"
+        for _ in 1...2 { #expect(try larder("manifest", home.file("dist"), "--output", inside).status == 0) }
+        #expect(try larder("check", inside, "--dir", home.file("dist")).status == 0)
         let live = try larder("manifest", origin.url("/"))
         #expect(live.status == 0, "\(live)")
         #expect(try JSONValue.parse(live.output.utf8.span)["bundles"]?.array?.count == 3)

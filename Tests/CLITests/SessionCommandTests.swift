@@ -30,9 +30,18 @@ import Web
         // Until the login has been read and a member's page asked for again, others are: on a machine that does
         // nothing else some twenty.
         #expect(asked.withLock { $0 } < 1000)
-        let json = try JSONValue.parse(Command(words + ["--json"], home: home).wait().output.utf8.span)
+        let again = try Command(words + ["--json"], home: home).wait()
+        let json = try JSONValue.parse(again.output.utf8.span)
         #expect(json["lostSessions"]?.array?.first?["origin"]?.string == origin.base)
         #expect(json["lostSessions"]?.array?.first?["login"]?.string == origin.url("/login"))
-        #expect(try Command(["cat", origin.url("/members/1")], home: home).wait().output == "member 1")
+        let first = try Command(["cat", origin.url("/members/1")], home: home).wait()
+        #expect(
+            first.output == "member 1",
+            """
+            \(first)
+            first run: \(told)
+            second run: \(again)
+            \(origin.requests.map(\.target).filter { $0 == "/login" || $0.hasSuffix("/1") })
+            """)
     }
 }

@@ -225,7 +225,9 @@ enum ManifestCommand {
             let types = try arguments.typeFilter
             let larder = try arguments.larder
             let report = try await Signals.shared.cancelling {
-                try await larder.manifest(of: source, types: types, isLive: arguments.has(.fetched))
+                try await larder.manifest(
+                    of: source, types: types, isLive: arguments.has(.fetched), output: arguments.text(.output)
+                )
             }
             if let file = arguments.text(.output) {
                 try WholeFile.write(report.text, to: file)
