@@ -2,16 +2,19 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// The files of a folder and of those below it, by their paths below it, in order.
+/// The files of a folder and its subfolders, sorted by their paths relative to it.
 struct FolderFiles {
-    private let root: String
     private(set) var paths: [String] = []
-    /// Links and what is no file: a build has none, and what they lead to may lie elsewhere.
+    /// Symbolic links, and everything that is not a regular file: a build contains none, and a link may lead elsewhere.
     private(set) var skipped: [ManifestReport.Skipped] = []
 
+    private let output: stat?
+
+    /// - Parameter output: the path of a file to leave out.
     /// - Throws: `LarderError` of kind `.input` for a folder that cannot be read.
-    init(_ root: String) throws(LarderError) {
-        self.root = root
+    init(_ root: String, without output: String? = nil) throws(LarderError) {
+        var status = stat()
+        self.output = output.flatMap { stat($0, &status) == 0 ? status : nil }
         guard let names = Folder.names(in: root) else {
             throw LarderError(
                 .input,
@@ -32,16 +35,6 @@ struct FolderFiles {
         skipped.sort { $0.name < $1.name }
     }
 
-    /// Takes out the file at this path, if it is in the folder.
-    mutating func remove(_ path: String) {
-        let name = path.split(separator: "/").last.map(String.init) ?? ""
-        let parent = path.hasPrefix("/") ? "/" + path.dropLast(name.count) : "./" + path.dropLast(name.count)
-        let (folder, inner) = (Folder.resolved(root), Folder.resolved(parent))
-        guard inner == folder || inner.hasPrefix(folder + "/") else { return }
-        let relative = String((inner + "/" + name).dropFirst(folder.count + 1))
-        paths.removeAll { $0 == relative }
-    }
-
     private mutating func add(
         _ names: [[UInt8]], of folder: String, below prefix: String, _ folders: inout [String]
     ) {
@@ -57,6 +50,7 @@ struct FolderFiles {
                 continue
             }
             switch status.st_mode & S_IFMT {
+            case S_IFREG where status.st_ino == output?.st_ino && status.st_dev == output?.st_dev: break
             case S_IFREG: paths.append(prefix + name)
             case S_IFDIR: folders.append(prefix + name + "/")
             case S_IFLNK: skip(prefix + name, "it is a symbolic link")

@@ -36,8 +36,7 @@ extension ManifestReport {
     package init(
         ofFolder path: String, output: String? = nil, _ interruption: Interruption
     ) throws(LarderError) {
-        var files = try FolderFiles(path)
-        if let output { files.remove(output) }
+        let files = try FolderFiles(path, without: output)
         guard !files.paths.isEmpty || !files.skipped.isEmpty else {
             throw LarderError(.input, "\(path) has no files: name the build's output folder")
         }

@@ -220,6 +220,9 @@ import Web
         let inside = home.file("dist") + "/manifest.json"
         for _ in 1...2 { #expect(try larder("manifest", home.file("dist"), "--output", inside).status == 0) }
         #expect(try larder("check", inside, "--dir", home.file("dist")).status == 0)
+        let redirected = try larder(
+            shell: "cd ~; \"$0\" manifest dist > dist/again.json && \"$0\" check dist/again.json --dir dist")
+        #expect(redirected.status == 0, "\(redirected)")
         let live = try larder("manifest", origin.url("/"))
         #expect(live.status == 0, "\(live)")
         #expect(try JSONValue.parse(live.output.utf8.span)["bundles"]?.array?.count == 3)

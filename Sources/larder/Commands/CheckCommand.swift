@@ -226,8 +226,8 @@ enum ManifestCommand {
             let larder = try arguments.larder
             let report = try await Signals.shared.cancelling {
                 try await larder.manifest(
-                    of: source, types: types, isLive: arguments.has(.fetched), output: arguments.text(.output)
-                )
+                    of: source, types: types, isLive: arguments.has(.fetched),
+                    output: arguments.text(.output) ?? "/dev/stdout")
             }
             if let file = arguments.text(.output) {
                 try WholeFile.write(report.text, to: file)
