@@ -39,10 +39,6 @@ static inline CURLcode larder_curl_on_open_socket(CURL *handle, curl_opensocket_
     return curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, callback);
 }
 
-static inline CURLcode larder_curl_on_close_socket(CURL *handle, curl_closesocket_callback callback) {
-    return curl_easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, callback);
-}
-
 static inline CURLcode larder_curl_on_request(CURL *handle, curl_prereq_callback callback) {
     return curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, callback);
 }

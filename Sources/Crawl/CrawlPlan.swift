@@ -161,7 +161,6 @@ package struct CrawlPlan: Sendable {
     var fetchOfSnapshot: FetchOptions {
         var options = fetch
         options.connectionsPerHost = connectionsPerHost
-        options.shortWay = .all
         options.describesParts = true
         guard options.cookies == nil else { return options }
         var cookies = CookieOptions()

@@ -4,14 +4,12 @@ internal import Glibc
 package import System
 internal import Web
 
-/// One libcurl multi handle, run by the thread that owns the loop. Nothing here is locked; only the waker may
-/// leave.
+/// One libcurl multi handle. The loop belongs to one thread; other threads may use only its waker.
 package final class FetchLoop {
     package let waker: FetchWaker
-    /// What the file of `StrictTransport` held and what hosts have said since.
+    /// The hosts that ask for TLS: those of the options, and those whose responses said so since.
     package private(set) var strictTransport: StrictTransport?
     private let sockets: SocketQueue
-    private let shortWay: ShortWay?
     private let setup: TransferSetup
     private let limits: TransferWatch.Limits
     private let age = Stopwatch()
@@ -19,14 +17,13 @@ package final class FetchLoop {
     private var running: [UnsafeMutableRawPointer: Transfer] = [:]
     private var results: [FetchResult] = []
     private var nextLook: Duration = .zero
-    /// Requests that the rate keeps back.
+    /// Requests that wait because the rate limit is used up.
     private var waiting: [FetchRequest] = []
-    /// While all connections of their hosts are busy.
-    private var crowded: [(request: FetchRequest, isOdd: Bool)] = []
 
-    /// Reads the files that the options name. Throws when one cannot be read, or when libcurl fails to start.
+    /// Reads the files that the options name.
     ///
-    /// - Parameter receiver: gets the bodies in place of memory and files.
+    /// - Parameter receiver: gets the bodies, which are then kept neither in memory nor in files.
+    /// - Throws: `FetchFailure` if a file cannot be read or libcurl fails to start.
     package init(_ options: FetchOptions, receiver: (any BodyReceiver)? = nil) throws(FetchFailure) {
         let code = Self.globalInit
         guard code == CURLE_OK, let multi = curl_multi_init() else {
@@ -34,33 +31,30 @@ package final class FetchLoop {
         }
         waker = try FetchWaker(multi)
         sockets = try SocketQueue(waker)
-        setup = try TransferSetup(options, receiver, waker.book)
-        shortWay = ShortWay(setup, sockets)
+        setup = try TransferSetup(options, receiver)
         limits = options.watch
         strictTransport = options.strictTransport
         // Without it libcurl keeps four connections for each running transfer.
         try larder_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, options.keptConnections).check()
-        try larder_curl_multi_set_long(
-            multi, CURLMOPT_MAX_HOST_CONNECTIONS,
-            options.connectionsPerHost - (options.shortWay == .half ? shortWay?.linesPerHost ?? 0 : 0)
-        ).check()
+        try larder_curl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.connectionsPerHost)
+            .check()
     }
 
     deinit {
         for handle in running.keys { curl_multi_remove_handle(waker.multi, handle) }
     }
 
-    /// Readable while a `turn` has something to do, as it is after `patience`: for those who wait for other
-    /// things, too.
+    /// Readable while a `turn` has something to do, except for what is due after `patience`. For callers that wait
+    /// for other descriptors, too.
     package var descriptor: Int32 { sockets.descriptor }
 
-    /// How many requests have no result yet.
-    package var runningCount: Int { running.count + waiting.count + crowded.count }
+    /// The number of requests that have no result yet.
+    package var runningCount: Int { running.count + waiting.count }
 
-    /// Starts a request; its result comes out of a later `turn`, also when it cannot even start. Credentials
-    /// in its URL are neither sent nor kept: those that are meant stand in `FetchOptions.credentials`.
+    /// Starts a request. A later `turn` gives its result, also if the request cannot even start. Credentials in its
+    /// URL are neither sent nor stored; the credentials to use are in `FetchOptions.credentials`.
     ///
-    /// An http URL whose host asks for TLS is answered at once by a 307 to its https URL, as browsers do it
+    /// An http URL whose host asks for TLS gets a 307 to its https URL at once, as in browsers
     /// (`Non-Authoritative-Reason: HSTS`).
     package func start(_ request: FetchRequest) {
         var request = request
@@ -73,26 +67,26 @@ package final class FetchLoop {
         if setup.rate?.isOpen ?? true { begin(request) } else { waiting.append(request) }
     }
 
-    /// From here on so much may come, where there was a limit from the beginning.
+    /// Changes the rate limit of a loop that was created with one.
     package func change(bytesPerSecond: Int) { setup.rate?.change(bytesPerSecond: bytesPerSecond) }
 
-    /// Moves every transfer on, waits at most `timeout` for the network or the waker when nothing is
-    /// finished, and gives what is.
+    /// Advances all transfers and returns the results of those that have ended. If none has, waits for the network
+    /// or the waker, at most for `timeout`.
     package func turn(waitingAtMost timeout: Duration) throws(FetchFailure) -> [FetchResult] {
         try advance(waitingAtMost: timeout)
         defer { results.removeAll(keepingCapacity: true) }
         return results
     }
 
-    /// The same for who waits for the descriptor and knows that nothing has come.
+    /// Does what `turn` does when its time has come, for a caller that knows that `descriptor` is not readable.
     package func turnToWhatIsDue() throws(FetchFailure) -> [FetchResult] {
-        try goOn()
-        try catchUp()
+        try resumePaused()
+        try runTimers()
         defer { results.removeAll(keepingCapacity: true) }
         return results
     }
 
-    /// Runs one request to its end, where none is under way. Nil when it was interrupted.
+    /// Runs one request to its end while no other is running. Nil if it was interrupted.
     package func result(
         of request: FetchRequest, _ interruption: Interruption
     ) throws(FetchFailure) -> FetchResult? {
@@ -108,38 +102,35 @@ package final class FetchLoop {
         return nil
     }
 
-    /// Ends everything that is under way: each request gets a failure that says so, with what a later one can
-    /// go on with.
+    /// Ends all requests. Each gets a failure of kind `.interrupted`, with the part of the body that a later request can
+    /// resume.
     package func abandon() -> [FetchResult] {
         let failure = FetchFailure(.interrupted, "it had not finished")
         for transfer in running.values { end(transfer, failure) }
-        for request in waiting + crowded.map(\.request) {
-            add(.failure(failure), for: request, partial: request.resume)
-        }
-        (waiting, crowded) = ([], [])
+        for request in waiting { add(.failure(failure), for: request, partial: request.resume) }
+        waiting = []
         defer { results = [] }
         return results
     }
 
-    /// Ends what is under way of these numbers; the next `turn` gives their results, which say so.
+    /// Ends the requests with these numbers. The next `turn` gives their results, with this failure.
     package func end(_ numbers: Set<UInt32>, with failure: FetchFailure) {
         for transfer in running.values where transfer.request.map({ numbers.contains($0.number) }) ?? false {
             end(transfer, failure)
         }
-        for request in waiting + crowded.map(\.request) where numbers.contains(request.number) {
+        for request in waiting where numbers.contains(request.number) {
             add(.failure(failure), for: request, partial: request.resume)
         }
         waiting.removeAll { numbers.contains($0.number) }
-        crowded.removeAll { numbers.contains($0.request.number) }
     }
 
-    /// Takes cookies in that scripts of a page set, as lines of Netscape's file, for the requests that begin
-    /// from here on. None takes the place of one that a server set.
+    /// Adds cookies that a page's scripts set, as lines of a Netscape cookie file, for the requests that start from now
+    /// on. They replace no cookie that a server set.
     package func keep(cookiesOfScripts lines: [String]) throws(FetchFailure) {
         try setup.cookies?.keep(ofScripts: lines)
     }
 
-    /// Writes the file that `CookieOptions.save` names.
+    /// Writes the cookies to the file that `CookieOptions.save` names.
     package func saveCookies() throws(FetchFailure) {
         try setup.cookies?.save()
     }
@@ -152,24 +143,10 @@ package final class FetchLoop {
 }
 
 extension FetchLoop {
-    private func begin(_ request: FetchRequest, isOdd: Bool = false) {
+    private func begin(_ request: FetchRequest) {
         do throws(FetchFailure) {
             let transfer = try usableTransfer()
-            let origin = request.url.origin
-            func others() -> Int { ownCount(of: origin) }
-            if !isOdd, let shortWay, shortWay.takes(request, to: origin, by: transfer, beside: others) {
-                running[transfer.handle] = transfer
-                return
-            }
-            var keepsConnection = true
-            if let shortWay, setup.options.shortWay == .all, request.url.scheme == "http" {
-                guard shortWay.makesRoom(at: origin, others() + 1) else {
-                    idle.append(transfer)
-                    return crowded.append((request, isOdd))
-                }
-                keepsConnection = !shortWay.isNext(request, to: origin)
-            }
-            try transfer.start(request, keepsConnection: keepsConnection)
+            try transfer.start(request)
             try curl_multi_add_handle(waker.multi, transfer.handle).check()
             running[transfer.handle] = transfer
         } catch {
@@ -178,17 +155,12 @@ extension FetchLoop {
         }
     }
 
-    /// How many requests libcurl has under way there. Costs as much as there are: it is asked where connections begin.
-    private func ownCount(of origin: String) -> Int {
-        running.values.count { $0.line == nil && $0.request?.url.origin == origin }
-    }
-
     private func usableTransfer() throws(FetchFailure) -> Transfer {
         if let transfer = idle.popLast() { return transfer }
         return try Transfer(setup)
     }
 
-    /// A result without an exchange.
+    /// Adds the result of a request that was not sent.
     private func add(_ outcome: FetchResult.Outcome, for request: FetchRequest, partial: PartialBody?) {
         results.append(
             FetchResult(
@@ -197,50 +169,22 @@ extension FetchLoop {
     }
 
     private func advance(waitingAtMost time: Duration) throws(FetchFailure) {
-        try goOn()
-        sendAll()
+        try resumePaused()
         try sockets.turn(waitingAtMost: min(time, patience))
-        if let shortWay {
-            for (socket, flags) in sockets.takeOthers() {
-                shortWay.turn(socket, flags)
-                takeProgress()
-            }
-        }
         takeFinished()
-        try catchUp()
+        try runTimers()
     }
 
-    private func catchUp() throws(FetchFailure) {
-        if !crowded.isEmpty {
-            beginCrowded()
-        }
-        sendAll()
-        // What is over may let others begin at once, each of which may be over at once; but not for ever.
-        for _ in 0..<Self.mostRounds {
-            guard try sockets.catchUp() else { break }
+    private func runTimers() throws(FetchFailure) {
+        // A transfer that ends may let another start, which may end at once, and so on.
+        for _ in 0..<Self.maxRounds {
+            guard try sockets.runTimers() else { break }
             takeFinished()
         }
-        look()
+        checkLimits()
     }
 
-    /// Where there is no room for one, there is none for those that are like it and came later.
-    private func beginCrowded() {
-        let all = crowded
-        crowded = []
-        var full: [Bool: Set<String>] = [:]
-        for (request, isOdd) in all {
-            let (origin, asksByTag) = (request.url.origin, request.tagAskedBy != nil && !isOdd)
-            let count = crowded.count
-            if full[asksByTag]?.contains(origin) == true {
-                crowded.append((request, isOdd))
-            } else {
-                begin(request, isOdd: isOdd)
-                if crowded.count > count { full[asksByTag, default: []].insert(origin) }
-            }
-        }
-    }
-
-    private static let mostRounds = 16
+    private static let maxRounds = 16
 
     private func takeFinished() {
         var queued: Int32 = 0
@@ -248,7 +192,7 @@ extension FetchLoop {
             guard message.pointee.msg == CURLMSG_DONE, let handle = message.pointee.easy_handle else {
                 continue
             }
-            // The message is gone once the handle is removed.
+            // Removing the handle frees the message.
             let code = larder_curl_message_result(message)
             guard let transfer = running[handle] else { continue }
             let url = transfer.request?.url
@@ -260,46 +204,14 @@ extension FetchLoop {
             {
                 share(failure, url)
             }
-            // One that failed before it was connected keeps its buffer, and libcurl then refuses to set up
-            // the next.
+            // A transfer that failed before it was connected keeps its buffer, and libcurl then refuses to set the
+            // handle up for another request.
             if code == CURLE_OK { idle.append(transfer) }
         }
     }
 
-    private func sendAll() {
-        guard let shortWay, shortWay.hasUnsent else { return }
-        shortWay.sendAll()
-        takeProgress()
-    }
-
-    /// What came of the short way.
-    private func takeProgress() {
-        for progress in shortWay?.takeProgress() ?? [] {
-            switch progress {
-            case .ended(let transfer, let failure):
-                if let failure { transfer.stop = failure }
-                finish(transfer, CURLE_OK)
-                idle.append(transfer)
-            case .odd(let transfer): if let request = takeBack(transfer) { begin(request, isOdd: true) }
-            case .unanswered(let transfer):
-                if let request = takeBack(transfer) { crowded.append((request, false)) }
-            }
-        }
-    }
-
-    /// Nothing came of it.
-    private func takeBack(_ transfer: Transfer) -> FetchRequest? {
-        running[transfer.handle] = nil
-        defer {
-            transfer.clear()
-            idle.append(transfer)
-        }
-        return transfer.request
-    }
-
     private func finish(_ transfer: Transfer, _ code: CURLcode) {
-        let isLibcurls = transfer.line == nil
-        if isLibcurls { curl_multi_remove_handle(waker.multi, transfer.handle) }
+        curl_multi_remove_handle(waker.multi, transfer.handle)
         running[transfer.handle] = nil
         setup.rate?.take(transfer.uncounted())
         guard let result = transfer.finish(code) else { return }
@@ -308,21 +220,16 @@ extension FetchLoop {
         {
             strictTransport?.note(value, from: result.url, now: Self.date)
         }
-        if isLibcurls { shortWay?.note(result) }
         results.append(result)
     }
 
     private func end(_ transfer: Transfer, _ failure: FetchFailure) {
         transfer.stop = failure
-        if let line = transfer.line {
-            shortWay?.drop(line, for: transfer)
-            takeProgress()
-        }
         finish(transfer, CURLE_ABORTED_BY_CALLBACK)
     }
 
-    /// Whoever waits for a connection that many are to share has its fate too: libcurl would have each of
-    /// them try anew, one after the other.
+    /// Ends the transfers that wait for a connection that could not be made. They were to share it, and libcurl would
+    /// have each of them try again, one after the other.
     private func share(_ failure: FetchFailure, _ url: WebURL) {
         switch failure.kind {
         case .unknownHost, .unreachable, .timeout, .insecure: break
@@ -336,45 +243,36 @@ extension FetchLoop {
         for transfer in others { end(transfer, failure) }
     }
 
-    /// Gives up what gets nowhere.
-    private func look() {
+    /// Ends the transfers that exceed a time limit.
+    private func checkLimits() {
         guard !running.isEmpty, case let now = now, now >= nextLook else { return }
         nextLook = now + limits.tick
         for transfer in running.values {
-            if let line = transfer.line, let shortWay, shortWay.gaveUp(line) {
-                takeProgress()
-            } else if let failure = transfer.verdict(now: now, limits) {
+            if let failure = transfer.verdict(now: now, limits) {
                 end(transfer, failure)
             }
         }
     }
 
-    /// Lets those go on whom the rate has kept back, while it allows: who waits longest first, and then new
-    /// ones.
-    private func goOn() throws(FetchFailure) {
+    /// Resumes paused transfers as far as the rate limit allows, the longest paused first, then starts waiting requests.
+    private func resumePaused() throws(FetchFailure) {
         for transfer in running.values where transfer.pauseNumber != nil && transfer.isStreamed {
-            if transfer.mayStream, setup.rate?.isOpen ?? true {
-                try transfer.goOn()
-                if let line = transfer.line {
-                    shortWay?.goOn(line)
-                    takeProgress()
-                }
-            }
+            if transfer.mayStream, setup.rate?.isOpen ?? true { try transfer.resume() }
         }
         guard let rate = setup.rate, rate.isOpen else { return }
         let paused = running.values.filter { $0.pauseNumber != nil }.sorted {
             $0.pauseNumber ?? 0 < $1.pauseNumber ?? 0
         }
-        for transfer in paused where rate.isOpen && transfer.mayStream { try transfer.goOn() }
+        for transfer in paused where rate.isOpen && transfer.mayStream { try transfer.resume() }
         while rate.isOpen, let request = waiting.first {
             waiting.removeFirst()
             begin(request)
         }
     }
 
-    /// How long nothing has to be done unless the network wants something.
+    /// How long the loop has nothing to do unless the network reports something.
     package var patience: Duration {
-        guard results.isEmpty, shortWay?.hasUnsent != true else { return .zero }
+        guard results.isEmpty else { return .zero }
         let now = now
         var wait = min(sockets.patience, running.isEmpty ? Duration.seconds(60) : max(.zero, nextLook - now))
         if let due = setup.rate?.wait, due > .zero { wait = min(wait, due) }
@@ -384,11 +282,9 @@ extension FetchLoop {
 
 /// Ends a loop's wait from any thread.
 package final class FetchWaker: Waker, @unchecked Sendable {
-    // Other threads touch the descriptor alone; whoever holds the waker keeps the handle alive, and what that tells of its
-    // connections.
-    let book = ConnectionBook()
+    // Other threads use only the descriptor. A waker keeps the handle alive.
     let multi: UnsafeMutableRawPointer
-    /// Readable since somebody called.
+    /// Readable after `wake`, until the loop has seen it.
     let descriptor: Int32
 
     init(_ multi: UnsafeMutableRawPointer) throws(FetchFailure) {

@@ -47,7 +47,6 @@ package struct FetchOptions: Sendable {
     package var keptConnections = 64
     /// Further requests to a host wait for one of these; over HTTP/2 many share one.
     package var connectionsPerHost = 64
-    package var shortWay = ShortWayUse.never
     package var family = AddressFamily.any
     package var hostAddresses: [HostAddress] = []
     package var proxies = ProxyRules.ofEnvironment
@@ -72,15 +71,6 @@ package struct FetchOptions: Sendable {
         self.userAgent = userAgent
         self.spoolFolder = spoolFolder
     }
-}
-
-/// Whether plain requests to servers that are asked again and again go past libcurl.
-package enum ShortWayUse: Sendable {
-    case never
-    /// Each way has half of a host's connections.
-    case half
-    /// For who has no more under way to a host than it may have connections: those are for either way.
-    case all
 }
 
 /// Which addresses of a host are tried.

@@ -47,9 +47,6 @@ package struct FetchRequest: Sendable {
         self.nearestZone = nearestZone
         self.fields = fields
     }
-
-    /// Of the version that it asks about, whether it still holds. Nil where somebody gets the answer while it comes.
-    var tagAskedBy: String? { method == "GET" && stream == nil ? fields["If-None-Match"] : nil }
 }
 
 /// Somebody who gets an answer while it comes, beside whoever gets the result. It is called on the loop's
@@ -161,8 +158,8 @@ package struct Exchange: Sendable, Equatable {
     /// came is private.
     package var usedCredentials: Bool
     package var timings: Timings
-    /// The host bears more requests at once than connections, as they share these.
-    package var multiplexes = false
+    /// Whether one connection carries many requests at once.
+    package var multiplexes: Bool { version == .http2 }
 
     /// The network zone that the response came from. Through a proxy it is the public network.
     package var zone: NetworkZone { usesProxy ? .publicNetwork : peer?.kind.zone ?? .publicNetwork }

@@ -3,22 +3,19 @@ internal import CLinux
 internal import Glibc
 internal import System
 
-/// The sockets that libcurl wants to know about, in one queue of the kernel's, and the time at which it wants
-/// to be called: so that of many transfers only those are looked at for which something has come. It belongs
-/// to the thread of its loop.
+/// The sockets that libcurl watches, in one epoll queue, and the time at which libcurl wants to be called next. Only
+/// transfers with events are looked at, however many there are. It belongs to the thread of its loop.
 final class SocketQueue {
-    /// Readable while there is something to do, or somebody has woken the loop.
+    /// Readable while a socket has events or the loop was woken.
     let descriptor: Int32
     private let multi: UnsafeMutableRawPointer
     private let waker: Int32
     private let age = Stopwatch()
-    /// When libcurl's own times are over.
+    /// When the next of libcurl's own timers is due.
     private var due: Duration?
-    /// Those that libcurl does not watch any longer. Most of them have the next request at once, and so they
-    /// leave the queue only when something comes of them, or are out of it as they are closed.
+    /// Sockets that libcurl no longer watches. Most of them get another request at once, so they stay in the queue until
+    /// they have an event or are closed.
     private var leaving: [Int32] = []
-    /// What has come of sockets that are not libcurl's.
-    private var others: [(socket: Int32, flags: UInt32)] = []
     private var events = [epoll_event](repeating: epoll_event(), count: 128)
 
     init(_ waker: FetchWaker) throws(FetchFailure) {
@@ -48,16 +45,16 @@ final class SocketQueue {
     }
 
     deinit {
-        // Whoever holds the waker cleans the handle up later.
+        // The waker frees the handle, which may outlive the queue.
         _ = larder_curl_multi_on_socket(multi, nil, nil)
         _ = larder_curl_multi_on_timer(multi, nil, nil)
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// How long libcurl need not be called, unless something comes.
+    /// How long libcurl need not be called unless a socket has an event.
     var patience: Duration { due.map { max(.zero, $0 - age.elapsed) } ?? .seconds(60) }
 
-    /// Waits so long at most, or until the loop is woken, and has libcurl look at what has come.
+    /// Waits for events, at most for `time` or until the loop is woken, and passes them to libcurl.
     func turn(waitingAtMost time: Duration) throws(FetchFailure) {
         let milliseconds =
             time > .zero ? Int32(min(60_000, max(1, (time / .milliseconds(1)).rounded(.up)))) : 0
@@ -67,12 +64,7 @@ final class SocketQueue {
         }
         var running: Int32 = 0
         for index in 0..<max(0, Int(count)) {
-            let token = larder_epoll_token(&events[index])
-            let socket = Int32(truncatingIfNeeded: token)
-            guard token & Self.otherMark == 0 else {
-                others.append((socket, larder_epoll_flags(&events[index])))
-                continue
-            }
+            let socket = Int32(truncatingIfNeeded: larder_epoll_token(&events[index]))
             guard socket != waker else {
                 var wakings: eventfd_t = 0
                 eventfd_read(waker, &wakings)
@@ -88,34 +80,18 @@ final class SocketQueue {
             )
             .check()
         }
-        try catchUp()
+        try runTimers()
     }
 
-    /// Has libcurl do what it wanted to do by now. Whether there was anything.
+    /// Lets libcurl do what is due. Returns whether anything was.
     @discardableResult
-    func catchUp() throws(FetchFailure) -> Bool {
+    func runTimers() throws(FetchFailure) -> Bool {
         guard let due, due <= age.elapsed else { return false }
         self.due = nil
         var running: Int32 = 0
         try curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running).check()
         return true
     }
-
-    private static let otherMark: UInt64 = 1 << 32
-
-    func takeOthers() -> [(socket: Int32, flags: UInt32)] {
-        defer { others.removeAll(keepingCapacity: true) }
-        return others
-    }
-
-    /// One that is not libcurl's leaves the queue when it is closed. Whether it is watched.
-    func watch(other socket: Int32, _ wanted: UInt32) -> Bool {
-        let token = UInt64(socket) | Self.otherMark
-        return larder_epoll_change(descriptor, socket, wanted, token) == 0
-            || larder_epoll_add(descriptor, socket, wanted, token) == 0
-    }
-
-    func forget(other socket: Int32) { epoll_ctl(descriptor, EPOLL_CTL_DEL, socket, nil) }
 
     private func watch(_ socket: curl_socket_t, _ what: Int32) -> Int32 {
         let wanted: UInt32 =

@@ -31,16 +31,6 @@ extension Transfer {
             },
         ]
         for code in codes { try code.check() }
-        guard let book = setup.book else { return }
-        // A connection may outlive the transfer that opened it.
-        let context = Unmanaged.passUnretained(book).toOpaque()
-        try larder_curl_set_pointer(handle, CURLOPT_CLOSESOCKETDATA, context).check()
-        try larder_curl_on_close_socket(handle) { context, socket in
-            if let context {
-                Unmanaged<ConnectionBook>.fromOpaque(context).takeUnretainedValue().closed(socket)
-            }
-            return close(socket)
-        }.check()
     }
 
     /// Sets what libcurl calls while `CURLOPT_VERBOSE` is set. libcurl does not report whether it put cookies or a login
@@ -83,7 +73,7 @@ extension Transfer {
     /// To be called when the transfer is done, before libcurl lets go of it: bytes beyond the length may still be in the
     /// socket. On a connection with TLS they cannot be told from its own records.
     func lookForBytesBeyondLength() {
-        guard line == nil, watchesLength, request?.url.scheme == "http" else { return }
+        guard watchesLength, request?.url.scheme == "http" else { return }
         var socket = CURL_SOCKET_BAD
         guard larder_curl_get_socket(handle, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK,
             socket != CURL_SOCKET_BAD
@@ -98,7 +88,7 @@ extension Transfer {
 
     /// Has libcurl report bytes beyond the length of a response by HTTP/1.
     private func watchLength() {
-        guard line == nil, status == 200, contentLength >= 0, request?.method == "GET",
+        guard status == 200, contentLength >= 0, request?.method == "GET",
             version == .http11 || version == .http10
         else { return }
         watchesLength = larder_curl_set_long(handle, CURLOPT_VERBOSE, 1) == CURLE_OK
@@ -136,9 +126,7 @@ extension Transfer {
         }
         hasSocket = true
         let type = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
-        let socket = socket(address.pointee.family, type, address.pointee.protocol)
-        if socket >= 0, let request { setup.book?.opened(socket, to: request.url.origin) }
-        return socket
+        return socket(address.pointee.family, type, address.pointee.protocol)
     }
 
     /// A connection stands, new or not: one that another request opened may lead where this one must not go.
@@ -156,16 +144,7 @@ extension Transfer {
     // MARK: - The answer
 
     private func take(header line: UnsafeRawBufferPointer) -> Bool {
-        take(head.take(line, limit: options.maxHeader))
-    }
-
-    /// A header that is here as a whole.
-    func take(whole header: UnsafeRawBufferPointer) -> Bool {
-        take(head.take(whole: header, limit: options.maxHeader))
-    }
-
-    private func take(_ line: HeadReader.Line) -> Bool {
-        switch line {
+        switch head.take(line, limit: options.maxHeader) {
         case .inside:
             return true
         case .beyondLimit:
@@ -183,17 +162,13 @@ extension Transfer {
     }
 
     private func takeHead() throws(FetchFailure) {
-        if line != nil {
-            status = answer.status
-        } else {
-            guard larder_curl_get_long(handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK else { return }
-        }
+        guard larder_curl_get_long(handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK else { return }
         guard status >= 200 else {
             if status > 101 { request?.interim?(Int(status), head.fields) }
             return
         }
         var fields = head.fields
-        if line == nil, let jar = setup.cookies, fields.contains("Set-Cookie") { jar.isEmpty = false }
+        if let jar = setup.cookies, fields.contains("Set-Cookie") { jar.isEmpty = false }
         if let held {
             switch held.meaning(status: status, fields: fields) {
             case .rest(let whole):
@@ -369,16 +344,6 @@ struct HeadReader {
         guard line.count <= 2, line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) else {
             return .inside
         }
-        isComplete = true
-        return .last
-    }
-
-    /// The same of all lines at once.
-    mutating func take(whole header: UnsafeRawBufferPointer, limit: Int) -> Line {
-        byteCount += header.count
-        guard byteCount <= limit else { return .beyondLimit }
-        block.removeAll(keepingCapacity: true)
-        block.append(contentsOf: header)
         isComplete = true
         return .last
     }

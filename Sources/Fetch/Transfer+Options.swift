@@ -4,7 +4,7 @@ internal import Web
 
 /// What libcurl is told before a request.
 extension Transfer {
-    func configure(_ request: FetchRequest, keepsConnection: Bool) throws(FetchFailure) {
+    func configure(_ request: FetchRequest) throws(FetchFailure) {
         guard request.url.isHTTP else { throw FetchFailure(.refused, "only http and https are fetched") }
         let href = request.url.withoutFragment.href
         guard href.utf8.count <= options.maxURL else {
@@ -16,10 +16,6 @@ extension Transfer {
             try setUp()
         }
         try set(CURLOPT_URL, href)
-        if !keepsConnection {
-            isPlain = false
-            try set(CURLOPT_FORBID_REUSE, 1)
-        }
         try route(request)
         var fields = request.fields
         var hasSecret = setup.hasSession && RequestSecrets.areIn(request.fields)
@@ -212,7 +208,7 @@ extension Transfer {
     }
 
     /// What libcurl writes itself: a second opinion on where a message ends is how requests are smuggled.
-    static let framing: FieldNames = [
+    private static let framing: FieldNames = [
         "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer",
         "expect",
     ]

@@ -13,10 +13,6 @@ final class Transfer {
     let handle: UnsafeMutableRawPointer
     let setup: TransferSetup
     private(set) var request: FetchRequest?
-    /// On which it goes past libcurl.
-    private(set) var line: ShortLine?
-    /// What came of it there.
-    var answer = ShortAnswer()
 
     /// Whether the handle has what every request needs, and nothing else.
     var isPlain = false
@@ -96,17 +92,10 @@ final class Transfer {
     /// Another one's connection may become its own, or a name is looked up.
     var isWaiting: Bool { !hasSocket && !isSent }
 
-    func start(_ request: FetchRequest, keepsConnection: Bool = true) throws(FetchFailure) {
+    func start(_ request: FetchRequest) throws(FetchFailure) {
         self.request = request
         held = request.resume
-        try configure(request, keepsConnection: keepsConnection)
-    }
-
-    func start(_ request: FetchRequest, on line: ShortLine, _ message: ShortWay.Message) {
-        (self.request, self.line, peer) = (request, line, line.peer)
-        answer = ShortAnswer()
-        (openFields, usesCredentials) = (message.openFields, message.usesCredentials)
-        (networkGuard, usesProxy) = (nil, false)
+        try configure(request)
     }
 
     /// Takes the result and makes the transfer ready for the next request.
@@ -133,7 +122,7 @@ final class Transfer {
 
     /// Whatever became of the request.
     func clear() {
-        (request, line) = (nil, nil)
+        request = nil
         openFields = HTTPFields()
         usesCredentials = false
         refusal = nil
@@ -161,14 +150,12 @@ final class Transfer {
         pauseNumber = nil
     }
 
-    /// Of the body as it comes; below zero where nobody told.
-    var contentLength: Int { line == nil ? amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) : answer.contentLength }
+    /// The length of the body before content coding is undone; negative if the response does not declare it.
+    var contentLength: Int { amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) }
 
-    private var bodyByteCount: Int {
-        line == nil ? amount(CURLINFO_SIZE_DOWNLOAD_T) : answer.receivedByteCount
-    }
+    private var bodyByteCount: Int { amount(CURLINFO_SIZE_DOWNLOAD_T) }
 
-    /// Of the answer, off the wire.
+    /// The size of the response so far, as it was transferred.
     private var receivedByteCount: Int { bodyByteCount + head.byteCount }
 
     private func amount(_ info: CURLINFO) -> Int {
@@ -187,7 +174,7 @@ extension Transfer {
         guard isSent else { return nil }
         // It may be silent as long as its server likes.
         if isStreamed, !hasKnownEnd { return nil }
-        let moved = receivedByteCount + (line == nil ? amount(CURLINFO_SIZE_UPLOAD_T) : 0)
+        let moved = receivedByteCount + amount(CURLINFO_SIZE_UPLOAD_T)
         guard watch != nil, pauseNumber == nil else {
             if watch == nil {
                 watch = TransferWatch(now: now, byteCount: moved)
@@ -241,10 +228,9 @@ extension Transfer {
     /// Whether the stream, if there is one, takes more.
     var mayStream: Bool { !isStreamed || request?.stream?.hasRoom ?? true }
 
-    /// What was kept is taken at once.
-    func goOn() throws(FetchFailure) {
+    /// Continues a paused transfer. libcurl delivers at once what it has received meanwhile.
+    func resume() throws(FetchFailure) {
         pauseNumber = nil
-        guard line == nil else { return }
         let code = curl_easy_pause(handle, CURLPAUSE_RECV_CONT)
         // A callback that stops the transfer says so itself, and libcurl again when it ends.
         if stop == nil { try code.check() }
@@ -277,7 +263,7 @@ extension Transfer {
     private func ending(_ fields: HTTPFields) -> JudgedResponse.Ending {
         guard expected == nil, request?.method == "GET" else { return .declared }
         if hasBytesBeyondLength { return .bytesBeyondLength }
-        let isOfHTTP1 = line != nil || version == .http11 || version == .http10
+        let isOfHTTP1 = version == .http11 || version == .http10
         return isOfHTTP1 && contentLength < 0 && !fields.contains("Transfer-Encoding")
             ? .connection : .declared
     }
@@ -318,11 +304,10 @@ extension Transfer {
 
     var exchange: Exchange? {
         guard isSent, let request else { return nil }
-        if let line { return Exchange(answer, line.peer, usesCredentials) }
         var connections = 0
         larder_curl_get_long(handle, CURLINFO_NUM_CONNECTS, &connections)
         let isSecure = request.url.scheme == "https"
-        var exchange = Exchange(
+        return Exchange(
             version: fields == nil ? nil : version,
             security: isSecure ? (options.isInsecure ? .unverified : .verified) : .plain,
             peer: peer, usesProxy: usesProxy, isReused: connections == 0,
@@ -331,8 +316,6 @@ extension Transfer {
                 nameFound: moment(CURLINFO_NAMELOOKUP_TIME_T), connected: moment(CURLINFO_CONNECT_TIME_T),
                 secured: moment(CURLINFO_APPCONNECT_TIME_T), requestSent: moment(CURLINFO_PRETRANSFER_TIME_T),
                 firstByte: moment(CURLINFO_STARTTRANSFER_TIME_T), done: moment(CURLINFO_TOTAL_TIME_T)))
-        exchange.multiplexes = exchange.version == .http2
-        return exchange
     }
 
     var version: Exchange.Version? {
@@ -347,18 +330,6 @@ extension Transfer {
     }
 
     private func moment(_ info: CURLINFO) -> Duration { .microseconds(amount(info)) }
-}
-
-extension Exchange {
-    fileprivate init(_ answer: ShortAnswer, _ peer: IPAddress, _ usedCredentials: Bool) {
-        self.init(
-            version: answer.status == 0 ? nil : .http11, security: .plain, peer: peer, usesProxy: false,
-            isReused: answer.isReused, usedCredentials: usedCredentials,
-            timings: Timings(
-                nameFound: .zero, connected: .zero, secured: .zero, requestSent: .zero,
-                firstByte: answer.firstByte, done: answer.done))
-        multiplexes = answer.mayStandBehind
-    }
 }
 
 extension Transfer {

@@ -2,31 +2,27 @@ internal import CCurl
 internal import Glibc
 internal import System
 
-/// What all transfers of a loop are made with. It outlives them, for their handles point into it.
+/// The options and libcurl objects that all transfers of a loop share. Their handles point into it, so it outlives them.
 final class TransferSetup {
     let options: FetchOptions
     let share: Share
-    /// Of those that are nobody's: what a server recognizes a session of TLS by may stand for a certificate.
+    /// For anonymous requests, which share no TLS sessions with the others: a server may take a resumed session for the
+    /// client certificate that started it.
     let anonymousShare: Share
     let cookies: CookieJar?
     let rate: RateGate?
     let receiver: (any BodyReceiver)?
-    /// Nil where nobody wants to know how many connections there are.
-    let book: ConnectionBook?
     private var pauseCount = 0
-    /// Where hosts are, as libcurl takes it.
+    /// `FetchOptions.hostAddresses` in libcurl's form.
     private var addresses = FieldList()
 
-    init(
-        _ options: FetchOptions, _ receiver: (any BodyReceiver)?, _ book: ConnectionBook
-    ) throws(FetchFailure) {
+    init(_ options: FetchOptions, _ receiver: (any BodyReceiver)?) throws(FetchFailure) {
         if let path = options.authorities, access(path, R_OK) != 0 {
             throw FetchFailure(SystemError(errno, doing: "read", path))
         }
         self.options = options
         hasSession = options.hasSession
         self.receiver = receiver
-        self.book = options.shortWay == .all ? book : nil
         rate = options.bytesPerSecond.map { RateGate(bytesPerSecond: $0) }
         let share = try Share(cookies: options.cookies != nil)
         self.share = share
@@ -44,38 +40,18 @@ final class TransferSetup {
         return pauseCount
     }
 
-    /// Whether a request may carry a secret of the user: then what a page's script adds to a request may be
-    /// one too, for the page may have been sent to this user alone.
+    /// Whether requests may contain a secret of the user. If so, header fields that a page's script adds may be secret
+    /// too, since the page may have been meant for this user alone.
     let hasSession: Bool
 
-    /// Whether libcurl may add credentials by itself.
+    /// Whether libcurl may add credentials to requests by itself.
     var hasSecrets: Bool { options.cookies?.areNobodys == false || !options.credentials.isEmpty }
 
     var addressList: UnsafeMutablePointer<curl_slist>? { addresses.list }
 }
 
-/// How many connections libcurl has to whom. It belongs to the thread of its loop.
-final class ConnectionBook {
-    private var origins: [curl_socket_t: String] = [:]
-    private var counts: [String: Int] = [:]
-
-    func count(of origin: String) -> Int { counts[origin] ?? 0 }
-
-    func opened(_ socket: curl_socket_t, to origin: String) {
-        closed(socket)
-        origins[socket] = origin
-        counts[origin, default: 0] += 1
-    }
-
-    func closed(_ socket: curl_socket_t) {
-        guard let origin = origins.removeValue(forKey: socket), let count = counts[origin] else { return }
-        counts[origin] = count > 1 ? count - 1 : nil
-    }
-}
-
-/// What all handles of a loop have in common: the sessions of TLS, and the cookies where they are wanted.
-/// Only the loop's thread touches it, so libcurl needs no locks for it. It must outlive the handles, so each
-/// transfer holds it.
+/// The libcurl share handle of a loop's transfers: TLS sessions and, if wanted, cookies. Only the loop's thread uses it,
+/// so libcurl needs no locks for it. It has to outlive the transfers' handles.
 final class Share {
     let pointer: UnsafeMutableRawPointer
 

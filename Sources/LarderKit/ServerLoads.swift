@@ -19,8 +19,6 @@ final class LoadLoop: OwnLoads {
 
     /// - Parameter clock: dates requests and responses.
     init(_ options: FetchOptions, clock: @escaping @Sendable () -> HTTPDate) throws(FetchFailure) {
-        var options = options
-        options.shortWay = .half
         loop = try FetchLoop(options)
         waker = loop.waker
         self.clock = clock

@@ -29,22 +29,21 @@ import Web
         }
     }
 
-    @Test(arguments: [(nil, false), (4_000_000, false), (nil, true)])
-    func `every request has one result, and the good ones are whole`(rate: Int?, shortens: Bool) throws {
+    @Test(arguments: [nil, 4_000_000])
+    func `every request has one result, and the good ones are whole`(rate: Int?) throws {
         let origin = try TestOrigin()
         origin.otherwise { Self.answer(Int($0.target.dropFirst()) ?? 0) }
         try Fetching.withLimits(from: .milliseconds(500)) { limit in
-            try ask(origin, limit: limit, rate: rate, shortens: shortens)
+            try ask(origin, limit: limit, rate: rate)
         }
     }
 
     /// Asks for everything, and gives what ended at the limit though its server was well.
-    private func ask(_ origin: TestOrigin, limit: Duration, rate: Int?, shortens: Bool) throws -> [UInt32] {
+    private func ask(_ origin: TestOrigin, limit: Duration, rate: Int?) throws -> [UInt32] {
         let fetching = try Fetching { options in
             options.connectionsPerHost = 8
             options.stallTimeout = limit
             options.bytesPerSecond = rate
-            options.shortWay = shortens ? .half : .never
         }
         let loop = try fetching.loop()
         var counts: [UInt32: Int] = [:]

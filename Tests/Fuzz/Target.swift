@@ -21,7 +21,7 @@ enum Targets {
         MarkupTarget.all
             + [
                 TableTarget(), AddressTarget(), JSONTarget(), RobotsTarget(), FieldsTarget(), RangeTarget(),
-                RequestTarget(), AnswerTarget(), HelloTarget(), BundlesTarget(), ArchiveTarget(),
+                RequestTarget(), HelloTarget(), BundlesTarget(), ArchiveTarget(),
                 PagePartsTarget(),
                 SearchTarget(),
             ]
