@@ -196,10 +196,14 @@ package final class Import {
         return false
     }
 
+    private static let unknownFile = """
+        it is not a WARC, WACZ, HAR, MHTML, ZIM, ZIP or TAR file, nor a saved page that contains its original URL
+        """
+
     private static func reason(_ items: [ArchivedItem]) -> String {
         for case .fault(let fault) in items {
-            let others = ", nor a WACZ, HAR, MHTML, ZIM, zip file, tar or saved page that says its address"
-            return "\(fault.place): \(fault.reason)\(fault.reason == WARCReader.isNone ? others : "")"
+            let isUnknown = fault.reason == WARCReader.isNone
+            return "\(fault.place): \(isUnknown ? unknownFile : fault.reason)"
         }
         return "it has no response over http or https"
     }

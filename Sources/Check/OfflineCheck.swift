@@ -63,11 +63,16 @@ package enum OfflineCheck {
             try BodyProof.fault(of: body, in: reader, isQuick: true)
         }
         let items = walk.items(faults)
+        let nodes = Dictionary(walk.nodes.map { ($0.href, $0) }, uniquingKeysWith: { first, _ in first })
         var needs = SiteNeeds()
         needs.walked = walk.nodes.count
         needs.leftOut = items.count { $0.verdict == .leftOut }
         needs.missing = items.filter { $0.verdict == .missing }.map { item in
-            SiteNeeds.Lack(href: item.name, reason: item.detail ?? "", asker: item.chain.last)
+            var reason = SiteNeeds.Lack.Reason.other(item.detail ?? "")
+            if case .missing(let known) = nodes[item.name]?.state { reason = known }
+            return SiteNeeds.Lack(
+                href: item.name, reason: reason, isAsset: nodes[item.name]?.isAsset ?? false,
+                asker: item.chain.last)
         }
         return needs
     }

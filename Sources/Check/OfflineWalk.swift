@@ -159,7 +159,7 @@ struct OfflineWalk {
         guard !response.isImported || ownSnapshots.contains(response.snapshot) else {
             nodes[number].state =
                 node.isGuess
-                ? .ignored : .missing("it is only in an archive that was imported for another site")
+                ? .ignored : .missing(.other("it is only in an archive that was imported for another site"))
             return
         }
         if response.status == 404 || response.status == 410 {
@@ -169,7 +169,7 @@ struct OfflineWalk {
         } else if response.isRedirect {
             follow(number, response, from: url)
         } else {
-            nodes[number].state = .missing("the server answered \(response.status)")
+            nodes[number].state = .missing(.answered(status: response.status))
         }
     }
 
@@ -191,9 +191,9 @@ struct OfflineWalk {
             }
             if try isNofollowed(url) { return .leftOut("its link is marked as nofollow") }
         }
-        let doubt =
-            manners.noindex == .obey && !node.isAsset ? ", perhaps because it is marked as noindex" : ""
-        return .missing("it is not stored" + doubt)
+        return manners.noindex == .obey && !node.isAsset
+            ? .missing(.other("it is not stored, perhaps because it is marked as noindex"))
+            : .missing(.notStored)
     }
 
     private func verdict(on url: WebURL, _ node: OfflineNode) -> ScopeVerdict {
@@ -206,7 +206,7 @@ struct OfflineWalk {
     ) throws(StoreError) {
         nodes[number].isOfSession = response.flags.contains(.isPrivate)
         guard !response.flags.contains(.isPart) else {
-            nodes[number].state = .missing("only a part of it is stored")
+            nodes[number].state = .missing(.part)
             return
         }
         let place = placeOfBody[body.id] ?? bodies.count
@@ -256,7 +256,7 @@ struct OfflineWalk {
     private mutating func follow(_ number: Int, _ response: StoredResponse, from url: WebURL) {
         let location = HTTPFields(block: response.fields.utf8.span)["Location"]
         guard let target = location.flatMap({ WebURL($0, base: url)?.key }) else {
-            nodes[number].state = .missing("its redirect has no usable target")
+            nodes[number].state = .missing(.other("its redirect has no usable target"))
             return
         }
         let node = nodes[number]
@@ -264,7 +264,7 @@ struct OfflineWalk {
             target.href, from: number, depth: node.depth, isAsset: node.isAsset, isGuess: node.isGuess
         )
         guard !leadsBack(next, to: number) else {
-            nodes[number].state = .missing("its redirects form a loop")
+            nodes[number].state = .missing(.other("its redirects form a loop"))
             return
         }
         nodes[number].state = .redirects(to: next)
@@ -348,7 +348,7 @@ extension OfflineWalk {
         case .held(let place): return faults[place].map { found($0.verdict, $0.detail) } ?? found(.verified)
         case .redirects: return found(.verified)
         case .gone(let status): return found(.gone, "the server answered \(status)")
-        case .missing(let reason): return found(.missing, reason)
+        case .missing(let reason): return found(.missing, reason.text)
         case .leftOut(let reason): return found(.leftOut, reason)
         case .unlisted(let place):
             return faults[place].map { found($0.verdict, $0.detail) }
@@ -387,7 +387,7 @@ struct OfflineNode {
         case redirects(to: Int)
         /// The site itself says that there is no such thing.
         case gone(status: Int)
-        case missing(String)
+        case missing(SiteNeeds.Lack.Reason)
         /// It was not asked for; why.
         case leftOut(String)
         /// Held, and what it needs was never written down.

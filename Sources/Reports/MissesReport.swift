@@ -70,15 +70,35 @@ extension MissedURL: JSONObject {
 package struct SiteNeeds: Sendable, Equatable {
     package struct Lack: Sendable, Equatable {
         package let href: String
-        /// Why the URL counts as missing.
-        package let reason: String
+        package let reason: Reason
+        /// Whether a page needs the URL; otherwise it is a page.
+        package let isAsset: Bool
         /// The URL that first links to it; nil for a start URL.
         package let asker: String?
 
-        package init(href: String, reason: String, asker: String?) {
-            self.href = href
-            self.reason = reason
-            self.asker = asker
+        package init(href: String, reason: Reason, isAsset: Bool, asker: String?) {
+            (self.href, self.reason) = (href, reason)
+            (self.isAsset, self.asker) = (isAsset, asker)
+        }
+
+        /// Why a URL counts as missing.
+        package enum Reason: Sendable, Equatable {
+            case notStored
+            /// Only a part of the body is stored.
+            case part
+            /// The server answered with a status that is not a success.
+            case answered(status: Int)
+            case other(String)
+
+            /// The reason for messages.
+            package var text: String {
+                switch self {
+                case .notStored: "it is not stored"
+                case .part: "only a part of it is stored"
+                case .answered(let status): "the server answered \(status)"
+                case .other(let text): text
+                }
+            }
         }
     }
 
@@ -97,5 +117,5 @@ package struct SiteNeeds: Sendable, Equatable {
 }
 
 extension SiteNeeds.Lack: JSONObject {
-    package var members: JSONMembers { ["url": href, "reason": reason, "asker": asker] }
+    package var members: JSONMembers { ["url": href, "reason": reason.text, "asker": asker] }
 }

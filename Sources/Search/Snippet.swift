@@ -126,7 +126,12 @@ public struct Snippet: Sendable, Equatable {
             parts.append(Part(text: text(start..<shown.upperBound), isMarked: false))
         }
         if shown.lowerBound > 0, let first = parts.first {
-            parts[0] = Part(text: "…" + first.text, isMarked: first.isMarked)
+            // The ellipsis is not part of a marked word.
+            if first.isMarked {
+                parts.insert(Part(text: "…", isMarked: false), at: 0)
+            } else {
+                parts[0] = Part(text: "…" + first.text, isMarked: false)
+            }
         }
         if shown.upperBound < body.count, !parts.isEmpty { parts.append(Part(text: "…", isMarked: false)) }
     }

@@ -98,7 +98,7 @@ struct PortalWorkTests {
         gate.change { $0 = true }
         try waitUntil(visit, "document.querySelector('.list .badge')?.innerText === 'Done'")
         #expect(try visit.evaluate("globalThis.isSamePage")?.bool == true)
-        #expect(try visit.text().contains("2 pages and 0 assets"))
+        #expect(try visit.text().contains("Pages: 2, assets: 0"))
         let copy = try #require(service.address(of: origin.url("/slow/a")))
         try visit.navigate(to: copy, quiet: nil)
         #expect(try visit.text().contains("a"))
@@ -455,7 +455,7 @@ struct PortalWorkTests {
             0
             """)
         try send("Prefetch")
-        try wait(says: "1 page", at: "-/jobs")
+        try wait(says: "Pages: 1", at: "-/jobs")
         #expect(try await larder.snapshots().sites.count == 2)
 
         try go("-/sites/1")

@@ -33,6 +33,11 @@ import Testing
         #expect(read < 20_000)
     }
 
+    @Test func `the ellipsis before a word of the question is not marked`() throws {
+        let body = Self.filling + "\nplum. " + Self.filling
+        #expect(try Self.snippet(body, "plum").text.hasPrefix("…[plum]. "))
+    }
+
     @Test func `words that only begin as a word of the question are not it`() throws {
         #expect(try Self.snippet("jams and jam", "\"jam\"").text == "jams and [jam]")
         #expect(try Self.snippet("jams and jam", "jam").text == "[jams] and [jam]")

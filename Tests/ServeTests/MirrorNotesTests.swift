@@ -114,7 +114,7 @@ import Testing
                     answer.text.contains("<a href=\"http://example-test.localhost:\(port)\(url)\">"), "\(url)"
                 )
             }
-            #expect(answer.text.contains("the next prefetch of the site fetches the URL"))
+            #expect(answer.text.contains("the next update of the site fetches the URL"))
         }
     }
 }

@@ -442,14 +442,23 @@ import Testing
     ) throws {
         let answer = try get(target, host: "other-test.localhost", fields: [("Accept", "text/html")])
         #expect(answer.status == 504)
-        #expect(answer.text.contains("<pre>larder prefetch '\(shown)'</pre>"))
+        #expect(answer.text.contains("<pre>larder prefetch &#39;\(shown)&#39;</pre>"))
     }
 
     @Test func `a miss offers the command that fetches it into the site that it belongs to`() throws {
         let answer = try get("/far/away", fields: [("Accept", "text/html")])
         #expect(answer.status == 504)
-        #expect(answer.text.contains("<pre>larder update 'https://example.test/'</pre>"))
-        #expect(answer.text.contains("the next prefetch of the site fetches the URL"))
+        #expect(answer.text.contains("<pre>larder update &#39;https://example.test/&#39;</pre>"))
+        #expect(answer.text.contains("the next update of the site fetches the URL"))
+    }
+
+    @Test func `a miss is answered in the language of the request`() throws {
+        let fields = [("Accept", "text/html"), ("Accept-Language", "zh-CN")]
+        let answer = try get("/far/away", fields: fields)
+        #expect(answer.text.contains("<html lang=\"zh-Hans\">") && answer.text.contains("<h1>未存储</h1>"))
+        #expect(answer.all("Vary").contains("Accept-Language"))
+        let english = try get("/far/away", fields: [("Accept", "text/html")])
+        #expect(english.text.contains("<html lang=\"en\">") && english.text.contains("<h1>Not stored</h1>"))
     }
 
     @Test func `it may be stopped twice, from two threads`() async {

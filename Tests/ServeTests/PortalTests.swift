@@ -311,7 +311,18 @@ import Web
         #expect(instead?["nearby"]?.array?.map(\.string).contains("https://example.test/jam/plum") == true)
         // Another address that answers for it is told.
         let twin = try shelf.get("/-/page?url=http://example.test/jam/plum").body
-        #expect(twin.contains("one that differs in http and https is served instead"))
+        #expect(twin.contains("it differs only in the scheme, http or https"))
+    }
+
+    @Test func `the details of a URL ask to record its miss only if it is not recorded`() throws {
+        let page = "/-/page?url=https://example.test/jam/fig"
+        let before = try shelf.get(page).body
+        #expect(before.contains("request the URL once") && !before.contains("The miss is recorded"))
+        try NoteBook(shelf.folder).note(misses: [
+            Miss(href: "https://example.test/jam/fig", isPage: true, first: 1, last: 1)
+        ])
+        let after = try shelf.get(page).body
+        #expect(!after.contains("request the URL once") && after.contains("The miss is recorded"))
     }
 
     @Test func `what came since it was missed is missing no more`() throws {

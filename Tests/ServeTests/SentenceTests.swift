@@ -16,7 +16,54 @@ import Testing
 
     @Test func `what stands in the places is never read as a place`() {
         let phrase = Phrase(.mistakeNumber, "%2%", "1", "64")
-        #expect(phrase.text(in: .english) == "“%2%” must be a number from 1 to 64.")
-        #expect(phrase.text(in: .chinese) == "“%2%”必须是 1 到 64 之间的数字。")
+        #expect(phrase.text(in: .english) == "“%2%” is not valid. Enter a whole number from 1 to 64.")
+        #expect(phrase.text(in: .chinese) == "“%2%”无效，请输入 1 到 64 之间的整数。")
+    }
+
+    @Test func `code in a sentence becomes an element in HTML, and backticks of a part do not`() {
+        let phrase = Phrase(.trafficLead, "`0`", "http://localhost:1")
+        var html = HTMLWriter()
+        html.say(phrase)
+        let text = String(decoding: html.bytes, as: UTF8.self)
+        #expect(text.hasPrefix("`0`. To use the proxy, set <code>http_proxy=http://localhost:1</code> and"))
+        #expect(phrase.text(in: .english).hasSuffix("see: larder ca."))
+    }
+
+    @Test(arguments: [
+        (PortalLanguage.english, "27 Nov 2026, 17:38 UTC"), (.chinese, "2026年11月27日 17:38（UTC）"),
+    ])
+    func `a date has the form of the language`(language: PortalLanguage, expected: String) {
+        #expect(language.moment(1_795_801_080) == expected)
+    }
+
+    @Test(arguments: [
+        (Int64(5400), "90 minutes", "90 分钟"), (172_800, "2 days", "2 天"), (21_600, "6 hours", "6 小时"),
+        (601, "601 seconds", "601 秒"),
+    ])
+    func `an interval has the largest unit that divides it`(seconds: Int64, english: String, chinese: String)
+    {
+        #expect(PortalLanguage.english.interval(seconds) == english)
+        #expect(PortalLanguage.chinese.interval(seconds) == chinese)
+    }
+
+    @Test func `the duration of a finished prefetch has the units of the language`() {
+        let phrase = Phrase(.endedPages, "1", "0", "335 B", "5 min 20 s")
+        #expect(phrase.text(in: .english) == "Pages: 1, assets: 0, downloaded: 335 B in 5 min 20 s")
+        #expect(phrase.text(in: .chinese) == "1 个网页和 0 个资源，下载 335 B，用时 5 分 20 秒")
+    }
+
+    @Test(arguments: [
+        ("missed", PortalLanguage.english, true), ("未命中", .chinese, true), ("missed", .chinese, true),
+        ("from the store", .english, false),
+    ])
+    func `proxy requests are filtered by the words that name their source`(
+        words: String, language: PortalLanguage, isFound: Bool
+    ) {
+        let log = PassLog()
+        log.noteMiss("GET", "https://example.test/a", since: .now)
+        let page = TrafficPage(
+            PassingTraffic(log: log, port: 1), at: "/", titled: "",
+            PortalRequest(path: "/", fields: [("q", words)]), in: language)
+        #expect(page.passes.isEmpty != isFound)
     }
 }

@@ -630,6 +630,7 @@ final class Exchange {
         }
         var page = MissPage(url: url, isNoted: context.notes != nil && isNoted)
         if fields.isNavigation {
+            page.language = PortalLanguage(accepting: fields.combined("Accept-Language"))
             page.snapshot = layout.snapshot
             page.hasOrders = context.powers?.gate.takesOrders ?? false
             page.present = WebURL(url).flatMap(context.layout.address)

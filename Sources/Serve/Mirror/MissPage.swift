@@ -17,6 +17,8 @@ struct MissPage {
     var present: String?
     /// Whether the portal takes orders.
     var hasOrders = false
+    /// The language of the page.
+    var language = PortalLanguage.english
 
     /// Answers navigations with a page, and other requests with one line.
     func answer(isNavigation: Bool, layout: OriginLayout) -> Answer {
@@ -28,72 +30,82 @@ struct MissPage {
         guard isNavigation else {
             return .text(504, "Not stored: \(url)\n", fields: fields, sharing: sharing)
         }
+        var html = HTMLWriter()
+        html.language = language
+        html.element("h1", say: .notHeldBadge)
+        html.element("p", ["class": "url"], text: url)
+        writeReason(to: &html)
+        writeFetchNow(to: &html, layout)
+        writeSearch(to: &html, layout)
+        writeList(.linkedFrom, referrers, to: &html, layout)
+        writeList(.heldNearby, neighbours, to: &html, layout)
+        html.element("p") { html in
+            html.link(url, ["rel": "noreferrer"], say: .openOrigin)
+            html.say(.sendsRequest)
+        }
+        if let portal = layout.portal { html.element("p") { $0.link(portal, say: .toSites) } }
         let page = HTMLPage(
-            title: "Not stored",
-            body: """
-                <h1>Not stored</h1>
-                <p class="url">\(HTMLPage.escape(url))</p>
-                \(reason)
-                \(fetchNow(layout))\(search(layout))\
-                \(list("Linked from", referrers, layout))\
-                \(list("Stored nearby", neighbours, layout))\
-                <p><a href="\(HTMLPage.escape(url))" rel="noreferrer">Open on the web</a> (sends a request to the origin).</p>
-                \(layout.portal.map { "<p><a href=\"\($0)\">All stored sites</a></p>" } ?? "")
-                """)
-        return .html(504, page.text, fields: fields + [policy], sharing: sharing)
+            title: html.words(.notHeldBadge), body: String(decoding: html.bytes, as: UTF8.self),
+            language: language)
+        let varying = ("Vary", "Accept-Language")
+        return .html(504, page.text, fields: fields + [policy, varying], sharing: sharing)
     }
 
-    private var reason: String {
+    private func writeReason(to html: inout HTMLWriter) {
         if snapshot != nil {
-            let now =
-                present.map { " <a href=\"\(HTMLPage.escape($0))\">Open it in the live snapshot</a>." } ?? ""
-            return "<p>This earlier snapshot does not contain this URL.\(now)</p>"
+            html.element("p") { html in
+                html.say(.missInSnapshot)
+                guard let present else { return }
+                html.text(" ")
+                html.link(present, say: .openInLive)
+                html.say(.fullStop)
+            }
+            return
         }
-        return """
-            <p>This URL is not stored, and the server did not request it from the network.
-            \(isNoted && site != nil ? "The miss is recorded; the next prefetch of the site fetches the URL." : "")
-            To fetch it, run:</p>
-            <pre>\(Self.command(for: url, site: isNoted ? site : nil, HTMLPage.escape))</pre>
-            """
+        html.element("p", say: .missReason)
+        if isNoted, site != nil { html.element("p", say: .missNoted) }
+        html.element("p", say: .toFetchRun)
+        html.element("pre", text: Self.command(for: url, site: isNoted ? site : nil))
     }
 
     /// The command that fetches the URL: an update of its site if the miss is recorded, else a prefetch of
     /// the URL. It is meant to be pasted into a shell, where only a quote could end the quoted argument.
-    ///
-    /// - Parameter escape: escapes the URL for the place where the command is shown.
-    static func command(for url: String, site: String?, _ escape: (String) -> String = { $0 }) -> String {
+    static func command(for url: String, site: String?) -> String {
         let (name, operand) = site.map { ("update", $0) } ?? ("prefetch", url)
-        return "larder \(name) '\(escape(operand.replacing("'", with: "%27")))'"
+        return "larder \(name) '\(operand.replacing("'", with: "%27"))'"
     }
 
-    /// A link to the details of the URL, since only pages of the portal can give orders.
-    private func fetchNow(_ layout: OriginLayout) -> String {
-        guard hasOrders, snapshot == nil, let portal = layout.portal else { return "" }
+    /// Writes a link to the details of the URL, since only pages of the portal can give orders.
+    private func writeFetchNow(to html: inout HTMLWriter, _ layout: OriginLayout) {
+        guard hasOrders, snapshot == nil, let portal = layout.portal else { return }
         let address = portal.dropLast() + PortalLinks().details(url)
-        return "<p><a href=\"\(HTMLPage.escape(String(address)))\">Fetch it now in the portal</a></p>\n"
+        html.element("p") { $0.link(String(address), say: .fetchInPortal) }
     }
 
-    /// A link that searches the stored pages for the words of a site's own search.
-    private func search(_ layout: OriginLayout) -> String {
-        guard let portal = layout.portal, let query = WebURL(url)?.query else { return "" }
+    /// Writes a link that searches the stored pages for the words of a site's own search.
+    private func writeSearch(to html: inout HTMLWriter, _ layout: OriginLayout) {
+        guard let portal = layout.portal, let query = WebURL(url)?.query else { return }
         let names = ["q", "query", "search", "s", "keywords", "term", "text", "wd"]
         let asked = PortalRequest(target: "/?\(query)")
-        guard let words = names.lazy.compactMap({ asked[$0] }).first else { return "" }
+        guard let words = names.lazy.compactMap({ asked[$0] }).first else { return }
         let address = portal.dropLast() + PortalLinks().search(words, in: nil)
-        return """
-            <p><a href="\(HTMLPage.escape(String(address)))">Search stored pages for
-            “<bdi>\(HTMLPage.escape(Wording.cut(words, to: PortalLimits.words)))</bdi>”</a></p>
-
-            """
+        html.element("p") { html in
+            html.link(String(address)) {
+                $0.foreign($0.words(.searchInPortal, Wording.cut(words, to: PortalLimits.words)))
+            }
+        }
     }
 
-    private func list(_ title: String, _ urls: [String], _ layout: OriginLayout) -> String {
-        guard !urls.isEmpty else { return "" }
-        let items = urls.map { url in
-            let address = WebURL(url).flatMap(layout.address) ?? url
-            return
-                "<li class=\"url\"><a href=\"\(HTMLPage.escape(address))\">\(HTMLPage.escape(url))</a></li>\n"
+    private func writeList(
+        _ title: Sentence, _ urls: [String], to html: inout HTMLWriter, _ layout: OriginLayout
+    ) {
+        guard !urls.isEmpty else { return }
+        html.element("h2", say: title)
+        html.element("ul") { html in
+            for url in urls {
+                let address = WebURL(url).flatMap(layout.address) ?? url
+                html.element("li", ["class": "url"]) { $0.link(address, text: url) }
+            }
         }
-        return "<h2>\(title)</h2>\n<ul>\n\(items.joined())</ul>\n"
     }
 }

@@ -15,6 +15,8 @@ struct ExportPage: PortalPage {
         title = site.name
     }
 
+    var heading: Sentence? { .exportTitle }
+
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
         [(context.words(.sites), context.links.home), (site.name, context.links.site(site.id))]
     }
@@ -24,7 +26,6 @@ struct ExportPage: PortalPage {
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("h2", say: .exportTitle)
         html.element("p", ["class": "lead"], say: .exportLead)
         html.whyNot(context)
         html.order("export", context, style: "order sheetlike", fields: [("site", site.name)]) { html in
@@ -50,7 +51,7 @@ struct ExportPage: PortalPage {
             html.element("select", ["id": "f-snapshot", "name": "snapshot"]) { html in
                 html.element("option", ["value": ""], say: .exportServed)
                 for snapshot in snapshots {
-                    let time = HTTPDate(secondsSinceEpoch: snapshot.started).iso8601
+                    let time = html.language.moment(snapshot.started)
                     html.element(
                         "option", ["value": "\(snapshot.name)"],
                         text: html.words(.snapshotNumber, "\(snapshot.name)") + " – " + time)

@@ -144,7 +144,7 @@ extension Site {
 extension HTMLWriter {
     /// Writes the form that selects the two snapshots to compare.
     mutating func snapshotsForm(of site: Site, _ from: Snapshot?, _ to: Snapshot?, at address: String) {
-        element("form", ["class": "find", "method": "get", "action": address]) { html in
+        element("form", ["class": "find compare", "method": "get", "action": address]) { html in
             html.choice("from", .fromSnapshot, of: site, from)
             html.choice("to", .toSnapshot, of: site, to)
             html.element("button", ["type": "submit"], say: .compareButton)
@@ -156,7 +156,8 @@ extension HTMLWriter {
             html.element("label", ["for": name], say: label)
             html.element("select", ["id": name, "name": name]) { html in
                 for snapshot in site.snapshots.suffix(PortalLimits.lines * 4).reversed() {
-                    let words = "\(snapshot.name), \(Wording.moment(snapshot.started))"
+                    let words =
+                        "\(snapshot.name)" + html.words(.comma) + html.language.moment(snapshot.started)
                     html.element(
                         "option", ["value": "\(snapshot.name)", "selected": snapshot == chosen ? "" : nil],
                         text: words)

@@ -23,8 +23,10 @@ struct DetailsPage: PortalPage {
     let linkers: (hrefs: [String], next: Int64?)
     let isContinued: Bool
     let isPinned: Bool
-    /// What is served instead, and what is stored nearby; nil if the URL is stored.
+    /// The URL that is served instead, and similar stored URLs; nil if the URL is stored.
     let absence: Absence?
+    /// Whether a miss of the URL is recorded.
+    let isMissRecorded: Bool
     let section = PortalSection.none
 
     init(
@@ -68,6 +70,14 @@ struct DetailsPage: PortalPage {
         absence =
             try rows.isEmpty
             ? WebURL(href).map { (url) throws(StoreError) in try Absence(of: url, in: reader) } : nil
+        isMissRecorded = try rows.isEmpty ? Self.hasRecordedMiss(of: href, reader) : false
+    }
+
+    private static func hasRecordedMiss(of href: String, _ reader: StoreReader) throws(StoreError) -> Bool {
+        for miss in try reader.notedMisses() where miss.href == href && miss.method == "GET" {
+            if try MissingPage.mayShow(miss, reader) { return true }
+        }
+        return false
     }
 
     private static let mostLinks = 2_000
@@ -94,9 +104,11 @@ struct DetailsPage: PortalPage {
     // MARK: - HTML
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("p", ["class": "url soft"]) { $0.address(href) }
+        // The heading shows a long URL only in part.
+        if title != href || Wording.cut(href) != href {
+            html.element("p", ["class": "url soft"]) { $0.address(href) }
+        }
         guard let shown else {
-            writeOrders(to: &html, context)
             writeAbsence(to: &html, context)
             return writeLinkers(to: &html, context)
         }
@@ -113,18 +125,23 @@ struct DetailsPage: PortalPage {
         html.element("p") { html in
             html.element("span", ["class": "badge warn"], say: .notHeldBadge)
             html.say(.notHeldWords)
-            if bringer != nil, let address = context.mirrored(href) {
-                html.say(.comma)
+        }
+        if isMissRecorded, bringer != nil { html.element("p", say: .missNoted) }
+        writeOrders(to: &html, context)
+        html.element("p", say: context.token == nil ? .toFetchRun : .inTerminal)
+        html.element("pre", text: MissPage.command(for: href, site: bringer))
+        if !isMissRecorded, bringer != nil, let address = context.mirrored(href) {
+            html.element("p") { html in
+                html.say(.beforeCommand)
                 html.link(address, say: .askOnce)
                 html.say(.soThatNoted)
             }
-            html.say(.colon)
         }
-        html.element("pre", text: MissPage.command(for: href, site: bringer))
         guard let absence else { return }
         if let standIn = absence.standIn {
             html.element("p") { html in
-                html.say(.offlineReason, standIn.reason)
+                let names = standIn.differences.map { html.words(Self.name($0)) }
+                html.say(.offlineReason, names.joined(separator: html.words(.and)))
                 html.target(standIn.url, context)
             }
         }
@@ -132,6 +149,16 @@ struct DetailsPage: PortalPage {
         html.element("h2", say: .heldNearby)
         html.element("ul", ["class": "links"]) { html in
             for neighbour in absence.nearby { html.element("li") { $0.target(neighbour, context) } }
+        }
+    }
+
+    private static func name(_ difference: Absence.Difference) -> Sentence {
+        switch difference {
+        case .scheme: .differsInScheme
+        case .slash: .differsInSlash
+        case .busters: .differsInBusters
+        case .query: .differsInQuery
+        case .search: .differsInSearch
         }
     }
 
@@ -170,7 +197,9 @@ struct DetailsPage: PortalPage {
             if let referrer = row.referrer {
                 html.line(.firstAsked) { $0.target(referrer, context) }
             }
-            for state in row.states { html.line(.state, state) }
+            if row.isInvalidated { html.line(.state, html.words(.stateInvalidated)) }
+            if row.isPart { html.line(.state, html.words(.statePart)) }
+            if row.isPrivate { html.line(.state, html.words(.statePrivate)) }
             if let body = row.body { writeBody(body, to: &html) }
         }
     }
@@ -200,7 +229,7 @@ struct DetailsPage: PortalPage {
 
     private static func size(_ count: Int, _ html: HTMLWriter) -> String {
         let bytes = html.count(count, .oneByte, .manyBytes)
-        return count < 1000 ? bytes : "\(Wording.bytes(count)) (\(bytes))"
+        return count < 1000 ? bytes : html.words(.withNote, Wording.bytes(count), bytes)
     }
 
     private func writeRows(to html: inout HTMLWriter, _ context: PortalContext) {

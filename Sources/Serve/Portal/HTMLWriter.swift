@@ -113,12 +113,12 @@ extension HTMLWriter {
     mutating func time(_ seconds: Int64, now: Int64) {
         let date = Wording.date(seconds)
         element(
-            "time", ["datetime": date, "title": Wording.moment(seconds)], text: language.age(now - seconds))
+            "time", ["datetime": date, "title": language.moment(seconds)], text: language.age(now - seconds))
     }
 
     mutating func moment(_ seconds: Int64) {
         let date = Wording.date(seconds)
-        element("time", ["datetime": date], text: Wording.moment(seconds))
+        element("time", ["datetime": date], text: language.moment(seconds))
     }
 }
 

@@ -34,10 +34,9 @@ struct HomePage: PortalPage {
             }
         }
         if context.token != nil {
+            html.storeOrders(context)
             html.element("h2", say: .newPrefetch)
             html.prefetchForm(context)
-            html.element("div", ["class": "orders"]) { $0.orderButton("update", .doUpdateAll, context) }
-            if context.hasFiles { html.next(PortalLinks.takeIn, html.words(.importTitle)) }
         }
         html.whyNot(context)
         html.element("h2", say: .openOriginal)

@@ -36,10 +36,9 @@ struct JobsPage: PortalPage {
             }
         }
         guard context.token != nil else { return html.whyNot(context) }
+        html.storeOrders(context)
         html.element("h2", say: .newPrefetch)
         html.prefetchForm(context)
-        html.orderButton("update", .doUpdateAll, context)
-        if context.hasFiles { html.next(PortalLinks.takeIn, html.words(.importTitle)) }
     }
 
     private func write(_ job: PortalJob, to html: inout HTMLWriter, _ context: PortalContext) {
@@ -80,8 +79,9 @@ struct JobsPage: PortalPage {
                     html in
                     html.say(.doDownload)
                     html.text(" ")
-                    html.foreign(Wording.cut(result.name, to: 120))
-                    html.text(" (\(Wording.bytes(result.byteCount)))")
+                    html.foreign(
+                        html.words(
+                            .withNote, Wording.cut(result.name, to: 120), Wording.bytes(result.byteCount)))
                 }
                 html.orderButton(
                     "forget", .doForget, about: result.name, context, fields: [("job", "\(job.number)")],
@@ -193,6 +193,17 @@ extension JobFigures {
 }
 
 extension HTMLWriter {
+    /// Writes the orders for the whole store: update all sites, and import an archive.
+    mutating func storeOrders(_ context: PortalContext) {
+        guard context.token != nil else { return }
+        element("div", ["class": "orders"]) { html in
+            html.orderButton("update", .doUpdateAll, context)
+            if context.hasFiles {
+                html.link(PortalLinks.takeIn, ["class": "button quiet"], say: .importTitle)
+            }
+        }
+    }
+
     /// Writes why this visitor can change nothing.
     mutating func whyNot(_ context: PortalContext) {
         guard let reason = context.whyNot else { return }

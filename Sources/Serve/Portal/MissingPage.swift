@@ -51,7 +51,7 @@ struct MissingPage: PortalPage {
 
     /// Whether the reader may see a page that links to the missed URL. Misses are recorded for private pages
     /// too.
-    private static func mayShow(_ note: Miss, _ reader: StoreReader) throws(StoreError) -> Bool {
+    static func mayShow(_ note: Miss, _ reader: StoreReader) throws(StoreError) -> Bool {
         guard reader.hidesPrivate else { return true }
         guard let referrer = note.referrer else { return try reader.mayName(note.href) }
         guard try reader.response(for: referrer) != nil else { return false }
@@ -59,7 +59,7 @@ struct MissingPage: PortalPage {
         return true
     }
 
-    let title = "Missing"
+    let title = "Missing URLs"
     var heading: Sentence? { .whatIsMissing }
 
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
@@ -117,8 +117,12 @@ struct MissingPage: PortalPage {
                         html.link(context.links.details(lack.href), ["class": "name url"]) {
                             $0.address(lack.href)
                         }
-                        html.element("span", ["class": "soft"]) { $0.foreign(Wording.cut(lack.reason)) }
-                        if let asker = lack.asker { html.asker(asker, .neededBy, context) }
+                        html.element("span", ["class": "soft"]) { html in
+                            html.foreign(Wording.cut(Self.words(for: lack.reason, html)))
+                        }
+                        if let asker = lack.asker {
+                            html.asker(asker, lack.isAsset ? .neededBy : .linkedBy, context)
+                        }
                     }
                 }
             }
@@ -129,6 +133,15 @@ struct MissingPage: PortalPage {
                 "p", ["class": "soft"], text: html.count(needs.leftOut, .leftOutOne, .leftOutMany))
         }
         writeOthers([.pages], to: &html, context)
+    }
+
+    private static func words(for reason: SiteNeeds.Lack.Reason, _ html: HTMLWriter) -> String {
+        switch reason {
+        case .notStored: html.words(.notHeld)
+        case .part: html.words(.statePart)
+        case .answered(let status): html.words(.serverAnswered, "\(status)")
+        case .other(let text): text
+        }
     }
 
     private func writeOthers(_ lists: [LinkList], to html: inout HTMLWriter, _ context: PortalContext) {

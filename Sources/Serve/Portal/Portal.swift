@@ -162,7 +162,11 @@ struct Portal {
             return powers.flatMap { layout.isExposed ? nil : BarPage(isOn: $0.bar.isOn) }
         case PortalLinks.traffic:
             return hidesPrivate(from: visitor)
-                ? nil : traffic.map { TrafficPage($0, at: PortalLinks.traffic, titled: "Proxy", request) }
+                ? nil
+                : traffic.map {
+                    TrafficPage(
+                        $0, at: PortalLinks.traffic, titled: "Proxy", request, in: visitor.language)
+                }
         case PortalLinks.page:
             // Other schemes are never stored.
             guard let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else { return nil }

@@ -1,18 +1,26 @@
 internal import Reports
+internal import Store
 internal import Web
 
 /// Texts in the reader's language.
 extension HTMLWriter {
     func words(_ sentence: Sentence, _ parts: String...) -> String { sentence.text(in: language, parts) }
 
-    mutating func say(_ sentence: Sentence, _ parts: String...) { text(sentence.text(in: language, parts)) }
+    mutating func say(_ sentence: Sentence, _ parts: String...) { say(Phrase(sentence, parts)) }
+
+    /// Writes the text, with its code in `code` elements.
+    mutating func say(_ phrase: Phrase) {
+        for span in phrase.sentence.spans(in: language, phrase.values(in: language)) {
+            if span.isCode { element("code", text: span.text) } else { text(span.text) }
+        }
+    }
 
     mutating func element(_ name: StaticString, _ attributes: Attributes = [:], say sentence: Sentence) {
-        element(name, attributes, text: sentence.text(in: language))
+        element(name, attributes) { $0.say(Phrase(sentence)) }
     }
 
     mutating func element(_ name: StaticString, _ attributes: Attributes = [:], say phrase: Phrase) {
-        element(name, attributes, text: phrase.text(in: language))
+        element(name, attributes) { $0.say(phrase) }
     }
 
     mutating func link(_ address: String, _ attributes: Attributes = [:], say sentence: Sentence) {
@@ -168,7 +176,8 @@ extension PlanForm {
         ]
         // A schedule that was set by the command.
         if let every, !choices.contains(where: { $0.value == every }) {
-            choices.append((every, Phrase(.everyOther, every)))
+            let interval = UpdateSchedule(every).map { html.language.interval($0.seconds) } ?? every
+            choices.append((every, Phrase(.everyOther, interval)))
         }
         html.element("div", ["class": "field"]) { html in
             html.element("label", ["for": "f-every"], say: .formEvery)

@@ -15,10 +15,10 @@ enum PortalFrame {
                 html.element("main", ["id": "content", "tabindex": "-1"]) { html in
                     writeTrail(page, to: &html, context)
                     html.element("h1") { html in
-                        if let heading = page.heading {
+                        if let heading = page.heading, page.headingParts.isEmpty {
                             html.say(heading)
                         } else {
-                            html.foreign(Wording.cut(page.title))
+                            html.foreign(Self.title(of: page, html.language))
                         }
                     }
                     if let job = context.notice { writeNotice(job, to: &html, context) }
@@ -31,11 +31,15 @@ enum PortalFrame {
         return html.bytes
     }
 
+    private static func title(of page: some PortalPage, _ language: PortalLanguage) -> String {
+        Wording.cut(page.heading?.text(in: language, page.headingParts) ?? page.title)
+    }
+
     private static func writeHead(_ page: some PortalPage, to html: inout HTMLWriter) {
         html.void("meta", ["charset": "utf-8"])
         html.void("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"])
         html.void("meta", ["name": "color-scheme", "content": "light dark"])
-        let title = page.heading.map { html.words($0) } ?? Wording.cut(page.title)
+        let title = Self.title(of: page, html.language)
         html.element("title", text: title == "Larder" ? title : "\(title) · Larder")
         if let seconds = page.refresh {
             html.void("meta", ["http-equiv": "refresh", "content": "\(seconds)"])
@@ -154,6 +158,8 @@ protocol PortalPage {
     var script: String? { get }
     /// The heading, if it is a text of the portal; nil if `title` is the heading.
     var heading: Sentence? { get }
+    /// The values for the placeholders of the heading.
+    var headingParts: [String] { get }
     /// The breadcrumb, from the home page down.
     func trail(_ context: PortalContext) -> [(text: String, address: String)]
     /// Writes the content below the heading.
@@ -168,6 +174,7 @@ extension PortalPage {
     var refreshWithoutScript: Int? { nil }
     var script: String? { nil }
     var heading: Sentence? { nil }
+    var headingParts: [String] { [] }
     func trail(_ context: PortalContext) -> [(text: String, address: String)] { [] }
 }
 
@@ -227,11 +234,12 @@ struct HTMLPage {
     var style = PortalStyle.base
     /// Seconds after which the browser reloads the page; nil for never.
     var refresh: Int?
+    var language = PortalLanguage.english
 
     var text: String {
         """
         <!doctype html>
-        <html lang="en">
+        <html lang="\(language.tag)">
         <meta charset="utf-8">
         <meta name="viewport" content="width=device-width, initial-scale=1">
         <title>\(Self.escape(title))</title>

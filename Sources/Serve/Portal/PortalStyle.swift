@@ -61,7 +61,7 @@ enum PortalStyle {
           border-radius: .4rem .4rem 0 0; }
         footer { max-width: 64rem; margin: 0 auto; padding: 1rem; border-top: 1px solid var(--line); color: var(--soft);
           font-size: .9rem; }
-        footer p { margin: 0; }
+        footer p { margin: 0; max-width: none; }
 
         .trail ol { list-style: none; display: flex; flex-wrap: wrap; margin: 0 0 .6rem; padding: 0; font-size: .9rem; }
         .trail li:not(:last-child)::after { content: "/"; color: var(--soft); padding: 0 .5rem; }
@@ -78,6 +78,7 @@ enum PortalStyle {
           text-decoration: none; cursor: pointer; }
         .button.quiet { background: transparent; color: var(--accent); }
         form.find { display: flex; flex-wrap: wrap; align-items: end; gap: .35rem .6rem; margin: 1rem 0; max-width: 40rem; }
+        form.compare { max-width: none; }
         form.find label { flex: 1 0 100%; font-weight: 600; }
         form.find input { font: inherit; flex: 1 1 12rem; min-width: 0; min-height: 2.75rem; padding: .4rem .75rem;
           border: 1px solid var(--edge); border-radius: .5rem; background: var(--card); color: var(--ink); }
@@ -147,6 +148,8 @@ enum PortalStyle {
         .list .url, .list .soft { display: block; }
         .list span.url, .list .soft { color: var(--soft); }
         .list .soft { font-size: .88rem; }
+        .list .line { display: flex; flex-wrap: nowrap; align-items: baseline; gap: .6rem; }
+        .list .line .url { flex: 1 1 auto; min-width: 0; }
         .list .folder::before { content: "\\25B8"; content: "\\25B8" / ""; color: var(--soft); display: inline-block; padding-right: .45rem; }
         .entry { display: grid; grid-template-columns: minmax(0, 1fr) max-content; column-gap: 1.5rem; }
         .entry > * { grid-column: 1; justify-self: start; }

@@ -47,10 +47,7 @@ struct ScriptsPage: PortalPage {
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("p", ["class": "lead"]) { html in
-            html.say(.scriptsLead)
-            html.element("code", text: "larder check MANIFEST")
-        }
+        html.element("p", ["class": "lead"], say: .scriptsLead)
         guard !scripts.isEmpty else {
             html.element("p", say: next == nil ? .noScript : .noneSoFar)
             return writeNext(to: &html, context)
@@ -64,8 +61,13 @@ struct ScriptsPage: PortalPage {
     private func write(_ script: HeldEntry, to html: inout HTMLWriter, _ context: PortalContext) {
         html.link(context.links.details(script.href), ["class": "name url"]) { $0.address(script.href) }
         if let verdict = verdicts[script.href] {
-            html.element("span", ["class": verdict.isGood ? "badge" : "badge warn"], text: verdict.name)
-            if let detail = verdict.detail { html.element("span", ["class": "soft"]) { $0.foreign(detail) } }
+            let name = Self.sentence(of: verdict).map { html.words($0) } ?? verdict.name
+            html.element("span", ["class": verdict.isGood ? "badge" : "badge warn"], text: name)
+            if let detail = verdict.detail {
+                html.element("span", ["class": "soft"]) { html in
+                    html.foreign(Self.weakProof(detail).map { html.words(.weakProof, $0) } ?? detail)
+                }
+            }
         }
         html.element("dl", ["class": "sheet"]) { html in
             html.element("dt", say: .figureSize)
@@ -81,6 +83,22 @@ struct ScriptsPage: PortalPage {
             html.element("dt", text: "SHA-256")
             html.element("dd") { $0.element("code", text: script.body.map { Hex.encode($0.sha256) } ?? "") }
         }
+    }
+
+    /// The verdict in the reader's language; nil for one that a check of stored scripts does not give.
+    private static func sentence(of verdict: BundleVerdict) -> Sentence? {
+        switch verdict.name {
+        case "verified": .verdictVerified
+        case "unverifiable": .verdictUnverifiable
+        case "skew": .verdictSkew
+        case "mismatch": .verdictMismatch
+        default: nil
+        }
+    }
+
+    /// The algorithm that a detail calls weak, such as MD5; nil if the detail says something else.
+    private static func weakProof(_ detail: String) -> String? {
+        ["MD5", "SHA-1"].first { detail == Sentence.weakProof.text(in: .english, [$0]) }
     }
 
     private func writeNext(to html: inout HTMLWriter, _ context: PortalContext) {

@@ -115,8 +115,9 @@ struct SearchPage: PortalPage {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    var title: String { words.isEmpty ? "Search" : "Search: \(words)" }
-    var heading: Sentence? { words.isEmpty ? .search : nil }
+    let title = "Search"
+    var heading: Sentence? { words.isEmpty ? .search : .searchFor }
+    var headingParts: [String] { words.isEmpty ? [] : [words] }
 
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
         site.map { [(context.words(.sites), context.links.home), ($0.name, context.links.site($0.id))] } ?? []
@@ -127,9 +128,13 @@ struct SearchPage: PortalPage {
         let label =
             html.words(site == nil ? .searchLabel : .searchLabelSite)
         html.searchForm(action, label: label, words: words)
-        html.element("div", ["id": "found", "data-search": action, "data-mean": html.words(.didYouMean)]) {
-            writeFound(to: &$0, context)
-        }
+        html.element(
+            "div",
+            [
+                "id": "found", "data-search": action, "data-mean": html.words(.didYouMean),
+                "data-mark": html.words(.questionMark),
+            ]
+        ) { writeFound(to: &$0, context) }
         if site != nil {
             html.element("p") { $0.link(context.links.search(words, in: nil), say: .searchAll) }
         }
@@ -165,7 +170,7 @@ struct SearchPage: PortalPage {
             html.element("p") { html in
                 html.say(.didYouMean)
                 html.link(context.links.search(proposal, in: site?.id), text: proposal)
-                html.text("?")
+                html.say(.questionMark)
             }
         }
         guard !report.hits.isEmpty else { return }

@@ -49,7 +49,7 @@ enum SearchScript {
             list.append(...answer.hits.map(hit), ...answer.results.map(entry));
             const proposals = answer.proposals.map((words) => {
               const line = make("p", place.dataset.mean);
-              line.append(link(place.dataset.search + "?q=" + encodeURIComponent(words), words), "?");
+              line.append(link(place.dataset.search + "?q=" + encodeURIComponent(words), words), place.dataset.mark);
               return line;
             });
             place.replaceChildren(...(answer.words ? [status, ...proposals, list] : []));

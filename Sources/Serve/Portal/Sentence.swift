@@ -1,5 +1,5 @@
 /// The texts of the portal in English and Chinese. `both` contains the two versions side by side. `%1` to `%9`
-/// are placeholders; see `Phrase`.
+/// are placeholders; see `Phrase`. Text between backticks is code; `HTMLWriter` writes it as a `code` element.
 package enum Sentence: String, Sendable, CaseIterable {
     // The frame of every page
     case sites, scripts, search, proxy, work, room, skip, youAreHere, footer, asJSON, toSites, logout
@@ -22,7 +22,7 @@ package enum Sentence: String, Sendable, CaseIterable {
     case figurePages, figureQueuedPages, figureFiles, figureQueuedFiles, figureFailed, figureSize, figureSpeed
     case figureElapsed, figureLeft, host, hosts, hostRunning, hostQueued, hostRate, hostPause
     // Outcomes of jobs
-    case ended, endedPages, endedMissing, endedNotPublished, endedInterrupted, endedSkipped, endedLimit
+    case ended, endedPages, endedMissing, endedNotPublished, endedInterrupted, endedLimit
     case checkClean, checkFailed, checkItem, pinned, pinnedBefore, unpinned, dropped, nowServed, removed
     case exported, exportDamaged, exportMissing, imported, importRefused, importGrown
     case loaded, collected, wouldCollect, wouldDrop, wouldEvict, settled, quoted, lost
@@ -49,21 +49,25 @@ package enum Sentence: String, Sendable, CaseIterable {
     case responses, noneGiven, snapshots, snapshot, begun, state, orders, compareSnapshots, howItLooked,
         served
     case loadedOver, notFinished, kept, rejected, snapshotNumber, missingCount, complete, stateServed,
-        stateNotLooked
+        stateNotLooked, stateLooked
     case fullStop, notComplete, stateBegun, stateNotFinished, empty, stateNever, orMore, about, goneAtOrigin
     case missing, notLookedAt, leftOut
     // Storage, titles and settings
-    case roomLead, roomMap, roomOthers, roomTable, roomCollect, roomCollectLead, roomLimit, roomLimitHint,
+    case roomLead, roomMap, roomTable, roomCollect, roomCollectLead, roomLimit, roomLimitHint,
         site
-    case titlesLead, titlesNone, more, settingsLead, pageOrders, tooLarge
+    case titlesLead, titlesNone, more, settingsLead, tooLarge
     // Folders, details, changes, screenshots, scripts, missing URLs, search
     case nothingHere, onlyOneSnapshot, tooLargeToCompare, noSnapshot, tooLargeHelp, noPictures, notHeldBadge
     case heldNearby, openOrigin, damaged, damagedWords, overSnapshots, headers, notHeld, linkedFrom
     case neededNotHeld, nothingMissing, askedNotHeld, noMisses, nextPrefetch, goneSaid, maybeMore
-    case scriptsLead, tooLargeDigest, moreScripts, searchAll, results, lookFurther, compareButton
+    case scriptsLead, tooLargeDigest, verdictVerified, verdictUnverifiable, verdictSkew, verdictMismatch
+    case weakProof, moreScripts, searchAll, results, lookFurther, compareButton
     case noPageAt, openWhole, isNowAt, moreOfThem, trafficStop, trafficGoOn, didYouMean, indexDoes
-    case notComputed, doesIt, askOnce, soThatNoted, notHeldWords, ownPage, redirect, goneStatus
-    case statusIs, inSite, comma, oneAddress, manyAddresses, moreThan, colon, offlineReason, status
+    case notComputed, doesIt, beforeCommand, askOnce, soThatNoted, notHeldWords, inTerminal, ownPage
+    case redirect, goneStatus, statusIs, inSite, comma, oneAddress, manyAddresses, moreThan, and,
+        questionMark, withNote, offlineReason
+    case differsInScheme, differsInSlash, differsInBusters, differsInQuery, differsInSearch
+    case stateInvalidated, statePart, statePrivate, serverAnswered, status
     case kind, mediaTypeLong, fetched, firstAsked, readAs, keptIn, sha256, md5, redirectBehind, kindFile
     case kindPage, fetchedIn, oneByte, manyBytes, none, forVariant, linksTo, needsThese, noMoreLinkers
     case noMoreSoFar, noLinkers, noLinkersSoFar, changesTitle, noDifference, added, changed, gone, moved
@@ -77,9 +81,13 @@ package enum Sentence: String, Sendable, CaseIterable {
     // The bar on mirrored pages
     case barName, barHide, barFrom, barEarlier, barLater, barAbout, barTitle, barLead, barIsOn, barIsOff
     case doBarOn, doBarOff
+    // The page for a URL that is not stored
+    case missReason, missNoted, toFetchRun, fetchInPortal, searchInPortal, missInSnapshot, openInLive
+    case sendsRequest
     // Requests through a proxy
-    case trafficLead, trafficTrust, trafficLabel, trafficNone, trafficNoneLike, trafficKept, fromLarder
-    case fromValidated, fromNetwork, fromMissed, fromTunnel
+    case proxyTitle, proxyCertificate, trafficAsJSON
+    case trafficLead, trafficLabel, trafficNone, trafficNoneLike, trafficKept, fromLarder
+    case fromValidated, fromNetwork, fromMissed, fromTunnel, countOfSource, milliseconds
 
     var both: (String, String) {
         switch self {
@@ -96,7 +104,7 @@ package enum Sentence: String, Sendable, CaseIterable {
                 "These pages make network requests only for actions that you start. For programs: ",
                 "除您启动的操作外，这些页面不会访问网络。供程序读取："
             )
-        case .asJSON: ("this page as JSON", "本页的 JSON")
+        case .asJSON: ("this page as JSON", "本页的 JSON 版本")
         case .toSites: ("All sites", "所有站点")
         case .logout: ("Log out", "退出登录")
 
@@ -119,8 +127,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .formEvery: ("Automatic updates", "自动更新")
         case .formEveryHint:
             (
-                "Needs a server that was started to update sites, or a timer; see: larder help schedule",
-                "需要服务器启用定时更新，或使用定时器；参见：larder help schedule"
+                "Works only if the server runs with `--scheduled`, or with a timer; see: `larder help schedule`",
+                "需要服务器以 `--scheduled` 启动，或使用定时器；参见：`larder help schedule`"
             )
         case .everyNever: ("Never", "从不")
         case .everyHour: ("Every hour", "每小时")
@@ -151,8 +159,8 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .doForget: ("Delete file", "删除文件")
         case .exported: ("%1 responses, file size %2.", "%1 个响应，文件大小 %2。")
         case .exportDamaged:
-            ("Damaged bodies that were skipped: %1. Fetch them again.", "已跳过 %1 份损坏的内容。请重新获取。")
-        case .exportMissing: ("Assets of the page that are not stored: %1.", "网页所需的 %1 个资源未存储。")
+            ("Damaged files that were skipped: %1. Fetch them again.", "已跳过 %1 份损坏的内容。请重新获取。")
+        case .exportMissing: ("Needed assets that are not stored: %1.", "网页所需的 %1 个资源未存储。")
         case .imported: ("%1: %2 responses, %3 of them pages, %4.", "%1：%2 个响应，其中 %3 个网页，共 %4。")
         case .importRefused: ("Not imported: %1.", "未导入：%1 项。")
         case .importGrown:
@@ -170,7 +178,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .exportServed: ("Live snapshot", "当前快照")
         case .exportPrivate:
             (
-                "Cookies and responses that were fetched with a login are not exported.",
+                "Cookies and responses fetched while logged in are not exported.",
                 "不会导出 Cookie 和登录后获取的响应。"
             )
         case .formZIP: ("ZIP: unpack it and open it in any browser", "ZIP：解压后可用任意浏览器打开")
@@ -183,13 +191,13 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .importLead:
             (
                 "Creates a snapshot of a site from a file that another program saved: WARC, WACZ, HAR, ZIM, MHTML, a saved page, or a folder in a ZIP or TAR file.",
-                "用其他程序保存的文件为站点创建快照：WARC、WACZ、HAR、ZIM、MHTML、保存的网页，或 ZIP、TAR 文件中的文件夹。"
+                "用其他程序保存的文件为站点创建快照。支持 WARC、WACZ、HAR、ZIM、MHTML、保存的网页，以及打包为 ZIP 或 TAR 的文件夹。"
             )
         case .importFile: ("File", "文件")
         case .importSite: ("Site", "站点")
         case .importSiteHint:
             (
-                "URL of the site that gets the snapshot. Leave empty to use the first page in the file.",
+                "URL of the site to add the snapshot to. Leave empty to use the first page in the file.",
                 "要添加快照的站点网址。留空则使用文件中的第一个网页。"
             )
         case .importBase: ("Original URL", "原始网址")
@@ -200,10 +208,10 @@ package enum Sentence: String, Sendable, CaseIterable {
             )
         case .barName: ("Larder: about this copy", "Larder：关于此副本")
         case .barHide: ("Hide the bar until the next page", "隐藏此栏，直到打开下一个网页")
-        case .barFrom: ("As of ", "截至 ")
+        case .barFrom: ("As of ", "保存于 ")
         case .barEarlier: ("Earlier", "更早")
         case .barLater: ("Later", "更晚")
-        case .barAbout: ("All snapshots", "所有快照")
+        case .barAbout: ("History", "历史")
         case .barTitle: ("Page bar", "网页信息栏")
         case .barLead:
             (
@@ -260,7 +268,11 @@ package enum Sentence: String, Sendable, CaseIterable {
             )
         case .mistakeSite: ("The store has no site “%1”. It may have been removed.", "存储库中没有站点“%1”，可能已被删除。")
         case .mistakeSnapshot: ("“%1” has no snapshot %2. It may have been removed.", "“%1”没有快照 %2，可能已被删除。")
-        case .mistakeNumber: ("“%1” must be a number from %2 to %3.", "“%1”必须是 %2 到 %3 之间的数字。")
+        case .mistakeNumber:
+            (
+                "“%1” is not valid. Enter a whole number from %2 to %3.",
+                "“%1”无效，请输入 %2 到 %3 之间的整数。"
+            )
         case .mistakeChoice: ("“%1” is not a valid choice.", "“%1”不是有效的选项。")
         case .mistakeSize:
             ("“%1” is not a size. Examples: 500M, 2G, 1.5GiB.", "“%1”不是有效的大小。示例：500M、2G、1.5GiB。")
@@ -286,7 +298,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .newPrefetch: ("New site", "添加站点")
         case .stateWaiting: ("Queued", "排队中")
         case .statePlanned: ("Starts in a few seconds", "几秒后开始")
-        case .stateRunning: ("Running", "运行中")
+        case .stateRunning: ("Running", "进行中")
         case .stateStopping: ("Stopping", "正在停止")
         case .stateDone: ("Done", "已完成")
         case .stateLacking: ("Done with problems", "已完成，但有问题")
@@ -329,15 +341,14 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .hostPause: ("Paused", "暂停")
 
         case .ended: ("%1", "%1")
-        case .endedPages: ("%1 pages and %2 assets, %3 downloaded in %4", "%1 个网页和 %2 个资源，下载 %3，用时 %4")
+        case .endedPages: ("Pages: %1, assets: %2, downloaded: %3 in %4", "%1 个网页和 %2 个资源，下载 %3，用时 %4")
         case .endedMissing: ("Missing: %1", "缺失：%1 项")
         case .endedNotPublished:
             ("The new snapshot did not go live. The previous one stays live.", "新快照未启用，当前快照保持不变。")
         case .lost: ("Connection to the server lost. Reconnecting…", "与服务器的连接已断开，正在重新连接…")
         case .endedInterrupted:
             ("Stopped. Finished work is saved; retry to continue.", "已停止。已完成的部分会保留，重试即可继续。")
-        case .endedSkipped: ("URLs skipped by settings: %1", "按设置跳过的网址：%1 个")
-        case .endedLimit: ("Stopped at a limit: %1", "已达到上限并停止：%1")
+        case .endedLimit: ("Stopped: %1", "已达到上限并停止：%1")
         case .checkClean: ("No problems found. URLs checked: %1.", "未发现问题，共检查 %1 个网址。")
         case .checkFailed: ("%1 of %2 URLs have problems.", "%2 个网址中有 %1 个存在问题。")
         case .checkItem: ("%1: %2", "%1：%2")
@@ -347,13 +358,17 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .dropped: ("Snapshot %1 was removed.", "快照 %1 已删除。")
         case .nowServed: ("Snapshot %1 is live now.", "快照 %1 已设为当前快照。")
         case .removed: ("%1 was removed.", "%1 已删除。")
-        case .loaded: ("Status %1: %2", "状态码 %1：%2")
-        case .collected: ("%1 before, %2 after cleanup. Bodies removed: %3.", "清理前 %1，清理后 %2。已删除 %3 份内容。")
-        case .wouldCollect: ("%1 now, %2 after cleanup.", "当前 %1，清理后 %2。")
+        case .loaded: ("Status %1, %2", "状态码 %1，%2")
+        case .collected:
+            (
+                "%1 before, %2 after cleanup. Stored files removed: %3.",
+                "清理前 %1，清理后 %2。已删除 %3 个已存储的文件。"
+            )
+        case .wouldCollect: ("%1 now, %2 after cleanup.", "现在 %1，清理后 %2。")
         case .wouldDrop: ("Would remove snapshot %1 of %2", "将删除 %2 的快照 %1")
         case .wouldEvict: ("Would remove %1", "将删除 %1")
         case .settled: ("Settings saved. They apply from the next update.", "设置已保存，下次更新时生效。")
-        case .quoted: ("%1", "%1")
+        case .quoted: ("%1", "详细信息（英文）：%1")
 
         case .formAddress: ("URL", "网址")
         case .formAddressHint:
@@ -379,7 +394,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .robotsObey: ("Obey", "遵守")
         case .robotsIgnore: ("Ignore", "忽略")
         case .formPerHost: ("Connections per host", "每个主机的连接数")
-        case .formPerHostHint: ("1 to 64. Leave empty for 16.", "1 到 64。留空则为 16。")
+        case .formPerHostHint: ("1 to 64. Default: 16.", "1 到 64，默认 16。")
         case .formInclude: ("Also include", "额外包含")
         case .formIncludeHint:
             ("URL patterns, one per line: /blog/**, docs.example.com", "网址模式，每行一个：/blog/**、docs.example.com")
@@ -391,7 +406,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .oneSite: ("%1 site", "%1 个站点")
         case .manySites: ("%1 sites", "%1 个站点")
         case .searchHeld: ("Search stored pages", "搜索已存储的网页")
-        case .openOriginal: ("Original URLs", "原始网址")
+        case .openOriginal: ("Open by original URL", "通过原始网址打开")
         case .openBehind:
             (
                 "To open a stored copy, append its original URL to the address of this server: ",
@@ -406,10 +421,10 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .homeAgain: ("Then reload this page.", "然后重新加载本页。")
         case .searchSite: ("Search this site", "搜索此站点")
         case .openCopy: ("Open copy", "打开副本")
-        case .whatIsMissing: ("Missing", "缺失")
+        case .whatIsMissing: ("Missing URLs", "缺失内容")
         case .byTitle: ("Pages by title", "按标题浏览")
         case .settings: ("Settings", "设置")
-        case .pagesAndFiles: ("Pages and assets", "网页与资源")
+        case .pagesAndFiles: ("Pages and assets", "网页和资源")
         case .nothingBelow: ("Nothing is stored below the start URL.", "起始网址之下没有已存储的内容。")
         case .moreOfFolder: ("More in this folder", "此文件夹的更多内容")
         case .byHost: ("By host", "按主机")
@@ -427,25 +442,26 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .compareSnapshots: ("Compare snapshots", "比较快照")
         case .howItLooked: ("Screenshots", "网页截图")
         case .served: ("Live", "当前")
-        case .loadedOver: (" Loaded later, on top of snapshot %1", " 后续加载，叠加在快照 %1 之上")
+        case .loadedOver: (" Overlay on snapshot %1", " 叠加层，基于快照 %1")
         case .notFinished: ("Unfinished", "未完成")
-        case .kept: ("Stored", "已存储")
+        case .kept: ("Not live", "非当前")
         case .rejected: ("Rejected", "已拒绝")
         case .snapshotNumber: ("snapshot %1", "快照 %1")
         case .missingCount: ("%1 missing", "缺失 %1 项")
         case .complete: ("Complete", "完整")
-        case .stateServed: (" Snapshot %1, fetched ", " 快照 %1，获取时间：")
-        case .stateNotLooked: (". Not checked yet for missing URLs.", "。尚未检查是否有缺失。")
+        case .stateServed: (" Snapshot %1, fetched ", " 快照 %1，")
+        case .stateNotLooked: (". Not checked yet for missing URLs.", "获取。尚未检查是否有缺失。")
+        case .stateLooked: (".", "获取。")
         case .fullStop: (".", "。")
         case .notComplete: ("Incomplete", "不完整")
-        case .stateBegun: (" Snapshot %1, started ", " 快照 %1，开始时间：")
+        case .stateBegun: (" Snapshot %1, started ", " 快照 %1，")
         case .stateNotFinished:
-            (", is unfinished. The responses stored so far are served.", "，尚未完成。目前展示已存储的部分。")
+            (", is unfinished. The responses stored so far are served.", "开始获取，尚未完成。目前展示已存储的部分。")
         case .empty: ("Empty", "空")
         case .stateNever: (" Not prefetched yet.", " 尚未预取。")
         case .orMore: ("%1 or more", "至少 %1")
         case .about: ("about %1", "约 %1")
-        case .goneAtOrigin: ("Gone at the origin", "源站上已不存在")
+        case .goneAtOrigin: ("Not found at the origin", "源站上不存在")
         case .missing: ("Missing", "缺失")
         case .notLookedAt: ("Not checked yet", "尚未检查")
         case .leftOut: ("Skipped by settings", "按设置跳过")
@@ -456,7 +472,6 @@ package enum Sentence: String, Sendable, CaseIterable {
                 "存储库占用 %1 磁盘空间。图中按站点和媒体类型显示当前快照。"
             )
         case .roomMap: ("Size of the live snapshots by site", "各站点当前快照的大小")
-        case .roomOthers: ("others", "其他")
         case .roomTable: ("By site", "按站点")
         case .roomCollect: ("Cleanup", "清理")
         case .roomCollectLead:
@@ -472,7 +487,6 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .more: ("More", "更多")
         case .settingsLead: ("Changes apply from the next update.", "更改将在下次更新时生效。")
         case .tooLarge: ("The site has too many pages to list them by title.", "站点的网页过多，无法按标题列出。")
-        case .pageOrders: ("This page", "此网页")
 
         case .nothingHere: ("Nothing is stored here.", "这里没有已存储的内容。")
         case .onlyOneSnapshot:
@@ -495,7 +509,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .openOrigin: ("Open on the web", "在线打开")
         case .damaged: ("Damaged", "已损坏")
         case .damagedWords:
-            (" The stored body is missing or truncated; fetch it again.", " 存储的内容已丢失或不完整；请重新获取。")
+            (" The stored content is missing or truncated; fetch it again.", " 存储的内容已丢失或不完整；请重新获取。")
         case .overSnapshots: ("History", "历史")
         case .headers: ("Headers", "响应头")
         case .notHeld: ("not stored", "未存储")
@@ -503,7 +517,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .neededNotHeld: ("Needed but not stored", "需要但未存储")
         case .nothingMissing: ("Nothing is missing.", "没有缺失内容。")
         case .askedNotHeld: ("Requested but not stored", "请求过但未存储")
-        case .noMisses: ("No misses recorded.", "没有未命中记录。")
+        case .noMisses: ("No such requests recorded.", "没有此类请求。")
         case .nextPrefetch:
             (
                 "The next prefetch of the site fetches those that were requested with GET.",
@@ -514,10 +528,15 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .maybeMore: ("There may be more.", "可能还有更多。")
         case .scriptsLead:
             (
-                "Stored scripts with their digests. To verify them against a manifest, run ",
-                "已存储的脚本及其摘要。如需与清单核对，请运行 "
+                "Stored scripts with their digests. To verify them against a manifest, run `larder check MANIFEST`.",
+                "已存储的脚本及其摘要。如需与清单核对，请运行 `larder check 清单文件`。"
             )
         case .tooLargeDigest: ("too large to compute here", "过大，无法在此计算")
+        case .verdictVerified: ("verified", "已核对")
+        case .verdictUnverifiable: ("unverifiable", "无法核对")
+        case .verdictSkew: ("skew", "版本不一致")
+        case .verdictMismatch: ("mismatch", "不一致")
+        case .weakProof: ("by %1, which does not stop an attacker", "使用 %1，无法防范蓄意篡改")
         case .moreScripts: ("More scripts", "更多脚本")
         case .searchAll: ("Search all sites", "搜索所有站点")
         case .results: ("Results", "结果")
@@ -535,22 +554,39 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .trafficGoOn: ("Refresh automatically", "自动刷新")
         case .didYouMean: ("Did you mean ", "您是否要找 ")
         case .indexDoes: (".", " 建立索引。")
-        case .notComputed: ("the body is too large; run ", "内容过大；可运行 ")
+        case .notComputed: ("the content is too large; run ", "内容过大；可运行 ")
         case .doesIt: (" to compute it", " 计算")
-        case .askOnce: ("request it once", "先请求一次")
-        case .soThatNoted: (" to record the miss, then run", "以留下未命中记录，然后运行")
-        case .notHeldWords: (" This URL is not stored. To fetch it", " 此网址未存储。要获取它")
-        case .ownPage: ("(page of this folder)", "（此文件夹的首页）")
+        case .beforeCommand: ("Before you run this command, ", "运行此命令之前，请")
+        case .askOnce: ("request the URL once", "先请求一次此网址")
+        case .soThatNoted: (" to record the miss.", "，以留下未命中记录。")
+        case .notHeldWords: (" This URL is not stored.", " 此网址未存储。")
+        case .inTerminal: ("Or in a terminal:", "也可以在终端中运行：")
+        case .ownPage: ("(index page of this folder)", "（此文件夹的首页）")
         case .redirect: ("redirect", "重定向")
-        case .goneStatus: ("gone at the origin (%1)", "源站上已不存在（%1）")
+        case .goneStatus: ("not found at the origin (%1)", "源站上不存在（%1）")
         case .statusIs: ("status %1", "状态码 %1")
         case .inSite: ("in %1", "位于 %1")
         case .comma: (", ", "，")
         case .oneAddress: ("%1 URL", "%1 个网址")
         case .manyAddresses: ("%1 URLs", "%1 个网址")
         case .moreThan: ("more than %1", "超过 %1")
-        case .colon: (":", "：")
-        case .offlineReason: ("Served instead when offline (%1): ", "离线时改为展示（%1）：")
+        case .and: (" and ", "和")
+        case .questionMark: ("?", "？")
+        case .withNote: ("%1 (%2)", "%1（%2）")
+        case .offlineReason:
+            (
+                "When offline, this URL is served instead (it differs only in %1): ",
+                "离线时改为展示仅%1不同的网址："
+            )
+        case .differsInScheme: ("the scheme, http or https", "协议（http 或 https）")
+        case .differsInSlash: ("the trailing slash", "末尾斜杠")
+        case .differsInBusters: ("cache-busting parameters", "缓存参数")
+        case .differsInQuery: ("the query", "查询参数")
+        case .differsInSearch: ("the query, which only scripts of the page read", "查询参数（仅由网页脚本读取）")
+        case .stateInvalidated: ("to be validated before it is used again", "再次使用前需重新验证")
+        case .statePart: ("only a part is stored", "只存储了一部分")
+        case .statePrivate: ("private: fetched with credentials", "私有：使用凭据获取")
+        case .serverAnswered: ("the server answered %1", "服务器返回 %1")
         case .status: ("Status", "状态码")
         case .kind: ("Kind", "类别")
         case .mediaTypeLong: ("Media type", "媒体类型")
@@ -563,7 +599,7 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .redirectBehind: ("%1 (redirect)", "%1（重定向）")
         case .kindFile: ("asset", "资源")
         case .kindPage: ("page", "网页")
-        case .fetchedIn: (" (%1), snapshot %2 of ", "（%1），快照 %2，站点 ")
+        case .fetchedIn: (" (%1), snapshot %2 of ", "，%1，快照 %2，站点 ")
         case .oneByte: ("%1 byte", "%1 字节")
         case .manyBytes: ("%1 bytes", "%1 字节")
         case .none: ("none", "无")
@@ -572,13 +608,13 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .needsThese: ("Assets: %1", "所需资源：%1")
         case .noMoreLinkers: ("No more links found.", "没有更多链接。")
         case .noMoreSoFar: ("No more links found so far.", "目前没有更多链接。")
-        case .noLinkers: ("No stored response links here.", "没有已存储的响应链接到这里。")
+        case .noLinkers: ("No stored response links here.", "已存储的内容中没有指向这里的链接。")
         case .noLinkersSoFar: ("No links found so far.", "目前没有找到链接。")
         case .changesTitle: ("Changes between snapshots", "快照之间的变化")
         case .noDifference: ("No differences between snapshots %2 and %1.", "快照 %2 与快照 %1 没有差异。")
         case .added: ("Added", "新增")
-        case .changed: ("Changed", "变更")
-        case .gone: ("Gone", "消失")
+        case .changed: ("Changed", "更改")
+        case .gone: ("Gone", "移除")
         case .moved: ("Moved", "移动")
         case .nameAndCount: ("%1: %2", "%1：%2")
         case .allOf: ("Show all %1", "显示全部 %1 项")
@@ -612,13 +648,13 @@ package enum Sentence: String, Sendable, CaseIterable {
                 "%1 more pages were skipped by settings: limits, robots.txt, crawler traps.",
                 "另有 %1 个网页按设置跳过（上限、robots.txt 或爬虫陷阱）。"
             )
-        case .linkedNotHeld: ("Linked but not stored", "有链接但未存储")
+        case .linkedNotHeld: ("Linked but not stored", "被链接但未存储")
         case .assetNotHeld: ("Assets not stored", "未存储的资源")
-        case .byAllLinks: ("Based on the links of all %1 pages and assets.", "已检查全部 %1 个网页与资源的链接。")
+        case .byAllLinks: ("Based on the links of all %1 pages and assets.", "依据全部 %1 个网页和资源中的链接。")
         case .bySomeLinks:
             (
                 "Based on the links of %1 of the pages and assets.",
-                "已检查其中 %1 个网页与资源的链接。"
+                "目前只检查了 %1 个网页和资源中的链接。"
             )
         case .nothingByThese: ("Nothing missing found so far.", "目前没有发现缺失。")
         case .andOther: (" and %1 other", " 及另外 %1 个")
@@ -632,31 +668,54 @@ package enum Sentence: String, Sendable, CaseIterable {
         case .moreResults: ("More results", "更多结果")
         case .oneResult: ("%1 result", "%1 个结果")
         case .manyResults: ("%1 results", "%1 个结果")
-        case .relaxed: ("No page contains all of these words. %1 with some of them.", "没有包含全部词语的网页。%1包含部分词语。")
+        case .relaxed:
+            ("No page contains all of these words. %1 with some of them.", "没有网页包含全部搜索词。以下 %1只包含其中一部分。")
         case .theBest: ("Top %1.", "最相关的 %1。")
         case .justThese: ("%1.", "%1。")
         case .nothingMore: ("No more results.", "没有更多结果。")
         case .nothingFound: ("No results.", "没有结果。")
         case .nothingSoFar: ("No results so far.", "目前没有结果。")
         case .theLast: ("Last %1.", "最后 %1。")
-        case .maybeMoreThan: ("%1 so far.", "目前有 %1。")
+        case .maybeMoreThan: ("%1 so far.", "目前找到 %1。")
         case .nothingHereTitle: ("Not found", "未找到")
 
-        case .trafficLead: ("%1. To use the proxy, set ", "%1。要使用此代理，请设置 ")
-        case .trafficTrust:
+        case .missReason:
             (
-                " and https_proxy to the same address. To make programs trust its certificate, see: larder ca.",
-                "，并将 https_proxy 设为相同地址。要让程序信任其证书，参见：larder ca。"
+                "This URL is not stored, and the server did not request it from the network.",
+                "此网址未存储，服务器也没有联网获取。"
             )
-        case .trafficLabel: ("Method, URL, status or source", "方法、网址、状态码或来源")
+        case .missNoted:
+            (
+                "The miss is recorded; the next update of the site fetches the URL.",
+                "已记录，下次更新站点时会获取此网址。"
+            )
+        case .toFetchRun: ("To fetch it, run:", "如需获取，请运行：")
+        case .fetchInPortal: ("Fetch it now in the portal", "在管理页面中立即获取")
+        case .searchInPortal: ("Search stored pages for “%1”", "在已存储的网页中搜索“%1”")
+        case .missInSnapshot:
+            ("This earlier snapshot does not contain this URL.", "这个较早的快照中没有此网址。")
+        case .openInLive: ("Open it in the live snapshot", "在当前快照中打开")
+        case .sendsRequest: (" (sends a request to the origin).", "（会向源站发送请求）。")
+
+        case .proxyTitle: ("Larder proxy", "Larder 代理")
+        case .proxyCertificate: ("Certificate of the proxy’s authority", "代理的 CA 证书")
+        case .trafficAsJSON: ("traffic as JSON", "请求记录的 JSON 版本")
+        case .trafficLead:
+            (
+                "%1. To use the proxy, set `http_proxy=%2` and `https_proxy=%2`. To make programs trust its certificate, see: `larder ca`.",
+                "%1。要使用此代理，请设置 `http_proxy=%2` 和 `https_proxy=%2`。要让程序信任其证书，参见：`larder ca`。"
+            )
+        case .trafficLabel: ("Filter by method, URL, status or source", "按方法、网址、状态码或来源筛选")
         case .trafficNone: ("No requests yet.", "尚无请求。")
         case .trafficNoneLike: ("No matching requests.", "没有符合条件的请求。")
         case .trafficKept: ("stored", "已存储")
-        case .fromLarder: ("from the store", "来自存储")
+        case .fromLarder: ("from the store", "来自存储库")
         case .fromValidated: ("revalidated", "已重新验证")
-        case .fromNetwork: ("loaded", "已加载")
+        case .fromNetwork: ("from the network", "从网络加载")
         case .fromMissed: ("missed", "未命中")
         case .fromTunnel: ("tunnelled", "经隧道转发")
+        case .countOfSource: ("%1 %2", "%2 %1")
+        case .milliseconds: ("%1 ms", "%1 毫秒")
         }
     }
 }

@@ -254,7 +254,7 @@ extension SiteReport {
                 }
                 html.say(.stateServed, "\(shown.name)")
                 html.time(shown.started, now: context.now)
-                html.say(needs == nil ? .stateNotLooked : .fullStop)
+                html.say(needs == nil ? .stateNotLooked : .stateLooked)
             } else if let shown {
                 html.element("span", ["class": "badge warn"], say: .notComplete)
                 html.say(.stateBegun, "\(shown.name)")
@@ -285,7 +285,7 @@ extension SiteReport {
             if let needs, needs.leftOut > 0 {
                 html.fact(html.words(.leftOut), Wording.grouped(needs.leftOut))
             }
-            if let next = site.next { html.fact(html.words(.nextUpdate), Wording.moment(next)) }
+            if let next = site.next { html.fact(html.words(.nextUpdate), html.language.moment(next)) }
         }
     }
 

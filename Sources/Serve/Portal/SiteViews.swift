@@ -29,6 +29,8 @@ struct TitlesPage: PortalPage {
         next = found.count > limit ? found[limit - 1] : nil
     }
 
+    var heading: Sentence? { .byTitle }
+
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
         [(context.words(.sites), context.links.home), (site.name, context.links.site(site.id))]
     }
@@ -76,12 +78,13 @@ struct SettingsPage: PortalPage {
         plan = PlanForm(settings: site.settings)
     }
 
+    var heading: Sentence? { .settings }
+
     func trail(_ context: PortalContext) -> [(text: String, address: String)] {
         [(context.words(.sites), context.links.home), (site.name, context.links.site(site.id))]
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("h2", say: .settings)
         html.element("p", ["class": "lead"], say: .settingsLead)
         html.whyNot(context)
         html.order("settings", context, style: "order sheetlike", fields: [("site", site.name)]) { html in

@@ -15,8 +15,13 @@ struct TrafficPage: PortalPage {
     var heading: Sentence? { path == PortalLinks.traffic ? .proxy : nil }
     let section = PortalSection.traffic
 
-    /// - Parameter path: the path of the page.
-    init(_ traffic: PassingTraffic, at path: String, titled title: String, _ request: PortalRequest) {
+    /// - Parameters:
+    ///   - path: the path of the page.
+    ///   - language: the language of the words that the filter compares.
+    init(
+        _ traffic: PassingTraffic, at path: String, titled title: String, _ request: PortalRequest,
+        in language: PortalLanguage
+    ) {
         word = request["q"]
         isLive = request["live"] != nil
         (self.path, self.title) = (path, title)
@@ -24,9 +29,9 @@ struct TrafficPage: PortalPage {
         counts = traffic.log.counts
         let words = word.map { $0.lowercased() } ?? ""
         let found = traffic.log.recent(after: Int(request.number("after") ?? 0)).lazy.filter { pass in
-            words.isEmpty
-                || "\(pass.method) \(pass.url) \(pass.status) \(pass.source.rawValue)".lowercased().contains(
-                    words)
+            guard !words.isEmpty else { return true }
+            let source = "\(pass.source.rawValue) \(pass.source.sentence.text(in: language))"
+            return "\(pass.method) \(pass.url) \(pass.status) \(source)".lowercased().contains(words)
         }
         passes = Array(found.prefix(Self.lines))
     }
@@ -39,10 +44,11 @@ struct TrafficPage: PortalPage {
 
     func write(to html: inout HTMLWriter) {
         html.element("p", ["class": "lead"]) { html in
-            let sources = PassLog.Source.allCases.map { "\(counts[$0]) \(html.words($0.sentence))" }
-            html.say(.trafficLead, sources.joined(separator: html.words(.comma)))
-            html.element("code", text: "http_proxy=http://localhost:\(proxyPort)")
-            html.say(.trafficTrust)
+            let sources = PassLog.Source.allCases.map {
+                html.words(.countOfSource, "\(counts[$0])", html.words($0.sentence))
+            }
+            html.say(
+                .trafficLead, sources.joined(separator: html.words(.comma)), "http://localhost:\(proxyPort)")
         }
         if isLive {
             html.element("p") { $0.link(address(isLive: false), say: .trafficStop) }
@@ -64,13 +70,16 @@ struct TrafficPage: PortalPage {
     }
 
     private func write(_ pass: PassLog.Pass, to html: inout HTMLWriter) {
-        html.element("span", ["class": "soft"]) { $0.foreign(Wording.cut(pass.method, to: 20)) }
-        html.text(" ")
-        html.element("span", ["class": "url"]) { $0.address(pass.url) }
-        let isLost = pass.source == .missed || pass.status >= 400
-        html.element("span", ["class": isLost ? "badge warn" : "badge"], text: "\(pass.status)")
+        html.element("span", ["class": "line"]) { html in
+            html.element("span", ["class": "soft"]) { $0.foreign(Wording.cut(pass.method, to: 20)) }
+            html.text(" ")
+            let isLost = pass.source == .missed || pass.status >= 400
+            html.element("span", ["class": isLost ? "badge warn" : "badge"], text: "\(pass.status)")
+            html.text(" ")
+            html.element("span", ["class": "url"]) { $0.address(pass.url) }
+        }
         html.element("span", ["class": "soft"]) { html in
-            let time = "\(Int(pass.duration / .milliseconds(1))) ms"
+            let time = html.words(.milliseconds, "\(Int(pass.duration / .milliseconds(1)))")
             let words = [html.words(pass.source.sentence), Wording.bytes(pass.byteCount), time]
             html.text(
                 (words + (pass.isKept ? [html.words(.trafficKept)] : [])).joined(

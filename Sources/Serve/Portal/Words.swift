@@ -50,6 +50,42 @@ extension PortalLanguage {
             return "\(seconds / unit.length) \(unit.noun)前"
         }
     }
+
+    /// A date with its time of day: `20 Nov 2026, 15:10 UTC`.
+    func moment(_ seconds: Int64) -> String {
+        switch self {
+        case .english: return Wording.moment(seconds)
+        case .chinese:
+            // 2026-11-20T15:10:00Z
+            let parts = Wording.date(seconds).split { "-T:".contains($0) }
+            guard parts.count == 6, let month = Int(parts[1]), let day = Int(parts[2]) else { return "" }
+            return "\(parts[0])年\(month)月\(day)日 \(parts[3]):\(parts[4])（UTC）"
+        }
+    }
+
+    /// An interval, in the largest unit that divides it: `90 minutes`.
+    func interval(_ seconds: Int64) -> String {
+        let units: [(noun: String, chinese: String, length: Int64)] = [
+            ("week", "周", 7 * 86_400), ("day", "天", 86_400), ("hour", "小时", 3600), ("minute", "分钟", 60),
+            ("second", "秒", 1),
+        ]
+        let unit = units.first { seconds % $0.length == 0 } ?? units[4]
+        let count = Int(seconds / unit.length)
+        return switch self {
+        case .english: Wording.count(count, unit.noun)
+        case .chinese: "\(count) \(unit.chinese)"
+        }
+    }
+
+    /// A duration as `Wording.time` formats it, with the units of this language: `5 min 20 s`.
+    func duration(_ text: String) -> String {
+        switch self {
+        case .english: return text
+        case .chinese:
+            let units = ["ms": "毫秒", "s": "秒", "min": "分", "h": "小时"]
+            return text.split(separator: " ").map { units[String($0)] ?? String($0) }.joined(separator: " ")
+        }
+    }
 }
 
 /// A sentence with the values for its placeholders.
@@ -61,16 +97,32 @@ package struct Phrase: Sendable, Equatable {
 
     init(_ sentence: Sentence, _ parts: [String]) { (self.sentence, self.parts) = (sentence, parts) }
 
-    func text(in language: PortalLanguage) -> String { sentence.text(in: language, parts) }
+    func text(in language: PortalLanguage) -> String { sentence.text(in: language, values(in: language)) }
+
+    /// The values for the placeholders. The duration of a finished prefetch gets the units of the language.
+    func values(in language: PortalLanguage) -> [String] {
+        guard sentence == .endedPages, parts.count == 4 else { return parts }
+        return Array(parts[..<3]) + [language.duration(parts[3])]
+    }
 }
 
 extension Sentence {
     /// The text with `%1` to `%9` replaced by the parts. Parts are not searched for placeholders.
     func text(in language: PortalLanguage, _ parts: [String] = []) -> String {
+        spans(in: language, parts).map { $0.text }.joined()
+    }
+
+    /// The same text as alternating spans of plain text and code. Parts are not searched for backticks.
+    func spans(in language: PortalLanguage, _ parts: [String] = []) -> [(text: String, isCode: Bool)] {
         let pattern = language == .chinese ? chinese : english
-        guard !parts.isEmpty else { return pattern }
+        let spans = pattern.utf8.split(separator: UInt8(ascii: "`"), omittingEmptySubsequences: false)
+        return spans.enumerated().map { (Self.fill($1, parts), !$0.isMultiple(of: 2)) }
+    }
+
+    private static func fill(_ pattern: Substring.UTF8View, _ parts: [String]) -> String {
+        guard !parts.isEmpty else { return String(Substring(pattern)) }
         var bytes: [UInt8] = []
-        var rest = pattern.utf8[...]
+        var rest = pattern
         while let byte = rest.popFirst() {
             guard byte == UInt8(ascii: "%"), let digit = rest.first, (0x31...0x39).contains(digit),
                 parts.indices.contains(Int(digit - 0x31))

@@ -14,8 +14,10 @@ enum ProxyPage {
         if request.isCrossOrigin, request.fields["Sec-Fetch-Dest"] != "document" {
             return .text(403, "Pages of other sites may not read this.\n", fields: own)
         }
+        let language = PortalLanguage(accepting: request.fields.combined("Accept-Language"))
         let traffic = TrafficPage(
-            PassingTraffic(log: options.log, port: port), at: "/", titled: "Larder proxy", asked)
+            PassingTraffic(log: options.log, port: port), at: "/",
+            titled: Sentence.proxyTitle.text(in: language), asked, in: language)
         switch asked.path {
         case "", "/", jsonPath:
             guard showsTraffic else {
@@ -26,7 +28,7 @@ enum ProxyPage {
                     status: 200, fields: [("Content-Type", "application/json")] + own,
                     body: Array("\(traffic.members.text())\n".utf8))
             }
-            return .html(200, page(traffic), fields: own)
+            return .html(200, page(traffic, language), fields: own + [("Vary", "Accept-Language")])
         case certificatePath:
             return Answer(
                 status: 200, fields: [("Content-Type", "application/x-pem-file")] + own,
@@ -46,17 +48,20 @@ enum ProxyPage {
         ),
     ]
 
-    private static func page(_ traffic: TrafficPage) -> String {
+    private static func page(_ traffic: TrafficPage, _ language: PortalLanguage) -> String {
         var html = HTMLWriter()
+        html.language = language
         html.element("h1", text: traffic.title)
         traffic.write(to: &html)
         html.element("p") { html in
-            html.link(certificatePath, text: "Certificate of the proxy’s authority")
+            html.link(certificatePath, say: .proxyCertificate)
             html.text(" · ")
-            html.link(jsonPath, text: "traffic as JSON")
+            html.link(jsonPath, say: .trafficAsJSON)
         }
         let body = String(decoding: html.bytes, as: UTF8.self)
-        return HTMLPage(title: traffic.title, body: body, style: PortalStyle.text, refresh: traffic.refresh)
-            .text
+        return HTMLPage(
+            title: traffic.title, body: body, style: PortalStyle.text, refresh: traffic.refresh,
+            language: language
+        ).text
     }
 }
