@@ -97,7 +97,7 @@ let package = Package(
             name: "TestOrigin", dependencies: all(["Web"], of: "TestOrigin"), path: "Tests/TestOrigin",
             swiftSettings: testSettings),
         program(
-            "Fuzz", ["Web", "Markup", "Bundles", "TLS", "Fetch", "Archives", "Search", "Serve"],
+            "Fuzz", ["Web", "Markup", "Bundles", "TLS", "Archives", "Search", "Serve"],
             path: "Tests/Fuzz", exclude: ["Corpus"]),
         program(
             "Soak", ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak",

@@ -38,7 +38,9 @@ final class FolderTree: FileTree {
                 throw ArchiveError(.input, "\(whole) already exists and is not a folder; name another one")
             }
             guard names.isEmpty else {
-                throw ArchiveError(.input, "\(whole) already exists and is not empty; name another folder")
+                throw ArchiveError(
+                    .input,
+                    "\(whole) already exists and is not empty; name a new folder, for example \(whole)/NAME/")
             }
             if status.st_mode & S_IFMT == S_IFLNK { whole = Folder.resolved(whole) }
         }

@@ -141,7 +141,7 @@ package final class Import {
                 guard try Self.consists(site, ofImportsOf: archives, reader) else {
                     refusal = ArchiveError(
                         .input,
-                        "\(plan.paths.joined(separator: ", ")) starts at \(name), which belongs to the stored site \(site.name); name a new site to keep it apart, or import it as a snapshot of that site",
+                        "\(plan.paths.joined(separator: ", ")) starts at \(name), which belongs to the stored site \(site.name); import it as a snapshot of that site",
                         remedy: .siteName(site.name)
                     )
                     throw StoreError(.request, doing: "import into", path: site.name, detail: "not named")

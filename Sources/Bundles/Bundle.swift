@@ -198,6 +198,40 @@ package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
         if let difference { parts.append(difference.description) }
         return parts.joined(separator: "; ")
     }
+
+    /// The strongest digest that differs, shortened, and the sizes if they differ:
+    /// `SHA-256 a3f45d33…, expected 34f81636…; 550 bytes, expected 546`.
+    package var brief: String {
+        var parts: [String] = []
+        let digests = failures.filter { $0.algorithm != nil }
+        // The first of several of the same strength: those of the manifest come before those of a response.
+        let strongest = digests.map { $0.algorithm?.byteCount ?? 0 }.max()
+        if let failure = digests.first(where: { $0.algorithm?.byteCount == strongest }) {
+            let source = failure.isOfAnswer ? "\(failure.source): " : ""
+            let label = (failure.algorithm?.label ?? "") + " "
+            let hint = failure.hint.map { " (\($0))" } ?? ""
+            var expected = Self.shortened(failure.expected)
+            if expected.hasPrefix(label) { expected.removeFirst(label.count) }
+            parts.append("\(source)\(Self.shortened(failure.found)), expected \(expected)\(hint)")
+        }
+        if let size = failures.first(where: { $0.source == Claim.sizeSource }) {
+            parts.append("\(size.found), expected \(size.expected.split(separator: " ").first ?? "")")
+        } else if let found = foundByteCount, let expected = expectedByteCount, found != expected {
+            parts.append("\(found) bytes, expected \(expected)")
+        }
+        if let difference { parts.append(difference.description) }
+        return parts.joined(separator: "; ")
+    }
+
+    /// The text with only the first eight digits of each digest.
+    private static func shortened(_ text: String) -> String {
+        text.split(separator: " ", omittingEmptySubsequences: false).map { (word) -> String in
+            let digits = word.prefix { $0.isHexDigit }
+            guard digits.count > 8 else { return String(word) }
+            let rest = word[digits.endIndex...]
+            return "\(digits.prefix(8))…\(rest.hasPrefix("…") ? rest.dropFirst() : rest)"
+        }.joined(separator: " ")
+    }
 }
 
 /// What bodies have to be, by their URLs, whoever brings them in: the digests of the manifests that are in

@@ -96,6 +96,8 @@ extension Claim {
         package let found: String
         /// A possible cause, if one is known.
         package let hint: String?
+        /// The algorithm of the digest; nil for a size.
+        package let algorithm: DigestAlgorithm?
 
         /// Whether the claim comes from a response header and not from a manifest.
         package var isOfAnswer: Bool { Claim.fieldNames.contains(source) }
@@ -136,12 +138,17 @@ extension Claim {
         // Proxies that compress responses often leave the digest of the uncompressed body.
         let isOfTheOther = subject == .encoded && measurement.decoded.digest(algorithm).map(agrees) == true
         return failure(
-            expected, found.description,
+            expected, found.description, algorithm,
             hint: isOfTheOther ? "it matches the decoded body, which was compressed on the way" : nil)
     }
 
-    private func failure(_ expected: String, _ found: String, hint: String? = nil) -> Outcome {
-        .fails(Failure(source: source, subject: subject, expected: expected, found: found, hint: hint))
+    private func failure(
+        _ expected: String, _ found: String, _ algorithm: DigestAlgorithm? = nil, hint: String? = nil
+    ) -> Outcome {
+        .fails(
+            Failure(
+                source: source, subject: subject, expected: expected, found: found, hint: hint,
+                algorithm: algorithm))
     }
 }
 

@@ -159,7 +159,7 @@ struct CheckColumn: Sendable {
                 case .live:
                     column = CheckColumn(name: suffix ?? "live", base: number, root: base.root, local: nil)
                 case .held:
-                    let name = suffix.map { "held of \($0)" } ?? "held"
+                    let name = suffix.map { "stored of \($0)" } ?? "stored"
                     column = CheckColumn(
                         name: name, base: number, root: base.root, local: .held(folder, provesBytes: !isQuick)
                     )

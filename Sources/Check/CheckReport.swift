@@ -73,6 +73,8 @@ public struct CheckReport: Sendable, Equatable {
         /// The strongest digest that verified a bundle: `md5`, `sha1`, `sha256`, `sha384` or `sha512`. Nil if it is
         /// not verified, or the manifest has no digest of it.
         public package(set) var algorithm: String?
+        /// A shorter detail for a printed report; nil if there is none.
+        package var briefDetail: String?
     }
 
     /// The verdicts that make a check fail by default.

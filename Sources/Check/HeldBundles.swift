@@ -177,6 +177,7 @@ extension CheckReport.Finding {
             url: url, verdict: CheckReport.Verdict(finding.verdict), detail: finding.verdict.fullDetail,
             remarks: finding.remarks)
         if finding.verdict == .verified { algorithm = bundle?.proof?.rawValue }
+        if case .mismatch(let mismatch) = finding.verdict { briefDetail = mismatch.brief }
     }
 }
 

@@ -11,7 +11,7 @@ package enum OfflineCheck {
     /// Checks a site. Damaged bodies are marked, so that the next prefetch loads them again. Blocks.
     ///
     /// - Parameters:
-    ///   - name: the site's name, URL or host.
+    ///   - name: the site's name, URL, host or origin.
     ///   - hidesPrivate: leaves out responses that were fetched with credentials, as if they were not stored.
     package static func report(
         onSite name: String, _ options: OfflineCheckOptions, in folder: StoreFolder,
@@ -20,7 +20,7 @@ package enum OfflineCheck {
         let report: CheckReport
         do throws(StoreError) {
             let reader = try StoreReader(folder, hidesPrivate: hidesPrivate)
-            let site = try SiteName.site(name, in: reader.sites())
+            let site = try SiteName.site(name, in: reader.sites(), acceptsOrigin: true)
             var walk = try OfflineWalk(of: site, reader)
             let bundles = try bundles(of: site, reader)
             try reader.steadily { () throws(StoreError) in
@@ -33,7 +33,7 @@ package enum OfflineCheck {
             let damaged = zip(walk.bodies, faults).filter { $1?.verdict == .mismatch }.map(\.0.sha256)
             try NoteBook.mark(damaged: damaged, in: folder)
             var found = CheckReport(
-                subject: .site(site.name), places: ["held"], items: walk.items(faults),
+                subject: .site(site.name), places: ["stored"], items: walk.items(faults),
                 failsOn: options.failsOn)
             let sockets = SitePlan(text: site.settings).sockets
             if sockets > 0 {

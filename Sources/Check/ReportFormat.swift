@@ -20,9 +20,11 @@ public enum ReportFormat: String, Sendable, CaseIterable {
 
 extension CheckReport {
     /// The report in a format, without a line feed at its end.
-    public func text(as format: ReportFormat) -> String {
+    ///
+    /// - Parameter isBrief: plain text shows only the strongest digest of a mismatch, shortened.
+    public func text(as format: ReportFormat, isBrief: Bool = false) -> String {
         switch format {
-        case .text: plainText
+        case .text: plainText(isBrief: isBrief)
         case .json: json
         case .junit: JUnitReport(self).text
         case .sarif: sarif
@@ -45,7 +47,10 @@ extension CheckReport.Finding {
     var sentence: String { verdict.rawValue + (explanation.map { ": \($0)" } ?? "") }
 
     /// The detail; for items that are not verified, with the remarks.
-    var explanation: String? {
+    var explanation: String? { explanation(isBrief: false) }
+
+    fileprivate func explanation(isBrief: Bool) -> String? {
+        let detail = isBrief ? briefDetail ?? detail : detail
         guard verdict != .verified, !remarks.isEmpty else { return detail }
         return ([detail].compactMap { $0 } + remarks).joined(separator: "; ")
     }
@@ -90,11 +95,12 @@ extension CheckReport.Finding {
 
 extension CheckReport {
     /// One line per bundle, or a table if there are several places. For a site, only URLs that are not verified.
-    var plainText: String {
+    private func plainText(isBrief: Bool) -> String {
         let lines =
             switch subject {
             case .site: siteLines
-            case .manifest: places.count > 1 ? table : items.map(line)
+            case .manifest:
+                places.count > 1 ? table(isBrief: isBrief) : items.map { line(of: $0, isBrief: isBrief) }
             }
         return (lines + (notes + weakProofs).map { "note: \($0)" } + endings).map(\.visible).joined(
             separator: "\n")
@@ -106,9 +112,10 @@ extension CheckReport {
         }
     }
 
-    private func line(of item: Item) -> String {
+    private func line(of item: Item, isBrief: Bool = false) -> String {
         let word = item.isRequired ? item.verdict.rawValue : "\(item.verdict.rawValue) (optional)"
-        return "\(word) \(item.url)" + (item.finding.explanation.map { ": \($0)" } ?? "")
+        let explanation = item.finding.explanation(isBrief: isBrief)
+        return "\(word) \(item.url)" + (explanation.map { ": \($0)" } ?? "")
     }
 
     /// The lines of a site. Left-out URLs are no failure, and may be a hundred thousand, so only the first are
@@ -132,7 +139,7 @@ extension CheckReport {
     }
 
     /// A row for each bundle and a column for each place; below a row what there is to say of it.
-    private var table: [String] {
+    private func table(isBrief: Bool) -> [String] {
         let names = items.map { $0.isRequired ? $0.name : "\($0.name) (optional)" }
         var widths = [(["bundle"] + names).map(\.unicodeScalars.count).max() ?? 0]
         widths += places.map { max($0.unicodeScalars.count, "unverifiable".utf8.count) }
@@ -146,7 +153,8 @@ extension CheckReport {
         for (name, item) in zip(names, items) {
             lines.append(row([name] + item.findings.map(\.verdict.rawValue)))
             for finding in item.findings {
-                if let detail = finding.explanation { lines.append("  \(finding.url): \(detail)") }
+                guard let detail = finding.explanation(isBrief: isBrief) else { continue }
+                lines.append("  \(finding.url): \(detail)")
             }
         }
         return lines
@@ -163,11 +171,12 @@ extension CheckReport {
             }
         }
         if case .site = subject, isClean, !items.contains(where: { $0.verdict == .unverifiable }) {
-            // What its servers themselves do not have is told as gone.
-            let held =
-                items.contains { $0.verdict == .gone }
-                ? "everything that its pages need and its servers have" : "everything that its pages need"
-            return ["\(name): \(summary); \(held) is stored and undamaged"]
+            // URLs that the servers do not have are reported as gone.
+            let needed = "everything its pages are known to need"
+            let isGone = items.contains { $0.verdict == .gone }
+            return [
+                "\(name): \(summary); \(needed)\(isGone ? " and its servers have" : "") is stored and undamaged"
+            ]
         }
         return ["\(name): " + (items.isEmpty ? "no bundles" : summary)]
     }

@@ -133,6 +133,12 @@ extension Larder {
         _ site: String, to path: String, options: ExportOptions = ExportOptions()
     ) async throws(LarderError) -> ExportReport {
         guard let form = options.form ?? ArchiveForm(path: path) else {
+            let name = path.split(separator: "/").last ?? ""
+            guard name.contains(".") else {
+                throw LarderError(
+                    .input,
+                    "\(path) does not name a format; to write a folder, end its name with a slash: \(path)/")
+            }
             let forms = ArchiveForm.allCases.map { "\($0.rawValue) (\($0.suffix))" }.joined(separator: ", ")
             throw LarderError(
                 .input, "\(path) does not name a format; end it like one of these: \(forms)")
@@ -171,10 +177,21 @@ extension Larder {
             let names = sites.map(\.name)
             let held = SiteName.place(of: name, among: names).map { sites[$0] }
             if let held { return (held, nil) }
-            guard let page = (try? WebURL.typed(name))?.key, let shown = try reader.response(for: page.href),
+            if let page = (try? WebURL.typed(name))?.key, let shown = try reader.response(for: page.href),
                 let site = sites.first(where: { $0.snapshots.contains { $0.id == shown.snapshot } })
-            else { throw SiteName.unknown(name, among: names) }
-            return (site, page)
+            {
+                return (site, page)
+            }
+            if let place = SiteName.place(of: name, among: names, acceptsOrigin: true) {
+                return (sites[place], nil)
+            }
+            let origin = (try? WebURL.typed(name))?.origin
+            guard let site = names.first(where: { WebURL($0)?.origin == origin }) else {
+                throw SiteName.unknown(name, among: names)
+            }
+            throw StoreError(
+                .request, doing: "export", path: name, detail: "it is not stored",
+                advice: "list the stored URLs with: larder list \(site)")
         }
     }
 

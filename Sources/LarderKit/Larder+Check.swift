@@ -80,6 +80,11 @@ extension Larder {
                 .input, "\(source) is a file; name its folder, or check the file itself with: larder check")
         }
         if !isLive, folder.exists, let held = try await manifest(ofHeld: source, types) { return held }
+        let isWord = !source.utf8.contains { ".:/".utf8.contains($0) }
+        guard isLive || !isWord || (try? WebURL.typed(source)) != nil else {
+            throw LarderError(
+                .input, "there is no folder \(source): name a folder, a stored site, or a URL to fetch")
+        }
         let url = try WebURL.start(source)
         let temporary = try TemporaryLarder()
         defer { temporary.remove() }

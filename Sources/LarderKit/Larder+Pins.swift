@@ -69,7 +69,10 @@ enum PinName {
     static func pin(_ text: String, _ kind: PinKind?, sites: [String]) throws(LarderError) -> Pin {
         switch kind ?? likelyKind(text, sites) {
         case .url:
-            return Pin(.url, try WebURL.start(text).href)
+            do throws(URLMistake) { return Pin(.url, try WebURL.typed(text).href) } catch {
+                guard case .word = error.kind, kind == nil else { throw LarderError(error) }
+                throw LarderError(SiteName.unknown(text, among: sites))
+            }
         case .pattern:
             guard URLGlob(text) != nil else {
                 throw LarderError(

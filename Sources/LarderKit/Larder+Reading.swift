@@ -44,7 +44,7 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.input` if the URL is not http or https, `.machine` if there is no store, or
     ///   it cannot be read. If the URL is not stored, the report contains the reason and what is stored instead.
     public func show(_ url: String) async throws(LarderError) -> HoldingReport {
-        let asked = try WebURL.start(url)
+        let asked = try await self.url(url)
         return try await reading("larder-show") { (reader) throws(StoreError) in
             try HoldingReport(
                 of: asked, shownAt: MirrorServer.address(of: asked.href, at: Self.usualPort), reader)
@@ -53,13 +53,26 @@ extension Larder {
 
     private static let usualPort: UInt16 = 8080
 
+    /// A URL as a person writes it. A single word is taken for the name of a site.
+    ///
+    /// - Throws: `LarderError` of kind `.input` if the text is not an http or https URL. For a single word, the error
+    ///   lists the stored sites.
+    func url(_ text: String) async throws(LarderError) -> WebURL {
+        do throws(URLMistake) { return try WebURL.typed(text) } catch {
+            guard case .word = error.kind, let report = try? await snapshots() else {
+                throw LarderError(error)
+            }
+            throw LarderError(SiteName.unknown(text, among: report.sites.map(\.name)))
+        }
+    }
+
     /// Explains whether a prefetch would fetch a URL, by the rules of each stored site's last prefetch, and which
     /// pages link to it. Makes no network requests.
     ///
     /// - Throws: `LarderError` of kind `.input` if the URL is not http or https, `.machine` if there is no store, or
     ///   it cannot be read.
     public func explain(_ url: String) async throws(LarderError) -> ExplainReport {
-        let asked = try WebURL.start(url)
+        let asked = try await self.url(url)
         return try await reading("larder-explain") { (reader) throws(StoreError) in
             try ExplainReport(of: asked, reader)
         }
@@ -105,7 +118,7 @@ extension Larder {
         _ url: String, snapshot: SnapshotName? = nil, of site: String? = nil,
         take: @escaping @Sendable (Span<UInt8>) -> Bool
     ) async throws(LarderError) -> BodyReport {
-        let asked = try WebURL.start(url)
+        let asked = try await self.url(url)
         return try await reading("larder-cat") { (reader) throws(StoreError) in
             try BodyReport(of: asked, snapshot: snapshot, of: site, reader, take)
         }

@@ -361,7 +361,12 @@ extension Larder {
     ) async throws(LarderError) -> String {
         guard let text else { return MirrorServer.portalAddress(at: port) }
         let sites = try await snapshots().sites
-        let site = SiteName.place(of: text, among: sites.map(\.name)).map { sites[$0] }
+        let names = sites.map(\.name)
+        var place = SiteName.place(of: text, among: names)
+        if place == nil, try await !holdsURL(text) {
+            place = SiteName.place(of: text, among: names, acceptsOrigin: true)
+        }
+        let site = place.map { sites[$0] }
         let url = site?.start.first ?? text
         if let snapshot {
             guard let site, site.snapshots.contains(where: { $0.name == snapshot && $0.finished != nil })
@@ -372,7 +377,7 @@ extension Larder {
             }
             return MirrorServer.portalAddress(at: port) + "@\(snapshot)/\(url)"
         }
-        guard let address = MirrorServer.address(of: try WebURL.start(url).href, at: port) else {
+        guard let address = MirrorServer.address(of: try await self.url(url).href, at: port) else {
             throw LarderError(
                 .input, "cannot serve \(text): it is not an http or https URL; name a site or such a URL")
         }
@@ -414,16 +419,29 @@ extension Larder {
     {
         try await reading("larder-look") { (reader) throws(StoreError) in
             let names = try reader.sites().map(\.name)
-            if SiteName.place(of: text, among: names) != nil { return true }
-            guard let url = (try? WebURL.typed(text))?.key else { return false }
-            let other = url.scheme == "https" ? "http" : "https"
-            for scheme in [url.scheme, other] {
-                guard let url = WebURL(scheme + url.href.dropFirst(url.scheme.utf8.count)) else { continue }
-                if isOrigin, try reader.mostPublicZone(ofOrigin: url.origin) != nil { return true }
-                if try reader.response(for: url.href) != nil { return true }
-            }
-            return false
+            if SiteName.place(of: text, among: names, acceptsOrigin: true) != nil { return true }
+            return try Self.holdsURL(text, orOfItsOrigin: isOrigin, reader)
         }
+    }
+
+    /// Whether a response for the URL is stored, with the scheme https or http.
+    private func holdsURL(_ text: String) async throws(LarderError) -> Bool {
+        try await reading("larder-look") { (reader) throws(StoreError) in
+            try Self.holdsURL(text, orOfItsOrigin: false, reader)
+        }
+    }
+
+    private static func holdsURL(
+        _ text: String, orOfItsOrigin isOrigin: Bool, _ reader: StoreReader
+    ) throws(StoreError) -> Bool {
+        guard let url = (try? WebURL.typed(text))?.key else { return false }
+        let other = url.scheme == "https" ? "http" : "https"
+        for scheme in [url.scheme, other] {
+            guard let url = WebURL(scheme + url.href.dropFirst(url.scheme.utf8.count)) else { continue }
+            if isOrigin, try reader.mostPublicZone(ofOrigin: url.origin) != nil { return true }
+            if try reader.response(for: url.href) != nil { return true }
+        }
+        return false
     }
 }
 

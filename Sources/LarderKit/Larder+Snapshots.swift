@@ -44,7 +44,8 @@ extension Larder {
     public func snapshots(of site: String? = nil) async throws(LarderError) -> SnapshotsReport {
         try await reading("larder-snapshots") { (reader) throws(StoreError) in
             let held = try reader.sites()
-            let wanted = if let site { [try SiteName.site(site, in: held)] } else { held }
+            let wanted =
+                if let site { [try SiteName.site(site, in: held, acceptsOrigin: true)] } else { held }
             return SnapshotsReport(wanted, reader)
         }
     }
@@ -79,7 +80,7 @@ extension Larder {
         of site: String, from first: SnapshotName? = nil, to second: SnapshotName? = nil
     ) async throws(LarderError) -> DifferenceReport {
         try await reading("larder-diff") { (reader) throws(StoreError) in
-            let held = try SiteName.site(site, in: reader.sites())
+            let held = try SiteName.site(site, in: reader.sites(), acceptsOrigin: true)
             let (from, to) = try held.snapshotsToCompare(from: first, to: second)
             return try DifferenceReport(of: held, from: from, to: to, reader)
         }
@@ -99,7 +100,7 @@ extension Larder {
         of site: String, from first: SnapshotName? = nil, to second: SnapshotName? = nil
     ) async throws(LarderError) -> PictureReport {
         try await reading("larder-diff") { (reader) throws(StoreError) in
-            let held = try SiteName.site(site, in: reader.sites())
+            let held = try SiteName.site(site, in: reader.sites(), acceptsOrigin: true)
             let (from, to) = try held.snapshotsToCompare(from: first, to: second)
             return try PictureReport(of: held, from: from, to: to, reader)
         }
@@ -115,9 +116,9 @@ extension Larder {
         case urls(Int)
     }
 
-    /// Removes a site with all its snapshots, or the stored responses of one URL, or of the URLs that a pattern
-    /// matches. The next collection frees their space. Removed URLs that a site needs are fetched by its next
-    /// prefetch.
+    /// Removes a site with all its snapshots and the misses of its pages on its own origin, or the stored responses of
+    /// one URL, or of the URLs that a pattern matches. The next collection frees their space. Removed URLs that a site
+    /// needs are fetched by its next prefetch.
     ///
     /// - Parameter what: the name of a site; a URL; or, with a star, a URL pattern as in rules.
     /// - Throws: `LarderError` of kind `.input` if nothing of it is stored, `.machine` if the store fails or another
@@ -130,6 +131,9 @@ extension Larder {
             // A host alone names too much to be removed.
             if let place = SiteName.exactPlace(of: what, among: names) {
                 try StoreWriter(reader.folder).remove(sites[place])
+                var others = sites
+                let site = others.remove(at: place)
+                try Self.forgetMisses(of: site, others, in: reader.folder)
                 return .site(names[place])
             }
             let count: Int
@@ -138,10 +142,24 @@ extension Larder {
             } else if let url = try? WebURL.typed(what) {
                 count = try StoreWriter(reader.folder).remove { $0 == url.href }
             } else {
-                throw SiteName.unknown(what, among: names)
+                throw SiteName.notRemovable(what, among: names)
             }
-            guard count > 0 else { throw SiteName.unknown(what, among: names) }
+            guard count > 0 else { throw SiteName.notRemovable(what, among: names) }
             return .urls(count)
         }
+    }
+
+    /// Removes the misses on the origins where a site starts that its own pages caused, unless another site starts
+    /// on the same origin.
+    private static func forgetMisses(
+        of site: Site, _ others: [Site], in folder: StoreFolder
+    ) throws(StoreError) {
+        func origins(_ site: Site) -> [String] { site.start.compactMap { WebURL($0)?.origin } }
+        let own = Set(origins(site)).subtracting(others.flatMap(origins))
+        func isOwn(_ href: String) -> Bool { WebURL(href).map { own.contains($0.origin) } ?? false }
+        let misses = try NoteBook.misses(in: folder).filter { miss in
+            isOwn(miss.href) && (miss.referrer.map(isOwn) ?? false)
+        }
+        if !misses.isEmpty { try NoteBook.ifAny(folder)?.forget(misses: misses.map(\.href)) }
     }
 }

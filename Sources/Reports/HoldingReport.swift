@@ -401,7 +401,9 @@ public struct BodyReport: Sendable, Equatable {
             return .failure(Refusal(outcome: .notHeld(try Absence(of: url, in: reader))))
         }
         let sites = try reader.sites()
-        let chosen = try wanted.map { (text) throws(StoreError) in [try SiteName.site(text, in: sites)] }
+        let chosen = try wanted.map { (text) throws(StoreError) in
+            [try SiteName.site(text, in: sites, acceptsOrigin: true)]
+        }
         let named =
             chosen
             ?? sites.filter { site in

@@ -34,7 +34,7 @@ public struct ListReport: Sendable, Equatable {
         _ options: ListOptions, _ reader: StoreReader, take: (ListedURL) -> Bool
     ) throws(StoreError) {
         let site = try options.site.map { (name) throws(StoreError) in
-            try SiteName.site(name, in: reader.sites()).id
+            try SiteName.site(name, in: reader.sites(), acceptsOrigin: true).id
         }
         var report = ListReport()
         try reader.eachListed(site: site) { row in

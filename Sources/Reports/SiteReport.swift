@@ -274,11 +274,46 @@ package enum SiteName {
         return names.firstIndex { $0 == text || $0 == href }
     }
 
-    /// The index of a site by its name, its URL, or its host if only one site is on that host.
-    package static func place(of text: String, among names: [String]) -> Int? {
+    /// The index of a site by its name or URL; or by its host or `HOST:PORT`, if it is the only site there.
+    ///
+    /// - Parameter acceptsOrigin: the URL of an origin (`http://HOST:PORT/`) also names the only site on it.
+    ///   Only for commands that read, because the URL may also be the one of a page.
+    package static func place(of text: String, among names: [String], acceptsOrigin: Bool = false) -> Int? {
         if let place = exactPlace(of: text, among: names) { return place }
-        let onHost = names.indices.filter { WebURL(names[$0])?.host == text }
-        return onHost.count == 1 ? onHost.first : nil
+        let urls = names.map { WebURL($0) }
+        func onlyPlace(where isNamed: (WebURL) -> Bool) -> Int? {
+            let places = urls.indices.filter { urls[$0].map(isNamed) ?? false }
+            return places.count == 1 ? places.first : nil
+        }
+        if let place = onlyPlace(where: { $0.host == text || "\($0.host):\($0.effectivePort)" == text }) {
+            return place
+        }
+        guard acceptsOrigin, let origin = origin(from: text) else { return nil }
+        return onlyPlace { $0.origin == origin }
+    }
+
+    /// The origin, if the text is the URL of one.
+    private static func origin(from text: String) -> String? {
+        guard let url = try? WebURL.typed(text), url.href == url.origin + "/" else { return nil }
+        return url.origin
+    }
+
+    /// The names of the sites that a host, a `HOST:PORT` or the URL of an origin may mean.
+    private static func sites(at text: String, among names: [String]) -> [String] {
+        let origin = origin(from: text)
+        return names.filter { name in
+            guard let url = WebURL(name) else { return false }
+            return url.host == text || "\(url.host):\(url.effectivePort)" == text || url.origin == origin
+        }
+    }
+
+    /// The error of a removal for a text that is neither the whole name of a site nor a stored URL.
+    package static func notRemovable(_ text: String, among names: [String]) -> StoreError {
+        let meant = sites(at: text, among: names)
+        guard !meant.isEmpty else { return unknown(text, among: names) }
+        return StoreError(
+            .request, doing: "remove", path: text, detail: "a removal needs the whole name of the site",
+            advice: "the name is: \(meant.joined(separator: ", or "))")
     }
 
     package static func unknown(_ text: String, among names: [String]) -> StoreError {
@@ -291,10 +326,15 @@ package enum SiteName {
 
     /// The site that a text names.
     ///
+    /// - Parameter acceptsOrigin: as for `place(of:among:acceptsOrigin:)`.
     /// - Throws: `StoreError` for the reason `.request` if there is none.
-    package static func site(_ text: String, in sites: [Site]) throws(StoreError) -> Site {
+    package static func site(
+        _ text: String, in sites: [Site], acceptsOrigin: Bool = false
+    ) throws(StoreError) -> Site {
         let names = sites.map(\.name)
-        guard let place = place(of: text, among: names) else { throw unknown(text, among: names) }
+        guard let place = place(of: text, among: names, acceptsOrigin: acceptsOrigin) else {
+            throw unknown(text, among: names)
+        }
         return sites[place]
     }
 }

@@ -37,7 +37,7 @@ package final class Searcher {
         report.texts = try index.textCount()
         report.unread = try index.unreadCount()
         let site = try options.site.map { (name) throws(StoreError) in
-            try SiteName.site(name, in: reader.sites())
+            try SiteName.site(name, in: reader.sites(), acceptsOrigin: true)
         }
         snapshot = try options.snapshot.map { (name) throws(StoreError) in
             try snapshot(name, of: site).id
@@ -72,7 +72,9 @@ package final class Searcher {
         }
         // A proposal is a word of some text, which this reader may have to hide.
         if !reader.hidesPrivate, pool.found.isEmpty || report.isRelaxed {
-            report.proposals = try proposals(for: question, index)
+            report.proposals = try proposals(for: question, index) { (text) throws(StoreError) in
+                try findsAny(text, site: site, options, index, knowledge)
+            }
         }
         return report
     }
@@ -203,9 +205,34 @@ package final class Searcher {
     /// A word is of letters and digits.
     private static func quoted(_ word: String) -> String { "\"\(word)\"" }
 
-    /// The question with another word in place of one that no text has.
-    private func proposals(for question: SearchQuestion, _ index: SearchIndex) throws(StoreError) -> [String]
-    {
+    /// The number of matches of a proposal that are looked up, to find one that is stored.
+    private static let maxCheckedMatches = 20
+
+    /// Whether a query finds a stored text.
+    private func findsAny(
+        _ text: String, site: Site?, _ options: SearchOptions, _ index: SearchIndex,
+        _ knowledge: SearchQuestion.Knowledge
+    ) throws(StoreError) -> Bool {
+        guard let question = try? SearchQuestion(text) else { return false }
+        for strictness in SearchQuestion.Strictness.allCases {
+            for part in [SearchIndex.Part.all, .names] {
+                guard
+                    let expression = try question.expression(
+                        strictness, inSite: site?.name, in: part, knowledge)
+                else { continue }
+                for match in try index.best(expression, in: part, atMost: Self.maxCheckedMatches) {
+                    if try holding(of: match, site: site, options, index) != nil { return true }
+                }
+            }
+        }
+        return false
+    }
+
+    /// The question with another word in place of one that no text has. Only questions that find something.
+    private func proposals(
+        for question: SearchQuestion, _ index: SearchIndex,
+        findsAny: (String) throws(StoreError) -> Bool
+    ) throws(StoreError) -> [String] {
         var proposals: [String] = []
         var lookedUp = 0
         for term in question.counted.flatMap(\.terms) where !term.isPrefix {
@@ -219,7 +246,8 @@ package final class Searcher {
                     if count > 0 { known.append((other, count)) }
                 }
                 for other in known.sorted(by: { $0.count > $1.count }).prefix(Self.mostProposals) {
-                    proposals.append(question.replacing(word, with: other.word))
+                    let proposal = question.replacing(word, with: other.word)
+                    if try findsAny(proposal) { proposals.append(proposal) }
                 }
             }
         }

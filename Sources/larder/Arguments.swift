@@ -166,9 +166,12 @@ struct Arguments: Sendable {
             return option
         }
         let names = known.map(\.name)
+        // Without the dashes, which all names share. A single letter is not similar to anything.
+        let keys = known.filter { $0.name.hasPrefix("--") }.map(\.key)
+        let similar =
+            name.hasPrefix("--") ? Spelling.closest(to: String(name.dropFirst(2)), among: keys) : nil
         let close =
-            Option.synonyms[name].flatMap { names.contains($0) ? $0 : nil }
-            ?? Spelling.closest(to: name, among: names)
+            Option.synonyms[name].flatMap { names.contains($0) ? $0 : nil } ?? similar.map { "--" + $0 }
         throw UsageError(
             "larder \(entry.name) has no option \(name)"
                 + (close.map { "; did you mean \($0)?" } ?? "; see: larder \(entry.name) --help"))

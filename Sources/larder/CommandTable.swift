@@ -235,14 +235,15 @@ struct CommandEntry: Sendable {
                 """
             ], run: DiffCommand.run),
         CommandEntry(
-            name: "rollback", operands: "SITE [SNAPSHOT]", operandCount: 1...2,
+            name: "rollback", operands: "SITE|SITE@N", operandCount: 1...2,
             summary: "Make another snapshot live, usually the one before",
-            examples: ["larder rollback https://example.com/", "larder rollback https://example.com/ 3"],
+            examples: ["larder rollback https://example.com/", "larder rollback example.com@3"],
             options: [.store, .json, .quiet], synonyms: ["revert", "restore", "undo"],
             notes: [
                 """
-                Without SNAPSHOT, goes back to the one before the live snapshot; if the live snapshot has an overlay, removes
-                only the overlay. The next update makes a new snapshot as usual.
+                SITE@N makes snapshot N live. Without it, goes back to the one before the live snapshot; if the live snapshot
+                has an overlay, removes only the overlay. The next update makes a new snapshot as usual; to stay with this one,
+                end scheduled updates with larder schedule SITE off.
                 """
             ], run: RollbackCommand.run),
         CommandEntry(
@@ -284,20 +285,21 @@ struct CommandEntry: Sendable {
             notes: [
                 """
                 A manifest (a file, or a URL that is not a stored site) is compared with its server, or with the places named
-                by --stored, --dir and --live. A stored site is proved complete offline, as with --offline. Without an
-                argument, checks what "check": {"target": …} in .larder.json names, else all stored sites.
+                by --stored, --dir and --live. A stored site is checked offline, as with --offline. Without an argument, checks
+                what "check": {"target": …} in .larder.json names, else all stored sites.
                 """,
                 """
                 Several places or bases are shown side by side. Optional bundles never fail. The integrity attributes of an
-                HTML page are a manifest too.
+                HTML page are a manifest too. --dir reads the files that the manifest lists; other files in the folder are
+                not reported.
                 """,
                 """
                 A bundle that does not match is fetched again. If the server then sends something else, two releases are mixed:
                 the verdict is skew. Weak evidence can only fail a check; it is reported beside bundles that are not verified.
                 """,
                 """
-                --offline follows all stored links from the start pages: everything that a page needs must be stored with
-                unchanged bytes. Dead links of the site itself are reported as gone, and pages left out by a limit, a trap or
+                --offline follows all stored links from the start pages: everything that a page is known to need must be stored
+                with unchanged bytes. Dead links of the site itself are reported as gone, and pages left out by a limit, a trap or
                 robots.txt as left-out; neither fails unless --fail-on says so.
                 """,
                 """
@@ -344,8 +346,8 @@ struct CommandEntry: Sendable {
             options: [.fetched, .type, .output, .store, .quiet],
             notes: [
                 """
-                For a folder, lists its files; for a stored site, its live URLs; any other URL is fetched with its site. Exit
-                status 1: something could not be included; it is named.
+                For a folder, lists its files, except hidden ones (.name); for a stored site, its live URLs; any other URL is
+                fetched with its site. Exit status 1: something could not be included; it is named.
                 """
             ], run: ManifestCommand.run),
         // MARK: Archives
@@ -399,7 +401,7 @@ struct CommandEntry: Sendable {
                 """,
                 """
                 An archive that begins at a stored site is refused unless that site consists of imports of the same files. To
-                import it as a snapshot of that site, name the site with --site.
+                import it as a snapshot of that site, name the site with --site; to keep it apart, name a new site.
                 """,
             ], run: ImportCommand.run),
         // MARK: Proxy
@@ -428,7 +430,7 @@ struct CommandEntry: Sendable {
             options: Option.replay, stopsAtOperand: true,
             notes: [
                 """
-                No request reaches the network. A request that was not recorded gets a 504 and is listed when the command has
+                No request reaches the network. A request that is not stored gets a 504 and is listed when the command has
                 ended. The exit status is that of the command.
                 """
             ], run: RecordCommand.replay),

@@ -61,11 +61,13 @@ struct HelpTopic: Sendable {
         name: "policies", summary: "When to use stored responses and when the network",
         text: """
               protocol           RFC 9111: use fresh responses from the store; check stale ones with the server
+                                 (default of larder proxy)
               prefer-cache       use the stored response, however old; load only missing ones
               offline            use the stored response, however old; never load (default of larder serve)
               reload             always load
               reload-end-to-end  always load, and ask caches on the way to do the same
-              revalidate         check every stored response with the server (default of larder prefetch)
+              revalidate         check every stored response with the server (default of larder prefetch and
+                                 larder record)
               refresh-behind     serve the stored response at once, then refresh it in the background
               auto               protocol while the server answers, offline while it does not
 
@@ -147,11 +149,12 @@ struct HelpTopic: Sendable {
                       pywb. --sign signs the digests with the store's key (P-384, signing.key): whoever knows your
                       public key can verify that the archive is yours
               har     HAR 1.2, for browser tools; bodies that are not UTF-8 are in base64
-              folder  A folder (DIR/) that opens in a browser without a server: relative links, portable file names,
+              folder  A folder (DIR/) that opens in a browser without Larder: relative links, portable file names,
                       redirects as pages. ~missing.txt lists missing assets, ~larder.jsonl the URL and headers of each
                       file. Bodies without links are unchanged. Where scripts compute URLs (webpack, Docusaurus), the script
-                      ~larder.js maps them to the files; fetched data is in ~data/. Browsers refuse modules and workers
-                      from files, so pages that use them need a web server; the report names them
+                      ~larder.js maps them to the files; fetched data is in ~data/. Browsers do not load JavaScript
+                      modules, workers and 3D models from a folder, so pages that use them need a web server; the report
+                      says so
               zip     The same in a zip file
               tar     The same in a tar file compressed with zstd (.tar.zst)
               zim     For Kiwix, with a search index; needs zimwriterfs (zim-tools). --verify runs zimcheck. The language is that

@@ -7,6 +7,8 @@ struct Option: Sendable, Equatable {
     /// The placeholder for its value in the help; nil for a flag.
     let value: String?
     let help: String
+    /// The text of the short help, if `help` does not fit its line.
+    var brief: String?
     /// The default, as the help shows it and `number` reads it; nil if there is none.
     var standard: String?
     var group = Group.general
@@ -16,7 +18,7 @@ struct Option: Sendable, Equatable {
     var short: String?
     /// The environment variable that sets it if the command line does not.
     var variable: String?
-    /// Where it may be set besides the command line.
+    /// The places besides the command line in which it may be set.
     var place = Place.anywhere
     /// Earlier names, which are still understood and not shown.
     var aliases: [String] = []
@@ -59,7 +61,7 @@ struct Option: Sendable, Equatable {
         standard: "$LARDER_STORE, else $XDG_DATA_HOME/larder, else ~/.local/share/larder",
         variable: "LARDER_STORE")
     static let quiet = Option(
-        name: "--quiet", value: nil, help: "Print only errors and the report of --json", standard: nil,
+        name: "--quiet", value: nil, help: "Print errors only; with --json, also the report", standard: nil,
         short: "-q")
     static let verbose = Option(
         name: "--verbose", value: nil, help: "Print a line for each request to standard error",
@@ -69,6 +71,7 @@ struct Option: Sendable, Equatable {
         name: "--progress", value: "FORM",
         help:
             "Progress display: block (live figures, on a terminal), json (one line a second on standard error) or none",
+        brief: "Progress display: block, json or none",
         standard: "block", variable: "LARDER_PROGRESS")
     static let json = Option(name: "--json", value: nil, help: "Print the report as JSON", standard: nil)
     static let perHost = Option(
@@ -84,19 +87,23 @@ struct Option: Sendable, Equatable {
     static let base = Option(
         name: "--base", value: "URL",
         help: "URL that relative URLs of the manifest refer to, such as a staging server",
+        brief: "Base of relative URLs, such as a staging server",
         standard: nil,
         repeats: true)
     static let siteOnly = Option(
         name: "--site-only", value: nil,
         help: "Serve only the demo site until Ctrl-C, to try commands on it",
+        brief: "Serve only the demo site until Ctrl-C",
         standard: nil, place: .commandLine)
     static let once = Option(
         name: "--once", value: nil, help: "Fetch one page from the mirror, print a summary and exit",
+        brief: "Fetch one page from the mirror, and exit",
         standard: nil,
         place: .commandLine)
     static let repair = Option(
         name: "--repair", value: nil,
         help: "Take damaged bodies out of service, remove unreferenced files, rebuild damaged tables",
+        brief: "Take damaged bodies out of service, rebuild tables",
         standard: nil, place: .commandLine)
     static let links = Option(
         name: "--links", value: nil, help: "List the links from and to the URL", standard: nil)
@@ -105,7 +112,8 @@ struct Option: Sendable, Equatable {
         aliases: ["--visit"])
     static let type = Option(
         name: "--type", value: "TYPE",
-        help: "Only this media type: text/html, image/*, or a short name such as js", standard: "all")
+        help: "Only this media type: text/html, image/*, or a short name such as js",
+        brief: "Only this type, such as text/html, image/* or js", standard: "all")
     static let status = Option(
         name: "--status", value: "N", help: "Only this HTTP status, such as 404", standard: "all")
     static let site = Option(
@@ -119,20 +127,24 @@ struct Option: Sendable, Equatable {
     static let compress = Option(
         name: "--compress", value: nil,
         help: "Compress stored bodies with zstd; pages and scripts shrink to about a sixth",
+        brief: "Compress stored bodies with zstd",
         standard: nil, group: .stored)
     static let keepLast = Option(
         name: "--keep-last", value: "N",
         help: "Keep the last N snapshots of each site, including the live one, and remove the others",
+        brief: "Keep the last N snapshots of each site",
         standard: "all", place: .commandLine)
     static let allowIncomplete = Option(
         name: "--allow-incomplete", value: nil,
         help: "With --max-size, remove live pages if nothing else is left to remove",
+        brief: "With --max-size, remove live pages too if necessary",
         standard: nil, place: .commandLine)
     static let dryRun = Option(
         name: "--dry-run", value: nil, help: "Only list what would be removed", standard: nil,
         place: .commandLine)
     static let due = Option(
         name: "--due", value: nil, help: "Update only the sites that are due (see larder schedule)",
+        brief: "Update only sites that are due (see larder schedule)",
         standard: nil,
         place: .commandLine)
     static let scheduled = Option(
@@ -157,7 +169,7 @@ struct Option: Sendable, Equatable {
         return all
     }
 
-    /// As the help shows it: `-q, --quiet`, `--port N`.
+    /// The option in the form that the help shows, such as `-q, --quiet` or `--port N`.
     var title: String { (short.map { "\($0), " } ?? "") + name + (value.map { " \($0)" } ?? "") }
 
     /// The name without its dashes, as in configuration files.
@@ -197,7 +209,7 @@ extension Option {
         "--js": "--render",
         "--fix": "--repair", "--delete": "--repair", "--force": "--allow-shrink", "--revision": "--snapshot",
         "--version": "--snapshot", "--at": "--snapshot", "--keep": "--keep-last",
-        "--compression": "--compress",
+        "--compression": "--compress", "--manifest": "--target", "--folder": "--dir", "--path": "--dir",
     ]
 }
 
@@ -253,15 +265,18 @@ extension Option {
     static let scope = Option(
         name: "--scope", value: "EXTENT",
         help: "Follow pages on the same host, below the same path (folder), or in the whole domain",
+        brief: "Follow pages of the same host, path or domain",
         standard: "host", group: .scope)
     static let include = Option(
         name: "--include", value: "PATTERN",
         help: "Also follow pages that match: /blog/**, *.pdf, docs.example.com, regex:[0-9]{4}$",
+        brief: "Also follow matching pages, such as /blog/** or *.pdf",
         standard: nil,
         group: .scope, repeats: true)
     static let exclude = Option(
         name: "--exclude", value: "PATTERN",
-        help: "Never fetch matching URLs, neither as pages nor as assets", standard: nil,
+        help: "Never fetch matching URLs, neither as pages nor as assets",
+        brief: "Never fetch matching URLs, not even as assets", standard: nil,
         group: .scope,
         repeats: true)
     static let depth = Option(
@@ -279,11 +294,13 @@ extension Option {
 
     static let pictures = Option(
         name: "--pictures", value: nil,
-        help: "Compare screenshots, if prefetch took them with --render-pictures", standard: nil)
+        help: "Compare screenshots, if prefetch took them with --render-pictures",
+        brief: "Compare screenshots (see prefetch --render-pictures)", standard: nil)
     static let render = Option(
         name: "--render", value: "WHICH",
         help:
             "Render pages in a browser: auto (a sample of each kind of page whose scripts cannot be analysed, more if that finds new assets), always or never",
+        brief: "Render pages in a browser: auto, always or never",
         standard: "auto", group: .rendering)
     static let browser = Option(
         name: "--browser", value: "PATH", help: "Path of Chromium or Chrome",
@@ -337,10 +354,12 @@ extension Option {
     static let strict = Option(
         name: "--strict", value: nil,
         help: "Exit with 1 if anything could not be fetched, even if the last good set is served",
+        brief: "Exit with 1 if anything could not be fetched",
         standard: nil)
     static let strong = Option(
         name: "--strong", value: nil,
-        help: "Accept only SHA-256 or stronger digests: MD5 and SHA-1 do not stop an attacker", standard: nil)
+        help: "Accept only SHA-256 or stronger digests: MD5 and SHA-1 do not stop an attacker",
+        brief: "Accept only SHA-256 or stronger digests", standard: nil)
     static let sample = Option(
         name: "--sample", value: "N", help: "Maximum number of pages to fetch for the estimate",
         standard: "120")
@@ -364,6 +383,7 @@ extension Option {
     static let maxPages = Option(
         name: "--max-pages", value: "N",
         help: "Stop after N pages; a later run with a higher limit continues",
+        brief: "Stop after N pages",
         standard: "no limit",
         group: .manners)
     static let maxBytes = Option(
@@ -391,10 +411,12 @@ extension Option {
         name: "--policy", value: "NAME",
         help:
             "Use of stored responses: revalidate (check all), protocol (check stale ones), prefer-cache (check none) or reload",
+        brief: "Use of stored responses (see larder help policies)",
         standard: "revalidate", group: .stored)
     static let rule = Option(
         name: "--rule", value: "RULE",
         help: "Override what servers say about URLs, such as '/api/** max-age=600' (see larder help rules)",
+        brief: "Override what servers say (see larder help rules)",
         standard: nil, group: .stored, repeats: true)
 
     static let allowShrink = Option(
@@ -410,6 +432,7 @@ extension Option {
     static let proxy = Option(
         name: "--proxy", value: "URL",
         help: "Use this proxy: http://, https://, socks4a:// or socks5h://",
+        brief: "Use this proxy, such as http:// or socks5h://",
         standard: "$http_proxy, $https_proxy, $no_proxy", group: .network)
     static let resolve = Option(
         name: "--resolve", value: "HOST:PORT:ADDRESS", help: "Connect to this address for a host",
@@ -435,6 +458,7 @@ extension Option {
     static let header = Option(
         name: "--header", value: "FIELD",
         help: "Send this header to all hosts, or to one: 'example.com X-Key: 1'",
+        brief: "Send this header to all hosts, or to one",
         standard: nil,
         group: .identity, repeats: true)
     static let user = Option(
@@ -481,18 +505,21 @@ extension Option {
         name: "--listen", value: "ADDRESS",
         help:
             "Address to listen on, * for all; needs --at-root or a password (larder password), a proxy --proxy-user",
+        brief: "Address to listen on; * for all",
         standard: "loopback only")
     static let policy = Option(
         name: "--policy", value: "NAME",
-        help: "Cache policy, one of those listed below", standard: "offline")
+        help: "Cache policy; for the list, see: larder help policies", standard: "offline")
     static let verify = Option(
         name: "--verify", value: "WHEN",
         help:
             "Verify stored bodies before serving them: once (the first time), always, or never (only bundles)",
+        brief: "Verify stored bodies: once, always or never",
         standard: "once")
     static let proveHeld = Option(
         name: "--verify", value: nil,
-        help: "Also verify bundles that are already stored, and fetch changed ones again", standard: nil)
+        help: "Also verify bundles that are already stored, and fetch changed ones again",
+        brief: "Also verify bundles that are already stored", standard: nil)
     static let noShim = Option(
         name: "--no-shim", value: nil,
         help: "Do not add the script to pages that redirects URLs made by other scripts to the mirror",
@@ -514,15 +541,18 @@ extension Option {
         name: "--tls", value: "own|FILE",
         help:
             "Serve HTTPS: own (certificates of the store's authority, see larder ca), or a PEM file with certificate and key",
+        brief: "Serve HTTPS: own certificates, or a PEM file",
         standard: "http")
     static let tlsKey = Option(
         name: "--tls-key", value: "FILE", help: "Private key of --tls FILE (PEM)",
         standard: "in the --tls file")
     static let bar = Option(
         name: "--bar", value: nil,
-        help: "Show a bar on each page with its date, other snapshots and a search", standard: nil)
+        help: "Show a bar on each page with its date, other snapshots and a search",
+        brief: "Show a bar on each page: date, snapshots, search", standard: nil)
     static let openBrowser = Option(
         name: "--open", value: nil, help: "Open the portal in the browser, even if nothing is stored yet",
+        brief: "Open the portal in the browser",
         standard: nil,
         place: .commandLine)
     static let forget = Option(
@@ -538,10 +568,12 @@ extension Option {
     static let patience = Option(
         name: "--timeout", value: "TIME",
         help: "Serve the stored response if the server has not answered after this time",
+        brief: "Wait this long for the server, then use the store",
         standard: "5s")
     static let memory = Option(
         name: "--memory", value: "SIZE",
         help: "Memory limit of the process; memory that it does not need itself caches responses",
+        brief: "Memory limit of the process",
         standard: "128MiB")
     static let stop = Option(
         name: "--stop", value: nil, help: "Stop the server on the port", standard: nil, place: .commandLine)
@@ -576,10 +608,12 @@ extension Option {
     static let connectPort = Option(
         name: "--connect-port", value: "N",
         help: "Also let clients of the proxy connect to this port; 0 allows any",
+        brief: "Also let clients connect to this port; 0 allows any",
         standard: "80, 443, 8000, 8080, 8443, 9443", repeats: true)
     static let untouched = Option(
         name: "--no-intercept", value: "HOST",
         help: "Pass connections to this host through unchanged; *.example.com covers its subdomains",
+        brief: "Pass connections to this host through unchanged",
         standard: nil, repeats: true)
     static let pem = Option(name: "--pem", value: nil, help: "Print only the certificate (PEM)")
 
@@ -591,7 +625,7 @@ extension Option {
             .store, .port.otherwise("8081"), .policy.otherwise("protocol"), .listen, .proxyUser, .connectPort,
             .patience,
         ] + ofProxy
-    static let record: [Option] = [.store, .policy.otherwise("protocol")] + ofProxy
+    static let record: [Option] = [.store, .policy.otherwise("revalidate")] + ofProxy
     static let replay: [Option] =
         [.store] + ofProxy.filter { ![.into, .maxSize, .compress.in(.general)].contains($0) }
     static let authority: [Option] = [.store, .pem, .json]
@@ -605,12 +639,14 @@ extension Option {
     static let archiveFormat = Option(
         name: "--format", value: "FORM",
         help: "Format: warc, wacz, har, folder, zip, tar, zim, html, mhtml, pdf or png",
+        brief: "Format, such as warc or zip (see larder help archives)",
         standard: "by the file name")
     static let split = Option(
         name: "--split", value: "SIZE", help: "Start another WARC file at this size", standard: "one file")
     static let privateToo = Option(
         name: "--private", value: nil,
         help: "Include responses fetched with logins or cookies, and headers that set cookies",
+        brief: "Include responses fetched with logins or cookies",
         standard: nil)
     static let language = Option(
         name: "--language", value: "CODE", help: "ZIM: language of the text, such as en or eng,fra",
@@ -628,6 +664,7 @@ extension Option {
     static let sign = Option(
         name: "--sign", value: nil,
         help: "Sign the WACZ with the store's key, which is created on first use",
+        brief: "Sign the WACZ with the store's key",
         standard: nil)
     static let intoSite = Option(
         name: "--site", value: "NAME", help: "Name of the site that gets the snapshot",
@@ -639,11 +676,13 @@ extension Option {
     static let growth = Option(
         name: "--growth", value: "SIZE",
         help: "Maximum expansion of an archive beyond 200 times its size",
+        brief: "Maximum expansion beyond 200 times the archive's size",
         standard: "512MiB, or a quarter of the free disk space")
 
     static let includeExported = Option(
         name: Option.include.name, value: "PATTERN",
         help: "Export only matching pages, with their assets: /blog/**, *.pdf, regex:[0-9]{4}$",
+        brief: "Export only matching pages, with their assets",
         standard: "all",
         repeats: true)
     static let excludeExported = Option(
@@ -688,6 +727,7 @@ extension Option {
     static let renderOffline = Option(
         name: "--render", value: nil,
         help: "With --offline, also open pages in a browser that can only reach the store",
+        brief: "Also open pages in a browser that has only the store",
         standard: nil)
     static let renderPages = Option(
         name: "--render-pages", value: "N",
@@ -695,7 +735,8 @@ extension Option {
         standard: "60")
     static let offline = Option(
         name: "--offline", value: nil,
-        help: "Prove that the site is stored completely: each page with everything it needs",
+        help: "Check that the site is complete: each page with everything it is known to need",
+        brief: "Check that the stored site is complete",
         standard: nil)
     static let quick = Option(
         name: "--quick", value: nil,
@@ -704,11 +745,13 @@ extension Option {
     static let report = Option(
         name: "--report", value: "FORMAT[=FILE]",
         help: "Write a report as text, json, junit, sarif, github or tap, printed or to a file",
+        brief: "Write text, json, junit, sarif, github or tap",
         standard: "text",
         repeats: true)
     static let failOn = Option(
         name: "--fail-on", value: "VERDICTS",
         help: "Verdicts that lead to exit status 1, separated by commas",
+        brief: "Verdicts that lead to exit status 1",
         standard: "mismatch,missing,skew")
     static let format = Option(
         name: "--format", value: "FORM", help: "Format of the manifest", standard: "detected")

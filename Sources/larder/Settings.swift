@@ -89,7 +89,11 @@ struct Settings: Sendable {
         }
         guard let option = known.first(where: { $0.keys.contains(entry.key) }) else {
             let owner = entry.section.map { "larder \($0) has no" } ?? "there is no"
-            return "\(owner) option \"\(entry.key)\"" + near(entry.key, known.map(\.key))
+            let synonym = Option.synonyms["--" + entry.key].flatMap { name in
+                known.first { $0.name == name }?.key
+            }
+            return "\(owner) option \"\(entry.key)\""
+                + (synonym.map { "; did you mean \"\($0)\"?" } ?? near(entry.key, known.map(\.key)))
         }
         guard option.place == .anywhere else {
             return "\"\(entry.key)\" applies to a single run; use it on the command line, as \(option.name)"

@@ -191,7 +191,8 @@ extension CommandLine {
         return name.isEmpty ? "larder" : name
     }
 
-    private static func quoted(_ word: String) -> String {
+    /// A word as it is typed in a shell, in quotation marks if it needs them.
+    static func quoted(_ word: String) -> String {
         let isPlain = word.utf8.allSatisfy { byte in
             (0x2d...0x3a).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
                 || byte == 0x5f

@@ -58,6 +58,27 @@ import Web
         #expect(mismatch.failures[1].expected == "23 bytes" && mismatch.failures[1].found == "24 bytes")
         #expect(mismatch.expectedByteCount == 23 && mismatch.foundByteCount == 24)
         #expect(finding.verdict.detail?.contains("size: expected 23 bytes, found 24 bytes") == true)
+        let (found, expected) = (Sample.hex(.sha384, of: Self.body + [1]), Sample.hex(.sha384, of: [1]))
+        #expect(
+            mismatch.brief
+                == "SHA-384 \(found.prefix(8))…, expected \(expected.prefix(8))…; 24 bytes, expected 23")
+    }
+
+    @Test(arguments: [
+        ([Claim(byteCount: 22)], "23 bytes, expected 22"),
+        (
+            [Claim(Sample.digest(.sha1, of: [1])), Claim(Sample.digest(.md5, of: [1]))],
+            "SHA-1 \(Sample.hex(.sha1, of: body).prefix(8))…, expected \(Sample.hex(.sha1, of: [1]).prefix(8))…"
+        ),
+    ])
+    func `the short form of a mismatch has only its strongest digest and its size`(
+        claims: [Claim], brief: String
+    ) throws {
+        guard case .mismatch(let mismatch) = finding(claims).verdict else {
+            Issue.record("the body matches")
+            return
+        }
+        #expect(mismatch.brief == brief)
     }
 
     @Test func `what is said of nothing but presence and size proves nothing`() {

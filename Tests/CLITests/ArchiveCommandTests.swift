@@ -141,6 +141,19 @@ import Web
                 == ["index.html", "b.html", ".nojekyll", "~larder.jsonl", "~missing.txt"])
     }
 
+    @Test func `a folder with modules names the command that shows its pages`() throws {
+        origin.on("/", .page("<model-viewer src=/a.glb></model-viewer>"))
+        origin.on("/a.glb", .file([1], type: "model/gltf-binary"))
+        #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
+        let export = try larder("export", origin.url("/"), home.file("model/"))
+        #expect(
+            export.output.contains(
+                "  1 file uses JavaScript modules, workers or 3D models, which browsers do not load from a folder: "
+                    + "parts of those pages stay empty; to see them, run: "
+                    + "python3 -m http.server -d \(home.file("model/")) (the first: \(origin.url("/")))\n"),
+            "\(export)")
+    }
+
     @Test func `a page is one file that needs nothing else, or a message that is taken in again`() throws {
         let page = home.file("page.html")
         let export = try larder("export", origin.url("/"), page, "--verify")
@@ -185,9 +198,24 @@ import Web
     @Test func `what cannot be done is said with what can`() throws {
         let form = try larder("export", origin.url("/"), home.file("site.xyz"))
         #expect(form.status == 2 && form.errors.contains("one of these: warc (.warc.gz), "))
+        let stick = home.file("stick")
+        let folder = try larder("export", origin.url("/"), stick)
+        #expect(
+            folder.status == 2
+                && folder.errors.hasSuffix("; to write a folder, end its name with a slash: \(stick)/\n"),
+            "\(folder)")
+        mkdir(stick, 0o755)
+        try home.write("mine", to: "stick/file")
+        let full = try larder("export", origin.url("/"), stick + "/")
+        #expect(
+            full.status == 2
+                && full.errors.hasSuffix("is not empty; name a new folder, for example \(stick)/NAME/\n"),
+            "\(full)")
         #expect(
             try larder("export", "https://else.test/", home.file("s.har")).errors.contains(
                 "it is not stored"))
+        let nope = try larder("export", origin.url("/nope"), home.file("s.html"))
+        #expect(nope.status == 2 && nope.errors.contains("/nope: it is not stored; list"), "\(nope)")
         #expect(try larder("export", origin.url("/"), home.file("s.har"), "--snapshot", "9").status == 2)
         #expect(
             try larder("export", origin.url("/"), home.file("s.har"), "--split", "1M").errors.contains(
@@ -215,6 +243,9 @@ import Web
             "export", origin.url("/"), home.file("s.png"), "--browser", "/no/chromium")
         #expect(picture.errors.contains("is not executable"), "\(picture)")
         #expect(try larder("export", origin.url("/"), home.file("s.har"), "--quiet").status == 0)
+        #expect(
+            try larder("import", home.file("s.har")).errors.hasSuffix(
+                "with --site \(origin.url("/")); to keep it apart, import it with --site NAME\n"))
         #expect(
             try larder("export", origin.url("/"), home.file("no/s.har")).errors.contains(
                 "name a file in a writable folder"))

@@ -49,8 +49,8 @@ import Web
         let lines = all.output.split(separator: "\n").map(String.init)
         #expect(
             lines[0].split(separator: " ").map(String.init) == [
-                "bundle", home.file("dist"), "held", "of", origin.url("/"), "held", "of", staging.url("/"),
-                origin.url("/"), staging.url("/"),
+                "bundle", home.file("dist"), "stored", "of", origin.url("/"), "stored", "of",
+                staging.url("/"), origin.url("/"), staging.url("/"),
             ])
         #expect(
             lines[1].split(separator: " ") == [
@@ -59,7 +59,7 @@ import Web
         #expect(
             lines.first { $0.hasPrefix("/b.js") }?.split(separator: " ")
                 == ["/b.js", "verified", "verified", "missing", "verified", "mismatch"])
-        #expect(all.output.contains("\(staging.url("/b.js")): expected MD5 92eb5ffee6ae2fec3ad71c777531578f"))
+        #expect(all.output.contains("\(staging.url("/b.js")): MD5 9d5ed678…, expected 92eb5ffe…"))
     }
 
     @Test func `check finds out whether its target is a manifest or a stored site`() throws {
@@ -84,6 +84,30 @@ import Web
             #"{"check": {"target": "m.json", "base": ["\#(origin.url("/"))"]}}"#, to: ".larder.json")
         let configured = try larder("check", "--stored", shell: shell)
         #expect(configured.status == 0 && configured.output.contains("2 verified"), "\(configured)")
+        #expect(try larder("check", "--offline", shell: shell).output == proof)
+    }
+
+    @Test func `a project names its manifest, its build and its report in .larder.json`() throws {
+        try home.write(
+            #"{"check": {"target": "m.json", "dir": "dist", "report": ["junit=junit.xml"]}}"#,
+            to: ".larder.json")
+        let ending = try larder("check", shell: "cd \"$HOME\"; exec \"$0\" \"$@\"")
+        #expect(ending.status == 0 && ending.output.contains("2 verified"), "\(ending)")
+        #expect(text("junit.xml").hasPrefix("<?xml"))
+    }
+
+    @Test(arguments: [
+        (
+            ["check", "--dir", "dist"],
+            "--dir needs a manifest, for example: larder check site.json --dir dist"
+        ),
+        (["check", "--live"], "--live needs a manifest, for example: larder check site.json --live"),
+        (["manifest", "nodir"], "there is no folder nodir: name a folder, a stored site, or a URL to fetch"),
+    ])
+    func `an operand that is not there is named with an example`(words: [String], message: String) throws {
+        let ending = try Command(words, home: home).wait()
+        #expect(ending.status == 2)
+        #expect(ending.errors == "larder: \(message)\n")
     }
 
     @Test func `what is held and what is in a folder is checked without asking anybody`() throws {
@@ -185,7 +209,10 @@ import Web
         (["--quick"], "--quick applies to stored bodies; use it with --stored or with a stored site"),
         (["--offline", "--held"], "--stored is for manifests, --offline for a stored site"),
         (["--dir", "/no/such"], "cannot open the folder /no/such: No such file or directory"),
-        (["--held"], "is relative: name its base with --base URL"),
+        (
+            ["--held"],
+            "is relative: name its base with --base URL, or the build's folder with --dir DIR"
+        ),
     ])
     func `a wrong command line is told with what would be right`(words: [String], message: String) throws {
         let ending = try Command(["check", manifest] + words, home: home).wait()

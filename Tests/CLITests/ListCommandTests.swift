@@ -1,3 +1,4 @@
+import Store
 import TestOrigin
 import Testing
 import Web
@@ -32,6 +33,13 @@ import Web
         return ending.output.split(separator: "\n").compactMap {
             $0.split(separator: " ").last.map(String.init)
         }
+    }
+
+    @Test func `the misses that are cleared are counted`() throws {
+        let misses = ["/x", "/y"].map { Miss(href: origin.url($0), isPage: false, first: 1, last: 1) }
+        try NoteBook(StoreFolder(home.file(".local/share/larder"))).note(misses: misses)
+        #expect(try larder("misses", "--clear").output.hasSuffix(": an asset, once\nCleared 2 misses\n"))
+        #expect(try larder("misses", "--clear").output == "nothing was missed\n")
     }
 
     @Test func `what is shown is listed in the order of the URLs`() throws {

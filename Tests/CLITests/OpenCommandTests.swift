@@ -61,6 +61,30 @@ import Testing
         #expect(try larder("open", "--stop", "--port", port).status == 0)
     }
 
+    @Test(arguments: ["open", "show", "cat", "explain", "pin"])
+    func `for a word that is no site, the stored sites are listed`(command: String) throws {
+        #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
+        let ending = try larder(command, "pantry")
+        #expect(ending.status == 2, "\(ending)")
+        #expect(
+            ending.errors
+                == "larder: cannot find the site pantry: it is not stored; the stored sites are: \(origin.url("/"))\n"
+        )
+        #expect(home.names().contains("shown") == false)
+    }
+
+    @Test func `the only site on an origin opens by host and port, and by the URL of the origin`() throws {
+        origin.on("/docs/", .page("docs"))
+        #expect(try larder("prefetch", origin.url("/docs/"), "--quiet").status == 0)
+        let port = "\(try FreePort.draw())"
+        let address = "http://port-\(origin.port).127-0-0-1.localhost:\(port)/docs/\n"
+        for name in ["127.0.0.1:\(origin.port)", origin.url("/")] {
+            let ending = try larder("open", name, "--port", port)
+            #expect(ending.status == 0 && ending.output.hasPrefix(address), "\(ending)")
+        }
+        #expect(try larder("open", "--stop", "--port", port).status == 0)
+    }
+
     @Test func `a server that cannot start says why`() throws {
         let none = try larder("open", "--port", "\(try FreePort.draw())")
         #expect(none.status == 3)

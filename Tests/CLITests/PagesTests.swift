@@ -72,6 +72,8 @@ import Testing
         for line in lines where !line.hasPrefix("  larder ") {
             #expect(line.unicodeScalars.count <= 80, "\(line)")
         }
+        // Each option has one line, with a whole text.
+        #expect(lines.allSatisfy { !$0.hasSuffix("…") && !$0.hasPrefix("      ") }, "\(lines)")
     }
 
     @Test(arguments: [40, 80, 120])
@@ -160,6 +162,16 @@ import Testing
             ["prefetch", "a.test", "--scope", "hots"],
             "--scope must be one of host, path, domain, not \"hots\"; did you mean host?"
         ),
+        (
+            ["serve", "--policy", "online"],
+            "--policy must be one of protocol, prefer-cache, offline, reload, reload-end-to-end, revalidate, "
+                + "refresh-behind, auto, not \"online\""
+        ),
+        (
+            ["prefetch", "a.test", "--port", "1"],
+            "larder prefetch has no option --port; see: larder prefetch --help"
+        ),
+        (["status", "-x"], "larder status has no option -x; see: larder status --help"),
         (
             ["prefetch", "a.test", "--progress", "jsno"],
             "--progress must be one of block, json, none, not \"jsno\"; did you mean json?"

@@ -53,6 +53,10 @@ import Web
         let slip = try run("search", "buttre")
         #expect(slip.status == 1)
         #expect(slip.errors.contains("did you mean: larder search butter"))
+        let phrase = try run("search", "\"jam plum\"")
+        #expect(phrase.status == 1)
+        let hint = "no page has this phrase; without quotation marks: larder search jam plum\n"
+        #expect(phrase.errors.contains(hint), "\(phrase)")
         #expect(try run("search", "***").status == 2)
         #expect(try run("search", "--", "-jam").status == 2)
     }

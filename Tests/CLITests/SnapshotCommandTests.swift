@@ -47,8 +47,10 @@ import Web
         #expect(try larder("rollback", "127.0.0.1").output == "127.0.0.1: snapshot 1 is live now\n")
         #expect(try larder("snapshots", "127.0.0.1").output == larder("snapshots", site).output)
         #expect(try live() == "1")
-        #expect(try larder("rollback", site, "2").status == 0)
+        #expect(try larder("rollback", "\(site)@2").output == "\(site): snapshot 2 is live now\n")
         #expect(try live() == "2")
+        #expect(try larder("rollback", site, "1").status == 0)
+        #expect(try larder("rollback", site, "2").status == 0)
         #expect(try larder("remove", "\(site)@1").output.hasPrefix("Removed snapshot 1 of \(site)\n"))
         #expect(try larder("remove", "\(site)@2").errors.contains("snapshot 2 is live; it is the only one"))
         #expect(try larder("snapshots").output.split(separator: "\n").count == 3)
@@ -58,6 +60,24 @@ import Web
     private func live() throws -> String? {
         let rows = try larder("status").output.split(separator: "\n").map { $0.split(separator: " ") }
         return rows.first { $0.first == site[...] }.map { String($0[1]) }
+    }
+
+    @Test func `a site below a path is found by host and port, and removed by its whole name`() throws {
+        origin.on("/docs/", .page("docs"))
+        let docs = origin.url("/docs/")
+        let host = String(site.dropFirst("http://".count).dropLast())
+        #expect(try larder("prefetch", docs).status == 0)
+        let listed = try larder("snapshots", docs)
+        #expect(listed.status == 0, "\(listed)")
+        #expect(try larder("snapshots", host).output == listed.output)
+        #expect(try larder("snapshots", site).output == listed.output)
+        #expect(try larder("list", site).output == larder("list", docs).output)
+        #expect(try larder("update", host).status == 0)
+        for name in [host, site] {
+            let refused = try larder("remove", name)
+            #expect(refused.status == 2 && refused.errors.contains("the name is: \(docs)"), "\(refused)")
+        }
+        #expect(try larder("remove", docs).status == 0)
     }
 
     @Test func `an update that cannot have one site has the others, and says which`() throws {

@@ -30,7 +30,7 @@ import Web
         ], failsOn: [.mismatch, .missing])
 
     private static let site = CheckReport(
-        subject: .site("https://a.test/"), places: ["held"],
+        subject: .site("https://a.test/"), places: ["stored"],
         items: [
             .init(
                 name: "https://a.test/", line: nil, isRequired: true, chain: [],

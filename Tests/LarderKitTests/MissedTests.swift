@@ -49,6 +49,22 @@ import Testing
         #expect(try await larder.misses().misses.map(\.url) == [url], "the other one nobody wants any more")
     }
 
+    @Test func `with a site, the misses of its own pages on its own origin are removed`() async throws {
+        let scratch = try TemporaryFolder()
+        let larder = Larder(at: scratch.file("store"))
+        let origin = try TestOrigin()
+        origin.on("/", .page("home"))
+        let site = try await larder.prefetch([origin.url("/")]).site
+        let misses = [
+            Miss(href: origin.url("/a"), referrer: origin.url("/"), isPage: false, first: 1, last: 1),
+            Miss(href: origin.url("/b"), isPage: true, first: 1, last: 1),
+            Miss(href: "http://a.test/", referrer: origin.url("/"), isPage: false, first: 1, last: 1),
+        ]
+        try NoteBook(StoreFolder(larder.path)).note(misses: misses)
+        #expect(try await larder.remove(site) == .site(site))
+        #expect(try await larder.misses().misses.map(\.url) == [origin.url("/b"), "http://a.test/"])
+    }
+
     @Test func `what is missed of another port is for the site that begins there`() async throws {
         let scratch = try TemporaryFolder()
         let larder = Larder(at: scratch.file("store"))

@@ -147,6 +147,13 @@ import Testing
         #expect(try search("dictionary").proposals.isEmpty)
     }
 
+    @Test func `a question that finds nothing is not proposed`() throws {
+        try store(["": Self.page("Dictionaries", "a dictionary of plums")])
+        try index()
+        #expect(try search("\"dictonary plums\"").proposals.isEmpty)
+        #expect(try search("\"dictonary of plums\"").proposals == ["\"dictionary of plums\""])
+    }
+
     @Test func `a reader without private responses finds none of their words, nor proposals from them`()
         throws
     {

@@ -7,7 +7,7 @@ package enum Spelling {
         guard bytes.count <= 64 else { return nil }
         let distances = candidates.map { (distance: distance(bytes, Array($0.utf8)), text: $0) }
         guard let best = distances.min(by: { $0.distance < $1.distance }) else { return nil }
-        return best.distance <= max(1, bytes.count / 3) ? best.text : nil
+        return best.distance <= max(1, bytes.count / 4) ? best.text : nil
     }
 
     /// How many bytes must be put in, left out, changed, or swapped with the next one.

@@ -39,14 +39,14 @@ enum ExportCommand {
             let report = try await watch.during(again: arguments.again) {
                 try await larder.export(site, to: path, options: wanted)
             }
-            terminal.report(arguments.has(.json) ? report.json : text(of: report))
+            terminal.report(arguments.has(.json) ? report.json : text(of: report, at: path))
             return report.isComplete ? .done : .incomplete
         }
     }
 
     private static let mostShown = 5
 
-    private static func text(of report: ExportReport) -> String {
+    private static func text(of report: ExportReport, at path: String) -> String {
         let snapshot = report.snapshot.map { ", snapshot \($0)" } ?? ""
         var lines = [
             "\(report.site)\(snapshot): \(Wording.count(report.responses, "response")) "
@@ -97,10 +97,13 @@ enum ExportCommand {
             )
         }
         if let first = report.wantServer.first {
-            let count = Wording.count(report.wantServer.count, "file")
+            let count = report.wantServer.count
+            let subject = count == 1 ? "1 file uses" : "\(Wording.grouped(count)) files use"
+            let folder = report.form == .folder ? path : "FOLDER"
             lines.append(
-                "  \(count) with modules, workers or models, which browsers load only from a web server; the first: \(first)"
-            )
+                "  \(subject) JavaScript modules, workers or 3D models, which browsers do not load from a folder: "
+                    + "parts of those pages stay empty; to see them, run: "
+                    + "python3 -m http.server -d \(CommandLine.quoted(folder)) (the first: \(first))")
         }
         switch report.isVerified {
         case true?: lines.append("Verified: the export matches the store")

@@ -45,29 +45,47 @@ enum CheckCommand {
             throw UsageError(
                 "\(given.name) is for manifests, --offline for a stored site; leave one of them out")
         }
+        if isOffline {
+            if let name = arguments.operands.first { return .sites([name]) }
+            let names = try await storedSites(arguments)
+            // The configured target may be a manifest, which is not a site.
+            let place = arguments.text(.target).flatMap {
+                SiteName.place(of: $0, among: names, acceptsOrigin: true)
+            }
+            return .sites(place.map { [names[$0]] } ?? names)
+        }
         guard let name = arguments.operands.first ?? arguments.text(.target) else {
             if let given {
-                throw UsageError(
-                    "\(given.name) needs a manifest, for example: larder check site.json \(given.name)")
+                let value = arguments.given(given).map { given.shown([$0])?.first ?? given.value ?? "" }
+                let example = CommandLine.shown(
+                    ["check", "site.json", given.name] + (value.map { [$0] } ?? []), program: "larder")
+                throw UsageError("\(given.name) needs a manifest, for example: \(example)")
             }
-            let names = try await arguments.larder.snapshots().sites.map(\.name)
-            guard !names.isEmpty else {
-                throw UsageError(
-                    "no site is stored; name a manifest, for example: larder check manifest.json")
-            }
-            return .sites(names)
+            return .sites(try await storedSites(arguments))
         }
-        if isOffline { return .sites([name]) }
         if given != nil || WholeFile.isThere(name) { return .manifest(name) }
         // A folder without a store has no sites.
         let names = (try? await arguments.larder.snapshots().sites.map(\.name)) ?? []
-        if let place = SiteName.place(of: name, among: names) { return .sites([names[place]]) }
+        if let place = SiteName.place(of: name, among: names, acceptsOrigin: true) {
+            return .sites([names[place]])
+        }
         guard name.contains("://") || names.isEmpty else {
             throw UsageError(
                 "\(name) is neither a file nor a stored site; the stored sites are: \(names.joined(separator: ", "))"
             )
         }
         return .manifest(name)
+    }
+
+    /// The names of all stored sites.
+    ///
+    /// - Throws: `UsageError` if there are none.
+    private static func storedSites(_ arguments: Arguments) async throws -> [String] {
+        let names = try await arguments.larder.snapshots().sites.map(\.name)
+        guard !names.isEmpty else {
+            throw UsageError("no site is stored; name a manifest, for example: larder check manifest.json")
+        }
+        return names
     }
 
     private static func offline(
@@ -116,8 +134,14 @@ enum CheckCommand {
         // Only stored bundles need a store.
         let larder = arguments.has(.stored) ? try arguments.larder : Larder(at: "")
         let wanted = options
-        return try await watch.during(again: arguments.again) {
-            try await larder.check(manifest, options: wanted)
+        do {
+            return try await watch.during(again: arguments.again) {
+                try await larder.check(manifest, options: wanted)
+            }
+        } catch let error as LarderError where error.remedy == .base && !arguments.has(.folder) {
+            let folder = "or the build's folder with \(Option.folder.name) DIR"
+            let message = "\(error.description) with \(Remedy.base.options), \(folder)"
+            throw UsageError(message)
         }
     }
 }
@@ -206,7 +230,7 @@ struct CheckOutputs {
 
     func write(_ report: CheckReport, _ terminal: Terminal) throws(SystemError) -> ExitStatus {
         for output in outputs {
-            let text = report.text(as: output.format)
+            let text = report.text(as: output.format, isBrief: output.file == nil)
             if let file = output.file {
                 try WholeFile.write(text + "\n", to: file)
             } else {

@@ -122,7 +122,8 @@ extension Remedy {
         case .browser: "\(Option.browser.name) PATH"
         case .privateToo: Option.privateToo.name
         case .folderAddress: "\(Option.folderAddress.name) URL"
-        case .siteName(let name): "\(Option.intoSite.name) \(name)"
+        case .siteName(let name):
+            "\(Option.intoSite.name) \(name); to keep it apart, import it with \(Option.intoSite.name) NAME"
         }
     }
 

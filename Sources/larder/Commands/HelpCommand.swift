@@ -108,7 +108,7 @@ struct HelpText {
         let options = entry.mainOptions.isEmpty ? Array(entry.options.prefix(10)) : entry.mainOptions
         var lines = [wrapped(entry.summary + "."), "", "  \(Self.usage(of: entry))", ""]
         lines += entry.examples.prefix(3).map { "  \($0)" }
-        if !options.isEmpty { lines += [""] + options.map { firstLine(of: $0) } }
+        if !options.isEmpty { lines += [""] + options.map { briefRow(of: $0) } }
         lines.append(wrapped("All options and notes: larder \(entry.name) --help"))
         return lines.joined(separator: "\n")
     }
@@ -177,19 +177,12 @@ struct HelpText {
         return option.help + repeats + (option.standard.map { " [default: \($0)]" } ?? "")
     }
 
-    /// An option on one line, which is cut if it is too long.
-    private func firstLine(of option: Option) -> String {
-        let start = "  " + option.title.padded(22) + " "
-        let room = max(width - start.utf8.count, 20)
-        let text = option.help
-        guard text.unicodeScalars.count > room else { return start + text }
-        let words = text.split(separator: " ")
-        var line = ""
-        for word in words {
-            if line.unicodeScalars.count + 1 + word.unicodeScalars.count > room - 1 { break }
-            line += (line.isEmpty ? "" : " ") + word
-        }
-        return start + line + "…"
+    /// An option with its short text, on one line if the screen has 80 columns.
+    private func briefRow(of option: Option) -> String {
+        let text = option.brief ?? option.help
+        let line = "  " + option.title.padded(22) + " " + text
+        guard line.unicodeScalars.count > width else { return line }
+        return "  \(option.title)\n      " + Wrapping.lines(text, indent: 6, width: width)
     }
 }
 

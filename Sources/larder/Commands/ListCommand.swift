@@ -76,7 +76,13 @@ enum MissesCommand {
             let larder = try arguments.larder
             let report = try await larder.misses()
             terminal.report(arguments.has(.json) ? report.json : text(of: report))
-            if arguments.has(.clear) { try await larder.forgetMisses() }
+            if arguments.has(.clear) {
+                try await larder.forgetMisses()
+                let count = report.misses.count
+                if count > 0, !arguments.has(.json) {
+                    terminal.say("Cleared \(Wording.count(count, "miss", plural: "misses"))")
+                }
+            }
             return .done
         }
     }

@@ -199,7 +199,7 @@ enum PrefetchSummary {
                 "  no screenshot was taken, because no page was rendered (all pages: --render always)")
         }
         if let check = report.check {
-            lines += check.text(as: .text).split(separator: "\n").map { "  \($0)" }
+            lines += check.text(as: .text, isBrief: true).split(separator: "\n").map { "  \($0)" }
         }
         let noted = report.missing.filter(\.isNoted)
         let kept = report.missing.filter { $0.isKeptFromBefore && !$0.isNoted }

@@ -12,6 +12,7 @@ enum ProxyCommand {
             let port = try arguments.number(.port, in: 0...65_535)
             let memory = try arguments.size(.memory)?.byteCount ?? 128 << 20
             options.processMemoryLimit = memory > 0 ? Int(clamping: memory) : nil
+            let isOffline = options.policy == .offline
             let service = try arguments.larder.proxy(
                 proxyOptions(arguments, port: UInt16(port)), serving: options,
                 memoryLimit: Int(clamping: memory))
@@ -21,7 +22,7 @@ enum ProxyCommand {
             await stop.requested()
             service.stop()
             if let traffic = service.traffic {
-                terminal.say(summary(of: traffic))
+                terminal.say(summary(of: traffic, isOffline: isOffline))
                 if let losses = losses(of: traffic) { terminal.remark(losses) }
             }
             return .done
@@ -44,11 +45,15 @@ enum ProxyCommand {
     }
 
     /// The counts of requests that passed through the proxy.
-    static func summary(of traffic: ProxyTraffic) -> String {
+    ///
+    /// - Parameter isOffline: the policy loaded nothing, so that a request without a response is a miss.
+    static func summary(of traffic: ProxyTraffic, isOffline: Bool) -> String {
         var parts = ["\(traffic.answered) from the store"]
         if traffic.loaded > 0 { parts.append("\(traffic.loaded) loaded, \(traffic.kept) of them stored") }
         if traffic.tunnels > 0 { parts.append("\(traffic.tunnels) passed through unchanged") }
-        if traffic.missedCount > 0 { parts.append("\(traffic.missedCount) missed") }
+        if traffic.missedCount > 0 {
+            parts.append("\(traffic.missedCount) \(isOffline ? "missed" : "could not be loaded")")
+        }
         return parts.joined(separator: "; ")
     }
 
@@ -65,7 +70,15 @@ enum ProxyCommand {
 /// `larder record -- COMMAND...` and `larder replay -- COMMAND...`
 enum RecordCommand {
     static func record(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
-        await run(arguments, terminal) { options, proxy in proxy.keepsEverything = true }
+        await run(arguments, terminal, hint: replayHint(arguments)) { options, proxy in
+            proxy.keepsEverything = true
+        }
+    }
+
+    /// The command is not repeated here, because it may contain a password, and this line may be in a log.
+    private static func replayHint(_ arguments: Arguments) -> String {
+        let store = arguments.given(.store).map { ["--store", Larder(at: $0).shownPath] } ?? []
+        return "To replay it offline: \(CommandLine.shown(["replay"] + store + ["COMMAND"]))"
     }
 
     static func replay(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
@@ -76,18 +89,20 @@ enum RecordCommand {
         }
     }
 
+    /// - Parameter hint: printed at the end, if anything was stored.
     private static func run(
-        _ arguments: Arguments, _ terminal: Terminal,
+        _ arguments: Arguments, _ terminal: Terminal, hint: String? = nil,
         _ change: @escaping @Sendable (inout ServeOptions, inout ProxyOptions) -> Void
     ) async -> ExitStatus {
         await terminal.attempt {
             var options = try ServeCommand.options(arguments)
             options.notice = { terminal.fail($0) }
-            options.policy = try arguments.choice(.policy) ?? .protocol
+            options.policy = try arguments.choice(.policy) ?? .revalidate
             var proxy = try ProxyCommand.proxyOptions(arguments, port: 0)
             // The proxy serves only the user's own command, which may connect to any port.
             proxy.ports = [0]
             change(&options, &proxy)
+            let isOffline = options.policy == .offline
             let larder = try arguments.larder
             Signals.shared.beginPassing()
             let service = try larder.proxy(proxy, serving: options)
@@ -100,7 +115,10 @@ enum RecordCommand {
                 arguments.operands, folder.environment(ofProxyAt: service.proxyPort ?? 0), terminal)
             service.stop()
             folder.remove()
-            if let traffic = service.traffic { tell(traffic, terminal) }
+            if let traffic = service.traffic {
+                report(traffic, isOffline: isOffline, terminal)
+                if let hint, traffic.kept + traffic.answered > 0 { terminal.remark(hint) }
+            }
             fflush(nil)
             // The status of the command need not be a case of `ExitStatus`.
             _exit(status)
@@ -109,12 +127,17 @@ enum RecordCommand {
 
     private static let mostNamed = 20
 
-    private static func tell(_ traffic: ProxyTraffic, _ terminal: Terminal) {
-        terminal.remark(ProxyCommand.summary(of: traffic))
+    private static func report(_ traffic: ProxyTraffic, isOffline: Bool, _ terminal: Terminal) {
+        terminal.remark(ProxyCommand.summary(of: traffic, isOffline: isOffline))
         if let losses = ProxyCommand.losses(of: traffic) { terminal.remark(losses) }
-        for url in traffic.missed.prefix(mostNamed) { terminal.remark("missed \(url)") }
+        for url in traffic.missed.prefix(mostNamed) {
+            terminal.remark(isOffline ? "missed \(url)" : "could not be loaded: \(url)")
+        }
         let more = traffic.missed.count - mostNamed
-        if more > 0 { terminal.remark("and \(more) more missed; list them with: larder misses") }
+        if more > 0 {
+            let state = isOffline ? "missed" : "that could not be loaded"
+            terminal.remark("and \(more) more \(state); list them with: larder misses")
+        }
     }
 
     /// Runs the command. Returns its exit status as shells do: 128 plus the number of the signal that ended it; 127 or 126

@@ -23,7 +23,14 @@ enum SearchCommand {
             } else {
                 let isColored = Screen.ofReports().isColored
                 for hit in report.hits { terminal.show(text(of: hit, isColored: isColored)) }
-                for line in remarks(report, arguments) { terminal.fail(line) }
+                var unquoted: String?
+                if report.hits.isEmpty, question.contains("\"") {
+                    let words = question.replacing("\"", with: " ")
+                    // Without the quotation marks, there may be no words left.
+                    let other = try? await larder.search(words, options: options)
+                    if other?.hits.isEmpty == false { unquoted = words }
+                }
+                for line in remarks(report, unquoted, arguments) { terminal.fail(line) }
             }
             return report.hits.isEmpty ? .incomplete : .done
         }
@@ -73,12 +80,18 @@ enum SearchCommand {
         return pieces
     }
 
-    private static func remarks(_ report: SearchReport, _ arguments: Arguments) -> [String] {
+    /// - Parameter unquoted: the question without quotation marks, if only that finds something.
+    private static func remarks(
+        _ report: SearchReport, _ unquoted: String?, _ arguments: Arguments
+    ) -> [String] {
         var lines: [String] = []
         guard report.texts != nil else {
             return ["no page is indexed yet; to index the stored pages: \(arguments.command("index"))"]
         }
-        if report.hits.isEmpty {
+        if let unquoted {
+            let command = arguments.command("search", unquoted.split(separator: " ").map(String.init))
+            lines.append("no page has this phrase; without quotation marks: \(command)")
+        } else if report.hits.isEmpty {
             lines.append("nothing found: no page has these words")
         } else if report.isRelaxed {
             lines.append("no page has all of these words; the results have some of them")

@@ -160,10 +160,9 @@ enum OpenCommand {
             if arguments.has(.stop) { return try await stop(port, arguments, terminal) }
             let larder = try arguments.larder
             var (name, snapshot) = (arguments.operands.first, SnapshotName?.none)
-            if let text = name, let sign = text.lastIndex(of: "@"),
-                let number = SnapshotName(String(text[text.index(after: sign)...]))
-            {
-                (name, snapshot) = (String(text[..<sign]), number)
+            if let text = name {
+                let parts = SnapshotName.parted(text)
+                (name, snapshot) = (parts.site, parts.snapshot)
             }
             let address = try await larder.address(of: name, in: snapshot, at: port)
             if let name, try await !larder.holds(name) {

@@ -38,12 +38,15 @@ enum SnapshotsCommand {
     }
 }
 
-/// `larder rollback SITE [SNAPSHOT]`
+/// `larder rollback SITE [SNAPSHOT]` and `larder rollback SITE@N`
 enum RollbackCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let site = arguments.operands[0]
-            let snapshot = try arguments.snapshot(1)
+            var (site, snapshot) = (arguments.operands[0], try arguments.snapshot(1))
+            if snapshot == nil {
+                let parts = SnapshotName.parted(site)
+                (site, snapshot) = (parts.site, parts.snapshot)
+            }
             if let snapshot, snapshot.isOverlay {
                 throw UsageError(
                     "an overlay cannot be made live on its own: name a snapshot, such as \(snapshot.number)")
@@ -55,6 +58,16 @@ enum RollbackCommand {
                     ? try await larder.snapshots(of: site).json : "\(site): snapshot \(live) is live now")
             return .done
         }
+    }
+}
+
+extension SnapshotName {
+    /// The parts of `SITE@N`. The snapshot is nil if the text does not end with one.
+    static func parted(_ text: String) -> (site: String, snapshot: SnapshotName?) {
+        guard let sign = text.lastIndex(of: "@"),
+            let name = SnapshotName(String(text[text.index(after: sign)...]))
+        else { return (text, nil) }
+        return (String(text[..<sign]), name)
     }
 }
 
@@ -177,10 +190,8 @@ enum RemoveCommand {
     }
 
     private static func removed(_ operand: String, from larder: Larder) async throws(LarderError) -> String {
-        if let sign = operand.lastIndex(of: "@"),
-            let name = SnapshotName(String(operand[operand.index(after: sign)...]))
-        {
-            let site = String(operand[..<sign])
+        let (site, name) = SnapshotName.parted(operand)
+        if let name {
             try await larder.drop([name], of: site)
             return "Removed snapshot \(name) of \(site)"
         }

@@ -103,6 +103,10 @@ import Testing
         ),
         ("{\"serve\":\n{\"prot\": 1}}", "f:2: larder serve has no option \"prot\"; did you mean \"port\"?"),
         (
+            "{\"check\": {\"manifest\": \"m.json\"}}",
+            "f:1: larder check has no option \"manifest\"; did you mean \"target\"?"
+        ),
+        (
             "{\"repair\": true}",
             "f:1: \"repair\" applies to a single run; use it on the command line, as --repair"
         ),

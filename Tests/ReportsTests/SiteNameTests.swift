@@ -1,0 +1,47 @@
+import Reports
+import Store
+import Testing
+
+@Suite struct SiteNameTests {
+    private static let names = [
+        "http://127.0.0.1:8801/shop/", "http://127.0.0.1:8802/", "https://example.com/docs/",
+        "https://wiki.test/a/", "https://wiki.test/b/", "bundles",
+    ]
+
+    private static let namesOfSites: [(String, Int?)] = [
+        ("http://127.0.0.1:8801/shop/", 0), ("127.0.0.1:8801/shop/", 0), ("127.0.0.1:8801", 0),
+        ("127.0.0.1:8802", 1), ("example.com", 2), ("example.com:443", 2), ("bundles", 5),
+        // Two sites are on this host, and no site is on the other ones.
+        ("127.0.0.1", nil), ("wiki.test", nil), ("wiki.test:443", nil), ("127.0.0.1:8803", nil),
+        ("example.com:80", nil), ("http://127.0.0.1:8801/", nil), ("https://example.com/", nil),
+    ]
+
+    @Test(arguments: namesOfSites)
+    func `a site is found by its name, URL, host, or host and port, if only one is there`(
+        text: String, place: Int?
+    ) {
+        #expect(SiteName.place(of: text, among: Self.names) == place)
+    }
+
+    private static let origins: [(String, Int?)] = [
+        ("http://127.0.0.1:8801/", 0), ("http://127.0.0.1:8801", 0), ("https://example.com/", 2),
+        ("127.0.0.1:8801", 0), ("https://wiki.test/", nil), ("http://example.com/", nil),
+        ("https://example.com/other/", nil),
+    ]
+
+    @Test(arguments: origins)
+    func `a command that only reads also finds the only site on an origin by the URL of the origin`(
+        text: String, place: Int?
+    ) {
+        #expect(SiteName.place(of: text, among: Self.names, acceptsOrigin: true) == place)
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1:8801", "needs the whole name of the site; the name is: http://127.0.0.1:8801/shop/"),
+        ("https://wiki.test/", "the name is: https://wiki.test/a/, or https://wiki.test/b/"),
+        ("elsewhere.test", "it is not stored; the stored sites are: "),
+    ])
+    func `the error of a removal says which name is needed`(text: String, message: String) {
+        #expect(SiteName.notRemovable(text, among: Self.names).description.contains(message))
+    }
+}
