@@ -2,20 +2,22 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// Where a body goes while it comes: into memory, from a size on into a file, or behind the beginning that is
-/// held.
+/// The destination of a body while it is received: memory, a file once it exceeds
+/// `FetchOptions.spoolThreshold`, or the file of the stored part that it continues.
 struct BodySink {
-    /// Of the whole body, with what was held of it before.
+    /// The size of the body so far, including the stored part.
     private(set) var byteCount = 0
     private var bytes: [UInt8] = []
     private var spool: Spool?
-    /// How large it was when somebody looked for room.
+    /// The size at the last check for free disk space; 0 before the first check.
     private var lookedAt = 0
 
+    /// The number of bytes between two checks for free disk space.
     private static let stride = 1024 * 1024
 
     init() {}
 
+    /// Appends to a stored part. The sink now owns its file.
     init(continuing held: PartialBody) throws(FetchFailure) {
         spool = try Spool(held.path, after: held.byteCount)
         byteCount = held.byteCount
@@ -25,7 +27,7 @@ struct BodySink {
         bytes.reserveCapacity(byteCount)
     }
 
-    /// - Parameter whole: how large the body is going to be, where that is known.
+    /// - Parameter whole: the expected size of the body, if known.
     mutating func take(
         _ more: UnsafeRawBufferPointer, of whole: Int?, _ options: FetchOptions
     ) throws(FetchFailure) {
@@ -42,26 +44,28 @@ struct BodySink {
         try spool.look(for: whole.map { $0 - byteCount }, beside: byteCount, options.room)
     }
 
-    /// It is large, and nothing says of whose body its file is the beginning.
+    /// Whether the body is large and has no description beside its file yet.
     var lacksHead: Bool { byteCount >= Self.leastDescribed && spool?.hasHead == false }
 
+    /// The minimum size in bytes of a body with a description.
     private static let leastDescribed = 4 * 1024 * 1024
 
+    /// Writes the description beside the file.
     func describe(_ href: String, _ fields: HTTPFields) { spool?.describe(href, fields) }
 
-    /// Counts what goes elsewhere.
+    /// Counts bytes that are not stored here.
     mutating func pass(_ count: Int) {
         byteCount += count
     }
 
-    /// The whole; a file is the caller's.
+    /// Returns the whole body. The caller owns its file.
     mutating func finish() throws(FetchFailure) -> FetchedBody {
         defer { self = BodySink() }
         guard let spool else { return .bytes(bytes) }
         return .file(path: try spool.finish(), byteCount: byteCount)
     }
 
-    /// The beginning, as a file that is the caller's.
+    /// Returns the part that was received, as a file that the caller owns.
     mutating func keep(_ fields: HTTPFields, in folder: String) throws(FetchFailure) -> PartialBody {
         defer { self = BodySink() }
         let spool = if let spool { spool } else { try moveToFile(in: folder) }
@@ -77,12 +81,13 @@ struct BodySink {
     }
 }
 
-/// A body on its way to disk. What is neither finished nor kept is removed.
+/// The file of a body that is being received. It is deleted with this object unless `finish` or `keep` was
+/// called.
 final class Spool {
     let path: String
-    /// Nil once it is finished.
+    /// Nil after `finish` or `keep`.
     private var file: File?
-    /// A file beside it says what it is.
+    /// Whether a description was written beside the file.
     private(set) var hasHead = false
 
     init(in folder: String) throws(FetchFailure) {
@@ -93,7 +98,8 @@ final class Spool {
         self.file = consume file
     }
 
-    /// Goes on behind the first bytes of a file; what is there beyond them is cut off.
+    /// Continues a file after its first `byteCount` bytes, and cuts off the rest of it. Throws `.mismatch` if
+    /// the file is missing or too short.
     init(_ path: String, after byteCount: Int) throws(FetchFailure) {
         self.path = path
         guard let file = try? File(path, O_WRONLY), let held = file.byteCount, held >= byteCount else {
@@ -111,7 +117,8 @@ final class Spool {
         if file != nil { unlink(path) }
     }
 
-    /// Says what it is the beginning of. Where that cannot be said it is lost with this process, and nothing else.
+    /// Writes a description beside the file: the URL and the header fields. If this process is killed, the
+    /// next run uses it to resume the body. Errors are ignored: at worst, that part is lost.
     func describe(_ href: String, _ fields: HTTPFields) {
         hasHead = true
         let head = PartHead(boot: SystemClock.boot, href: href, fields: fields.block)
@@ -132,8 +139,8 @@ final class Spool {
         try FetchFailure.wrapping { () throws(SystemError) in try file?.write(bytes) }
     }
 
-    /// One body must not take all of the disk from the others: there has to be room for the rest of it, and
-    /// where nobody knows how much that is, for as much again.
+    /// Throws `.noRoom` if the disk has less free space than the rest of the body needs, or, if its size is
+    /// unknown, than the received part takes: one body must not use up the space of all others.
     func look(for rest: Int?, beside byteCount: Int, _ room: (Int32) -> Int?) throws(FetchFailure) {
         guard let descriptor = file?.descriptor, let room = room(descriptor), room < rest ?? byteCount else {
             return
@@ -143,6 +150,7 @@ final class Spool {
             .noRoom, "\(byteCount) bytes were received, \(wanted), and there is room for \(room)")
     }
 
+    /// The free space of the file system that contains an open file, in bytes; nil if unknown.
     static func room(_ file: Int32) -> Int? {
         var status = statvfs()
         guard fstatvfs(file, &status) == 0 else { return nil }
@@ -151,7 +159,7 @@ final class Spool {
         return isMore ? nil : room
     }
 
-    /// The path; the file is the caller's now.
+    /// Closes the file and returns its path. The caller now owns the file.
     func finish() throws(FetchFailure) -> String {
         dropHead()
         do throws(SystemError) {
@@ -163,8 +171,8 @@ final class Spool {
         }
     }
 
-    /// The same for a body that another run may go on with, after a power failure too: all that is counted is
-    /// on disk.
+    /// Does the same as `finish` after syncing the file to disk, so that another run can resume the body even
+    /// after a power failure.
     func keep() throws(FetchFailure) -> String {
         try FetchFailure.wrapping { () throws(SystemError) in try file?.sync() }
         return try finish()

@@ -2,23 +2,25 @@ internal import CCurl
 internal import System
 internal import Web
 
-/// The cookies of a loop, where they are wanted.
+/// The cookies of a loop. libcurl keeps them in the share handle of its transfers.
 final class CookieJar {
-    /// To put cookies in and take them out; it makes no transfers.
+    /// A handle that adds and lists cookies, and makes no transfers.
     private let handle: UnsafeMutableRawPointer
-    /// It must outlive the handle.
+    /// The share must outlive the handle.
     private let share: Share
     private let options: CookieOptions
-    /// Nobody has put anything in.
+    /// Whether no cookies were added.
     var isEmpty: Bool
-    /// What pages' scripts set. All else is the servers' and the user's.
+    /// The cookies that scripts of pages set. All others come from servers or from the user's files.
     private var scripted: Set<CookieName> = []
 
+    /// The maximum size of a cookie file.
     private static let mostBytes = 16 * 1024 * 1024
+    /// The maximum number of cookies that scripts set. Further ones are ignored.
     private static let mostOfScripts = 2_000
 
-    /// Reads the files that there are; a line in one of them that is no cookie is an error, for something
-    /// else was meant.
+    /// Loads the cookie files. Throws if a line is neither a cookie nor a comment, since the file is then
+    /// probably not a cookie file.
     init(_ options: CookieOptions, share: Share) throws(FetchFailure) {
         self.options = options
         self.share = share
@@ -43,7 +45,7 @@ final class CookieJar {
         }
     }
 
-    /// Nil for an empty line or a remark.
+    /// Returns the line if it is a cookie; nil if it is empty or a comment.
     private static func cookie(_ line: ArraySlice<UInt8>, _ place: String) throws(FetchFailure) -> String? {
         let line = line.last == 0x0D ? line.dropLast() : line
         let isMarked = line.starts(with: "#HttpOnly_".utf8)
@@ -57,13 +59,14 @@ final class CookieJar {
         return String(decoding: line, as: UTF8.self)
     }
 
+    /// Whether the cookie belongs to the site that the options are limited to.
     private func isWanted(_ line: String) -> Bool {
         guard let site = options.site else { return true }
         let domain = line.prefix { $0 != "\t" }.trimmingPrefix("#HttpOnly_").trimmingPrefix(".")
         return domain == site || domain.hasSuffix("." + site)
     }
 
-    /// In the format of Netscape's file.
+    /// The cookies as lines of a Netscape cookie file.
     private func lines() throws(FetchFailure) -> [String] {
         var list: UnsafeMutablePointer<curl_slist>?
         try larder_curl_get_list(handle, CURLINFO_COOKIELIST, &list).check()
@@ -77,9 +80,9 @@ final class CookieJar {
         return lines
     }
 
-    // MARK: - What scripts set
+    // MARK: - Cookies of scripts
 
-    /// Takes in what scripts of a page set. What a server set, only a server changes.
+    /// Adds cookies that scripts of a page set. They never replace a cookie of a server or of the user.
     func keep(ofScripts cookies: [String]) throws(FetchFailure) {
         guard !cookies.isEmpty else { return }
         let others = Set(try lines().compactMap(CookieName.init)).subtracting(scripted)
@@ -87,24 +90,26 @@ final class CookieJar {
             guard let name = CookieName(line), !others.contains(name),
                 scripted.contains(name) || scripted.count < Self.mostOfScripts
             else { continue }
-            // What libcurl takes for none, it leaves out.
+            // libcurl ignores a line that it does not recognize as a cookie.
             try larder_curl_set_text(handle, CURLOPT_COOKIELIST, line).check()
             scripted.insert(name)
             isEmpty = false
         }
     }
 
-    /// Those of a page's scripts that go along with a request, beside what the jar has for it: `a=1; b=2`.
+    /// The additional `Cookie` value for cookies of a page's scripts, such as `a=1; b=2`: those whose names
+    /// the jar does not already send to the URL.
     func further(_ cookies: [PageCookie], for url: WebURL) throws(FetchFailure) -> String {
         guard !cookies.isEmpty else { return "" }
         let known = Set(try lines().compactMap(CookieName.init).filter { $0.isSent(to: url) }.map(\.name))
         return cookies.filter { !known.contains($0.name) }.map(\.text).joined(separator: "; ")
     }
 
+    /// Writes the cookies to the file that the options name.
     func save() throws(FetchFailure) {
         guard let path = options.save else { return }
         let lines = try lines().filter { line in
-            // The fifth column is when it ends; 0 stands for the end of the session.
+            // The fifth column is the expiry time, which is 0 for a session cookie.
             let isOfSession =
                 line.split(separator: "\t", omittingEmptySubsequences: false).dropFirst(4).first == "0"
             return (!isOfSession || options.savesSessionCookies) && isWanted(line)
@@ -114,7 +119,7 @@ final class CookieJar {
     }
 }
 
-/// What tells cookies of a jar apart.
+/// The identity of a cookie: its domain, path and name. The other properties do not count in comparisons.
 private struct CookieName: Hashable {
     let domain: String
     let isForHostsBelow: Bool
@@ -122,7 +127,7 @@ private struct CookieName: Hashable {
     let isSecure: Bool
     let name: String
 
-    /// Of a line of Netscape's file.
+    /// Parses a line of a Netscape cookie file.
     init?(_ line: String) {
         let columns = line.split(separator: "\t", omittingEmptySubsequences: false)
         guard columns.count >= 6 else { return nil }
@@ -133,7 +138,7 @@ private struct CookieName: Hashable {
         name = String(columns[5])
     }
 
-    /// RFC 6265, sections 5.1.3 and 5.1.4.
+    /// Whether the cookie is sent to the URL (RFC 6265, sections 5.1.3 and 5.1.4).
     func isSent(to url: WebURL) -> Bool {
         guard !isSecure || url.scheme == "https",
             url.host == domain || isForHostsBelow && url.host.hasSuffix("." + domain)
@@ -152,19 +157,19 @@ private struct CookieName: Hashable {
     }
 }
 
-/// Where cookies come from and go to. A loop without these takes none and sends none.
+/// The sources and the destination of cookies. A loop without these options neither stores nor sends cookies.
 package struct CookieOptions: Sendable {
-    /// In the format of Netscape's file.
+    /// The paths of Netscape cookie files.
     package var load: [String]
-    /// Replaced by `FetchLoop.saveCookies`.
+    /// The path of the file that `FetchLoop.saveCookies` replaces; nil to save none.
     package var save: String?
-    /// Cookies without a date end with the run, unless they are saved too.
+    /// Also saves session cookies, which have no expiry time.
     package var savesSessionCookies = false
     /// The only registrable domain whose cookies are loaded and saved; nil for all.
     package var site: String?
 
-    /// They are those of a snapshot that nobody gave any to: they last as long as the loop, and tell servers
-    /// nothing of who asks.
+    /// Whether these are the cookies of a snapshot and not of the user. They last as long as the loop, and do
+    /// not identify the user.
     package var areNobodys = false
 
     package init(load: [String] = [], save: String? = nil) {

@@ -1,22 +1,27 @@
 internal import System
 package import Web
 
-/// Who larder is to whom. Each origin is shown its own and nothing else; descriptions never show any.
+/// The user's logins and client certificates. Each origin receives only its own, and each host that of the
+/// netrc file. Descriptions show none of them.
 package struct Credentials: Sendable {
+    /// A login, and how it is sent.
     package enum Login: Sendable, Equatable {
-        /// Sent with the first request.
+        /// Basic authentication, sent with the first request.
         case basic(user: String, password: String)
-        /// Sent when the server asks, which costs a second request; the password itself does not travel.
+        /// Digest authentication, sent only if the server asks for it, which costs a second request. The
+        /// password itself is never sent.
         case digest(user: String, password: String)
-        /// Digest where the server offers it, else basic; also only when it asks.
+        /// Digest authentication if the server offers it, else basic; sent only if the server asks for it.
         case asked(user: String, password: String)
+        /// A bearer token, sent with the first request.
         case bearer(token: String)
     }
 
-    /// What TLS shows a server that asks for it.
+    /// A client certificate, which TLS sends to a server that asks for it.
     package struct Certificate: Sendable, Equatable {
-        /// PEM files; the key may stand in the certificate's.
+        /// The path of a PEM file, which may contain the key, too.
         package var certificate: String
+        /// The path of a PEM file; nil if the key is in the file of the certificate.
         package var key: String?
         package var passphrase: String?
 
@@ -27,9 +32,11 @@ package struct Credentials: Sendable {
         }
     }
 
+    /// Logins by origin.
     private var logins: [String: Login] = [:]
+    /// Certificates by origin.
     private var certificates: [String: Certificate] = [:]
-    /// By host, on any port: a netrc file knows no more.
+    /// Logins of netrc files, by host. They apply to any port, since a netrc file names none.
     private var machines: [String: Login] = [:]
 
     package init() {}
@@ -42,7 +49,7 @@ package struct Credentials: Sendable {
         certificates[origin.origin] = certificate
     }
 
-    /// What was written into the address itself; false when nothing was.
+    /// Adds the login in the URL itself. Returns false if it has none.
     package mutating func add(userInfoOf url: WebURL) -> Bool {
         guard url.hasCredentials else { return false }
         let user = Self.decoded(url.username)
@@ -50,22 +57,25 @@ package struct Credentials: Sendable {
         return true
     }
 
-    /// What a netrc file says; what was added for an origin wins over it.
+    /// Adds the logins of a netrc file. Logins that were added for an origin take precedence.
     package mutating func add(_ netrc: Netrc) {
         for (machine, login) in netrc.logins {
             machines[machine] = .basic(user: login.user, password: login.password)
         }
     }
 
+    /// The login to use for a URL; nil if there is none.
     package func login(for url: WebURL) -> Login? {
         if logins.isEmpty, machines.isEmpty { return nil }
         return logins[url.origin] ?? machines[url.host]
     }
 
+    /// The client certificate to use for a URL; nil if there is none.
     package func certificate(for url: WebURL) -> Certificate? {
         certificates.isEmpty ? nil : certificates[url.origin]
     }
 
+    /// The text without percent-encoding.
     private static func decoded(_ text: String) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
@@ -102,7 +112,7 @@ extension Credentials.Certificate: Concealed {
 
 /// The logins of a netrc file, by host.
 ///
-/// Its `default` is not taken: a crawler would show it to every host that a page names.
+/// The `default` entry is ignored: a crawler would send it to every host that a page names.
 package struct Netrc: Sendable {
     package struct Login: Sendable, Equatable {
         package var user: String
@@ -111,10 +121,11 @@ package struct Netrc: Sendable {
 
     package private(set) var logins: [String: Login] = [:]
 
+    /// The maximum size of a netrc file.
     private static let mostBytes = 1024 * 1024
 
-    /// Reads a file. Throws where it cannot, or when a word of it has no meaning; never shows what stands in
-    /// it.
+    /// Reads a file. Throws if it cannot be read or has an unknown word. The message shows nothing of its
+    /// contents.
     package init(file path: String) throws(FetchFailure) {
         let bytes = try FetchFailure.wrapping { () throws(SystemError) in
             try WholeFile.read(path, atMost: Self.mostBytes)
@@ -124,12 +135,12 @@ package struct Netrc: Sendable {
         }
     }
 
-    /// Nil when a word has no meaning.
+    /// Parses the contents of a file; nil if it has an unknown word.
     package init?(_ text: [UInt8]) {
         guard read(text) == nil else { return nil }
     }
 
-    /// The number of the line that has no meaning; nil when all have.
+    /// Parses the contents of a file, and returns the number of the first invalid line; nil if all are valid.
     private mutating func read(_ bytes: [UInt8]) -> Int? {
         var words = Words(bytes: bytes)
         var machine: String?
@@ -140,7 +151,7 @@ package struct Netrc: Sendable {
             return (machine, Login(user: user ?? "", password: password))
         }
         func keep(_ found: (String, Login)?) {
-            // The first of several counts, as everywhere.
+            // The first entry for a host wins, as in other tools.
             if let (machine, login) = found, logins[machine] == nil { logins[machine] = login }
         }
         while let word = words.next() {
@@ -176,8 +187,8 @@ extension Netrc.Login: Concealed {
 }
 
 extension Netrc {
-    /// Between spaces and line ends; in double quotes a word may hold them, with backslashes before what is
-    /// meant itself.
+    /// The words of a netrc file. They end at white space. A word in double quotes may contain white space,
+    /// and `\` takes the next character literally.
     private struct Words {
         let bytes: [UInt8]
         var position = 0
@@ -194,6 +205,7 @@ extension Netrc {
             return bytes[position]
         }
 
+        /// Returns the next word, after white space and comments; nil at the end.
         mutating func next() -> String? {
             while position < bytes.count {
                 if Self.isSpace(bytes[position]) {
@@ -220,7 +232,7 @@ extension Netrc {
             return String(decoding: word, as: UTF8.self)
         }
 
-        /// A macro ends with an empty line.
+        /// Skips a macro, which ends with an empty line.
         mutating func skipMacro() {
             var isEmpty = false
             while let byte = take() {
@@ -231,7 +243,8 @@ extension Netrc {
     }
 }
 
-/// A value whose parts no interpolation, dump or debugger's print may show: only its description.
+/// A value with secrets. String interpolation, `dump` and the debugger show only its description, and none of
+/// its parts.
 package protocol Concealed: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {}
 
 extension Concealed {

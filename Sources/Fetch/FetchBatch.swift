@@ -1,9 +1,9 @@
 package import System
 package import Web
 
-/// Fetches one URL after another side by side and follows their redirects: for whoever wants bodies and keeps
-/// no frontier.
+/// Fetches several URLs at once and follows their redirects, for callers that need bodies but no crawl.
 package struct FetchBatch {
+    /// A request and the number of redirects that led to it.
     private struct Course {
         let request: FetchRequest
         var redirectCount = 0
@@ -13,12 +13,13 @@ package struct FetchBatch {
     /// The requests that have no outcome yet, by their numbers.
     private var courses: [UInt32: Course] = [:]
 
-    /// How many requests are under way at once, when nobody says so.
+    /// The default number of requests that run at once.
     package static let usualRunning = 16
     private static let mostRedirects = 20
 
-    /// Calls `each` once for every URL, as they come: with its answer, or with why there is none. A body in a
-    /// file belongs to `each`. An interruption ends it early: the URLs that are left get no call. Blocks.
+    /// Calls `each` once for every URL, in the order in which they are done: with its index, and the response
+    /// or the failure. A status other than 2xx is a failure. `each` owns the file of a body. If the run is
+    /// interrupted, the remaining URLs get no call. Blocks until all are done.
     package static func run(
         _ urls: [WebURL], nearestZone: NetworkZone, options: FetchOptions, interruption: Interruption,
         each: (Int, Result<FetchedResponse, FetchFailure>) -> Void
@@ -29,10 +30,10 @@ package struct FetchBatch {
         try run(options: options, interruption: interruption, next: { requests.next() }, each: each)
     }
 
-    /// The same for requests that are taken one by one, until there is none; no two under way may have the
-    /// same number.
+    /// Does the same for requests that `next` returns one by one, until it returns nil. No two requests that
+    /// run at the same time may have the same number.
     ///
-    /// - Parameter receiver: gets the bodies, of every answer on the way.
+    /// - Parameter receiver: receives the bodies of all responses, with those of redirects.
     package static func run(
         options: FetchOptions, running: Int = usualRunning, receiver: (any BodyReceiver)? = nil,
         interruption: Interruption, next: () -> FetchRequest?,
@@ -61,9 +62,9 @@ package struct FetchBatch {
         loop.start(course.request)
     }
 
-    /// Nil when a redirect was followed.
+    /// Returns the outcome of a request; nil if a redirect was followed.
     private mutating func outcome(of result: FetchResult) -> Result<FetchedResponse, FetchFailure>? {
-        // Nobody comes back for it.
+        // No later request resumes it.
         result.partial?.discard()
         var response: FetchedResponse
         switch result.outcome {
@@ -82,7 +83,8 @@ package struct FetchBatch {
         else { return .failure(FetchFailure(.refused, "its redirect cannot be followed")) }
         var request = course.request
         request.url = target
-        // The first address is one that somebody meant; where a server then leads is up to the server.
+        // The caller chose the first URL. The server chose this one, so it may be no nearer than the server's
+        // own zone.
         if let exchange = result.exchange { request.nearestZone = exchange.zone }
         start(Course(request: request, redirectCount: course.redirectCount + 1))
         return nil

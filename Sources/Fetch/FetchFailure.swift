@@ -6,6 +6,7 @@ internal import Web
 
 /// The reason why no complete response was received.
 package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The kind of a failure. The raw values appear in messages.
     package enum Kind: String, Sendable, Equatable {
         case unknownHost = "host not found"
         case unreachable = "cannot connect"
@@ -19,9 +20,10 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
         case endless = "no end in sight"
         /// The body would fill the disk.
         case noRoom = "no room on the disk"
-        /// The stored part of the body does not match the server's version, so that the body has to be fetched from the start.
+        /// The server's version of the body does not continue the stored part. The body has to be fetched
+        /// from the start.
         case mismatch = "cannot be resumed"
-        /// Ended by `FetchLoop.abandon`.
+        /// Ended by `FetchLoop.abandon`, or because the client of the stream is gone.
         case interrupted = "interrupted"
         case machine = "this machine failed"
     }
@@ -35,7 +37,8 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
     }
 
     package init(_ error: SystemError) {
-        // The unfinished download is removed, which frees its space.
+        // A full disk is not a failure of the machine: the unfinished download is removed, which frees its
+        // space.
         let isFull = error.code == ENOSPC || error.code == EDQUOT
         self.init(isFull ? .noRoom : .machine, error.problem)
     }

@@ -4,25 +4,31 @@ internal import Glibc
 package import System
 internal import Web
 
-/// One libcurl multi handle. The loop belongs to one thread; other threads may use only its waker.
+/// Runs requests in parallel, with one libcurl multi handle. The loop belongs to one thread; other threads
+/// may use only its waker.
+///
+/// Each request that is started gets exactly one result, which `turn` or `abandon` returns.
 package final class FetchLoop {
     package let waker: FetchWaker
-    /// The hosts that ask for TLS: those of the options, and those whose responses said so since.
+    /// The hosts that demand TLS: those of the options, and those whose responses have demanded it since.
     package private(set) var strictTransport: StrictTransport?
     private let sockets: SocketQueue
     private let setup: TransferSetup
     private let limits: TransferWatch.Limits
     private let age = Stopwatch()
+    /// Transfers whose handles can be used again.
     private var idle: [Transfer] = []
+    /// Transfers that have no result yet, by their handles.
     private var running: [UnsafeMutableRawPointer: Transfer] = [:]
     private var results: [FetchResult] = []
+    /// When the time limits are checked next.
     private var nextLook: Duration = .zero
     /// Requests that wait because the rate limit is used up.
     private var waiting: [FetchRequest] = []
 
     /// Reads the files that the options name.
     ///
-    /// - Parameter receiver: gets the bodies, which are then kept neither in memory nor in files.
+    /// - Parameter receiver: receives the bodies, which are then stored neither in memory nor in files.
     /// - Throws: `FetchFailure` if a file cannot be read or libcurl fails to start.
     package init(_ options: FetchOptions, receiver: (any BodyReceiver)? = nil) throws(FetchFailure) {
         let code = Self.globalInit
@@ -34,7 +40,7 @@ package final class FetchLoop {
         setup = try TransferSetup(options, receiver)
         limits = options.watch
         strictTransport = options.strictTransport
-        // Without it libcurl keeps four connections for each running transfer.
+        // By default libcurl keeps four connections for each running transfer.
         try larder_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, options.keptConnections).check()
         try larder_curl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.connectionsPerHost)
             .check()
@@ -44,17 +50,18 @@ package final class FetchLoop {
         for handle in running.keys { curl_multi_remove_handle(waker.multi, handle) }
     }
 
-    /// Readable while a `turn` has something to do, except for what is due after `patience`. For callers that wait
-    /// for other descriptors, too.
+    /// Readable while a `turn` has something to do, except for work that is due only after `patience`. For
+    /// callers that also wait for other descriptors.
     package var descriptor: Int32 { sockets.descriptor }
 
     /// The number of requests that have no result yet.
     package var runningCount: Int { running.count + waiting.count }
 
-    /// Starts a request. A later `turn` gives its result, also if the request cannot even start. Credentials in its
-    /// URL are neither sent nor stored; the credentials to use are in `FetchOptions.credentials`.
+    /// Starts a request. A later `turn` returns its result, even if the request cannot be started.
+    /// Credentials in its URL are neither sent nor stored; the credentials to use are in
+    /// `FetchOptions.credentials`.
     ///
-    /// An http URL whose host asks for TLS gets a 307 to its https URL at once, as in browsers
+    /// An http URL whose host demands TLS gets a 307 to its https URL at once, as in browsers
     /// (`Non-Authoritative-Reason: HSTS`).
     package func start(_ request: FetchRequest) {
         var request = request
@@ -70,15 +77,16 @@ package final class FetchLoop {
     /// Changes the rate limit of a loop that was created with one.
     package func change(bytesPerSecond: Int) { setup.rate?.change(bytesPerSecond: bytesPerSecond) }
 
-    /// Advances all transfers and returns the results of those that have ended. If none has, waits for the network
-    /// or the waker, at most for `timeout`.
+    /// Advances all transfers and returns the results of those that have ended. If none has, waits for the
+    /// network or the waker, at most for `timeout`.
     package func turn(waitingAtMost timeout: Duration) throws(FetchFailure) -> [FetchResult] {
         try advance(waitingAtMost: timeout)
         defer { results.removeAll(keepingCapacity: true) }
         return results
     }
 
-    /// Does what `turn` does when its time has come, for a caller that knows that `descriptor` is not readable.
+    /// Runs expired timers and resumes paused transfers, and returns results like `turn`. It does not look at
+    /// the sockets, for callers that know that `descriptor` is not readable.
     package func turnToWhatIsDue() throws(FetchFailure) -> [FetchResult] {
         try resumePaused()
         try runTimers()
@@ -86,7 +94,7 @@ package final class FetchLoop {
         return results
     }
 
-    /// Runs one request to its end while no other is running. Nil if it was interrupted.
+    /// Runs one request to its end while no other is running. Blocks. Nil if it was interrupted.
     package func result(
         of request: FetchRequest, _ interruption: Interruption
     ) throws(FetchFailure) -> FetchResult? {
@@ -102,8 +110,8 @@ package final class FetchLoop {
         return nil
     }
 
-    /// Ends all requests. Each gets a failure of kind `.interrupted`, with the part of the body that a later request can
-    /// resume.
+    /// Ends all requests. Each gets a failure of kind `.interrupted`, with the part of the body that a later
+    /// request can resume.
     package func abandon() -> [FetchResult] {
         let failure = FetchFailure(.interrupted, "it had not finished")
         for transfer in running.values { end(transfer, failure) }
@@ -124,8 +132,8 @@ package final class FetchLoop {
         waiting.removeAll { numbers.contains($0.number) }
     }
 
-    /// Adds cookies that a page's scripts set, as lines of a Netscape cookie file, for the requests that start from now
-    /// on. They replace no cookie that a server set.
+    /// Adds cookies that a page's scripts set, as lines of a Netscape cookie file, for the requests that
+    /// start from now on. They replace no cookie that a server set.
     package func keep(cookiesOfScripts lines: [String]) throws(FetchFailure) {
         try setup.cookies?.keep(ofScripts: lines)
     }
@@ -204,8 +212,8 @@ extension FetchLoop {
             {
                 share(failure, url)
             }
-            // A transfer that failed before it was connected keeps its buffer, and libcurl then refuses to set the
-            // handle up for another request.
+            // A transfer that failed before it was connected keeps its buffer, and libcurl then refuses to
+            // set the handle up for another request.
             if code == CURLE_OK { idle.append(transfer) }
         }
     }
@@ -228,8 +236,8 @@ extension FetchLoop {
         finish(transfer, CURLE_ABORTED_BY_CALLBACK)
     }
 
-    /// Ends the transfers that wait for a connection that could not be made. They were to share it, and libcurl would
-    /// have each of them try again, one after the other.
+    /// Ends the transfers that wait for a connection that could not be made. They were to share it, and
+    /// libcurl would have each of them try again, one after the other.
     private func share(_ failure: FetchFailure, _ url: WebURL) {
         switch failure.kind {
         case .unknownHost, .unreachable, .timeout, .insecure: break
@@ -254,7 +262,8 @@ extension FetchLoop {
         }
     }
 
-    /// Resumes paused transfers as far as the rate limit allows, the longest paused first, then starts waiting requests.
+    /// Resumes paused transfers as far as the rate limit allows, the longest paused first, and then starts
+    /// waiting requests.
     private func resumePaused() throws(FetchFailure) {
         for transfer in running.values where transfer.pauseNumber != nil && transfer.isStreamed {
             if transfer.mayStream, setup.rate?.isOpen ?? true { try transfer.resume() }
@@ -270,7 +279,7 @@ extension FetchLoop {
         }
     }
 
-    /// How long the loop has nothing to do unless the network reports something.
+    /// The time for which the loop has nothing to do unless the network reports an event.
     package var patience: Duration {
         guard results.isEmpty else { return .zero }
         let now = now
@@ -282,7 +291,8 @@ extension FetchLoop {
 
 /// Ends a loop's wait from any thread.
 package final class FetchWaker: Waker, @unchecked Sendable {
-    // Other threads use only the descriptor. A waker keeps the handle alive.
+    // Sendable since other threads use only the descriptor. The waker owns the multi handle, which thus lives
+    // as long as any thread may wake the loop.
     let multi: UnsafeMutableRawPointer
     /// Readable after `wake`, until the loop has seen it.
     let descriptor: Int32

@@ -1,63 +1,73 @@
 package import Codings
 
-/// How the loop fetches. Every limit on what a server may send is here.
+/// The options of a fetch loop. They include the limits on what a server may send.
 package struct FetchOptions: Sendable {
     package var userAgent: String
-    /// Bodies that grow past `spoolThreshold` go to files in this folder.
+    /// The folder for the files of bodies that are larger than `spoolThreshold`.
     package var spoolFolder: String
+    /// The maximum size of a body in memory, in bytes.
     package var spoolThreshold = 512 * 1024
 
     // MARK: - Sizes
 
-    /// How much room the file system of an open file has; nil where nobody knows.
+    /// Returns the free space of the file system that contains an open file, in bytes; nil if unknown.
     var room: @Sendable (_ file: Int32) -> Int? = Spool.room
-    /// After content coding is undone, so that a small download cannot become an endless body.
+    /// The maximum size of a body in bytes, counted after decoding: a small download can decode to an endless
+    /// body.
     package var maxBody = 8 * 1024 * 1024 * 1024
+    /// The maximum size of a response's headers in bytes, with those of interim responses and the trailers.
     package var maxHeader = 256 * 1024
+    /// The maximum length of a URL in bytes.
     package var maxURL = 64 * 1024
+    /// Limits how much a body may grow when it is decoded.
     package var expansion = ExpansionLimit()
-    /// What is left of a broken transfer is worth keeping from so many bytes on.
+    /// The beginning of a body that broke off is kept, to be resumed, if it has at least this many bytes.
     package var minPartial = 256 * 1024
-    /// Large bodies on their way are described beside their files, for those who find them there.
+    /// Writes a description beside the file of a large body while it is received. If this process is killed,
+    /// the next one can then resume the body.
     package var describesParts = false
 
     // MARK: - Times
 
     package var connectTimeout: Duration = .seconds(20)
-    /// A transfer that gets nothing for so long is given up.
+    /// A transfer fails if it moves no bytes for this long.
     package var stallTimeout: Duration = .seconds(30)
-    /// From the request to the end of the answer's header.
+    /// The maximum time from the request to the end of the response's header.
     package var headerTimeout: Duration = .seconds(120)
-    /// From the request to the end of the answer; nil for as long as it takes.
+    /// The maximum time from the request to the end of the response; nil for no limit.
     package var totalTimeout: Duration?
-    /// A transfer that gets less for the whole of `speedWindow` is given up: the server lets it drip.
+    /// A transfer fails if its average rate over a `speedWindow` is below this: some servers send just enough
+    /// to avoid a stall.
     package var minBytesPerSecond = 64
     package var speedWindow: Duration = .seconds(60)
-    /// Sound and film without a length, which come as slowly as they are heard, are cut after this, and what
-    /// else trickles without one after that; anything without a length is after the last.
+    /// Audio or video without a declared length fails as endless after this time, if its average rate is
+    /// below `OpenStream.Limits.mediaRate` and there is no limit by `bytesPerSecond`.
     package var liveTimeout: Duration = .seconds(30)
+    /// The same for other bodies without a declared length, below `OpenStream.Limits.otherRate`.
     package var trickleTimeout: Duration = .seconds(120)
+    /// Any body without a declared length fails as endless after this time, at whatever rate it arrives.
     package var openTimeout: Duration = .seconds(900)
-    /// What all transfers together may take off the wire; nil for all that comes.
+    /// The maximum rate at which all transfers together receive; nil for no limit.
     package var bytesPerSecond: Int?
 
     // MARK: - Connections
 
-    /// Connections that stay open for the next request.
+    /// The maximum number of connections that stay open for later requests.
     package var keptConnections = 64
-    /// Further requests to a host wait for one of these; over HTTP/2 many share one.
+    /// The maximum number of connections to one host. Further requests wait for one of them; over HTTP/2 many
+    /// requests share one.
     package var connectionsPerHost = 64
     package var family = AddressFamily.any
     package var hostAddresses: [HostAddress] = []
     package var proxies = ProxyRules.ofEnvironment
-    /// Upgrades http URLs of hosts that ask for it; nil never does.
+    /// The hosts whose http URLs are upgraded to https, with those that ask for it later; nil upgrades none.
     package var strictTransport: StrictTransport? = StrictTransport()
 
     // MARK: - Trust
 
-    /// A file of certificates in PEM that are trusted beside the system's.
+    /// The path of a PEM file with certificates that are trusted in addition to the system's.
     package var authorities: String?
-    /// Takes any certificate. `Exchange.security` says so of each answer.
+    /// Accepts any certificate. `Exchange.security` of the responses is then `unverified`.
     package var isInsecure = false
 
     // MARK: - Identity
@@ -73,13 +83,14 @@ package struct FetchOptions: Sendable {
     }
 }
 
-/// Which addresses of a host are tried.
+/// The address family that connections use.
 package enum AddressFamily: Sendable {
     case any, ipv4, ipv6
 }
 
 extension FetchOptions {
-    /// The user is known to a server: by cookies of theirs, a login, or a header field that may be a secret.
+    /// Whether requests may identify the user: by the user's cookies, a login, a client certificate or a
+    /// header field that may be secret.
     package var hasSession: Bool {
         cookies?.areNobodys == false || !credentials.isEmpty || hostFields.hasSecrets
     }
@@ -95,6 +106,7 @@ extension FetchOptions {
         OpenStream.Limits(mediaTime: liveTimeout, otherTime: trickleTimeout, longest: openTimeout)
     }
 
-    /// A slow line is drunk in small gulps: what was read cannot be held back any more.
+    /// The size of libcurl's receive buffer in bytes. It is small under a low rate limit, which cannot delay
+    /// bytes that have been read.
     var bufferSize: Int { bytesPerSecond.map { min(65_536, max(1024, $0 / 16)) } ?? 65_536 }
 }

@@ -1,42 +1,46 @@
 internal import Glibc
 package import Web
 
-/// One request that the loop is to make. The number comes back with the result.
+/// A request for the fetch loop to send.
 package struct FetchRequest: Sendable {
+    /// Identifies the request in its result.
     package var number: UInt32
     package var url: WebURL
-    /// They win over what `FetchOptions` has for the host.
+    /// Header fields, which override those that `FetchOptions.hostFields` has for the host.
     package var fields: HTTPFields
     package var method = "GET"
-    /// What a page's scripts set for this address, beside what the jar has; where there is a jar.
+    /// Cookies that a page's scripts set for this URL. Sent only if the loop has a cookie jar, and without
+    /// those whose names the jar already sends.
     package var cookies: [PageCookie] = []
-    /// Sent along, whatever the method.
+    /// The body of the request, which any method but HEAD may have.
     package var body: [UInt8]?
-    /// The body stays as it was sent, with its content coding.
+    /// Leaves the response's body in its content coding.
     package var keepsCoding = false
-    /// The codings that somebody else takes (`Accept-Encoding`), for whom this is asked: the server is asked
-    /// for those among them that can be undone, and what it codes in another way stays so. Nothing that names
-    /// larder is added to the request's fields.
+    /// The `Accept-Encoding` of the client that the request is sent for. Larder requests those of its codings
+    /// that it can decode itself, and leaves a body in any other coding as it is. It adds neither
+    /// `User-Agent` nor `Accept`.
     package var codings: String?
-    /// The page that led here. Only `FetchOptions.sendsReferrer` makes a Referer of it.
+    /// The page that links to this URL. Sent as `Referer` only with `FetchOptions.sendsReferrer`.
     package var referrer: WebURL?
-    /// Tells nobody who larder is: neither cookies nor logins, no client certificate, and no fields that are
-    /// for its host. Cookies that come with its answer are not kept.
+    /// Sends nothing that identifies the user: no cookies, logins, client certificate or
+    /// `FetchOptions.hostFields`. Cookies of the response are not stored.
     package var isAnonymous = false
-    /// Asks the server for what it can do: in the URL's place stands `*` (RFC 9112, section 3.2.4).
+    /// Sends `*` in place of the URL's path, to ask for the capabilities of the whole server (RFC 9112,
+    /// section 3.2.4).
     package var asksWholeServer = false
     /// The nearest network zone that this request may connect to: the zone of the response whose link or
     /// redirect is followed.
     package var nearestZone: NetworkZone
-    /// The most bytes of the body, without its content coding, that are fetched. The transfer ends there, and the
-    /// response has the beginning of the body. Nil fetches all of it, up to `FetchOptions.maxBody`.
+    /// The maximum number of body bytes, counted after decoding. The transfer ends there, and the response
+    /// has the beginning of the body. Nil fetches the whole body, up to `FetchOptions.maxBody`.
     package var maxBytes: Int?
-    /// Asks for the rest of this body only. Its file is the loop's until the result tells what became of it.
+    /// The stored beginning of the body, to request only the rest. The loop owns its file from now on.
+    /// `FetchResult.partial` returns it if the body was not completed and the part is still of use.
     package var resume: PartialBody?
-    /// Told what comes before the answer, such as 103 Early Hints, on the thread of the loop. A 100 and a 101
-    /// are between neighbours alone.
+    /// Receives interim responses such as 103 Early Hints, on the loop's thread. It does not receive 100 and
+    /// 101, which concern only the connection.
     package var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
-    /// Gets the answer while it comes.
+    /// Receives the response as it arrives.
     package var stream: (any BodyStream)?
 
     package init(
@@ -49,43 +53,46 @@ package struct FetchRequest: Sendable {
     }
 }
 
-/// Somebody who gets an answer while it comes, beside whoever gets the result. It is called on the loop's
-/// thread.
+/// A receiver of a response as it arrives, in addition to the `FetchResult`. Called on the loop's thread.
 package protocol BodyStream: AnyObject, Sendable {
-    /// The header is whole.
+    /// Called when the header is complete.
     ///
     /// - Parameters:
-    ///   - isCoded: the body comes in the coding that the fields name; else that is undone.
-    ///   - byteCount: of the body as it comes; nil where nobody knows.
-    /// - Returns: whether the body is wanted.
+    ///   - isCoded: whether the body is delivered in the coding that the fields name. If not, it is decoded.
+    ///   - byteCount: the size of the body as it is delivered; nil if unknown.
+    /// - Returns: whether the stream wants the body.
     func begin(status: Int, fields: HTTPFields, isCoded: Bool, byteCount: Int?) -> Bool
-    /// Whether more can be taken. When it cannot, the server waits until the loop is woken and it can.
+    /// Whether the stream can take more bytes. If not, the transfer pauses until it can and the loop is
+    /// woken.
     var hasRoom: Bool { get }
-    /// Nobody takes it any more: unless nearly all of it is there, it is given up.
+    /// Whether the client of the stream is gone. The transfer then ends, unless nearly the whole body has
+    /// been received.
     var isGone: Bool { get }
     func take(_ bytes: UnsafeRawBufferPointer)
-    /// Once, where the body was wanted.
+    /// Called once, at the end of the transfer, if `begin` returned true.
     func end(isWhole: Bool)
 }
 
-/// What became of a request.
+/// The result of a request.
 package struct FetchResult: Sendable {
     package var number: UInt32
     package var url: WebURL
     package var outcome: Outcome
-    /// What came over the wire, before any content coding was undone.
+    /// The bytes of the response as it was transferred: the headers, and the body before decoding.
     package var wireByteCount: Int
     /// Nil when no request was sent.
     package var exchange: Exchange?
-    /// What the request said of itself and by the options for its host, but for what is secret. Other
-    /// requests may be answered otherwise where the answer varies by these.
+    /// The header fields of the request, with those that the options add for its host, but without
+    /// `Authorization`, `Cookie` and `Proxy-Authorization`. Requests with other values may get another
+    /// response if it varies by these fields. Empty if no request was sent.
     package var sentFields: HTTPFields
-    /// What a later request can go on with: the beginning of a body that broke off, or, unchanged, what the
-    /// request was to resume and did not get to. Whoever gets it owns the file.
+    /// The part of the body that a later request can resume: the beginning of a body that broke off, or
+    /// `FetchRequest.resume` if the response did not continue it. The receiver of the result owns the file.
     package var partial: PartialBody?
-    /// The rest was asked for, and the server sent a part of it, whole.
+    /// Whether the response to a resumed request was complete, but had only a part of the rest.
     package var isShortPart = false
-    /// The request's stream got all of the body, which failed to be kept beside.
+    /// Whether the request's stream received the whole body although it could not be stored. The outcome is
+    /// then a failure.
     package var isPassedOn = false
 
     /// The network zone that the response came from; the public network if no request was sent.
@@ -97,25 +104,26 @@ package struct FetchResult: Sendable {
     }
 }
 
+/// A response of a server.
 package struct FetchedResponse: Sendable {
     package var status: Int
     package var fields: HTTPFields
     package var body: FetchedBody
-    /// The body is in the coding that its fields name.
+    /// Whether the body is still in the coding that the header fields name.
     package var isCoded = false
-    /// The body is only the beginning of what the server sent: `FetchRequest.maxBytes`.
+    /// Whether the body was cut off at `FetchRequest.maxBytes`.
     package var isCut = false
-    /// How the end of the body was told.
+    /// How the end of the body was indicated.
     package var ending = JudgedResponse.Ending.declared
     /// The network zone that the response came from, if known. Its links may be requested only from there or
     /// from a more public zone.
     package var zone: NetworkZone?
 }
 
-/// A body without its content coding.
+/// The body of a response, in memory or in a file.
 package enum FetchedBody: Sendable {
     case bytes([UInt8])
-    /// Larger than `FetchOptions.spoolThreshold`, or resumed; whoever gets it owns the file.
+    /// A body that was larger than `FetchOptions.spoolThreshold`, or resumed. The receiver owns the file.
     case file(path: String, byteCount: Int)
 
     package var byteCount: Int {
@@ -125,13 +133,13 @@ package enum FetchedBody: Sendable {
         }
     }
 
-    /// Removes the file of a body that nobody wants.
+    /// Removes the file of a body that is not needed.
     package func discard() {
         if case .file(let path, _) = self { unlink(path) }
     }
 }
 
-/// How a request and its answer travelled.
+/// How a request and its response were transferred.
 package struct Exchange: Sendable, Equatable {
     package enum Version: String, Sendable, Equatable {
         case http10 = "HTTP/1.0"
@@ -142,29 +150,29 @@ package struct Exchange: Sendable, Equatable {
     package enum Security: Sendable, Equatable {
         case plain
         case verified
-        /// TLS, with nobody asked who is at the other end: `FetchOptions.isInsecure`.
+        /// TLS without a check of the server's certificate: `FetchOptions.isInsecure`.
         case unverified
     }
 
-    /// Nil when no answer came.
+    /// The HTTP version of the response; nil if there was none.
     package var version: Version?
     package var security: Security
-    /// Whom the connection led to: the proxy where there is one.
+    /// The address of the server or, if there is one, of the proxy.
     package var peer: IPAddress?
     package var usesProxy: Bool
-    /// On a connection that was open already: no name was looked up, and no hands were shaken.
+    /// Whether an open connection was used, without a name lookup and a handshake.
     package var isReused: Bool
-    /// The request told who larder is: by cookies, a login or a client certificate. Once it has, whatever
-    /// came is private.
+    /// Whether the request identified the user, by cookies, a login, a secret header field or a client
+    /// certificate. Its response is private.
     package var usedCredentials: Bool
     package var timings: Timings
-    /// Whether one connection carries many requests at once.
+    /// Whether one connection can carry several requests at once.
     package var multiplexes: Bool { version == .http2 }
 
     /// The network zone that the response came from. Through a proxy it is the public network.
     package var zone: NetworkZone { usesProxy ? .publicNetwork : peer?.kind.zone ?? .publicNetwork }
 
-    /// Moments since the start of the transfer; zero for what did not happen.
+    /// Times since the start of the transfer; zero for steps that did not take place.
     package struct Timings: Sendable, Equatable {
         package var nameFound: Duration
         package var connected: Duration
@@ -173,20 +181,20 @@ package struct Exchange: Sendable, Equatable {
         package var firstByte: Duration
         package var done: Duration
 
-        /// From the request to the first byte of its answer: what a server's load shows in.
+        /// The time from the request to the first byte of the response, which grows with the server's load.
         package var latency: Duration { max(.zero, firstByte - requestSent) }
     }
 }
 
-/// Takes bodies while they come: they are then neither in memory nor in a file, and the responses have empty
-/// ones. It is called on the loop's thread, for each request in the order of its bytes.
+/// A receiver of bodies as they arrive. They are then stored neither in memory nor in files, and the
+/// responses have empty bodies. Called on the loop's thread, for each request in the order of its bytes.
 package protocol BodyReceiver: AnyObject {
-    /// The header of an answer is whole. A body that is not wanted is dropped as it comes.
+    /// Called when the header of a response is complete. An unwanted body is discarded as it arrives.
     ///
     /// - Returns: whether the body is wanted.
     func begin(_ number: UInt32, status: Int, fields: HTTPFields) -> Bool
-    /// The next bytes, without their content coding unless the request keeps it.
+    /// Called with the next bytes, decoded unless the request keeps the content coding.
     ///
-    /// - Returns: whether there is a use for more; if not, the request fails as too large.
+    /// - Returns: whether more bytes are wanted. If not, the request fails as too large.
     func take(_ number: UInt32, _ bytes: Span<UInt8>) -> Bool
 }

@@ -1,20 +1,23 @@
 package import Web
 
-/// The fields that requests carry beside their own: some everywhere, some to one host only.
+/// Header fields that are added to requests: some to every host, others only to one host or origin.
 package struct HostFields: Sendable {
+    /// The fields for every host.
     private var everywhere = HTTPFields()
+    /// The fields by host or origin.
     private var byHost: [String: HTTPFields] = [:]
 
     package init() {}
 
-    /// Whether any of the fields may be a secret (`RequestSecrets`), for whichever host it is.
+    /// Whether any field, for whatever host, may be a secret (`RequestSecrets`).
     var hasSecrets: Bool {
         RequestSecrets.areIn(everywhere) || byHost.values.contains(where: RequestSecrets.areIn)
     }
 
     package var isEmpty: Bool { everywhere.isEmpty && byHost.isEmpty }
 
-    /// For every host. Throws for what tells who one is: a page may name any host at all.
+    /// Adds a field for every host. Throws for `Authorization`, `Cookie` and `Proxy-Authorization`, since a
+    /// page may name any host.
     package mutating func add(_ name: String, _ value: String) throws(FetchFailure) {
         let field = try Self.checked(name, value)
         guard !["authorization", "cookie", "proxy-authorization"].contains(name.lowercased()) else {
@@ -25,7 +28,7 @@ package struct HostFields: Sendable {
         everywhere.append(field.name, field.value)
     }
 
-    /// For one host on all its ports, `example.com` or `[::1]`, or for one origin,
+    /// Adds a field for a host on all its ports, such as `example.com` or `[::1]`, or for an origin, such as
     /// `https://example.com:8443`.
     package mutating func add(_ name: String, _ value: String, host: String) throws(FetchFailure) {
         let field = try Self.checked(name, value)
@@ -36,8 +39,8 @@ package struct HostFields: Sendable {
         byHost[key, default: HTTPFields()].append(field.name, field.value)
     }
 
-    /// All that a request to `url` carries: an origin's win over its host's, and those over what everybody
-    /// gets.
+    /// The fields for a URL. Those of its origin override those of its host, which override those for every
+    /// host.
     package func fields(for url: WebURL) -> HTTPFields {
         guard !byHost.isEmpty else { return everywhere }
         var fields = everywhere
@@ -47,6 +50,7 @@ package struct HostFields: Sendable {
         return fields
     }
 
+    /// Throws if the field would not stay on one line.
     private static func checked(_ name: String, _ value: String) throws(FetchFailure) -> HTTPFields.Field {
         let field = HTTPFields.Field(name: name, value: value)
         guard field.isSendable else {
@@ -61,7 +65,7 @@ extension HostFields: Concealed {
 }
 
 extension HTTPFields {
-    /// Replaces what has the same names.
+    /// Replaces the fields that have the same names, and adds the others.
     mutating func override(with others: HTTPFields) {
         for field in others.list { remove(field.name) }
         for field in others.list { append(field.name, field.value) }
@@ -69,23 +73,23 @@ extension HTTPFields {
 }
 
 extension HTTPFields.Field {
-    /// Whether it stays on its line: the name is one word, and the value has no line end.
+    /// Whether the field stays on one line: the name is a token, and the value has no line break and no zero
+    /// byte.
     var isSendable: Bool {
         name.isHTTPWord && !value.utf8.contains { $0 == 0x0A || $0 == 0x0D || $0 == 0 }
     }
 }
 
 extension String {
-    /// A token of RFC 9110, section 5.6.2.
+    /// Whether this is a token (RFC 9110, section 5.6.2).
     var isHTTPWord: Bool {
         !isEmpty && utf8.allSatisfy { $0.isASCIIAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains($0) }
     }
 }
 
-/// What a Referer says, by the policy that browsers have when a page names none:
-/// strict-origin-when-cross-origin.
+/// The value of `Referer` by the default policy of browsers, strict-origin-when-cross-origin.
 enum Referrer {
-    /// The whole address within its origin, the origin alone beyond, and nothing from https to http.
+    /// The URL of the page for a target of the same origin, else only its origin; nil from https to http.
     static func value(from page: WebURL, to target: WebURL) -> String? {
         guard page.isHTTP else { return nil }
         if page.origin == target.origin { return page.key.href }

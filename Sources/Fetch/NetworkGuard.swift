@@ -3,8 +3,8 @@ package import Web
 
 /// Decides from an IP address whether a request may connect to it (protection against SSRF).
 ///
-/// The fetch loop asks it for the address that the socket really connects to, whatever the host name resolved
-/// to before, and again for each request on a reused connection. Behind a proxy it sees only addresses that
+/// The fetch loop checks the address that the socket connects to, whatever the host name resolved to before,
+/// and checks it again for each request on a reused connection. With a proxy it can check only addresses that
 /// are part of the URL itself.
 package struct NetworkGuard: Sendable {
     /// The nearest network zone that the request may connect to.
@@ -22,18 +22,19 @@ package struct NetworkGuard: Sendable {
     }
 }
 
-/// The kind of an address, by IANA's registries of special-purpose addresses. The raw values are used in messages.
+/// The kind of an address, by IANA's registries of special-purpose addresses. The raw values are used in
+/// messages.
 package enum AddressKind: String, Sendable {
     case publicAddress = "a public address"
-    /// RFC 1918, unique local (RFC 4193), shared by a carrier (RFC 6598), and what was once site-local.
+    /// RFC 1918, unique local (RFC 4193), carrier-grade NAT (RFC 6598) and the former site-local addresses.
     case privateAddress = "a private address"
     case loopback = "a loopback address"
-    /// RFC 3927 and fe80::/10. Cloud providers serve the credentials of a machine here.
+    /// RFC 3927 and fe80::/10. Cloud providers serve a machine's credentials at such an address.
     case linkLocal = "a link-local address"
     /// Linux connects it to the machine itself.
     case unspecified = "an unspecified address"
     case multicast = "a multicast address"
-    /// For documentation, benchmarks, protocols, or nothing yet.
+    /// Reserved for documentation, benchmarks or protocols, or not assigned.
     case reserved = "a reserved address"
 
     /// The network zone of addresses of this kind.
@@ -47,6 +48,7 @@ package enum AddressKind: String, Sendable {
 }
 
 extension IPAddress {
+    /// The kind of this address. An IPv6 address that contains an IPv4 address is of the same kind as that.
     package var kind: AddressKind {
         switch self {
         case .v4(let value): Self.kind(of: value)
@@ -54,6 +56,7 @@ extension IPAddress {
         }
     }
 
+    /// The special-purpose blocks of IPv4: address, prefix length, kind.
     private static let blocks: [(UInt32, length: UInt32, AddressKind)] = [
         (0x0000_0000, 8, .unspecified), (0x0A00_0000, 8, .privateAddress), (0x6440_0000, 10, .privateAddress),
         (0x7F00_0000, 8, .loopback), (0xA9FE_0000, 16, .linkLocal), (0xAC10_0000, 12, .privateAddress),
@@ -82,15 +85,15 @@ extension IPAddress {
         case 0xFEC0 >> 6: return .privateAddress
         default: break
         }
-        // RFC 8215: a network's own translators, behind which anything of it may be.
+        // RFC 8215: translators of the local network. Any host of that network may be behind them.
         if high >> 16 == 0x0064_FF9B_0001 { return .privateAddress }
-        // Only 2000::/3 was ever given out; of it, 2001:db8::/32 and 3fff::/20 are for documentation.
+        // Only 2000::/3 has been allocated. In it, 2001:db8::/32 and 3fff::/20 are for documentation.
         let isReserved = high >> 61 != 1 || high >> 32 == 0x2001_0DB8 || high >> 44 == 0x3FFF0
         return isReserved ? .reserved : .publicAddress
     }
 
-    /// The IPv4 address that one of IPv6 leads to: mapped, translated (RFC 6052, 2765), 6to4, or Teredo's
-    /// client.
+    /// The IPv4 address that an IPv6 address contains: mapped, translated (RFC 6052, 2765), 6to4, or that of
+    /// a Teredo client.
     private static func embedded(_ high: UInt64, _ low: UInt64) -> UInt32? {
         let last = UInt32(truncatingIfNeeded: low)
         if high == 0, low >> 32 == 0xFFFF { return last }
@@ -104,7 +107,7 @@ extension IPAddress {
 
 // MARK: - IPAddress
 
-/// An address of the internet, of either family.
+/// An IPv4 or IPv6 address.
 package enum IPAddress: Hashable, Sendable {
     case v4(UInt32)
     case v6(high: UInt64, low: UInt64)

@@ -1,18 +1,19 @@
 package import Web
 
-/// How servers are reached, and with which credentials. These options are not stored, and no report contains secrets
+/// The options for requests to servers, with credentials. They are not stored, and no report contains secrets
 /// from them.
 public struct NetworkOptions: Sendable {
     /// The `User-Agent` header; nil for that of Larder.
     public var userAgent: String?
-    /// Further header fields: `Name: value` for every host, or `example.com Name: value` for one host or origin.
+    /// Additional header fields: `Name: value` for every host, or `example.com Name: value` for one host or
+    /// origin.
     public var headers: [String] = []
     /// The login for the origins of the start URLs.
     public var login: Login?
     /// The path of a netrc file with logins by host.
     public var netrc: String?
-    /// The paths of cookie files in Netscape's format. A snapshot also accepts and sends cookies of its own, and
-    /// forgets them when it ends. Responses to cookies of a file are private.
+    /// The paths of cookie files in Netscape's format. A snapshot also accepts and sends cookies of its own,
+    /// and forgets them when it ends. Responses to requests with cookies of a file are private.
     public var cookies: [String] = []
     /// The path of a file in which cookies are saved at the end.
     public var saveCookies: String?
@@ -25,7 +26,7 @@ public struct NetworkOptions: Sendable {
     public var certificate: String?
     /// The path of the key of the client certificate.
     public var certificateKey: String?
-    /// Addresses of host names that are not looked up: `host:port:address`.
+    /// Addresses to use for host names without a lookup: `host:port:address`.
     public var resolve: [String] = []
     /// Accepts any certificate. The report says so.
     public var isInsecure = false
@@ -71,9 +72,9 @@ extension NetworkOptions {
         return options
     }
 
-    /// The zone that every request of a job may connect to, whatever response names its URL. `mayReachPrivate`
-    /// is an option of the user of this machine: for their own jobs it allows everything, for jobs of other
-    /// users only private networks.
+    /// The zone that every request of a job may connect to, whatever response names its URL.
+    /// `mayReachPrivate` is an option of the user of this machine. It allows everything for this user's own
+    /// jobs, but only private networks for jobs of other users.
     ///
     /// - Parameter nearestZone: the nearest zone that the job itself may name.
     package func allowedZone(_ nearestZone: NetworkZone) -> NetworkZone {
@@ -128,7 +129,7 @@ extension NetworkOptions {
         }
     }
 
-    /// `Name: value`, with a host or an origin before it where it is for one alone.
+    /// Adds a header written as `Name: value`, or with a host or an origin before it.
     private func add(_ header: String, to fields: inout HostFields) throws(NetworkMistake) {
         let words = header.split(separator: " ", maxSplits: 1)
         let hasPlace =
@@ -151,6 +152,7 @@ extension NetworkOptions {
         }
     }
 
+    /// The credentials for the origins of the start URLs, and those of the netrc file.
     private func credentials(for start: [WebURL]) throws(NetworkMistake) -> Credentials {
         var credentials = Credentials()
         if let netrc {

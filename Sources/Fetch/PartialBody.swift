@@ -1,11 +1,12 @@
 internal import Glibc
 package import Web
 
-/// The beginning of a body whose transfer broke off, and what is needed to ask for the rest.
+/// The beginning of a body whose transfer broke off, with the header fields that are needed to request the
+/// rest.
 package struct PartialBody: Sendable, Equatable {
     package var path: String
     package var byteCount: Int
-    /// Of the answer that began the body, with a `Date`.
+    /// The header fields of the response that the body belongs to. `FetchLoop` adds a `Date` if it has none.
     package var fields: HTTPFields
 
     package init(path: String, byteCount: Int, fields: HTTPFields) {
@@ -14,9 +15,9 @@ package struct PartialBody: Sendable, Equatable {
         self.fields = fields
     }
 
-    /// What If-Range names the version by (RFC 9110, section 13.1.5): a strong entity tag, or, only where
-    /// there is no tag at all, a date of modification that lies far enough back to be a strong validator
-    /// (section 8.8.2.2). Nil when nothing tells the versions of this body apart.
+    /// The validator for `If-Range` (RFC 9110, section 13.1.5): a strong entity tag, or, only if there is no
+    /// tag at all, a `Last-Modified` before the `Date`, which makes it a strong validator (section 8.8.2.2).
+    /// Nil if the response has no strong validator.
     package var condition: String? {
         if let tag = fields.entityTag { return tag.isWeak ? nil : tag.text }
         guard let text = fields["Last-Modified"], let modified = fields.date("Last-Modified"),
@@ -25,7 +26,7 @@ package struct PartialBody: Sendable, Equatable {
         return text
     }
 
-    /// Whether an answer with these fields may be cut in two: coded content cannot, for what is held was
+    /// Whether a body with these header fields can be resumed. A coded body cannot, since the stored part is
     /// decoded.
     static func isPossible(with fields: HTTPFields) -> Bool {
         fields.elements("Accept-Ranges").first?.lowercased() != "none" && !fields.isCoded
@@ -36,17 +37,19 @@ package struct PartialBody: Sendable, Equatable {
 }
 
 extension PartialBody {
-    /// What an answer to the request for the rest means.
+    /// The relation of a response to the stored part.
     enum Meaning: Equatable {
-        /// The rest follows; these are the fields of the whole.
+        /// The response has the rest. The fields are those of the whole body.
         case rest(HTTPFields)
-        /// The whole follows, for it has changed or the server knows no ranges.
+        /// The response has the whole body: it has changed, or the server does not support ranges.
         case anew
+        /// The response does not continue the stored part, for the reason given.
         case mismatch(String)
-        /// It says nothing about what is held.
+        /// The response says nothing about the stored part, as with a 503.
         case unrelated
     }
 
+    /// Decides what the response to a request for the rest means.
     func meaning(status: Int, fields answered: HTTPFields) -> Meaning {
         switch status {
         case 200: return .anew
@@ -69,16 +72,16 @@ extension PartialBody {
         return .rest(whole(answered, total: total))
     }
 
-    /// RFC 9110, section 15.3.7: a 206 carries the entity tag that a 200 would, but needs not repeat the
-    /// date.
+    /// RFC 9110, section 15.3.7: a 206 has the entity tag that a 200 would have, but may omit
+    /// `Last-Modified`.
     private func isSameVersion(_ answered: HTTPFields) -> Bool {
         if let tag = fields.entityTag { return answered.entityTag?.matchesStrongly(tag) ?? false }
         guard let date = answered["Last-Modified"] else { return true }
         return date == fields["Last-Modified"]
     }
 
-    /// RFC 9111, section 3.4: the fields of the part replace those of the whole, but for what speaks of the
-    /// part.
+    /// RFC 9111, section 3.4: the fields of the part replace those of the whole body, except for those that
+    /// describe the part.
     private func whole(_ answered: HTTPFields, total: Int) -> HTTPFields {
         var whole = fields
         let own = ["content-range", "content-length", "transfer-encoding", "connection", "keep-alive"]

@@ -1,19 +1,20 @@
 internal import Glibc
 package import Web
 
-/// A proxy to go through, of HTTP or SOCKS.
+/// An HTTP or SOCKS proxy.
 package struct Proxy: Sendable, Equatable {
-    /// As libcurl takes it: with the user and the password.
+    /// The proxy's URL in libcurl's form, with user and password.
     let text: String
 
     private static let schemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
 
-    /// Reads `scheme://user:password@host:port`, of which only the host is needed; HTTP is meant where no
-    /// scheme stands. With `socks5h` and `socks4a` the proxy looks names up. Nil when it names no proxy.
+    /// Parses `scheme://user:password@host:port`. Only the host is required, and the default scheme is http.
+    /// With `socks5h` and `socks4a` the proxy looks up host names. Nil if the text is not a proxy.
     package init?(_ text: String) {
         let parts = text.split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false)
         let scheme = parts.count == 2 ? parts[0].lowercased() : "http"
-        // Not parsed by the proxy's own scheme: the standard keeps hosts of unknown schemes as they are.
+        // Parsed with the scheme http: the URL standard does not normalize hosts of unknown schemes such as
+        // socks5.
         guard Self.schemes.contains(scheme), let place = parts.last, let url = WebURL("http://\(place)"),
             !url.host.isEmpty, url.path == "/", url.query == nil, url.fragment == nil
         else { return nil }
@@ -27,12 +28,13 @@ extension Proxy: Concealed {
 
 // MARK: - ProxyRules
 
-/// Which proxy a URL is fetched through.
+/// Decides which proxy a URL is fetched through.
 package struct ProxyRules: Sendable {
-    /// For URLs of http and of https.
+    /// The proxy for http URLs.
     package var http: Proxy?
+    /// The proxy for https URLs.
     package var https: Proxy?
-    /// Who is asked without one.
+    /// The hosts that are connected to directly.
     package var direct: DirectHosts
 
     package init(http: Proxy? = nil, https: Proxy? = nil, direct: DirectHosts = DirectHosts(given: nil)) {
@@ -41,13 +43,13 @@ package struct ProxyRules: Sendable {
         self.direct = direct
     }
 
-    /// What the environment of this process says.
+    /// The rules in the environment of this process.
     package static var ofEnvironment: ProxyRules {
         ProxyRules { name in getenv(name).map { String(cString: $0) } }
     }
 
-    /// Reads the variables that every tool of this kind reads. `HTTP_PROXY` is not among them: to a program
-    /// that a web server starts, it is a client's header field.
+    /// Reads the environment variables that are common for proxies, except for `HTTP_PROXY`: in a program
+    /// that a web server starts, a client can set it with a header field.
     package init(environment: (String) -> String?) {
         func first(_ names: String...) -> Proxy? {
             names.lazy.compactMap(environment).first { !$0.isEmpty }.flatMap { Proxy($0) }
@@ -59,7 +61,7 @@ package struct ProxyRules: Sendable {
 
     package var isEmpty: Bool { http == nil && https == nil }
 
-    /// Nil when it is asked directly.
+    /// The proxy for a URL; nil for a direct connection.
     package func proxy(for url: WebURL) -> Proxy? {
         guard let proxy = url.scheme == "https" ? https : http, !direct.contains(url.host) else { return nil }
         return proxy
@@ -68,21 +70,25 @@ package struct ProxyRules: Sendable {
 
 // MARK: - DirectHosts
 
-/// The hosts that no proxy is asked for.
+/// The hosts that are connected to without a proxy.
 package struct DirectHosts: Sendable {
+    /// Whether the value of `no_proxy` is `*`, which means all hosts.
     private var isEverything = false
-    /// With all that end in a dot and them.
+    /// Host names, which also stand for their subdomains.
     private var names: [String] = []
+    /// Blocks of addresses, with the length of their prefix in bits.
     private var blocks: [(address: IPAddress, length: Int)] = []
 
-    /// What `$no_proxy` names, separated by commas or spaces (hosts, domains, addresses, blocks of addresses,
-    /// or a star alone), and this machine: a proxy would look for it in itself.
+    /// Parses the value of `no_proxy`, and adds this machine, which a proxy would look for in itself. The
+    /// value has hosts, domains, addresses and blocks of addresses, with commas or spaces between them, or is
+    /// a single `*`.
     package init(given: String?) {
         isEverything = given == "*"
         for entry in ["localhost", "127.0.0.0/8", "::1"] { add(entry[...]) }
         for entry in (given ?? "").split(whereSeparator: { $0 == "," || $0 == " " }) { add(entry) }
     }
 
+    /// Adds an entry. An invalid block of addresses is ignored.
     private mutating func add(_ entry: Substring) {
         let parts = entry.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         if let address = IPAddress(String(parts[0])) {
@@ -97,7 +103,7 @@ package struct DirectHosts: Sendable {
         }
     }
 
-    /// - Parameter host: as a URL has it.
+    /// - Parameter host: the host as written in a URL.
     package func contains(_ host: String) -> Bool {
         if isEverything { return true }
         if let address = IPAddress(host) {
@@ -107,7 +113,7 @@ package struct DirectHosts: Sendable {
         return names.contains { host == $0 || host.hasSuffix("." + $0) }
     }
 
-    /// Without dots at the ends: `.example.com` means what `example.com` means.
+    /// The name without dots at either end: `.example.com` means the same as `example.com`.
     private static func trimmed(_ name: String) -> String {
         var name = name[...]
         while name.hasPrefix(".") { name = name.dropFirst() }
@@ -124,7 +130,7 @@ extension IPAddress {
         }
     }
 
-    /// Whether the first bits are the same; never between the families.
+    /// Whether the first `length` bits are the same. False for addresses of different families.
     func isInside(_ block: IPAddress, length: Int) -> Bool {
         switch (self, block) {
         case (.v4(let own), .v4(let other)):
@@ -143,7 +149,7 @@ extension IPAddress {
 
 // MARK: - HostAddress
 
-/// Where a host is, whatever the name service says.
+/// The addresses to use for a host without a name lookup.
 package struct HostAddress: Sendable, Equatable {
     package let host: String
     package let port: Int
@@ -155,8 +161,8 @@ package struct HostAddress: Sendable, Equatable {
         self.addresses = addresses
     }
 
-    /// Reads `host:port:address`, with more addresses behind commas; those of IPv6 stand in brackets or not,
-    /// and a star stands for every host. Nil for anything else.
+    /// Parses `host:port:address`. More addresses may follow after commas, IPv6 addresses may have brackets,
+    /// and `*` stands for every host. Nil for any other text.
     package init?(_ text: String) {
         let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, !parts[0].isEmpty, let port = Int(parts[1]), (1...65_535).contains(port)
@@ -171,12 +177,12 @@ package struct HostAddress: Sendable, Equatable {
         self.init(host: parts[0].lowercased(), port: port, addresses: addresses)
     }
 
-    /// As Chromium takes it, which has one address for a name.
+    /// The rule for Chromium's `--host-resolver-rules`, which takes one address for a name.
     var browserRule: String {
         let address = addresses.first?.description ?? "~NOTFOUND"
         return "MAP \(host):\(port) " + (address.contains(":") ? "[\(address)]" : address)
     }
 
-    /// As libcurl takes it.
+    /// The entry for libcurl's `CURLOPT_RESOLVE`.
     var text: String { "\(host):\(port):" + addresses.map(\.description).joined(separator: ",") }
 }

@@ -2,18 +2,19 @@ internal import CCurl
 internal import Glibc
 package import Web
 
-/// A connection to a host that nothing but the caller's bytes goes through, by TLS for an https URL. It
-/// belongs to one thread at a time, and only making it waits.
+/// A connection to a host that sends and receives only the caller's bytes, over TLS for an https URL. Only
+/// one thread may use it at a time. Only `init` blocks.
 package final class RawConnection {
-    /// To be polled.
+    /// The socket, to be polled.
     package let descriptor: Int32
     private let handle: UnsafeMutableRawPointer
     private let guardian: Guardian
-    /// What was not taken at once: TLS wants to be offered the very same bytes again, in the same place.
+    /// The bytes that `send` could not send yet. TLS needs the same bytes at the same address again.
     private let offered = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
     private var offeredCount = 0
 
-    /// Connects to the URL's host as requests of these options would.
+    /// Connects to the URL's host with these options, and waits until TLS is established. Throws if the
+    /// network guard refuses the address, or the connection fails.
     package init(
         to url: WebURL, _ options: FetchOptions, nearestZone: NetworkZone
     ) throws(FetchFailure) {
@@ -78,7 +79,8 @@ package final class RawConnection {
         return socket
     }
 
-    /// Like `send`: how much was taken, or -1 with the reason in `errno`. What was not taken comes first again.
+    /// Like `send(2)`: returns the number of bytes that were taken, or -1 with the reason in `errno`. After
+    /// `EAGAIN` the same bytes have to be passed again first.
     package func send(_ bytes: UnsafeRawBufferPointer) -> Int {
         if offeredCount == 0 {
             offeredCount = min(bytes.count, offered.count)
@@ -90,7 +92,7 @@ package final class RawConnection {
         return Self.result(code, count)
     }
 
-    /// Like `recv`: 0 at the end.
+    /// Like `recv(2)`: returns the number of bytes, 0 at the end, or -1 with the reason in `errno`.
     package func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         var count = 0
         return Self.result(curl_easy_recv(handle, buffer.baseAddress, buffer.count, &count), count)
@@ -102,7 +104,7 @@ package final class RawConnection {
         return -1
     }
 
-    /// Looks at each address before it is connected to.
+    /// Checks each address before a connection to it is opened.
     private final class Guardian {
         let networkGuard: NetworkGuard?
         private(set) var refusal: String?

@@ -1,23 +1,25 @@
 internal import System
 package import Web
 
-/// The hosts that said over TLS that they are to be asked over TLS only (RFC 6797).
+/// The hosts that have demanded TLS for all requests (HSTS, RFC 6797).
 package struct StrictTransport: Sendable, Equatable {
+    /// The demand of one host.
     struct Rule: Sendable, Equatable {
         var includesSubdomains: Bool
-        /// Nil for one that never ends.
+        /// The time when it expires; nil if never.
         var end: HTTPDate?
     }
 
+    /// The rules by host name.
     var rules: [String: Rule] = [:]
 
-    /// Further hosts are not taken in: who has so many names does it on purpose.
+    /// The maximum number of hosts. Further ones are ignored, since only an attacker uses so many names.
     private static let mostHosts = 100_000
 
     package init() {}
 
-    /// Takes in the value of a Strict-Transport-Security field that came over TLS which was verified; one
-    /// that is malformed changes nothing.
+    /// Applies the value of a `Strict-Transport-Security` field. The response must have been received over
+    /// TLS with a verified certificate. A malformed value changes nothing.
     package mutating func note(_ value: String, from url: WebURL, now: HTTPDate) {
         guard url.scheme == "https", IPAddress(url.host) == nil, let policy = Self.policy(value) else {
             return
@@ -31,13 +33,14 @@ package struct StrictTransport: Sendable, Equatable {
         }
     }
 
-    /// What is asked for in place of an http URL; nil when that may be asked for as it is.
+    /// The https URL to request in place of an http URL; nil if the host did not demand TLS.
     package func upgraded(_ url: WebURL, now: HTTPDate) -> WebURL? {
         guard !rules.isEmpty, url.scheme == "http", covers(url.host, now: now) else { return nil }
         let port = url.port.map { ":\($0)" } ?? ""
         return WebURL("https://\(url.host)\(port)\(url.target)\(url.fragment.map { "#" + $0 } ?? "")")
     }
 
+    /// Whether a rule of the host applies, or one of a parent domain that includes subdomains.
     private func covers(_ host: String, now: HTTPDate) -> Bool {
         guard IPAddress(host) == nil else { return false }
         var name = Self.name(host)[...]
@@ -54,9 +57,11 @@ package struct StrictTransport: Sendable, Equatable {
         }
     }
 
+    /// The host name without the dot that may end it.
     static func name(_ host: String) -> String { host.hasSuffix(".") ? String(host.dropLast()) : host }
 
-    /// RFC 6797, section 6.1: directives between semicolons, each at most once, and a max-age among them.
+    /// Parses the value of the field. RFC 6797, section 6.1: directives are separated by semicolons, none may
+    /// occur twice, and max-age is required.
     private static func policy(_ value: String) -> (seconds: Int64, includesSubdomains: Bool)? {
         var seen: Set<String> = []
         var seconds: Int64?
@@ -74,7 +79,7 @@ package struct StrictTransport: Sendable, Equatable {
                 guard pair.count == 1 else { return nil }
                 includesSubdomains = true
             default:
-                // Unknown ones are to be ignored (section 6.1), `preload` among them.
+                // Section 6.1: unknown directives such as `preload` are ignored.
                 continue
             }
         }
@@ -88,7 +93,7 @@ package struct StrictTransport: Sendable, Equatable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// In quotes or not; what is beyond any date is the last date.
+    /// Parses digits with or without quotes. A number of more than 12 digits stands for the latest date.
     private static func number(_ text: String) -> Int64? {
         var digits = text.utf8[...]
         if digits.count >= 2, digits.first == 0x22, digits.last == 0x22 {
@@ -99,12 +104,13 @@ package struct StrictTransport: Sendable, Equatable {
     }
 }
 
-/// The file that curl keeps for `--hsts`: a line a host, a dot before it for its subdomains, and until when
-/// in quotes.
+/// The file format of curl's `--hsts`. Each line has a host, with a dot before it to include subdomains, and
+/// the time when the rule expires, in quotes.
 extension StrictTransport {
+    /// The maximum size of a file.
     private static let mostBytes = 16 * 1024 * 1024
 
-    /// Takes in a file; a line that says nothing is passed over, as curl does. Throws when it cannot be read.
+    /// Adds the rules of a file. Like curl, it skips invalid lines. Throws if the file cannot be read.
     package mutating func load(_ path: String) throws(FetchFailure) {
         let bytes = try FetchFailure.wrapping { () throws(SystemError) in
             try WholeFile.read(path, atMost: Self.mostBytes)
@@ -112,10 +118,12 @@ extension StrictTransport {
         for line in bytes.split(separator: 0x0A) { add(String(decoding: line, as: UTF8.self)) }
     }
 
+    /// Replaces a file with these rules.
     package func save(_ path: String) throws(FetchFailure) {
         try FetchFailure.wrapping { () throws(SystemError) in try WholeFile.replace(path, with: text) }
     }
 
+    /// Adds the rule on a line, if it is valid.
     mutating func add(_ line: String) {
         guard !line.hasPrefix("#") else { return }
         let parts = line.split(maxSplits: 1) { $0 == " " || $0 == "\t" }
@@ -131,6 +139,7 @@ extension StrictTransport {
         }
     }
 
+    /// The contents of the file.
     var text: String {
         rules.sorted { $0.key < $1.key }.reduce(into: "# Hosts that are asked over TLS only\n") {
             text, entry in
@@ -139,7 +148,7 @@ extension StrictTransport {
         }
     }
 
-    /// `20261231 23:59:59`, in UTC.
+    /// Parses a date such as `20261231 23:59:59`, in UTC.
     private static func date(_ text: String) -> HTTPDate? {
         let parts = text.split(separator: " ")
         guard parts.count == 2, parts[0].utf8.count == 8, parts[0].utf8.allSatisfy(\.isASCIIDigit) else {

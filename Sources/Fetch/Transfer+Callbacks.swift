@@ -3,7 +3,8 @@ internal import Codings
 internal import Glibc
 internal import Web
 
-/// Where libcurl calls back. A callback answers the count that it took; anything else stops the transfer.
+/// The callbacks of libcurl. A data callback returns the number of bytes that it took, or
+/// `CURL_WRITEFUNC_PAUSE`. Any other number stops the transfer.
 extension Transfer {
     func setCallbacks(_ me: UnsafeMutableRawPointer) throws(FetchFailure) {
         for option in [CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_OPENSOCKETDATA, CURLOPT_PREREQDATA] {
@@ -33,8 +34,8 @@ extension Transfer {
         for code in codes { try code.check() }
     }
 
-    /// Sets what libcurl calls while `CURLOPT_VERBOSE` is set. libcurl does not report whether it put cookies or a login
-    /// into a request, nor that a body was longer than its length; this callback sees both.
+    /// Sets the callback for the output of `CURLOPT_VERBOSE`. Only there does libcurl show whether it added
+    /// cookies or a login to a request, and whether a response had bytes beyond its length.
     func watchVerboseOutput(_ me: UnsafeMutableRawPointer) throws(FetchFailure) {
         try larder_curl_set_pointer(handle, CURLOPT_DEBUGDATA, me).check()
         try larder_curl_on_debug(handle) { _, kind, data, size, context in
@@ -43,7 +44,8 @@ extension Transfer {
             let bytes = UnsafeRawBufferPointer(start: data, count: size)
             switch kind {
             case CURLINFO_DATA_OUT:
-                // The rest of a header that is too long to go out at once: nobody reads it.
+                // Without a request body this is the rest of a header that was too long for one write. It is
+                // not searched, and counts as containing credentials.
                 if transfer.request?.body == nil { transfer.usesCredentials = true }
             case CURLINFO_HEADER_OUT: if Transfer.tellsWho(bytes) { transfer.usesCredentials = true }
             case CURLINFO_TEXT: transfer.noteBytesBeyondLength(in: bytes)
@@ -53,7 +55,7 @@ extension Transfer {
         }.check()
     }
 
-    /// libcurl stops at the declared length and drops bytes beyond it. Its log message says how many there were.
+    /// Reads libcurl's message about bytes beyond the declared length, which it drops.
     private func noteBytesBeyondLength(in text: UnsafeRawBufferPointer) {
         guard text.starts(with: "Excess found".utf8),
             let count = String(decoding: text, as: UTF8.self).split(separator: "excess = ").last.flatMap({
@@ -70,8 +72,9 @@ extension Transfer {
     /// Some servers end a response with an empty line that its length does not count.
     private static let maxEmptyLineBytes = 2
 
-    /// To be called when the transfer is done, before libcurl lets go of it: bytes beyond the length may still be in the
-    /// socket. On a connection with TLS they cannot be told from its own records.
+    /// Looks in the socket for bytes beyond the length. Call it when the transfer is done and libcurl still
+    /// has the connection. With TLS, these bytes could not be told from TLS records, so it looks only for
+    /// plain http.
     func lookForBytesBeyondLength() {
         guard watchesLength, request?.url.scheme == "http" else { return }
         var socket = CURL_SOCKET_BAD
@@ -81,12 +84,12 @@ extension Transfer {
         let answer = "HTTP/1."
         var bytes = [UInt8](repeating: 0, count: answer.utf8.count)
         let count = recv(socket, &bytes, bytes.count, Int32(MSG_PEEK | MSG_DONTWAIT))
-        // The next request may have been answered already.
+        // These bytes may be the response to the next request.
         guard count > 0, !bytes.prefix(count).elementsEqual(answer.utf8.prefix(count)) else { return }
         noteBytesBeyondLength(count)
     }
 
-    /// Has libcurl report bytes beyond the length of a response by HTTP/1.
+    /// Makes libcurl report bytes beyond the length of an HTTP/1 response.
     private func watchLength() {
         guard status == 200, contentLength >= 0, request?.method == "GET",
             version == .http11 || version == .http10
@@ -94,7 +97,7 @@ extension Transfer {
         watchesLength = larder_curl_set_long(handle, CURLOPT_VERBOSE, 1) == CURLE_OK
     }
 
-    /// Whether a line of the header is a cookie or a login.
+    /// Whether a request header has a `Cookie` or `Authorization` field.
     private static func tellsWho(_ header: UnsafeRawBufferPointer) -> Bool {
         header.split(separator: 0x0A).contains { line in
             ["cookie:", "authorization:"].contains { name in
@@ -103,6 +106,8 @@ extension Transfer {
         }
     }
 
+    /// Passes the bytes of a data callback to `take`, which returns nil to pause the transfer and false to
+    /// stop it.
     private static func receive(
         _ data: UnsafeMutablePointer<CChar>?, _ count: Int, _ context: UnsafeMutableRawPointer?,
         _ take: (Transfer, UnsafeRawBufferPointer) -> Bool?
@@ -117,7 +122,7 @@ extension Transfer {
 
     // MARK: - The network guard
 
-    /// A new connection, to an address that the name was found to have.
+    /// Opens the socket of a new connection, if the network guard allows its address.
     private func open(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
         if let networkGuard {
             guard let target = IPAddress(larder_curl_address(address)) else { return CURL_SOCKET_BAD }
@@ -129,7 +134,8 @@ extension Transfer {
         return socket(address.pointee.family, type, address.pointee.protocol)
     }
 
-    /// A connection stands, new or not: one that another request opened may lead where this one must not go.
+    /// Whether the request may be sent over its connection. Another request may have opened it to an address
+    /// that this one may not connect to.
     private func maySend(to peer: UnsafePointer<CChar>?) -> Bool {
         isSent = true
         self.peer = peer.flatMap { IPAddress(numeric: $0) }
@@ -187,7 +193,7 @@ extension Transfer {
             }
         }
         if status == 206, sink.byteCount == 0, request?.fields.contains("Range") == false {
-            // Asked for the whole, some servers send all of it as a part.
+            // Some servers answer a request for the whole body with a part that has all of it.
             guard expected == nil, fields["Content-Range"].flatMap({ ContentRange($0) })?.isWhole == true
             else {
                 throw FetchFailure(.nonsense, "the server sent a part, although the whole was requested")
@@ -195,7 +201,7 @@ extension Transfer {
             fields.remove("Content-Range")
             status = 200
         }
-        // RFC 9112, section 6.3: nobody knows where such a body ends.
+        // RFC 9112, section 6.3: with two lengths, the end of the body is unknown.
         let lengths = fields.elements("Content-Length")
         guard lengths.count < 2 || Set(lengths).count < 2 else {
             throw FetchFailure(
@@ -224,7 +230,8 @@ extension Transfer {
             isWanted = receiver.begin(request.number, status: status, fields: fields)
             return
         }
-        // One allocation where the length is told; never more than would stay in memory anyway.
+        // If the length is declared, one allocation is enough. It is limited to the size that stays in memory
+        // anyway.
         if length > 0, expected == nil, decoder == nil {
             sink.reserve(min(length, options.spoolThreshold, request?.maxBytes ?? .max))
         }
@@ -285,7 +292,7 @@ extension Transfer {
                     sink.describe(request.url.href, fields)
                 }
             } catch  where isStreamed {
-                // Whoever gets it meanwhile gets all of it: there only is no room to keep it.
+                // The stream can still receive the whole body. Only storing it failed.
                 sink = BodySink()
                 unkept = error
                 return sink.pass(bytes.count)
@@ -311,21 +318,26 @@ extension Transfer {
     }
 }
 
-/// The header of an answer, line by line as libcurl hands it over.
+/// Collects the header of a response from the lines that libcurl passes on.
+///
+/// A status line starts a new block of fields, and an empty line completes it. Lines after that, up to the
+/// next status line, are trailers, which are counted but ignored.
 struct HeadReader {
-    /// What a line was.
+    /// The effect of a line.
     enum Line {
+        /// The header is not complete yet, or the line is a trailer.
         case inside
-        /// The empty line that ends the answer's own header.
+        /// The empty line that completes a header.
         case last
-        /// There is too much of it.
+        /// The lines together exceed the limit.
         case beyondLimit
     }
 
     private var block: [UInt8] = []
-    /// An empty line ended the header: what comes after it belongs to another answer, or is a trailer.
+    /// Whether an empty line has completed the header. Lines after it belong to the next response or are
+    /// trailers.
     private(set) var isComplete = false
-    /// Of the answer, of the interim ones before it and of its trailers.
+    /// The size of all lines so far, with those of interim responses and of trailers.
     private(set) var byteCount = 0
 
     var fields: HTTPFields { HTTPFields(block: block.span, isReceived: true) }
@@ -333,7 +345,7 @@ struct HeadReader {
     mutating func take(_ line: UnsafeRawBufferPointer, limit: Int) -> Line {
         byteCount += line.count
         guard byteCount <= limit else { return .beyondLimit }
-        // A status line begins a block; the blocks of interim answers (100, 103) do not count.
+        // A status line starts a new block. This drops the fields of interim responses (100, 103).
         if line.starts(with: "HTTP/".utf8) {
             block.removeAll(keepingCapacity: true)
             isComplete = false

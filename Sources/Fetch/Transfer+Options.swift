@@ -2,8 +2,9 @@ internal import CCurl
 internal import Codings
 internal import Web
 
-/// What libcurl is told before a request.
+/// The options of libcurl for a request.
 extension Transfer {
+    /// Sets the handle up for a request. Throws if the request is invalid, or cannot be resumed.
     func configure(_ request: FetchRequest) throws(FetchFailure) {
         guard request.url.isHTTP else { throw FetchFailure(.refused, "only http and https are fetched") }
         let href = request.url.withoutFragment.href
@@ -40,13 +41,13 @@ extension Transfer {
         try send(request, fields)
     }
 
-    /// What holds for every request of the loop.
+    /// Sets the options that all requests of the loop have in common.
     private func setUp() throws(FetchFailure) {
         let me = Unmanaged.passUnretained(self).toOpaque()
         isWaitingForStreams = false
         let share = isAnonymous ? setup.anonymousShare : setup.share
         try larder_curl_set_pointer(handle, CURLOPT_SHARE, share.pointer).check()
-        // No file: it makes libcurl look into the jar that is shared.
+        // An empty name reads no file, but makes libcurl use the shared cookies.
         if options.cookies != nil, !isAnonymous { try set(CURLOPT_COOKIEFILE, "") }
         if setup.hasSecrets, !isAnonymous {
             try set(CURLOPT_VERBOSE, 1)
@@ -55,7 +56,8 @@ extension Transfer {
         try set(CURLOPT_NOSIGNAL, 1)
         try set(CURLOPT_PATH_AS_IS, 1)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
-        // Otherwise libcurl asks the environment, and then nobody knows whose address the network guard sees.
+        // Without this libcurl would take a proxy from the environment, and the network guard would check the
+        // address of that proxy instead of the server's.
         try set(CURLOPT_PROXY, "")
         try set(CURLOPT_NOPROXY, "")
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
@@ -74,7 +76,8 @@ extension Transfer {
         }
         try larder_curl_set_pointer(handle, CURLOPT_ERRORBUFFER, complaint).check()
         if !knowsAddresses, let addresses = setup.addressList {
-            // The loop keeps them; that a star stands for every host, each handle has to learn.
+            // The loop's DNS cache keeps the addresses. Each handle still has to set them, since libcurl
+            // stores per handle whether one is for all hosts (`*`).
             try larder_curl_set_list(handle, CURLOPT_RESOLVE, addresses).check()
             knowsAddresses = true
         }
@@ -82,6 +85,7 @@ extension Transfer {
         isPlain = true
     }
 
+    /// Sets the network guard and the proxy.
     private func route(_ request: FetchRequest) throws(FetchFailure) {
         networkGuard = request.nearestZone == .thisMachine ? nil : NetworkGuard(request.nearestZone)
         usesProxy = false
@@ -98,8 +102,9 @@ extension Transfer {
             }
             try set(CURLOPT_PROXY, proxy?.text ?? "")
         }
-        // To know whether a server takes many requests on one connection is worth its handshake. Without TLS
-        // there is only HTTP/1.1, and libcurl would wait for a whole answer to learn that.
+        // With TLS it pays to wait for the handshake, which tells whether the server takes many requests on
+        // one connection. Without TLS there is only HTTP/1.1, and libcurl would wait for a whole response to
+        // learn that.
         let isSecure = request.url.scheme == "https"
         if isSecure != isWaitingForStreams {
             try set(CURLOPT_PIPEWAIT, isSecure ? 1 : 0)
@@ -107,6 +112,7 @@ extension Transfer {
         }
     }
 
+    /// Adds the login and the client certificate for the URL's origin.
     private func identify(_ request: FetchRequest, _ fields: inout HTTPFields) throws(FetchFailure) {
         if options.credentials.isEmpty { return }
         if !fields.contains("Authorization"), let login = options.credentials.login(for: request.url) {
@@ -139,7 +145,7 @@ extension Transfer {
         try set(CURLOPT_COOKIE, further)
     }
 
-    /// libcurl answers the server's challenge.
+    /// Lets libcurl answer the server's challenge, by one of the schemes.
     private func answer(_ user: String, _ password: String, _ schemes: Int) throws(FetchFailure) {
         isPlain = false
         try set(CURLOPT_USERNAME, user)
@@ -147,6 +153,7 @@ extension Transfer {
         try set(CURLOPT_HTTPAUTH, schemes)
     }
 
+    /// Adds the fields that request the rest of a stored part.
     private func resume(_ request: FetchRequest, _ fields: inout HTTPFields) throws(FetchFailure) {
         guard let held = request.resume else { return }
         guard request.method == "GET", request.body == nil, held.byteCount > 0,
@@ -155,7 +162,7 @@ extension Transfer {
         else { throw FetchFailure(.mismatch, "nothing tells whether the rest belongs to the same version") }
         fields.set("Range", "bytes=\(held.byteCount)-")
         fields.set("If-Range", condition)
-        // What is held is the content itself, and so must be what is put behind it.
+        // The stored part is decoded, so the rest must not be coded either.
         fields.set("Accept-Encoding", "identity")
     }
 
@@ -164,7 +171,8 @@ extension Transfer {
         for field in fields.list where !Self.framing.contains(field.name) {
             try sentFields.append(field)
         }
-        // libcurl would undo codings too, and not tell where one breaks off.
+        // `CURLOPT_ACCEPT_ENCODING` is not used: libcurl would decode the body and not report where it breaks
+        // off.
         if !fields.contains("Accept-Encoding") {
             let codings = request.codings.map(ContentCoding.shared) ?? ContentCoding.accepted
             try sentFields.append("Accept-Encoding: \(codings)")
@@ -197,7 +205,7 @@ extension Transfer {
                     handle, CURLOPT_COPYPOSTFIELDS, $0.baseAddress ?? UnsafeRawPointer(complaint))
             }.check()
             if !fields.contains("Content-Type") { try sentFields.suppress("Content-Type") }
-            // Waiting for a 100 that few servers send costs a second.
+            // libcurl would wait up to a second for a 100 response, which few servers send.
             try sentFields.suppress("Expect")
         }
         switch request.method {
@@ -207,7 +215,8 @@ extension Transfer {
         }
     }
 
-    /// What libcurl writes itself: a second opinion on where a message ends is how requests are smuggled.
+    /// Fields that only libcurl writes. A second statement about where a message ends would allow request
+    /// smuggling.
     private static let framing: FieldNames = [
         "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer",
         "expect",
@@ -222,8 +231,8 @@ extension Transfer {
     }
 }
 
-/// The header fields of a request, as libcurl takes them. They stay until the next ones are made: libcurl
-/// reads them while the request is under way.
+/// A list of header fields in libcurl's form. libcurl does not copy it, so it must not change while the
+/// request runs.
 struct FieldList: ~Copyable {
     private(set) var list: UnsafeMutablePointer<curl_slist>?
 
@@ -236,25 +245,27 @@ struct FieldList: ~Copyable {
         list = nil
     }
 
-    /// Refuses what would not stay on its line; a recorded call may hold anything.
+    /// Adds a field. Throws if its name or value would not stay on one line, which may happen with recorded
+    /// requests.
     mutating func append(_ field: HTTPFields.Field) throws(FetchFailure) {
         guard field.isSendable else {
             throw FetchFailure(.refused, "'\(field.name)' cannot be sent as a header")
         }
-        // To libcurl a colon with nothing behind it means "leave this field out".
+        // libcurl omits a header that ends with the colon, and sends an empty one that ends with a semicolon.
         let isEmpty = !field.value.utf8.contains { $0 != 0x20 && $0 != 0x09 }
         var line = Array(field.name.utf8)
         line += (isEmpty ? ";" : ": ").utf8
-        // What came as bytes goes out as bytes.
+        // A value that was received as bytes is sent as the same bytes.
         if !isEmpty { HTTPGrammar.append(field.value, to: &line) }
         try append(&line)
     }
 
-    /// Leaves out what libcurl would add by itself.
+    /// Keeps libcurl from adding this header by itself.
     mutating func suppress(_ name: String) throws(FetchFailure) {
         try append("\(name):")
     }
 
+    /// Adds a line in libcurl's form.
     mutating func append(_ line: String) throws(FetchFailure) {
         var bytes = HTTPGrammar.bytes(of: line)
         try append(&bytes)

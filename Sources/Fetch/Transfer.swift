@@ -4,74 +4,83 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// One easy handle and what it has received so far. libcurl calls back on the loop's thread, where everything
-/// here lives.
+/// A libcurl easy handle and the state of the request that it runs. libcurl calls back on the loop's thread,
+/// the only one that uses a transfer.
 ///
-/// Handles are used again: what a request sets beyond the plain is reset before the next one, while the
-/// connections stay with the loop.
+/// A request passes through these states: it waits for a connection (`isWaiting`), connects (`hasSocket`), is
+/// sent (`isSent`), has a complete header (`fields` is not nil) and ends in `finish`. It may pause in between
+/// (`pauseNumber`). If Larder ends it, `stop` has the reason.
+///
+/// Handles are reused. `isPlain` is false if a request set more options than every request needs; these are
+/// reset before the next request. Connections belong to the loop and stay open.
 final class Transfer {
     let handle: UnsafeMutableRawPointer
     let setup: TransferSetup
     private(set) var request: FetchRequest?
 
-    /// Whether the handle has what every request needs, and nothing else.
+    /// Whether the handle has the options that every request needs, and no others.
     var isPlain = false
-    /// Whether what it has is for requests that are nobody's.
+    /// Whether the handle is set up for anonymous requests.
     var isAnonymous = false
+    /// Whether the handle has `FetchOptions.hostAddresses`.
     var knowsAddresses = false
+    /// Whether `CURLOPT_PIPEWAIT` is set: a request then waits to share a connection that is being made.
     var isWaitingForStreams = false
     var sentFields = FieldList()
-    /// Those that are no secret.
+    /// The header fields of the request without `Authorization`, `Cookie` and `Proxy-Authorization`.
     var openFields = HTTPFields()
-    /// What goes out says who larder is.
+    /// Whether the request identifies the user.
     var usesCredentials = false
-    /// Where libcurl says why it failed.
+    /// The buffer for libcurl's error message.
     let complaint: UnsafeMutablePointer<CChar>
 
-    /// Nil where the address that is connected to says nothing, or does not matter.
+    /// Nil if the request may connect to any address, or uses a proxy, whose address is always allowed.
     var networkGuard: NetworkGuard?
     /// Why the network guard refused the last address that was tried.
     var refusal: String?
     var usesProxy = false
-    /// A connection was begun for it.
+    /// Whether a new connection was begun for this request.
     var hasSocket = false
-    /// The connection stands, and the request goes out.
+    /// Whether the request has a connection. libcurl sends the request next, unless `maySend` refuses.
     var isSent = false
     var peer: IPAddress?
 
     var head = HeadReader()
-    /// Of the answer, once its header is whole; of the whole body when the rest of it comes.
+    /// The header fields of the response, once its header is complete. For the rest of a body they are those
+    /// of the whole body.
     var fields: HTTPFields?
     var status = 0
-    /// Content coding is undone on the way.
+    /// Undoes the content coding; nil if the body has none or keeps it.
     var decoder: BodyDecoder?
     var sink = BodySink()
-    /// Whether nobody told how long the body is.
+    /// Set for a body without a declared length, which may turn out to be endless.
     var openStream: OpenStream?
-    /// Where there is a receiver: whether it wants this body.
+    /// Whether the loop's receiver, if it has one, wants this body.
     var isWanted = false
-    /// Whether the request's stream wants this body; whether that is known to end.
+    /// Whether the request's stream wants this body.
     var isStreamed = false
+    /// Whether the length of a streamed body is known.
     var hasKnownEnd = false
-    /// Why what the stream gets is not kept beside.
+    /// Why the body that the stream receives is not stored; nil while it is.
     var unkept: FetchFailure?
-    /// The transfer was ended at `FetchRequest.maxBytes`: the response is what came until then.
+    /// Whether the transfer was ended at `FetchRequest.maxBytes`. The response is then what was received
+    /// until there.
     var isCut = false
-    /// What the request is to resume, until an answer says how it goes on.
+    /// The part that the request is to resume; nil once a response has continued or replaced it.
     var held: PartialBody?
-    /// How long the body is when it was resumed.
+    /// The size of the whole body, if the response continues a stored part.
     var expected: Int?
-    /// libcurl was told to report bytes beyond the length of the response.
+    /// Whether libcurl reports bytes beyond the length of the response.
     var watchesLength = false
-    /// More bytes came than the response's length declares.
+    /// Whether the server sent more bytes than the response's length declares.
     var hasBytesBeyondLength = false
-    /// Set by whoever stopped the transfer; libcurl would only say that a callback failed.
+    /// Why Larder stopped the transfer. libcurl itself would report only that a callback failed.
     var stop: FetchFailure?
 
     private var watch: TransferWatch?
-    /// What the rate has paid for.
+    /// The received bytes that the rate limit has already counted.
     private var counted = 0
-    /// Greater for who was paused later; nil while it reads.
+    /// The number of the current pause, which is greater for transfers that paused later; nil if not paused.
     private(set) var pauseNumber: Int?
 
     init(_ setup: TransferSetup) throws(FetchFailure) {
@@ -89,7 +98,7 @@ final class Transfer {
 
     var options: FetchOptions { setup.options }
 
-    /// Another one's connection may become its own, or a name is looked up.
+    /// Whether the transfer waits for a name lookup, or for a connection that another transfer is making.
     var isWaiting: Bool { !hasSocket && !isSent }
 
     func start(_ request: FetchRequest) throws(FetchFailure) {
@@ -98,7 +107,7 @@ final class Transfer {
         try configure(request)
     }
 
-    /// Takes the result and makes the transfer ready for the next request.
+    /// Returns the result and makes the transfer ready for the next request. Nil if no request is running.
     func finish(_ code: CURLcode) -> FetchResult? {
         guard let request else { return nil }
         let code = isCut ? CURLE_OK : code
@@ -120,7 +129,7 @@ final class Transfer {
         return result
     }
 
-    /// Whatever became of the request.
+    /// Resets all state of the request.
     func clear() {
         request = nil
         openFields = HTTPFields()
@@ -155,7 +164,7 @@ final class Transfer {
 
     private var bodyByteCount: Int { amount(CURLINFO_SIZE_DOWNLOAD_T) }
 
-    /// The size of the response so far, as it was transferred.
+    /// The bytes of the response as it was transferred so far.
     private var receivedByteCount: Int { bodyByteCount + head.byteCount }
 
     private func amount(_ info: CURLINFO) -> Int {
@@ -166,13 +175,14 @@ final class Transfer {
 }
 
 extension Transfer {
-    /// Why it is to be given up; nil while there is hope, or while it waits for a connection.
+    /// The reason why the transfer must end; nil if it may continue. The time limits apply once the request
+    /// is sent.
     func verdict(now: Duration, _ limits: TransferWatch.Limits) -> FetchFailure? {
         if request?.stream?.isGone == true, !isNearlyWhole {
             return FetchFailure(.interrupted, "its client is gone")
         }
         guard isSent else { return nil }
-        // It may be silent as long as its server likes.
+        // The server decides how long such a stream may be silent.
         if isStreamed, !hasKnownEnd { return nil }
         let moved = receivedByteCount + amount(CURLINFO_SIZE_UPLOAD_T)
         guard watch != nil, pauseNumber == nil else {
@@ -192,7 +202,7 @@ extension Transfer {
         return watch?.verdict(now: now, byteCount: moved, headerIsComplete: fields != nil, limits)
     }
 
-    /// So little is missing that it is worth more than another request.
+    /// Whether so little of the body is missing that it costs less than another request.
     private var isNearlyWhole: Bool {
         let length = contentLength
         guard fields != nil, length >= 0 else { return false }
@@ -202,15 +212,15 @@ extension Transfer {
 
     private static let smallRest = 64 * 1024
 
-    /// What came since the last time, off the wire.
+    /// Returns how many bytes were received since the last call.
     func uncounted() -> Int {
         let received = receivedByteCount
         defer { counted = received }
         return max(0, received - counted)
     }
 
-    /// Whether the rate lets it take what libcurl has just read; if not, libcurl keeps that until it may go
-    /// on.
+    /// Whether bytes that libcurl has just read may be taken. If not, the transfer pauses, and libcurl keeps
+    /// them until `resume`.
     func mayTake() -> Bool {
         if isStreamed, !mayStream {
             pauseNumber = setup.nextPauseNumber()
@@ -225,19 +235,20 @@ extension Transfer {
         return false
     }
 
-    /// Whether the stream, if there is one, takes more.
+    /// Whether the request's stream can take more bytes; true if there is none.
     var mayStream: Bool { !isStreamed || request?.stream?.hasRoom ?? true }
 
-    /// Continues a paused transfer. libcurl delivers at once what it has received meanwhile.
+    /// Continues a paused transfer. libcurl delivers the bytes that it kept before this returns.
     func resume() throws(FetchFailure) {
         pauseNumber = nil
         let code = curl_easy_pause(handle, CURLPAUSE_RECV_CONT)
-        // A callback that stops the transfer says so itself, and libcurl again when it ends.
+        // If a callback stops the transfer during this call, `stop` has the reason, and libcurl reports the
+        // end later.
         if stop == nil { try code.check() }
     }
 }
 
-/// What became of a transfer.
+/// The result of a transfer.
 extension Transfer {
     func outcome(_ code: CURLcode) -> FetchResult.Outcome {
         if let stop { return .failure(stop) }
@@ -268,7 +279,8 @@ extension Transfer {
             ? .connection : .declared
     }
 
-    /// What a later request can go on with.
+    /// Returns the part of the body that a later request can resume. If it cannot be written, the outcome
+    /// becomes that failure.
     private func remainder(_ outcome: inout FetchResult.Outcome) -> PartialBody? {
         guard case .failure(let failure) = outcome else { return held }
         switch failure.kind {
@@ -290,12 +302,12 @@ extension Transfer {
         }
     }
 
-    /// Those of an answer that was to be whole and can be gone on with; nil when there is none.
+    /// The header fields to keep with the beginning of the body; nil if it is too small or cannot be resumed.
     var fieldsWorthKeeping: HTTPFields? {
         guard var fields, let request, request.method == "GET", request.body == nil, status == 200,
             expected != nil || sink.byteCount >= options.minPartial, PartialBody.isPossible(with: fields)
         else { return nil }
-        // RFC 9110, section 6.6.1: whoever keeps an answer without a date notes when it came.
+        // RFC 9110, section 6.6.1: a recipient that keeps a response without a date adds the time of receipt.
         if !fields.contains("Date") {
             fields.append("Date", HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()).text)
         }
@@ -335,7 +347,7 @@ extension Transfer {
 extension Transfer {
     private func failure(_ code: CURLcode) -> FetchFailure {
         if let refusal, code == CURLE_COULDNT_CONNECT { return FetchFailure(.refused, refusal) }
-        // What memory a server can use up is what libcurl gives a line of the header.
+        // libcurl limits the size of a header line, and reports a longer one as out of memory.
         if code == CURLE_OUT_OF_MEMORY, isSent, fields == nil {
             return FetchFailure(.tooLarge, "a header line is too long")
         }
@@ -354,7 +366,7 @@ extension Transfer {
         }
     }
 
-    /// libcurl's own words about this one, without what they begin with each time.
+    /// libcurl's message about this failure, without its constant beginnings.
     private var reason: String? {
         var text = String(cString: complaint)
         for start in ["SSL certificate problem: ", "SSL: ", "TLS connect error: "] where text.hasPrefix(start)

@@ -1,32 +1,33 @@
 internal import System
 internal import Web
 
-/// Whether a transfer whose request was sent still gets anywhere. The time is told, never asked for.
+/// Checks the time limits of a transfer whose request was sent. The caller passes the time in.
 struct TransferWatch {
-    /// How long a server may take.
+    /// The time limits of a transfer.
     struct Limits: Sendable {
-        /// Without a single byte.
+        /// The maximum time without a single byte.
         var stall: Duration
-        /// Until the header is whole.
+        /// The maximum time until the header is complete.
         var header: Duration
-        /// Until everything is there.
+        /// The maximum time until the response is complete; nil for no limit.
         var total: Duration?
-        /// Less than this for a whole `window`, and nothing will come of it.
+        /// The minimum average rate over each `window`.
         var bytesPerSecond: Int
         var window: Duration
 
-        /// How often it is worth looking.
+        /// The interval between two checks.
         var tick: Duration {
             min(.seconds(1), max(.milliseconds(5), min(stall, header, window, total ?? window) / 8))
         }
     }
 
+    /// When the request was sent.
     let sent: Duration
     private var byteCount: Int
     private var lastByte: Duration
     private var window: (start: Duration, byteCount: Int)
 
-    /// - Parameter byteCount: what was moved in either direction so far.
+    /// - Parameter byteCount: the bytes that were sent and received so far.
     init(now: Duration, byteCount: Int) {
         sent = now
         self.byteCount = byteCount
@@ -34,7 +35,7 @@ struct TransferWatch {
         window = (now, byteCount)
     }
 
-    /// Nil while there is hope.
+    /// The failure if a limit is exceeded; nil otherwise.
     mutating func verdict(now: Duration, byteCount: Int, headerIsComplete: Bool, _ limits: Limits)
         -> FetchFailure?
     {
@@ -60,7 +61,8 @@ struct TransferWatch {
             .timeout, "under \(limits.bytesPerSecond) bytes per second for \(limits.window.seconds)")
     }
 
-    /// Larder itself kept the bytes back: for that nobody is to blame.
+    /// Restarts the stall and rate limits. Call it while Larder itself pauses the transfer, which is not the
+    /// server's fault.
     mutating func wasHeldBack(now: Duration, byteCount: Int) {
         self.byteCount = byteCount
         lastByte = now
@@ -88,25 +90,27 @@ extension Duration {
 
 // MARK: - OpenStream
 
-/// A body whose length nobody told, as far as that shows that it has no end.
+/// The kind of a body without a declared length, which decides when it counts as endless.
 enum OpenStream: Sendable {
-    /// Sound or film: a file of it has a length.
+    /// Audio or video. A file of this kind usually has a declared length, so one without is likely to be a
+    /// live stream.
     case media
     case other
 
-    /// From when on one counts as endless.
+    /// The limits beyond which a body counts as endless.
     struct Limits: Sendable {
-        /// How long sound or film may come as slowly as it is heard, in bytes a second.
+        /// The time after which audio or video counts as endless if its average rate is below `mediaRate`, in
+        /// bytes per second.
         var mediaTime: Duration
         var mediaRate = 64 * 1024
-        /// The same for what else trickles.
+        /// The same for other bodies and `otherRate`, in bytes per second.
         var otherTime: Duration
         var otherRate = 16 * 1024
-        /// However fast it comes.
+        /// The maximum time at any rate.
         var longest: Duration
     }
 
-    /// Nil where the length is told. Throws for what is on the air by its nature.
+    /// Nil if the length is declared. Throws `.endless` for types that are live streams by definition.
     init?(_ fields: HTTPFields, length: Int?) throws(FetchFailure) {
         guard length == nil else { return nil }
         let type = fields.contentType?.essence ?? ""
@@ -117,7 +121,8 @@ enum OpenStream: Sendable {
         self = type.hasPrefix("audio/") || type.hasPrefix("video/") ? .media : .other
     }
 
-    /// Why there is no use in waiting any longer for what so much came of in such a time.
+    /// The failure if a body counts as endless after `byteCount` bytes in `time`; nil otherwise. While Larder
+    /// throttles the transfers, the rate tells nothing and only the maximum time applies.
     func failure(_ byteCount: Int, in time: Duration, isThrottled: Bool, _ limits: Limits) -> FetchFailure? {
         let (least, rate) =
             switch self {
@@ -132,8 +137,8 @@ enum OpenStream: Sendable {
     }
 }
 
-/// The rate of a loop, as its transfers meet it: each asks before it takes what libcurl has read, and waits
-/// while there is debt. Only the loop's thread uses it.
+/// The rate limit that all transfers of a loop share. A transfer takes the bytes that libcurl has read only
+/// while the gate is open, and pauses otherwise. Only the loop's thread uses it.
 final class RateGate {
     private let age = Stopwatch()
     private var bucket: RateBucket
@@ -142,7 +147,7 @@ final class RateGate {
         bucket = RateBucket(bytesPerSecond: bytesPerSecond, now: .zero)
     }
 
-    /// How long nothing more may be taken; zero when something may.
+    /// The time until more bytes may be taken; zero if they may be taken now.
     var wait: Duration { bucket.wait(now: age.elapsed) }
 
     var isOpen: Bool { wait == .zero }
@@ -154,14 +159,14 @@ final class RateGate {
 
 // MARK: - RateBucket
 
-/// How many bytes may come: a bucket that fills at a rate. What was on its way already may overdraw it; the
-/// debt is waited for, so that in the long run the rate is kept exactly.
+/// A token bucket of bytes that may be received. Bytes that were already on the way may overdraw it. The
+/// transfers then wait until it is filled again, so that the long-term rate is exact.
 struct RateBucket {
     private var bytesPerSecond: Double
     private var level: Double = 0
     private var filled: Duration
 
-    /// What it holds at most: the part of a second that a quiet line may catch up with.
+    /// The capacity, as seconds at the full rate: what a line may catch up on after it was idle.
     private static let mostSeconds = 0.25
 
     init(bytesPerSecond: Int, now: Duration) {
@@ -169,13 +174,13 @@ struct RateBucket {
         filled = now
     }
 
-    /// How long nothing more may come; zero when something may.
+    /// The time until more bytes may be received; zero if they may be received now.
     mutating func wait(now: Duration) -> Duration {
         fill(now)
         return level >= 0 ? .zero : .seconds(-level / bytesPerSecond)
     }
 
-    /// What came until now was at the rate before.
+    /// Changes the rate from `now` on.
     mutating func change(bytesPerSecond: Int, now: Duration) {
         fill(now)
         self.bytesPerSecond = Double(max(1, bytesPerSecond))
