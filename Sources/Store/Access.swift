@@ -1,26 +1,26 @@
 package import Web
 
-/// Who sent a request or receives a copy, as far as Larder can prove it.
+/// The sender of a request or the receiver of a copy, as far as Larder can prove it.
 package struct Requester: Equatable, Sendable {
     package enum Kind: Equatable, Sendable {
-        /// A person who typed an address or followed a link, or a program that speaks for itself.
+        /// A user who entered a URL or followed a link, or a program that acts for itself.
         case user
-        /// A page of the mirror, by the origins that its address may stand for, the likelier first. Never
+        /// A page of the mirror. Its address may stand for several origins; the most likely is first. Never
         /// empty.
         case page([String])
         /// A document of the mirror that is being loaded into a window or a frame by an unknown page.
         case unknownPage
         /// One of the portal's own pages.
         case portal
-        /// A page that is not part of the mirror, or one that hides its address.
+        /// A page that is not part of the mirror, or that hides its address.
         case foreignPage
-        /// A file that leaves the store: an archive, a folder, a saved page.
+        /// A file that leaves the store: an archive, a folder or a saved page.
         case export
     }
 
     package let kind: Kind
-    /// Whether responses that were fetched with credentials may go there. On the user's own machine they
-    /// may; to other machines, to clients of a shared proxy and into exports only if the user says so.
+    /// Whether the requester may get responses that were fetched with credentials. On the user's own machine
+    /// it may. Other machines, clients of a shared proxy and exports may only if the user allows it.
     package let mayHavePrivate: Bool
 
     package init(_ kind: Kind, mayHavePrivate: Bool) {
@@ -33,7 +33,8 @@ package struct Requester: Equatable, Sendable {
         if case .page(let origins) = kind { origins } else { [] }
     }
 
-    /// Whether the requester is a page of the URL's own site, or no mirrored page at all.
+    /// Whether the requester is a page of the URL's own site, or no page of another site at all: the user,
+    /// the portal or an export.
     package func isSameSite(as url: WebURL, _ isSameSite: (_ host: String, _ other: String) -> Bool) -> Bool {
         switch kind {
         case .user, .portal, .export: true
@@ -44,7 +45,7 @@ package struct Requester: Equatable, Sendable {
     }
 }
 
-/// A resource that a requester asks for.
+/// A resource that a requester wants.
 package enum ProtectedResource: Equatable, Sendable {
     /// The portal's own pages.
     case portal
@@ -52,39 +53,40 @@ package enum ProtectedResource: Equatable, Sendable {
     case portalBar
     /// A resource that is the same for all requesters: the shim, and the names of origins.
     case common
-    /// A stored or loaded response, or the statement that there is none.
+    /// A stored or loaded response, or the information that there is none.
     ///
     /// - Parameters:
-    ///   - isPrivate: It was fetched with credentials.
-    ///   - isPublished: It belongs to the site that a server shows to other machines.
+    ///   - isPrivate: whether it was fetched with credentials.
+    ///   - isPublished: whether it belongs to the site that a server shows to other machines.
     case response(WebURL, isPrivate: Bool, isPublished: Bool)
 }
 
-/// How the requester uses a response.
+/// The way in which the requester uses a response.
 package enum ResponseUse: Equatable, Sendable {
-    /// A person looks at it in a window of its own, out of the requester's reach.
+    /// A user looks at it in a window of its own, which the requester cannot read.
     case window
-    /// A window that a script may have opened, without a person's click or key.
+    /// A window that a script may have opened, without a click or key press of the user.
     case openedWindow
-    /// It is a document in a frame, out of the reach of other origins.
+    /// A document in a frame, which other origins cannot read.
     case frame
-    /// It becomes part of the requester's own document, or its bytes are read.
+    /// A part of the requester's own document, or bytes that it reads.
     case part
 }
 
-/// Whether a requester gets a response.
+/// The decision whether a requester gets a response.
 package enum Access: Equatable, Sendable {
     case granted
-    /// Refused, since site isolation forbids it. Nothing tells whether the response is stored.
+    /// Refused because of site isolation. The requester does not learn whether the response is stored.
     case refused
-    /// Refused, since the response was fetched with credentials and must not go there.
+    /// Refused because the response was fetched with credentials, and the requester may not get such
+    /// responses.
     case withheld
 }
 
-/// Decides whether a requester may get a resource. The mirror, the portal, search, exports and the proxy all
-/// ask this function; what it does not grant is refused.
+/// Returns whether a requester may get a resource. The mirror, the portal, search, exports and the proxy all
+/// use this function.
 ///
-/// - Parameter isSameSite: Whether two hosts belong to one site (registrable domain).
+/// - Parameter isSameSite: whether two hosts belong to one site (registrable domain).
 package func access(
     to resource: ProtectedResource, by requester: Requester, for use: ResponseUse,
     isSameSite: (_ host: String, _ other: String) -> Bool
@@ -95,7 +97,7 @@ package func access(
     case .portal:
         switch requester.kind {
         case .user, .portal: return .granted
-        // A person who follows a link sees the portal; the page that has the link does not.
+        // A user who follows a link sees the portal. The page with the link does not.
         case .page, .unknownPage:
             return use == .window || use == .openedWindow ? .granted : .refused
         case .foreignPage: return use == .window ? .granted : .refused
@@ -106,7 +108,7 @@ package func access(
         switch requester.kind {
         case .user, .portal, .export: return .granted
         case .foreignPage:
-            // A script could open windows by itself, and learn from each whether the URL is stored.
+            // A script could open windows by itself and learn from each whether a URL is stored.
             return use == .window || isPublished && !isPrivate ? .granted : .refused
         case .page, .unknownPage:
             guard isPrivate, use == .part else { return .granted }

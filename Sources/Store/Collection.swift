@@ -1,28 +1,29 @@
 internal import Glibc
 internal import Web
 
-/// What a collection removed.
+/// The result of a collection: what it removed, and the size of the store.
 package struct CollectionResult: Sendable, Equatable {
     package var droppedSnapshots = 0
-    /// URLs of which servers had loaded a newer response, or the only one: that response is gone. What snapshots have
-    /// of these URLs stays.
+    /// URLs whose response in an overlay was removed. Responses that snapshots have for these URLs stay.
     package var removedOverlayURLs = 0
-    /// URLs that were part of live snapshots and are missing now.
+    /// URLs that were part of live snapshots and are no longer stored.
     package var evictedURLs = 0
-    /// The addresses of these URLs, up to a number.
+    /// The evicted URLs themselves, up to a maximum number.
     package var evicted: [String] = []
     package var removedBodies = 0
-    /// What database and bodies took on the disk.
+    /// The size of the store on the disk before the collection.
     package var byteCountBefore: Int64 = 0
+    /// The size of the store on the disk after the collection.
     package var byteCountAfter: Int64 = 0
-    /// By how many bytes the store is larger than the limit, after everything that may go has gone. Nil if it fits.
+    /// The number of bytes by which the store exceeds the limit, although everything that may be removed is
+    /// gone. Nil if it fits.
     package var excess: Int64?
-    /// Why the database file did not shrink, though there is room in it now.
+    /// The reason why the store did not shrink on the disk, although it has unused space now.
     package var shrinkFailure: StoreError?
 
     package init() {}
 
-    /// Adds what an earlier collection of the same command removed.
+    /// Adds the result of an earlier collection by the same command.
     package mutating func add(earlier: CollectionResult) {
         droppedSnapshots += earlier.droppedSnapshots
         removedOverlayURLs += earlier.removedOverlayURLs
@@ -33,17 +34,19 @@ package struct CollectionResult: Sendable, Equatable {
     }
 }
 
-/// What a collection may remove beside everything that nothing refers to.
+/// Options for what a collection removes in addition to unreferenced content.
 package struct CollectionOptions: Sendable, Equatable {
-    /// How many bytes the store may take; nil for no limit.
+    /// The maximum size of the store in bytes; nil for no limit.
     package var limit: Int64?
-    /// How many finished snapshots each site keeps, the served one among them; nil for all.
+    /// The number of finished snapshots to keep per site, including the live one; nil for all.
     package var keepLast: Int?
-    /// Whether pages of live snapshots may be evicted when nothing else is left to remove.
+    /// Whether pages of live snapshots may be evicted if nothing else is left to remove.
     package var allowsIncomplete = false
-    /// URLs of bundles that manifests require. They and the manifests stay. Nil: they are treated like other URLs.
+    /// The URLs of bundles that manifests require. These and the manifests are never evicted. If nil, they
+    /// are treated like other URLs.
     package var requiredBundles: [String]?
-    /// Words of removed pages are not in the search index any more, so that it does not become smaller with the rest.
+    /// Whether the search index no longer contains text of removed pages, so that it does not shrink with the
+    /// rest of the store.
     package var isIndexClean = false
 
     package init(limit: Int64? = nil, keepLast: Int? = nil, allowsIncomplete: Bool = false) {
@@ -52,12 +55,13 @@ package struct CollectionOptions: Sendable, Equatable {
 }
 
 extension StoreWriter {
-    /// Removes what nothing refers to and, with a limit, makes the store fit: see `makeFit`. Pins stay. The database
-    /// gives its free pages back to the disk.
+    /// Removes unreferenced content and, with a limit, makes the store fit (`makeFit`). Pinned content stays.
+    /// Returns unused space of the database to the disk.
     ///
-    /// Runs that write pause meanwhile, and their sites stay as they are. Fails with `.busy` when one does not.
+    /// Runs that are writing pause meanwhile, and their sites do not change. Throws `.busy` if one does not
+    /// pause.
     ///
-    /// - Parameter progress: is given the number of bytes in use, now and then.
+    /// - Parameter progress: Called with the number of bytes in use, at intervals.
     package func collect(
         _ options: CollectionOptions, progress: (Int64) -> Void = { _ in }
     ) throws(StoreError) -> CollectionResult {
@@ -65,10 +69,10 @@ extension StoreWriter {
         result.byteCountBefore = folder.byteCount
         folder.releaseReserve()
         try aloneForAWhile(doing: "collect") { () throws(StoreError) in
-            // On a full disk the log is the first thing that gives room back.
+            // On a full disk, the write-ahead log is the first thing that can return space.
             if !isServed {
                 _ = try? isLogEmptied()
-                // The log is not content either.
+                // The log does not count as content.
                 result.byteCountBefore = folder.byteCount
             }
             try withoutReferences { () throws(StoreError) in
@@ -91,7 +95,8 @@ extension StoreWriter {
         return result
     }
 
-    /// Writes the journal anew if it names rows that are gone. On a full disk it stays as it is, which does no harm.
+    /// Rewrites the journal if it refers to rows that were removed. If the disk is full, the journal stays as
+    /// it is, which does no harm.
     func catchUpJournal(_ result: inout CollectionResult) throws(StoreError) {
         guard isJournalBehind else { return }
         do throws(StoreError) {
@@ -101,21 +106,22 @@ extension StoreWriter {
         }
     }
 
-    /// The share of a pack that may be unused: moving its bodies to another pack takes longer than that is worth.
+    /// The maximum unused share of a pack. Below it, moving the bodies to another pack is not worth the time.
     static let usualWaste = 0.25
 
-    /// While nobody looks after them, rows must go in an order of which every step is sound: a kill may come
-    /// at any time.
+    /// Runs `body` without foreign keys. It must delete rows in an order in which each step is consistent,
+    /// because the process may be killed at any time.
     private func withoutReferences(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         if isServed { return try body() }
-        // What is given back to the disk was let go by rows that stay gone, even after a power cut.
+        // Space in packs is returned to the disk, so the rows that referred to it must stay deleted even
+        // after a power cut.
         try execute("PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL;", doing: "collect")
         let result = Result { () throws(StoreError) in try body() }
         try execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;", doing: "collect")
         try result.get()
     }
 
-    /// What the store would take on the disk if it had no room left in it.
+    /// The size of the store on the disk, not counting unused space in its files.
     func usedByteCount() throws(StoreError) -> Int64 {
         if isServed { return try servedByteCount() }
         let pages = try count("PRAGMA page_count") - (try count("PRAGMA freelist_count"))
@@ -124,7 +130,8 @@ extension StoreWriter {
         return pages * (try count("PRAGMA page_size")) + packed + folder.bodiesByteCount
     }
 
-    /// What goes lies all over the indexes: pages for which there is no room in memory are written once a row.
+    /// Runs `body` with a larger page cache. Deleted rows are scattered over the indexes, and pages that do
+    /// not fit into memory are written once per row.
     func rememberingMore(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         if isServed { return try body() }
         try execute("PRAGMA cache_size = -\(Limits.collectorCacheKiB)", doing: "collect")
@@ -147,16 +154,17 @@ extension StoreWriter {
         try removeOrphanFiles()
     }
 
-    /// Removes bodies and URLs that nothing refers to, in the open transaction. Returns the numbers of the URLs.
+    /// Removes bodies and URLs that nothing refers to, in the open transaction. Returns the ids of the URLs.
     func removeUnreferencedRows() throws(StoreError) -> [Int64] {
         try removeOrphanRows()
-        // Runs that write beside this one know URLs by their numbers.
+        // Runs that have paused for this one know URLs by their ids.
         return isBeside ? [] : try removeOrphanURLs(atMost: .max)
     }
 
-    /// Removes at most `limit` unreferenced rows of each kind from a store in a folder.
+    /// Removes at most `limit` unreferenced rows of each kind from a local store. Returns the ids of the
+    /// URLs.
     ///
-    /// - Parameter isDone: set if nothing is left to remove.
+    /// - Parameter isDone: Set to whether nothing is left to remove.
     func removeUnreferencedRows(atMost limit: Int, isDone: inout Bool) throws(StoreError) -> [Int64] {
         let links = try removeUnusedLinks(atMost: limit)
         let bodies = try removeOrphanBodies(atMost: limit)
@@ -165,13 +173,13 @@ extension StoreWriter {
         return urls
     }
 
-    /// Only a server starts a note book.
+    /// Removes the notes about URLs. Does not create notes if there are none.
     func forgetNotes(of urls: [Int64]) throws(StoreError) {
         guard folder.hasNotes, !urls.isEmpty, !isRehearsing else { return }
         try NoteBook(folder).forget(urls)
     }
 
-    /// Why the file could not be made smaller, if it could not.
+    /// Returns unused space of the database to the disk. Returns an error if that was not possible.
     func shrink() -> StoreError? {
         do throws(StoreError) {
             if isServed {
@@ -189,15 +197,15 @@ extension StoreWriter {
         }
     }
 
-    /// A few pages of many are not worth a copy of all others.
+    /// Whether enough of the database is unused to be worth copying the rest of it.
     func hasRoom() throws(StoreError) -> Bool {
         if isServed { return true }
         return try count("PRAGMA freelist_count") > count("PRAGMA page_count") / 256
     }
 
-    /// False while somebody reads what was there before.
+    /// Empties the write-ahead log. Returns false if a reader still needs it.
     func isLogEmptied() throws(StoreError) -> Bool {
-        // Readers are done soon, or not for a long time.
+        // Readers are usually done soon, or else not for a long time.
         waitForOthers(milliseconds: 1000)
         let isBlocked = try count("PRAGMA wal_checkpoint(TRUNCATE)") != 0
         waitForOthers(milliseconds: Limits.busyMilliseconds)
@@ -210,8 +218,8 @@ extension StoreWriter {
 }
 
 extension StoreWriter {
-    /// Removes bodies that no response has, with what is known of them. The caller is alone, in a
-    /// transaction.
+    /// Removes bodies that no response has, with their content and links. The caller must be the only writer
+    /// and have a transaction open.
     func removeOrphanRows() throws(StoreError) {
         if bodies.outer != nil {
             try eachRow(
@@ -235,7 +243,7 @@ extension StoreWriter {
         _ = try removeOrphanBodies(atMost: .max)
     }
 
-    /// Removes lists of links that belong to no response. Returns how many.
+    /// Removes link lists that belong to no response. Returns their number.
     private func removeUnusedLinks(atMost limit: Int) throws(StoreError) -> Int {
         let isUnused = """
             NOT EXISTS (SELECT 1 FROM response WHERE response.url = link.url AND response.body = link.body)
@@ -250,9 +258,9 @@ extension StoreWriter {
         return changedRowCount
     }
 
-    /// Removes bodies of a folder that no response has. Returns how many.
+    /// Removes bodies that no response has from a local store. Returns their number.
     private func removeOrphanBodies(atMost limit: Int) throws(StoreError) -> Int {
-        // What the bodies have is read only where one goes.
+        // The other rows of the bodies are only read if one is removed.
         let held = try heldBodies()
         var orphans: [Int64] = []
         try eachRow("SELECT id FROM body") { row in
@@ -271,7 +279,8 @@ extension StoreWriter {
         return orphans.count
     }
 
-    /// Removes the files that no body has. The caller is alone: another writer's file comes before its row.
+    /// Removes the files that no body refers to. The caller must be the only writer, because writers add a
+    /// file before its row.
     func removeOrphanFiles() throws(StoreError) {
         if isServed {
             try run(
@@ -297,9 +306,9 @@ extension StoreWriter {
         }
     }
 
-    /// Removes the URLs that no response and no list of links names. The caller is alone, in a transaction,
-    /// and references are not followed: SQLite would look through every response for each URL. Gives their
-    /// numbers.
+    /// Removes the URLs that no response and no link list refers to. Returns their ids. The caller must be
+    /// the only writer, have a transaction open and have foreign keys turned off; otherwise SQLite would
+    /// search all responses for each URL.
     private func removeOrphanURLs(atMost limit: Int) throws(StoreError) -> [Int64] {
         let named = try namedURLs()
         var orphans: [Int64] = []

@@ -1,14 +1,15 @@
 internal import Glibc
 internal import System
 
-/// What a collection would take, as the store is now.
+/// A forecast of what a collection would remove now.
 package struct CollectionForecast: Sendable, Equatable {
     package var result = CollectionResult()
-    /// The snapshots that would be dropped, with their sites' names.
+    /// The snapshots that would be dropped.
     package var snapshots: [Snapshot] = []
-    /// The URLs of which nothing would be held any more, by address.
+    /// The URLs that would have no stored response any more, in order.
     package var urls: [String] = []
 
+    /// A snapshot that would be dropped.
     package struct Snapshot: Sendable, Equatable {
         package let site: String
         package let id: Int64
@@ -17,10 +18,12 @@ package struct CollectionForecast: Sendable, Equatable {
 }
 
 extension StoreWriter {
-    /// Collects in a copy: of the databases, beside files that are as large as the bodies' and have nothing
-    /// in them. This store stays as it is. Fails with `.busy` when somebody else writes.
+    /// Runs a collection on a copy that has the databases, and empty files as large as those of the store.
+    /// The store itself does not change. Throws `.busy` if another process is writing.
     ///
-    /// - Parameter copy: an empty folder, which is the caller's.
+    /// A PostgreSQL store is not copied: the collection runs in a transaction that is rolled back.
+    ///
+    /// - Parameter copy: An empty folder, which belongs to the caller.
     package func rehearseCollection(
         _ options: CollectionOptions, in copy: StoreFolder
     ) throws(StoreError) -> CollectionForecast {
@@ -33,10 +36,10 @@ extension StoreWriter {
         let (snapshots, urls) = (try writer.everySnapshot(), try writer.everyURL())
         let usedBefore = try writer.usedByteCount()
         var forecast = CollectionForecast(result: try writer.collect(options))
-        // The files have no blocks on the disk.
+        // The files of the copy occupy no space on the disk, so their sizes are not those of the store.
         forecast.result.byteCountBefore = folder.byteCount
         let share = 1 + Double(folder.searchIndexByteCount) / Double(max(1, usedBefore))
-        // The journal says once more what the database does, and is made anew or stays.
+        // The size of the journal is added separately, because it is either rewritten or left as it is.
         let used = Int64(Double(try writer.usedByteCount()) * share) + copy.journalByteCount
         forecast.result.byteCountAfter = min(used, folder.byteCount)
         let (leftSnapshots, leftURLs) = (
@@ -47,7 +50,7 @@ extension StoreWriter {
         return forecast
     }
 
-    /// In a transaction that is not to be.
+    /// Runs a collection in a transaction that is rolled back.
     private func rehearseCollection(_ options: CollectionOptions) throws(StoreError) -> CollectionForecast {
         var forecast = CollectionForecast()
         let (snapshots, urls) = (try everySnapshot(), try everyURL())
@@ -94,7 +97,7 @@ extension StoreFolder {
         try copy.createPacks()
         try Self.makeFolders(copy.journal)
         for (own, new) in [(database, copy.database), (notes, copy.notes)] {
-            // What is still in the log is read from there by whoever opens the copy.
+            // The copy needs the write-ahead log too, since it may contain recent changes.
             for suffix in ["", "-wal"] where access(own + suffix, F_OK) == 0 {
                 try Self.copy(own + suffix, to: new + suffix)
             }
@@ -121,7 +124,7 @@ extension StoreFolder {
         }
     }
 
-    /// A file of the same size, which takes no room.
+    /// Creates a sparse file of the same size, which occupies no space on the disk.
     private static func pretend(_ target: String, _ original: String) throws(StoreError) {
         try StoreError.wrapping { () throws(SystemError) in
             let file = try File(target, O_WRONLY | O_CREAT | O_EXCL)

@@ -1,12 +1,13 @@
 internal import Glibc
 
 extension StoreWriter {
-    /// Takes away what is held under these URLs, with what nothing else names, by copying what stays into a database
-    /// that takes the place of this one. A row that goes costs a look into each index, and the room that it
-    /// leaves is given back by copying what stays all the same. Gives the URLs that are not known any more.
+    /// Removes the responses of these URLs and all content that becomes unreferenced, by copying the rest
+    /// into a new database that replaces this one. Deleting rows would need a look-up in each index per row,
+    /// and a copy to return the space all the same. Returns the ids of the URLs that the store no longer has.
     ///
-    /// The copy takes its place in one transaction: where it throws, nothing has changed. The journal is written beside
-    /// it. The caller is alone, and has removed what nothing named before.
+    /// The copy replaces the database in one transaction: if this throws, nothing has changed. The journal is
+    /// rewritten at the same time. The caller must be the only writer and have removed all unreferenced
+    /// content.
     func copyWhatStays(without urls: [Int64]) throws(StoreError) -> [Int64] {
         let path = folder.incoming + "/larder.db"
         try StoreFolder.makeFolders(folder.incoming)
@@ -23,7 +24,8 @@ extension StoreWriter {
         do throws(StoreError) {
             let copy = try Connection(path, access: .readWrite, modeOf: folder.locks)
             forgotten = try copy.fill(from: folder.database, with: stay, keepsURLs: isBeside)
-            // A kill between the two would leave a journal that is larger than what it tells of.
+            // The draft is finished first: a kill after the replacement would otherwise leave a journal with
+            // rows that are gone.
             draft.finish()
             try take(copy)
         } catch {
@@ -35,7 +37,7 @@ extension StoreWriter {
     }
 }
 
-/// What stays of a database.
+/// The content of a database that is kept: everything except the URLs in `gone`, and the bodies in `bodies`.
 private struct Staying: Sendable {
     let gone: NumberSet
     let bodies: NumberSet
@@ -47,12 +49,13 @@ extension Connection {
         try define("is_held", stay.bodies)
     }
 
-    /// Makes an empty database one that has what stays of another one.
+    /// Fills an empty database with the content of another one that is kept. Returns the ids of the URLs that
+    /// were left out.
     fileprivate func fill(
         from path: String, with stay: Staying, keepsURLs: Bool
     ) throws(StoreError) -> [Int64] {
         try prepare("ATTACH ? AS whole").run(.text(Self.uri(path)), doing: "shrink")
-        // It is nothing before it is whole.
+        // The copy needs no journal and no syncing, because it is discarded if it is not completed.
         try addPageChecksums(doing: "shrink")
         try execute(
             """
@@ -94,8 +97,8 @@ extension Connection {
         return tables.map(\.name)
     }
 
-    /// An index that is made of all its rows is made in its order. Views and what else has no rows of its own only
-    /// has to be known.
+    /// Creates the indexes after the rows, because building an index from all rows writes it in order. Views,
+    /// triggers and virtual tables have no rows of their own, so only their definitions are copied.
     private func makeRest() throws(StoreError) {
         var indexes: [String] = []
         try prepare(
@@ -132,17 +135,17 @@ extension Connection {
         return forgotten
     }
 
-    /// The bodies that responses have, but for those of some URLs.
+    /// The ids of the bodies that responses have, not counting the responses of the URLs in `gone`.
     func heldBodies(without gone: NumberSet) throws(StoreError) -> NumberSet {
         var held = NumberSet()
-        // What an index of bodies has; the rest of the rows is not read.
+        // An index contains both columns, so the rows themselves are not read.
         try prepare("SELECT body, url FROM response WHERE body IS NOT NULL").each { row in
             if !gone.contains(row.integer(1)) { held.insert(row.integer(0)) }
         }
         return held
     }
 
-    /// The URLs that responses and lists of links name.
+    /// The ids of the URLs that responses and link lists refer to.
     func namedURLs() throws(StoreError) -> NumberSet {
         var named = NumberSet()
         try prepare("SELECT url, referrer FROM response").each { row in
@@ -158,10 +161,10 @@ extension Connection {
     }
 }
 
-/// Numbers of rows, most of which lie close together.
+/// A set of row ids, most of which are small and close together: a bit set for small ids.
 struct NumberSet: Sendable {
     private var words: [UInt64] = []
-    /// Those that a bit each would take too much memory for.
+    /// Ids that are too large for the bit set.
     private var others: Set<Int64> = []
 
     init(_ numbers: [Int64] = []) {

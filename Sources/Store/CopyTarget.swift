@@ -4,26 +4,25 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// The larder that a copy goes to. What has come is put in transactions of some size, and a mark says until the
-/// end that it is not whole, and of which larder it is a copy.
+/// The destination of a copy. It writes in transactions of limited size. Until the copy is complete, a
+/// `CopyMark` shows that it is not, and which store is being copied.
 final class CopyTarget {
     private let folder: StoreFolder
     private let connection: Connection
     private let locks: StoreLocks
-    /// Which larder it is a copy of.
+    /// The mark of the store that is being copied.
     private let origin: CopyMark
     private var isOpen = false
-    /// How much is in the transaction that is open.
+    /// The approximate number of bytes in the open transaction.
     private var openByteCount = 0
     private var openSince = ContinuousClock.now
     private var statements: [String: Statement] = [:]
     private var depth = 0
-    // Where bodies go.
     private let pieces: ServerBodies?
     private var files: BodyFiles
     private var packWriter: PackWriter?
 
-    /// A PostgreSQL keeps no frames.
+    /// Whether compressed bodies can be stored. PostgreSQL stores none.
     var keepsFrames: Bool { !connection.isServed }
 
     init(_ folder: StoreFolder, of source: StoreFolder) throws(StoreError) {
@@ -32,7 +31,7 @@ final class CopyTarget {
         locks = opened.locks
         if !connection.isServed {
             guard try Schema.checkOurs(connection) == Schema.version else { throw Self.isTaken(folder) }
-            // What a row names comes after it.
+            // Rows may refer to rows that are added later.
             try connection.execute("PRAGMA foreign_keys = OFF", doing: "copy to")
         }
         self.folder = folder
@@ -41,12 +40,14 @@ final class CopyTarget {
         files = BodyFiles(folder)
     }
 
+    /// Runs `body` while no other process writes to the destination. Rolls back the open transaction if
+    /// `body` throws.
     func alone(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         try locks.alone(doing: "copy to") { () throws(StoreError) in
             do throws(StoreError) {
                 try body()
             } catch {
-                // The first error is the one that tells.
+                // Throw the first error, which explains the failure.
                 if isOpen { try? connection.rollBack() }
                 isOpen = false
                 packWriter?.rollBack()
@@ -61,7 +62,8 @@ final class CopyTarget {
             advice: "name an empty folder, or a schema that does not exist yet")
     }
 
-    /// Whether a copy of the same larder is gone on with. Fails where anything else is there.
+    /// Begins or continues a copy. Returns whether it continues an earlier copy of the same store. Throws if
+    /// the destination contains anything else.
     func begin() throws(StoreError) -> Bool {
         if let mark = try CopyMark(in: folder, connection) {
             guard mark == origin else {
@@ -97,7 +99,7 @@ final class CopyTarget {
         if openByteCount > Limits.openBodyBytes || .now - openSince > Limits.openTime { try commit() }
     }
 
-    /// Within `transaction` it waits for its end.
+    /// Commits the open transaction. Does nothing within `transaction`.
     func commit() throws(StoreError) {
         guard isOpen, depth == 0 else { return }
         try files.settle()
@@ -112,7 +114,7 @@ final class CopyTarget {
         if packWriter?.isFull ?? false { packWriter = nil }
     }
 
-    /// All of it, or nothing.
+    /// Runs `body` in one transaction.
     func transaction(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         try open()
         depth += 1
@@ -174,7 +176,7 @@ final class CopyTarget {
         openByteCount += 100
     }
 
-    /// What comes after the last one.
+    /// Removes the rows after the last one of the source.
     func removeRest(of table: CopyTable, after last: Int64?) throws(StoreError) {
         guard let last, let key = table.numbers else { return }
         try open()
@@ -232,7 +234,8 @@ final class CopyTarget {
             ], doing: "copy to")
     }
 
-    /// What is left to be put into rows, where others are elsewhere: these come there first.
+    /// Stores bodies outside of the database, if the destination does so, and returns all bodies without the
+    /// bytes of these.
     private func brought(_ bodies: [CopiedBody]) throws(StoreError) -> [CopiedBody] {
         guard let outer = pieces?.outer else { return bodies }
         var bodies = bodies
@@ -249,7 +252,7 @@ final class CopyTarget {
         return bodies
     }
 
-    /// Those of an earlier run that are not all there go first.
+    /// Removes the incomplete pieces of a body that an earlier run left.
     private func replacePieces(of body: StoredBody) throws(StoreError) {
         guard let held = try pieces?.byteCount(body.sha256), held != body.byteCount else { return }
         try statement("DELETE FROM piece WHERE sha256 = ?").run(.blob(body.sha256))
@@ -281,7 +284,7 @@ final class CopyTarget {
             .run(.integer(row.id), .blob(body.links), inline.map { .blob($0) } ?? .null, doing: "copy to")
     }
 
-    /// Nil for what is to be a file here too.
+    /// Returns the compressed bytes of a large body, or nil if it is stored as a file.
     private func frame(of file: BodyContent, _ row: StoredBody) throws(StoreError) -> [UInt8]? {
         guard folder.compresses, StoredBody.mayBeFrame(form: row.form, byteCount: row.byteCount),
             let frame = ZstdFrame.packed(try file.load()), frame.count <= Limits.packedBody
@@ -289,13 +292,13 @@ final class CopyTarget {
         return frame
     }
 
-    /// Nil for what got a file of its own.
+    /// Adds a body to a pack. Returns nil if it is stored as a file instead.
     ///
-    /// - Parameter known: the frame that it was where it came from.
+    /// - Parameter known: the compressed bytes in the source.
     private func placed(
         _ bytes: [UInt8], as known: [UInt8]?, row: StoredBody
     ) throws(StoreError) -> PackPlace? {
-        // What is larger than what a pack takes as it is was a frame where it came from.
+        // A body that is larger than this was compressed in the source.
         let isLarge = bytes.count > Limits.packedBody
         let mayBeFrame = folder.compresses && StoredBody.mayBeFrame(form: row.form, byteCount: bytes.count)
         let frame = known ?? (mayBeFrame || isLarge ? ZstdFrame.packed(bytes) : nil)
@@ -306,7 +309,7 @@ final class CopyTarget {
         return try appendingPack().append(frame ?? bytes, isFrame: frame != nil)
     }
 
-    /// The path of a file with the same bytes, which is the store's to move.
+    /// Copies a file into the store's folder, so that it can be moved from there. Returns its path.
     private func ownCopy(of content: BodyContent) throws(StoreError) -> String {
         guard case .file(let path) = content else { return "" }
         openByteCount += content.byteCount ?? 0
@@ -322,7 +325,7 @@ final class CopyTarget {
 
     // MARK: The end
 
-    /// Numbers that are given from here on are new ones.
+    /// Ends the copy: numbers that are assigned later must not have been used before.
     func end(lastSnapshot: Int64) throws(StoreError) {
         guard connection.isServed else {
             try connection.execute(
@@ -361,7 +364,7 @@ extension CopyValue {
 
 // MARK: - CopyMark
 
-/// Stands in a larder that a copy goes to until that is whole: of which larder it is one.
+/// A mark in the destination of an unfinished copy. Its number is a hash of the place of the source.
 struct CopyMark: Equatable {
     private let number: Int64
 
@@ -371,7 +374,7 @@ struct CopyMark: Equatable {
         number = digest.bytes.prefix(8).reduce(0) { $0 << 8 | Int64($1) }
     }
 
-    /// Nil where there is none.
+    /// Reads the mark, or returns nil if there is none.
     init?(in folder: StoreFolder, _ connection: Connection) throws(StoreError) {
         let found: Int64?
         if connection.isServed {
@@ -407,7 +410,7 @@ struct CopyMark: Equatable {
         try BodyFiles.sync(folder.path)
     }
 
-    /// Fails where the larder is a copy that is not whole yet.
+    /// Throws if the store is an unfinished copy.
     static func refuse(_ folder: StoreFolder, _ connection: Connection) throws(StoreError) {
         guard try CopyMark(in: folder, connection) != nil else { return }
         throw StoreError(

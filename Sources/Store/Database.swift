@@ -2,22 +2,25 @@ internal import CSQLite
 internal import Glibc
 internal import System
 
-/// One connection to a database: a file of SQLite's, or a PostgreSQL. It belongs to one thread at a time;
-/// nothing in it is shared.
+/// A connection to a database: an SQLite file or a PostgreSQL server. One thread at a time may use it.
 ///
-/// Statements are written for SQLite, and `ServerDialect` has them in the other's words.
+/// Statements are written in SQLite's SQL; `ServerDialect` translates them for PostgreSQL.
 final class Connection {
+    /// The way in which a database is opened. It has no effect on PostgreSQL except that `readWrite` opens a
+    /// writing session.
     enum Access {
         case readOnly
-        /// Read without locks and without the files that WAL wants beside the database: nobody writes.
+        /// Reads without locks and without WAL files beside the database. Only allowed while no process
+        /// writes.
         case sealed
-        /// Read without locks from a database with a log beside it. The index of the log is in memory.
+        /// Reads without locks from a database that has a WAL file. The index of the log is in memory.
         case sealedWithLog
         case readWrite
 
         fileprivate var flags: Int32 {
             switch self {
-            // NOMUTEX: the connection never leaves its thread, so SQLite's own locks would only cost.
+            // NOMUTEX: only one thread at a time uses a connection, so SQLite's own locks would only cost
+            // time.
             case .readOnly, .sealed, .sealedWithLog:
                 SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
             case .readWrite:
@@ -26,12 +29,12 @@ final class Connection {
         }
     }
 
-    /// For people.
+    /// The path or address that error messages show.
     let path: String
     private let driver: Driver
-    /// Nil for a path that SQLite takes.
+    /// A short path to the database, or nil if SQLite accepts the path as it is.
     private let short: ShortPath?
-    /// What was beside a database that was opened sealed; nil for any other.
+    /// The state of the database's files when it was opened with `sealed` or `sealedWithLog`; else nil.
     private let sealed: LogFiles?
 
     fileprivate enum Driver {
@@ -39,11 +42,12 @@ final class Connection {
         case server(ServerSession)
     }
 
-    /// Where somebody has used SQLite before us it is too late for that, and does no harm.
+    /// Turns off SQLite's memory statistics and registers Larder's file systems, once per process. If SQLite
+    /// was already initialized, the statistics stay on, which is harmless.
     private static let setUp = (larder_sqlite_count_no_memory(), larder_sqlite_add_file_systems())
 
-    /// - Parameter other: a file whose mode a new database gets, whatever the umask; what SQLite keeps beside
-    ///   it follows.
+    /// - Parameter other: a file whose mode a new database gets, regardless of the umask. SQLite gives the
+    ///   files beside the database the same mode.
     init(_ path: String, access: Access, modeOf other: String? = nil) throws(StoreError) {
         _ = Self.setUp
         var opened: OpaquePointer?
@@ -51,7 +55,7 @@ final class Connection {
         var words: [String] = []
         switch access {
         case .sealed: words = ["immutable=1"]
-        // Without its locks SQLite keeps the index of the log in memory.
+        // Without locks, SQLite keeps the index of the log in memory.
         case .sealedWithLog: words = []
         case .readOnly, .readWrite: words = other.map { ["modeof=\(Self.percentEncoded($0))"] } ?? []
         }
@@ -65,7 +69,7 @@ final class Connection {
         guard code == SQLITE_OK else {
             let error = Self.error(of: opened, code: code, doing: "open", path: path)
             sqlite3_close_v2(opened)
-            // SQLite says only that it cannot.
+            // SQLite's message does not mention missing permissions.
             if Glibc.access(path, R_OK) != 0, errno == EACCES {
                 throw StoreError(EACCES, doing: "open", path: path)
             }
@@ -78,7 +82,7 @@ final class Connection {
         sqlite3_extended_result_codes(opened, 1)
         waitForOthers(milliseconds: Limits.busyMilliseconds)
         if access == .sealedWithLog {
-            // Else the log would be written into the database when the connection closes.
+            // Otherwise SQLite would write the log into the database when the connection closes.
             guard larder_sqlite_keep_log(opened) == SQLITE_OK else {
                 throw StoreError(
                     .failed, doing: "open", path: path,
@@ -88,12 +92,13 @@ final class Connection {
         }
     }
 
-    /// Another path of a database whose own is longer than SQLite takes. The folder is open as long as it is used.
+    /// A second path for a database whose own path is too long for SQLite. It goes through a file descriptor
+    /// of the folder, which stays open as long as this object.
     private final class ShortPath {
         let path: String
         private let folder: Int32
 
-        /// Nil for a path that is short enough, and where the folder cannot be opened.
+        /// Returns nil if the path is short enough or the folder cannot be opened.
         init?(_ path: String) {
             let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
             let name = path.split(separator: "/").last ?? ""
@@ -106,17 +111,17 @@ final class Connection {
 
         deinit { close(folder) }
 
-        /// SQLite takes 512, with what it adds to the names of the files beside the database.
+        /// SQLite accepts 512 bytes, including the suffixes of the files beside the database.
         private static let maxByteCount = 480
     }
 
-    /// A connection that reads. SQLite wants to create files beside a database even for that: where it cannot,
-    /// on a full disk or in a folder that this user may not write to, the database is read as it stands, provided
-    /// that nobody writes to it.
+    /// Opens a connection for reading. Even a reader makes SQLite create files beside the database. If that
+    /// fails, because the disk is full or the user may not write to the folder, and no process is writing,
+    /// the database is opened without these files.
     static func reading(_ path: String) throws(StoreError) -> Connection {
         do throws(StoreError) {
             let connection = try Connection(path, access: .readOnly)
-            // The first read opens those files.
+            // The first read creates or opens the files beside the database.
             _ = try connection.integer("PRAGMA schema_version")
             return connection
         } catch {
@@ -130,9 +135,10 @@ final class Connection {
         }
     }
 
-    /// The files that SQLite keeps beside a database with a log.
+    /// The state of the files that SQLite keeps beside a database in WAL mode.
     private struct LogFiles: Equatable {
-        /// Others share the index of the log. As long as anybody writes, it is there in full.
+        /// Whether the complete index of the log exists, which processes share. It does as long as a process
+        /// writes.
         let areShared: Bool
         let hasLog: Bool
         private let database: FileStamp?
@@ -143,17 +149,18 @@ final class Connection {
             hasLog = StoreFolder.byteCount(of: path + "-wal") > 0
         }
 
-        /// The first part of the index, which SQLite creates before anything is read or written.
+        /// The size of the first part of the index, which SQLite creates before the first read or write.
         private static let indexByteCount: Int64 = 32 * 1024
     }
 
-    /// Whether somebody may have written to the database since this connection was opened for one that nobody
-    /// writes to. It sees no changes, and may read wrongly what has changed: it has to be opened again.
+    /// Whether the files of a database that was opened with `sealed` or `sealedWithLog` have changed since.
+    /// Such a connection does not see changes and may return wrong data, so the caller must open a new one.
     var isOutdated: Bool { sealed.map { $0 != LogFiles(of: path) } ?? false }
 
-    /// A session of a PostgreSQL. One that reads is begun anew when it is cut.
+    /// Opens a session with a PostgreSQL server. A reader's session is opened again if the connection is
+    /// lost.
     ///
-    /// - Parameter patience: how long that may take, in milliseconds.
+    /// - Parameter patience: how long reconnecting may take, in milliseconds.
     init(
         _ address: ServerAddress, access: Access, patience: Int = Limits.busyMilliseconds,
         _ watch: ServerWatch? = nil
@@ -165,7 +172,7 @@ final class Connection {
             try ServerSession(address, isReader: access != .readWrite, patience: patience, watch))
     }
 
-    /// Where the PostgreSQL is; nil for a file.
+    /// The address of the PostgreSQL server, or nil for a file.
     var address: ServerAddress? { session?.address }
 
     var session: ServerSession? {
@@ -175,11 +182,11 @@ final class Connection {
         }
     }
 
-    /// Whether the store is a PostgreSQL's.
+    /// Whether the database is on a PostgreSQL server.
     var isServed: Bool { session != nil }
 
-    /// How long it waits for its turn to write. It looks again each millisecond: a writer that has much to
-    /// write lets go of the database only shortly.
+    /// Sets how long a write waits for other writers. SQLite checks again every millisecond, because a busy
+    /// writer releases the database only briefly.
     func waitForOthers(milliseconds: Int) {
         guard case .file(let handle) = driver else { return }
         let most = UnsafeMutableRawPointer(bitPattern: milliseconds)
@@ -197,7 +204,7 @@ final class Connection {
     }
 
     static func uri(_ path: String) -> String {
-        // With an empty host a path may begin with two slashes.
+        // With an empty host, the path may begin with two slashes.
         "file:\(path.hasPrefix("/") ? "//" : "")\(percentEncoded(path))"
     }
 
@@ -206,7 +213,7 @@ final class Connection {
             .replacing("&", with: "%26")
     }
 
-    /// Runs statements that give no rows.
+    /// Runs SQL statements that return no rows.
     func execute(_ sql: String, doing: String = "write to") throws(StoreError) {
         let handle: OpaquePointer
         switch driver {
@@ -217,7 +224,8 @@ final class Connection {
         guard code == SQLITE_OK else { throw error(code, doing: doing) }
     }
 
-    /// Begins to write; nobody else's writes come between. Of a PostgreSQL, others' may.
+    /// Begins a transaction for writing. In a file, no other connection can write until it ends; on a
+    /// PostgreSQL server, others can.
     func begin() throws(StoreError) {
         switch driver {
         case .file: try execute("BEGIN IMMEDIATE")
@@ -225,7 +233,7 @@ final class Connection {
         }
     }
 
-    /// Begins to read what is there at this moment.
+    /// Begins a transaction in which all reads see the same state of the database.
     func beginReading() throws(StoreError) {
         switch driver {
         case .file: try execute("BEGIN", doing: "read")
@@ -247,7 +255,7 @@ final class Connection {
         }
     }
 
-    /// All that `body` changes or, when it throws, nothing.
+    /// Runs `body` in a transaction, which is rolled back if `body` throws.
     func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         try begin()
         do {
@@ -255,7 +263,7 @@ final class Connection {
             try commit()
             return result
         } catch {
-            // SQLite may have rolled back by itself already; the first error is the one that tells.
+            // SQLite may already have rolled back. The first error is the one that explains the failure.
             try? rollBack()
             throw error
         }
@@ -268,7 +276,8 @@ final class Connection {
         }
     }
 
-    /// A statement that is prepared when it first runs. A reader has eleven of them, and most readers run two or three.
+    /// Returns a statement that is prepared when it first runs. A reader has eleven statements, and most
+    /// readers run only two or three.
     func prepareLater(_ sql: String) -> Statement {
         switch driver {
         case .file: Statement(unprepared: sql, of: self)
@@ -286,29 +295,29 @@ final class Connection {
         return statement
     }
 
-    /// Full-text search by the words of `SearchTokenizer`, ranked by a scorer that outlives the connection;
-    /// false where this SQLite has none.
+    /// Adds full-text search with `SearchTokenizer` as its tokenizer and `scorer` for ranking. The scorer
+    /// must outlive the connection. Returns false if this SQLite has no full-text search.
     func addSearch(_ scorer: TextScorer) -> Bool {
         guard case .file(let handle) = driver, let api = larder_fts5_api(handle) else { return false }
         return SearchTokenizer.register(with: api) && scorer.register(with: api)
     }
 
-    /// The first column of the first row of a query that always gives one.
+    /// Returns the first column of the first row of a query, or 0 if there is no row.
     func integer(_ sql: String) throws(StoreError) -> Int64 {
         let statement = try prepare(sql)
         return try statement.first { row in row.integer(0) } ?? 0
     }
 
-    /// How many rows the last statement that writes has changed.
+    /// The number of rows that the last INSERT, UPDATE or DELETE changed.
     var changedRowCount: Int {
         guard case .file(let handle) = driver else { return lastChangedRowCount }
         return Int(sqlite3_changes(handle))
     }
 
-    /// Puts a database together in which there is room. What is made of it meanwhile is as large as what is
-    /// left, and lies in this folder; in memory, as all else that passes, it would be a gigabyte of a large one.
+    /// Compacts the database with VACUUM. The temporary copy is as large as the compacted database; it is
+    /// written to `folder`, because in memory, as other temporary data, it could take a gigabyte.
     func vacuum(in folder: String) throws(StoreError) {
-        // VACUUM also gives a database of an earlier version checksums.
+        // VACUUM also adds page checksums to a database of an earlier version.
         if case .file(let handle) = driver { _ = larder_sqlite_reserve_checksums(handle) }
         let place = folder.replacing("'", with: "''")
         try execute("PRAGMA temp_store_directory = '\(place)'; PRAGMA temp_store = FILE;", doing: "shrink")
@@ -317,22 +326,22 @@ final class Connection {
         try result.get()
     }
 
-    /// Gives each page of an empty database a checksum, which is compared when the page is read.
+    /// Adds a checksum to each page of an empty database. SQLite compares it whenever it reads the page.
     func addPageChecksums(doing: String) throws(StoreError) {
         guard case .file(let handle) = driver else { return }
         let code = larder_sqlite_add_checksums(handle)
         guard code == SQLITE_OK else { throw error(code, doing: doing) }
     }
 
-    /// Whether damaged pages are read, by a caller that compares their content with something else. Otherwise they are
-    /// errors.
+    /// Sets whether pages with wrong checksums are read instead of reported as errors, for a caller that
+    /// compares their content in another way.
     func readDamagedPages(_ isWanted: Bool) {
         guard case .file(let handle) = driver else { return }
         _ = larder_sqlite_ignore_checksums(handle, isWanted ? 1 : 0)
     }
 
-    /// Has what the other one has in place of what it had: all of it in one transaction or, when it throws,
-    /// nothing. Both are files of SQLite's.
+    /// Replaces the content of this database with that of `other`, in one transaction. Does nothing unless
+    /// both are files.
     func take(_ other: Connection, doing: String) throws(StoreError) {
         guard case .file(let own) = driver, case .file(let source) = other.driver else { return }
         guard let backup = sqlite3_backup_init(own, "main", source, "main") else {
@@ -340,13 +349,14 @@ final class Connection {
         }
         let step = sqlite3_backup_step(backup, -1)
         let code = sqlite3_backup_finish(backup)
-        // Whoever was in the way is not told by the second.
+        // `sqlite3_backup_finish` does not report a lock of another connection; `sqlite3_backup_step` does.
         guard step == SQLITE_DONE, code == SQLITE_OK else {
             throw error(code == SQLITE_OK ? step : code, doing: doing)
         }
     }
 
-    /// A function by which statements ask whether a number is one of these. It may be given another meaning.
+    /// Defines an SQL function that returns whether a number is in a set. A later call with the same name
+    /// replaces the set. Does nothing on a PostgreSQL server.
     func define(_ name: String, _ numbers: NumberSet) throws(StoreError) {
         guard case .file(let handle) = driver else { return }
         let code = sqlite3_create_function_v2(
@@ -359,20 +369,21 @@ final class Connection {
                 }
                 sqlite3_result_int(context, isOne ? 1 : 0)
             }, nil, nil,
-            // SQLite calls it where it fails, too.
+            // SQLite also calls this if it cannot create the function.
             { asked in
                 if let asked { Unmanaged<AskedNumbers>.fromOpaque(asked).release() }
             })
         guard code == SQLITE_OK else { throw error(code, doing: "read") }
     }
 
+    /// Keeps a set of numbers alive as long as SQLite may call the function.
     private final class AskedNumbers {
         let numbers: NumberSet
 
         init(_ numbers: NumberSet) { self.numbers = numbers }
     }
 
-    /// Of a PostgreSQL.
+    /// The number of rows that the last statement changed, on a PostgreSQL server.
     fileprivate var lastChangedRowCount = 0
 
     fileprivate var lastInsertedRow: Int64 {
@@ -380,7 +391,7 @@ final class Connection {
         return sqlite3_last_insert_rowid(handle)
     }
 
-    /// Another number than before once another connection has changed the store.
+    /// Returns a number that differs from the previous one if another connection has changed the database.
     func dataVersion() throws(StoreError) -> Int64 {
         switch driver {
         case .file: try integer("PRAGMA data_version")
@@ -395,7 +406,7 @@ final class Connection {
         return Self.error(of: handle, code: code, doing: doing, path: path)
     }
 
-    /// Whether the system's own error, of which SQLite made one of its, says that no room is left.
+    /// Whether the system error behind an SQLite error means that the disk is full.
     private static func isDiskFull(_ handle: OpaquePointer) -> Bool {
         let code = sqlite3_system_errno(handle)
         return code == ENOSPC || code == EDQUOT
@@ -408,14 +419,13 @@ final class Connection {
             switch code & 0xff {
             case SQLITE_BUSY, SQLITE_LOCKED: .busy
             case SQLITE_FULL: .full
-            // A page does not match its checksum.
             case SQLITE_IOERR where code == larder_sqlite_wrong_checksum(): .unusable
             case SQLITE_IOERR where isDiskFull(handle), SQLITE_CANTOPEN where isDiskFull(handle): .full
             case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH, SQLITE_CANTOPEN: .denied
             case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT: .unusable
             default: .failed
             }
-        // SQLite often says no more than "disk I/O error".
+        // SQLite often says only "disk I/O error".
         let detail =
             reason == .full
             ? "the disk is full"
@@ -432,16 +442,16 @@ final class Connection {
     }
 }
 
-/// What a statement's parameters take.
+/// A value for a parameter of an SQL statement.
 enum SQLValue {
     case null
     case integer(Int64)
     case real(Double)
     case text(String)
-    /// Text that is bytes already.
+    /// Text as UTF-8 bytes.
     case utf8([UInt8])
     case blob([UInt8])
-    /// Of a PostgreSQL's statements that have many rows at a time.
+    /// Arrays, for PostgreSQL statements that take many rows at a time.
     case integers([Int64?])
     case texts([String?])
     case blobs([[UInt8]?])
@@ -457,21 +467,22 @@ enum SQLValue {
 
 // MARK: - Statement
 
-/// A prepared statement, kept for as long as its owner needs it. The connection outlives it.
+/// A prepared statement. Its owner keeps it for repeated use. It retains its connection.
 final class Statement {
-    /// SQLite's statement; nil before it is prepared, and where PostgreSQL runs it.
+    /// SQLite's statement. It is nil until it is prepared, and always nil on a PostgreSQL server.
     private var handle: OpaquePointer?
-    /// The SQL of a statement that has not run yet.
+    /// The SQL of a statement that is not prepared yet.
     private var unprepared: String?
     private let connection: Connection
     private let server: Served?
 
+    /// The session and the translated SQL of a statement for PostgreSQL.
     private struct Served {
         let session: ServerSession
         let sql: String
     }
 
-    /// With the number of the row that it adds.
+    /// The SQL of an INSERT that returns the number of the new row.
     private lazy var insertion = server.map { $0.sql + " RETURNING id" } ?? ""
 
     init(_ handle: OpaquePointer, of connection: Connection) {
@@ -495,7 +506,7 @@ final class Statement {
         if let handle { sqlite3_finalize(handle) }
     }
 
-    /// SQLite's statement, prepared if it was not yet; nil where PostgreSQL runs it.
+    /// Returns SQLite's statement and prepares it if necessary. Returns nil on a PostgreSQL server.
     private func prepared() throws(StoreError) -> OpaquePointer? {
         if let handle { return handle }
         guard let sql = unprepared else { return nil }
@@ -504,7 +515,7 @@ final class Statement {
         return handle
     }
 
-    /// Runs the statement to its end.
+    /// Runs the statement and ignores any rows.
     func run(_ values: SQLValue..., doing: String = "write to") throws(StoreError) {
         try run(values, doing: doing)
     }
@@ -521,7 +532,7 @@ final class Statement {
         while try step(file, doing: doing) {}
     }
 
-    /// Runs what adds a row to a table whose key is `id`, and gives that; nil where the row was there.
+    /// Inserts a row into a table whose key is `id`. Returns the key, or nil if the row already existed.
     @discardableResult
     func insert(_ values: SQLValue..., doing: String = "write to") throws(StoreError) -> Int64? {
         if let server {
@@ -531,7 +542,7 @@ final class Statement {
         return connection.changedRowCount > 0 ? connection.lastInsertedRow : nil
     }
 
-    /// What `read` makes of the first row of which it makes anything, nil when there is none.
+    /// Returns the first result of `read` that is not nil, or nil if no row gives one.
     func first<Result>(_ values: SQLValue..., read: (Row) -> Result?) throws(StoreError) -> Result? {
         try first(values, read: read)
     }
@@ -548,7 +559,8 @@ final class Statement {
         return nil
     }
 
-    /// Runs `body` while the first row stands: what it reads of a file is of the same moment.
+    /// Calls `body` with the first row, or nil if there is none. The statement stays open meanwhile, so all
+    /// that `body` reads from a file has the same state. On a PostgreSQL server, `body` gets nil.
     func holdingFirst<Result>(_ body: (Row?) throws(StoreError) -> Result) throws(StoreError) -> Result {
         guard let file = try prepared() else { return try body(nil) }
         defer { sqlite3_reset(file) }
@@ -613,11 +625,11 @@ final class Statement {
     }
 }
 
-/// The row a statement stands on; good only inside the closure that was handed it.
+/// The current row of a statement. It is valid only inside the closure that received it.
 struct Row {
-    /// Of SQLite's statement, or of a result of libpq's.
+    /// A statement of SQLite or a result of libpq.
     private let handle: OpaquePointer
-    /// Of a result's row; -1 for SQLite, which stands on one.
+    /// The index of the row in a libpq result, or -1 for SQLite.
     private let number: Int32
 
     fileprivate init(_ statement: OpaquePointer) {
@@ -630,7 +642,7 @@ struct Row {
         number = row.number
     }
 
-    /// Nil for SQLite's.
+    /// The row of a PostgreSQL result, or nil for SQLite.
     @inline(__always) private var served: ServerRow? {
         number < 0 ? nil : ServerRow(result: handle, number: number)
     }
@@ -650,7 +662,7 @@ struct Row {
         return sqlite3_column_double(handle, column)
     }
 
-    /// Text as bytes, no more than so many.
+    /// Returns the column's text as UTF-8, truncated to `most` bytes.
     func utf8(_ column: Int32, atMost most: Int = .max) -> [UInt8] {
         if let served { return served.bytes(column) { [UInt8]($0.prefix(most)) } }
         guard let bytes = sqlite3_column_text(handle, column) else { return [] }
@@ -658,7 +670,7 @@ struct Row {
         return [UInt8](UnsafeBufferPointer(start: bytes, count: count))
     }
 
-    /// Text or a blob, without a copy.
+    /// Calls `body` with the bytes of a text or blob, without copying them.
     func withBytes<Result>(_ column: Int32, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
         if let served { return served.bytes(column, body) }
         let bytes = sqlite3_column_blob(handle, column)?.assumingMemoryBound(to: UInt8.self)

@@ -1,19 +1,19 @@
 internal import Glibc
 internal import Web
 
-/// Makes a store fit into a limit.
+/// Removal of content to make a store fit into a limit.
 extension StoreWriter {
-    /// Kinds of content that may be removed for a limit, in this order.
+    /// The kinds of content that are removed for a limit, in this order.
     private enum Stage: CaseIterable {
-        /// Beginnings of downloads, files of killed runs, and damaged files in quarantine.
+        /// Partial downloads, files of killed runs, and damaged files in quarantine.
         case temporaryFiles
-        /// Room that nothing uses: in packs, in the database, and in a journal that names rows of the past.
+        /// Unused space in packs and the database, and outdated lines of the journal.
         case unusedRoom
-        /// Snapshots that are not served, the oldest first.
+        /// Snapshots that are not live, the oldest first.
         case oldSnapshots
-        /// Responses that servers loaded.
+        /// Responses in overlays.
         case overlays
-        /// Pages of live snapshots, by `EvictionPlan`.
+        /// Pages of live snapshots, in the order of `EvictionPlan`.
         case livePages
 
         var removesContent: Bool {
@@ -24,31 +24,32 @@ extension StoreWriter {
         }
     }
 
-    /// Removes content until the store takes no more than `limit` bytes, one stage after the other. The size is
-    /// measured after each step, and nothing more is removed once a step has not made the store smaller: then
-    /// `result.shrinkFailure` or `result.excess` says why.
+    /// Removes content, one stage after the other, until the store takes no more than `limit` bytes. The size
+    /// is measured after each step. If a step has not made the store smaller, nothing more is removed, and
+    /// `result.shrinkFailure` or `result.excess` gives the reason.
     ///
-    /// The caller is alone, and has removed what nothing refers to.
+    /// The caller must be the only writer and have removed all unreferenced content.
     func makeFit(
         _ limit: Int64, _ options: CollectionOptions, _ result: inout CollectionResult,
         _ progress: (Int64) -> Void
     ) throws(StoreError) {
-        // The index stays as large as it is until the caller cleans it, so that its share is reckoned with once.
+        // The limit is divided once, because the search index does not change until the caller cleans it.
         let allowed = contentLimit(limit, options, of: try heldByteCount())
         for stage in Stage.allCases {
             if stage == .livePages, !options.allowsIncomplete { break }
-            // The size of rows in a PostgreSQL is known exactly.
+            // The size of rows in PostgreSQL is known exactly, so a single round is enough.
             for round in 1...(isServed ? 1 : Self.maxRounds) {
                 let before = try heldByteCount()
                 guard before > allowed else { return }
                 let used = try usedByteCount()
-                // The disk takes more than what is used, in proportion, or else (the last rounds) by a fixed amount.
+                // Assumes that the space on the disk is proportional to the bytes in use; in the last rounds,
+                // that it exceeds them by a fixed amount.
                 let target = round < 3 ? Self.share(of: allowed, used, of: before) : used - (before - allowed)
                 guard try remove(stage, downTo: target, options, &result, progress) else { break }
                 try giveBack(downTo: allowed, &result)
                 guard stage.removesContent else { break }
-                // If the disk gets back much less than was removed, as from a damaged pack, removing more would only
-                // lose content.
+                // If the disk gets back much less than was removed, for example because a pack is damaged,
+                // removing more would only lose content.
                 let (freed, removed) = (before - (try heldByteCount()), used - (try usedByteCount()))
                 if freed <= 0 || freed < removed / 2 {
                     result.excess = max(1, try heldByteCount() - allowed)
@@ -62,13 +63,13 @@ extension StoreWriter {
 
     private static let maxRounds = 4
 
-    /// The size of the store: of a folder the space on the disk, of a PostgreSQL the size of its rows.
+    /// The size of the store: for a folder its space on the disk, for PostgreSQL the size of its rows.
     private func heldByteCount() throws(StoreError) -> Int64 {
         isServed ? try usedByteCount() : folder.contentByteCount + folder.temporaryByteCount
     }
 
-    /// The part of the limit that is left for everything but the search index, which becomes smaller as the rest
-    /// does unless it was cleaned already.
+    /// The part of the limit that is left for everything except the search index. The index is assumed to
+    /// shrink with the rest, unless it was cleaned already.
     private func contentLimit(_ limit: Int64, _ options: CollectionOptions, of held: Int64) -> Int64 {
         let index = folder.searchIndexByteCount
         return options.isIndexClean ? max(0, limit - index) : Self.share(of: limit, held, of: held + index)
@@ -78,14 +79,15 @@ extension StoreWriter {
         whole > part ? Int64(Double(limit) * Double(part) / Double(whole)) : limit
     }
 
-    /// Removes what belongs to a stage, until about `target` bytes are in use. Returns whether anything was removed.
+    /// Removes the content of a stage until about `target` bytes are in use. Returns whether anything was
+    /// removed.
     private func remove(
         _ stage: Stage, downTo target: Int64, _ options: CollectionOptions, _ result: inout CollectionResult,
         _ progress: (Int64) -> Void
     ) throws(StoreError) -> Bool {
         switch stage {
         case .temporaryFiles:
-            // A run beside this one has its downloads there.
+            // Runs that have paused for this one have their downloads there.
             guard !isServed, !isBeside, folder.temporaryByteCount > 0 else { return false }
             folder.removeTemporaryFiles()
             return true
@@ -109,8 +111,8 @@ extension StoreWriter {
         }
     }
 
-    /// Returns freed space to the disk. Packs are copied without any unused room only where that
-    /// is needed for the limit.
+    /// Returns freed space to the disk. Packs are rewritten without any unused space only if that is needed
+    /// for the limit.
     private func giveBack(downTo limit: Int64, _ result: inout CollectionResult) throws(StoreError) {
         if isServed { return }
         for waste in [Self.usualWaste, 0] {
@@ -123,18 +125,18 @@ extension StoreWriter {
 
     // MARK: - Snapshots
 
-    /// Drops snapshots that are not served, the oldest first.
+    /// Drops snapshots that are not live, the oldest first. Returns their number.
     ///
     /// - Parameters:
-    ///   - count: how many finished snapshots each site keeps, the served one among them.
-    ///   - limit: stops when no more bytes than that are in use; nil to drop all the others.
+    ///   - count: The number of finished snapshots to keep per site, including the live one.
+    ///   - limit: Stops when at most this many bytes are in use; nil to drop all other snapshots.
     func dropSnapshots(
         keepingLast count: Int, downTo limit: Int64? = nil, _ progress: (Int64) -> Void
     ) throws(StoreError) -> Int {
         let reader = try StoreReader(folder)
         let pins = PinSet(try reader.pins())
         let held = try heldSites()
-        // A site without a published snapshot shows all of them, and its last one may be gone on with.
+        // A site without a live snapshot shows all of its snapshots, and a run may continue the last one.
         let sites = try reader.sites().filter {
             $0.published != nil && !pins.holds(site: $0.name) && !held.contains($0.id)
         }
@@ -151,7 +153,7 @@ extension StoreWriter {
             let used = try usedByteCount()
             progress(used)
             if let limit, used <= limit { break }
-            // Looked up again: dropping a snapshot changes its site.
+            // Reads the site again, because dropping a snapshot changes it.
             guard let site = try reader.sites().first(where: { $0.snapshots.contains { $0.id == snapshot } })
             else {
                 continue
@@ -159,7 +161,8 @@ extension StoreWriter {
             isJournalBehind = true
             try dropRows(ofSnapshot: snapshot, of: site)
             dropped += 1
-            // The freed space is known once the bodies are gone. Without a limit one pass at the end is enough.
+            // The freed space is only known once the bodies are removed. Without a limit, removing them once
+            // at the end is enough.
             if limit != nil { try removeOrphans() }
         }
         if limit == nil, dropped > 0 { try removeOrphans() }
@@ -168,12 +171,13 @@ extension StoreWriter {
 
     // MARK: - URLs
 
+    /// The responses that an eviction may remove.
     private enum Evictable {
-        /// Only responses that servers loaded.
+        /// Only responses in overlays.
         case overlays
         case everything
 
-        /// The rows that go with a URL.
+        /// A condition on the rows of a URL that are removed with it.
         var condition: String {
             switch self {
             case .overlays: "snapshot IN (SELECT overlay FROM site WHERE overlay IS NOT NULL)"
@@ -182,17 +186,17 @@ extension StoreWriter {
         }
     }
 
-    /// The report lists no more evicted URLs than this.
+    /// The maximum number of evicted URLs that the report lists.
     private static let maxListed = 10_000
 
-    /// Evicts the URLs that were not used for longest, and returns them.
+    /// Evicts the URLs whose last use is the longest ago, and returns them.
     private func evict(
         _ kind: Evictable, downTo limit: Int64, _ options: CollectionOptions, _ progress: (Int64) -> Void
     ) throws(StoreError) -> [String] {
         var evicted: [String] = []
-        // The size of a URL beside its bodies is an estimate, so that a few rounds are needed.
+        // The size of a URL without its bodies is an estimate, so several rounds may be needed.
         for _ in 1...8 {
-            // Half empty pages count as whole ones. If they cannot be joined, more is removed than necessary.
+            // Half-empty pages count as full ones. If they cannot be merged, more is removed than necessary.
             var used = try usedByteCount()
             if used > limit, try hasRoom() {
                 _ = shrink()
@@ -216,22 +220,22 @@ extension StoreWriter {
         return hrefs
     }
 
-    /// The plan is large, and is freed before its URLs are removed.
+    /// Returns the ids of the URLs to evict. The plan is large, so it is freed before the URLs are removed.
     private func urlsToEvict(
         _ kind: Evictable, share: Double, _ options: CollectionOptions
     ) throws(StoreError) -> [Int64] {
         let plan = try evictionPlan(kind, keeping: options.requiredBundles)
-        // The plan knows the size of bodies, but not of their rows. Removing a little more avoids a second round, which
-        // takes as long as the first.
+        // The plan knows the sizes of bodies, but not of their rows. Removing a little more avoids a second
+        // round, which takes as long as the first.
         let wanted = Double(plan.byteCount) * share * Self.reserve
         return plan.urls(toFree: Int64(wanted.rounded(.up)))
     }
 
-    /// A URL that is evicted may stay known, since another one links to it.
+    /// Compensates for evicted URLs whose rows stay because other URLs link to them.
     private static let reserve = 1.0125
 
-    /// Removes the stored responses of URLs. On a full disk the first batches may succeed and a later one fail: then the
-    /// number of removed URLs is smaller. Throws only if nothing was removed.
+    /// Removes the stored responses of URLs and returns the number of these URLs. On a full disk, it may be
+    /// smaller than requested, if a later batch fails. Throws only if nothing was removed.
     private func remove(_ urls: [Int64], _ kind: Evictable) throws(StoreError) -> Int {
         if !isServed, kind == .everything {
             do throws(StoreError) {
@@ -240,15 +244,16 @@ extension StoreWriter {
                 try removeOrphanFiles()
                 return urls.count
             } catch  where error.reason == .full {
-                // Rows that are deleted need less room than a copy of the others, and the log's room is free then.
+                // Deleting rows needs less space than copying the others. Emptying the log frees its space.
                 _ = try isLogEmptied()
             }
         }
         return try removeInBatches(urls, kind)
     }
 
-    /// Deletes rows in batches that become smaller when there is no room for their log. Each batch is one transaction
-    /// with the bodies that go with it, and their space is freed before the next batch.
+    /// Deletes rows in batches, which become smaller if the disk has no space for their log. Each batch
+    /// removes its unreferenced bodies in the same transaction, and returns their space before the next
+    /// batch.
     private func removeInBatches(_ urls: [Int64], _ kind: Evictable) throws(StoreError) -> Int {
         isJournalBehind = true
         var rest = urls[...]
@@ -282,7 +287,7 @@ extension StoreWriter {
 
     private static let maxBatch = 4096
 
-    /// Removes unreferenced rows in batches, for a disk without room for one large log.
+    /// Removes unreferenced rows in batches, for a disk without space for one large log.
     func removeOrphansInBatches() throws(StoreError) {
         var batchSize = Self.maxBatch
         while true {
@@ -302,7 +307,7 @@ extension StoreWriter {
         }
     }
 
-    /// Frees the space of the last batch: the log, files, and holes in packs.
+    /// Returns the space of the last batch: the log, files, and holes in packs.
     private func giveBackBatch() throws(StoreError) {
         guard !isServed else { return }
         _ = try isLogEmptied()
@@ -339,7 +344,7 @@ extension StoreWriter {
             FROM body JOIN content ON content.body = body.id ORDER BY body.id
             """
         ) { plan.add(body: $0.integer(0), byteCount: Int($0.integer(1))) }
-        // Bodies that other responses have are not freed by eviction.
+        // Evicting from overlays does not free bodies that other responses have.
         if kind == .overlays {
             try eachRow("SELECT body FROM response WHERE body IS NOT NULL AND NOT \(kind.condition)") {
                 plan.addUse(of: $0.integer(0))
@@ -369,7 +374,8 @@ extension StoreWriter {
         return plan
     }
 
-    /// Evicting what is in a damaged pack would free nothing, as its room is not given back before a repair.
+    /// Pins URLs with bodies in damaged packs: evicting them would free nothing, because the space is not
+    /// returned before a repair.
     private func pinUnremovable(in pinned: inout Set<Int64>) throws(StoreError) {
         var ends: [Int64: Int64] = [:]
         try eachRow(
@@ -384,7 +390,8 @@ extension StoreWriter {
         }
     }
 
-    /// Start pages are evicted last. They were fetched first, but they lead to all other pages.
+    /// The ids of start URLs. They were fetched first, but are evicted last, because readers reach all other
+    /// pages through them.
     private func startURLs() throws(StoreError) -> Set<Int64> {
         let find = try prepare("SELECT id FROM url WHERE href = ?")
         var urls: Set<Int64> = []
@@ -407,7 +414,7 @@ extension StoreWriter {
         }
     }
 
-    /// The URLs that a pin keeps, with everything that they need, and what that needs in turn.
+    /// The ids of pinned URLs, with everything that they need, transitively.
     private func pinnedURLs() throws(StoreError) -> Set<Int64> {
         let reader = try StoreReader(folder)
         let pins = PinSet(try reader.pins())

@@ -1,18 +1,18 @@
-/// Chooses what goes when a store is larger than allowed: what was not served for the longest time, and of
-/// what was never served since it was fetched, what was fetched first. Of equals the one that was found last
-/// goes first, so that the beginnings of sites stay.
+/// Chooses the URLs to evict from a store that is larger than allowed: those whose last use, that is the last
+/// serving or fetch, is the longest ago. Of several with the same time, the one with the highest id goes
+/// first, so that the first pages of sites stay.
 ///
-/// There may be millions of them: all is in few arrays.
+/// There may be millions of URLs, so everything is in a few arrays.
 struct EvictionPlan {
-    /// One URL with all that is held under it.
+    /// A URL with all its stored responses.
     struct Holding {
         let url: Int64
-        /// When it was last served or, later, fetched.
+        /// The time when it was last served or fetched, whichever is later.
         var lastUse: Int64
         var isPinned: Bool
-        /// What it takes beside its bodies.
+        /// The size of its rows, without its bodies.
         var byteCount: Int
-        /// Behind the last of its bodies in `uses`, where those of the one before it end first.
+        /// The end of its range in `uses`, which begins at the end of the previous holding's range.
         fileprivate var usesEnd: UInt32 = 0
 
         init(url: Int64, lastUse: Int64, isPinned: Bool, byteCount: Int) {
@@ -24,18 +24,18 @@ struct EvictionPlan {
     }
 
     private var holdings: [Holding] = []
-    /// Places in `bodies`, holding by holding, each once.
+    /// Indices in `bodies`, holding by holding, each once per holding.
     private var uses: [UInt32] = []
-    /// In the order of their numbers.
+    /// The bodies, sorted by their ids.
     private var bodies: [(number: Int64, byteCount: Int)] = []
 
-    /// - Precondition: One with a larger number than those before, and all before the first holding.
+    /// - Precondition: The ids are ascending, and no holding was added yet.
     mutating func add(body number: Int64, byteCount: Int) {
         precondition(number > bodies.last?.number ?? .min && holdings.isEmpty)
         bodies.append((number, byteCount))
     }
 
-    /// The next holding to be added has this body.
+    /// Records that the holding that is added next has this body.
     mutating func addUse(of number: Int64) {
         var places = 0..<bodies.count
         while places.count > 1 {
@@ -60,13 +60,13 @@ struct EvictionPlan {
         uses[(place == 0 ? 0 : Int(holdings[place - 1].usesEnd))..<Int(holdings[place].usesEnd)]
     }
 
-    /// What all holdings together take, each body counted once.
+    /// The size of all holdings, with each body counted once.
     var byteCount: Int64 {
         holdings.reduce(0) { $0 + Int64($1.byteCount) } + bodies.reduce(0) { $0 + Int64($1.byteCount) }
     }
 
-    /// The URLs without which at least so many bytes are free; every one that is not pinned when that is not
-    /// enough. A body counts only when the last URL that has it goes.
+    /// Returns the URLs to evict in order to free at least this many bytes; all URLs that are not pinned if
+    /// that is not enough. A body is freed with the last URL that has it.
     func urls(toFree wanted: Int64) -> [Int64] {
         var references = [UInt32](repeating: 0, count: bodies.count)
         for place in uses { references[Int(place)] += 1 }

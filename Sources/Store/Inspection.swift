@@ -1,31 +1,33 @@
 internal import Digest
 internal import Glibc
 
-/// What an inspection of a store found.
+/// The findings of an inspection of a store.
 package struct StoreFindings: Sendable, Equatable {
     package var bodiesChecked = 0
     package var bytesChecked: Int64 = 0
-    /// Bodies that are not what their digest says, or are gone.
+    /// The bodies that are missing or do not match their digest.
     package var damaged: [DamagedBody] = []
-    /// Bodies that no response has: kept by nothing, harmless.
+    /// The number of bodies that no response refers to. They are harmless.
     package var orphanBodies = 0
-    /// Files that no body has.
+    /// The files that no body refers to.
     package var orphanFiles: [String] = []
-    /// Faults that SQLite reports, and differences between rows and the journal; empty when the database is sound.
+    /// Faults that SQLite reports, and differences between rows and the journal. Empty if the database is
+    /// sound.
     package var databaseFaults: [String] = []
-    /// Addresses of bodies whose link table or lists of links do not match their checksum. Servers and updates scan
-    /// these bodies each time.
+    /// The URLs of bodies whose link table or lists of links do not match their checksum. Servers and updates
+    /// scan these bodies each time.
     package var damagedLinkTables: [String] = []
     /// The numbers of the bodies whose link table is damaged.
     var bodiesWithDamagedTable: [Int64] = []
     /// The rows of table `link` whose lists are damaged.
     var damagedLinkLists: [LinkListKey] = []
-    /// Rows that the journal lacks, and that could not be restored if the database were lost.
+    /// The rows that the journal lacks. They could not be restored if the database were lost.
     package var journalFaults: [String] = []
-    /// The journal has rows that the database has differently: making the database anew brings them back.
+    /// Whether the journal has correct rows that differ in the database, so that rebuilding the database
+    /// restores them.
     package var isRebuildNeeded = false
 
-    /// Everything that is served is what was fetched, and could be restored.
+    /// Whether everything in the store is intact and could be restored from the journal.
     package var isSound: Bool {
         damaged.isEmpty && databaseFaults.isEmpty && damagedLinkTables.isEmpty && journalFaults.isEmpty
     }
@@ -33,28 +35,29 @@ package struct StoreFindings: Sendable, Equatable {
     package init() {}
 }
 
-/// The row of table `link` with what a body at an address links to.
+/// The key of a row of table `link`.
 struct LinkListKey: Sendable, Equatable {
     let url: Int64
     let body: Int64
 }
 
+/// A body that is missing or does not match its digest.
 package struct DamagedBody: Sendable, Equatable {
     package let id: Int64
     package let sha256: String
-    /// What is wrong with it.
+    /// The description of the fault.
     package let fault: String
-    /// The addresses that have it.
+    /// The URLs whose responses have the body.
     package let addresses: [String]
 }
 
 extension StoreReader {
-    /// Reads every body and compares it with its digest, every link table with its checksum, and the rows with the
-    /// journal. Takes as long as reading the whole store.
+    /// Reads every body and compares it with its digest, every link table with its checksum, and the rows
+    /// with the journal. Takes as long as reading the whole store.
     ///
     /// - Parameters:
     ///   - isTableSound: whether the bytes are a link table that matches its checksum.
-    ///   - progress: is given the counts now and then.
+    ///   - progress: receives the counts now and then.
     package func inspect(
         isTableSound: ([UInt8]) -> Bool = { _ in true }, progress: (StoreFindings) -> Void = { _ in }
     ) throws(StoreError) -> StoreFindings {
@@ -108,8 +111,8 @@ extension StoreReader {
     }
 
     private func compareWithJournal(_ findings: inout StoreFindings) throws(StoreError) {
-        // A damaged database may fail anywhere. Making its indexes anew would keep a damaged row, so that it is made anew
-        // from the journal. Counts are counted again.
+        // A damaged database may fail anywhere. Rebuilding only its indexes would keep damaged rows, so the
+        // whole database is rebuilt from the journal. Stored counts alone are simply counted again.
         guard findings.databaseFaults.isEmpty else {
             let isDamaged = findings.databaseFaults.contains { !$0.hasPrefix("stored counts") }
             findings.isRebuildNeeded = isDamaged && !folder.journalFiles.isEmpty
@@ -130,7 +133,7 @@ extension StoreReader {
         }
     }
 
-    /// Nil for a body that is what it should be.
+    /// Returns what is wrong with a body, or nil if it is intact.
     func fault(of body: StoredBody, _ digest: Digest?) throws(StoreError) -> String? {
         guard let digest else { return "its digest has the wrong length" }
         guard let content = try found(body, isFresh: true) else { return "its bytes are gone" }
@@ -174,8 +177,9 @@ extension StoreReader {
 }
 
 extension StoreWriter {
-    /// Takes damaged bodies out of service: what had them is missing, and fetched at the next prefetch. Their
-    /// bytes go to `quarantine` for whoever wants to look. Removes what nothing refers to.
+    /// Removes damaged bodies and everything that is not referred to. The responses of damaged bodies become
+    /// missing, so that the next prefetch fetches them. The damaged bytes are moved to `quarantine` for
+    /// analysis.
     package func repair(_ findings: StoreFindings) throws(StoreError) {
         try alone(doing: "repair") { () throws(StoreError) in
             for body in findings.damaged { try quarantine(body) }
@@ -183,7 +187,7 @@ extension StoreWriter {
             try transaction { () throws(StoreError) in
                 if !findings.databaseFaults.isEmpty { try removeDanglingRows() }
                 for body in findings.damaged { try takeOutOfService(body) }
-                // `relink` makes them anew.
+                // `relink` fills these tables again.
                 for body in findings.bodiesWithDamagedTable {
                     try run("UPDATE content SET links = x'' WHERE body = ?", .integer(body))
                 }
@@ -203,14 +207,15 @@ extension StoreWriter {
             do throws(StoreError) {
                 try renewJournal()
             } catch  where error.reason == .full && findings.journalFaults.isEmpty {
-                // The old journal still contains all rows, and some that are gone.
+                // The old journal still contains all rows, and some that were removed.
                 isJournalBehind = true
             }
         }
     }
 
-    /// By its digest too: since the inspection its number may have become another's. Where something older or imported would be
-    /// shown in its place, the row stays and says that it is lost.
+    /// Removes the responses of a damaged body. The body is identified by number and digest, because its
+    /// number may have been used again since the inspection. If an older or imported response would be shown
+    /// in its place, the row stays and is marked as lost.
     private func takeOutOfService(_ body: DamagedBody) throws(StoreError) {
         let isMeant = """
             body = (
@@ -229,7 +234,7 @@ extension StoreWriter {
         try run("DELETE FROM response WHERE \(isMeant)", .integer(body.id), .text(body.sha256))
     }
 
-    /// What was damaged inside the database went with its pages.
+    /// Moves the bytes of a damaged body to `quarantine`. Bytes inside the database are not saved.
     private func quarantine(_ body: DamagedBody) throws(StoreError) {
         guard !body.sha256.isEmpty else { return }
         let target = folder.quarantine + "/" + body.sha256
@@ -265,7 +270,7 @@ extension StoreWriter {
         }
     }
 
-    /// What is left in its pack of a body that is in one.
+    /// Returns the bytes of a body in a pack as they are, or nil if it is not in a pack.
     private func packedBytes(of body: DamagedBody) throws(StoreError) -> [UInt8]? {
         let piece = try prepare("SELECT pack, start, frame, size FROM body WHERE id = ? AND pack IS NOT NULL")
             .first(.integer(body.id)) { (place: PackPlace($0, from: 0), byteCount: Int($0.integer(3))) }
@@ -275,9 +280,8 @@ extension StoreWriter {
 }
 
 extension StoreWriter {
-    /// Removes rows that name others which are not there, and makes the indexes anew: what a damaged disk
-    /// leaves. What went with them is missing, and fetched at the next prefetch. The caller is alone, in a
-    /// transaction.
+    /// Removes rows that refer to missing rows, and rebuilds the indexes, after a damage of the disk. Removed
+    /// responses are fetched by the next prefetch. The caller has exclusive access and an open transaction.
     private func removeDanglingRows() throws(StoreError) {
         if !isServed { try execute("REINDEX", doing: "repair") }
         try execute(

@@ -5,22 +5,23 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// What the database has, once more and line by line, beside the bodies: a database that is damaged, cut or
-/// gone is made anew from it. Lists and tables of links are not in it: bodies are read again for them.
+/// A second copy of the content of the database, as lines in files. A damaged or missing database can be
+/// rebuilt from it and the bodies. It does not contain lists and tables of links, which are found again in
+/// the bodies.
 ///
-/// A line is a JSON object behind a checksum, so that damage costs the lines that it hit. Lines are written
-/// before the rows are committed; what a killed run wrote without a commit names bodies that are not there. Of a folder
-/// that is kept small, a line may hold the lines of a commit as a frame of zstd.
-/// It belongs to the writer's thread.
+/// A line is a JSON object after a checksum, so that damage affects only the lines that it hits. Lines are
+/// written before their rows are committed; lines whose commit a killed run never reached name bodies that do
+/// not exist. In a store that compresses, a line may contain the lines of a commit as a zstd frame. A journal
+/// belongs to the writer's thread.
 final class Journal {
     private let folder: StoreFolder
     private var file: File?
     private var waiting = LineWriter()
-    /// What it says of a database is there already: no commit is waited for.
+    /// Whether the lines describe rows that are already committed, so that they can be written at any time.
     private let isAlone: Bool
-    /// A PostgreSQL keeps a log of its own.
+    /// Whether the store has a journal. PostgreSQL has its own log.
     private let isNeeded: Bool
-    /// What came between its lines and the file, to be told by the next `flush`.
+    /// An error of a write outside of `flush`, which the next `flush` throws.
     private var failure: StoreError?
 
     init(_ folder: StoreFolder) {
@@ -29,7 +30,7 @@ final class Journal {
         isNeeded = folder.server == nil
     }
 
-    /// A file of its own, at this path.
+    /// Opens a journal in a new file at this path.
     init(_ folder: StoreFolder, at path: String) throws(StoreError) {
         self.folder = folder
         isAlone = true
@@ -39,7 +40,7 @@ final class Journal {
         }
     }
 
-    /// A response that its snapshot has.
+    /// Adds a line for a response.
     func note(_ response: NewResponse, ofSnapshot snapshot: Int64) {
         guard isNeeded else { return }
         let body: (sha256: String, form: String)? =
@@ -85,10 +86,11 @@ final class Journal {
         do throws(StoreError) { try flush() } catch { failure = error }
     }
 
-    /// What was noted since the last time is not to be.
+    /// Discards the lines that were added since the last `flush`.
     func drop() { waiting.removeAll() }
 
-    /// What was noted is in the file. It is synced when the system sees fit, as the database's log is.
+    /// Writes the lines that were added to the file. Does not sync it; the system does that later, as for the
+    /// database's log.
     func flush() throws(StoreError) {
         if let failure { throw failure }
         guard !waiting.bytes.isEmpty else { return }
@@ -101,7 +103,8 @@ final class Journal {
         try StoreError.wrapping { () throws(SystemError) in try file?.write(waiting.bytes) }
     }
 
-    /// Writes all that a database has to a file that is nobody's until it is adopted.
+    /// Writes the whole content of a database to a new file, which becomes part of the journal with `adopt`.
+    /// Returns its path.
     static func draft(
         in folder: StoreFolder, _ write: (Journal) throws(StoreError) -> Void
     ) throws(StoreError) -> String {
@@ -119,8 +122,8 @@ final class Journal {
         return path
     }
 
-    /// What the file says is all there is, after which those before it are nobody's, but for those that other
-    /// writers hold.
+    /// Makes a draft the whole journal and removes the other files, except those that other writers have
+    /// locked.
     func adopt(_ draft: String) throws(StoreError) {
         let target = folder.journal + "/" + Self.name(Int64.random(in: 1...Int64.max))
         do throws(StoreError) {
@@ -138,10 +141,10 @@ final class Journal {
         }
     }
 
-    /// So much is put together before it is written, of what waits for no commit.
+    /// The maximum number of bytes that are collected before a write that does not wait for a commit.
     private static let longestWait = 1 << 20
 
-    /// The first file that nobody else appends to, else a new one.
+    /// Opens the first file that no other writer has locked, or a new one.
     private static func open(in folder: StoreFolder) throws(StoreError) -> File {
         try StoreFolder.makeFolders(folder.journal)
         for path in folder.journalFiles {
@@ -149,7 +152,7 @@ final class Journal {
             var status = stat()
             let lock = flock(file.descriptor, LOCK_EX | LOCK_NB)
             if lock == 0, fstat(file.descriptor, &status) == 0, status.st_nlink > 0 {
-                // A line that a killed run began ends here.
+                // End a line that a killed run may have left incomplete.
                 if status.st_size > 0 {
                     try StoreError.wrapping { () throws(SystemError) in try file.write([0x0A]) }
                 }
@@ -175,7 +178,7 @@ final class Journal {
         return sum.value
     }
 
-    /// Calls `take` with the lines of a file that are whole, in their order. Returns how many are damaged.
+    /// Calls `take` with the intact lines of a file, in their order. Returns the number of damaged lines.
     @discardableResult
     static func eachLine(
         of path: String, take: (JSONValue) throws(StoreError) -> Void
@@ -216,7 +219,7 @@ final class Journal {
         return damagedLines
     }
 
-    /// Nil for a line that is damaged.
+    /// Returns the JSON of a line, or nil if the line is damaged.
     private static func value(of line: ArraySlice<UInt8>) -> JSONValue? {
         guard line.count > 9, line[line.startIndex + 8] == 0x20 else { return nil }
         let text = line.dropFirst(9)
@@ -239,23 +242,25 @@ extension StoreFolder {
         Self.names(in: journal).filter { $0.utf8.count == 16 }.sorted().map { journal + "/" + $0 }
     }
 
-    /// The file with the size of the journal after its last rewrite, when it had exactly the rows of the database.
+    /// The file with the size of the journal after its last rewrite, when it had exactly the rows of the
+    /// database.
     private var journalSize: String { journal + "/size" }
 
-    /// On a full disk there is no note, and the size of the database is used instead.
+    /// Records the size of a rewritten journal. If the disk is full, there is no record, and the size of the
+    /// database is used instead.
     fileprivate func noteWholeJournal(byteCount: Int64) {
         unlink(journalSize)
         try? WholeFile.replace(journalSize, with: "\(byteCount)\n")
     }
 
-    /// An empty file that is there while the database has rows that moved or are gone, and the journal still has them as
-    /// they were. A run that is killed then leaves a database and a journal that differ, and yet nothing is damaged.
+    /// An empty file that exists while rows of the database have been moved or removed but are still in the
+    /// journal. If the run is killed then, the database and the journal differ although nothing is damaged.
     private var journalBehind: String { journal + "/behind" }
 
     var isJournalBehind: Bool { access(journalBehind, F_OK) == 0 }
 
-    /// On a disk without room for the file, a run that is killed leaves a journal that counts as damaged, until the next
-    /// collection writes it anew.
+    /// Creates or removes the mark that the journal is behind the database. If the disk has no space for it,
+    /// a killed run leaves a journal that counts as damaged until the next collection rewrites it.
     func markJournal(isBehind: Bool) {
         guard server == nil else { return }
         guard isBehind else {
@@ -266,21 +271,22 @@ extension StoreFolder {
         if file >= 0 { close(file) }
     }
 
-    /// Whether most of the journal names what rows were in the past: it is twice as long as it was when it was last
-    /// written anew.
+    /// Whether most of the journal describes former rows: it is more than twice as long as after its last
+    /// rewrite.
     var isJournalLong: Bool {
         let note = try? WholeFile.read(journalSize, atMost: 64)
         let noted = note.flatMap { Int64(String(decoding: $0.dropLast(), as: UTF8.self)) }
         return journalByteCount / 2 > (noted ?? databaseByteCount) + Limits.journalSlack / 2
     }
 
-    /// Bodies or rows are there, of which only a database tells.
+    /// Whether there are bodies or journal files, which must have belonged to a database.
     var hasRemains: Bool {
         if server != nil { return false }
         return !journalFiles.isEmpty || !bodyFileNames.isEmpty || packList.contains { $0.byteCount ?? 0 > 0 }
     }
 
-    /// What to say where there is no database that could be read, and one was there.
+    /// Returns the error for a database that is missing or cannot be read although the files beside it show
+    /// that there was one.
     func lostDatabase(_ detail: String) -> StoreError {
         StoreError(
             .unusable, doing: "open", path: database, detail: detail,
@@ -288,9 +294,10 @@ extension StoreFolder {
     }
 }
 
-/// What the journal has of a database.
+/// The functions that write the content of a database to a journal.
 extension Connection {
-    /// All of it as it is at this moment, or some of its bodies and responses, line by line, in the memory of a line.
+    /// Writes the sites, snapshots and pins, and all or some bodies and responses, in one transaction. Uses
+    /// the memory of one line.
     func write(
         to journal: Journal, bodies: String = "true", responses: String = "true"
     ) throws(StoreError) {
@@ -345,11 +352,11 @@ extension Connection {
         }
     }
 
-    /// What can be read of it where it is damaged: each table by itself, from both ends. The rest is passed
-    /// over. Fails when the journal cannot be written.
+    /// Writes the readable rows of a damaged database. Each table is read separately, from both ends; the
+    /// rest is skipped. Throws only if the journal cannot be written.
     ///
-    /// - Parameter withDamagedRows: reads rows of pages that do not match their checksum, too. Bodies are read from such
-    ///   pages in any case: they are compared with their digests.
+    /// - Parameter withDamagedRows: whether to also read rows from pages with wrong checksums. Bodies are
+    ///   read from such pages in any case, because they are compared with their digests.
     func salvage(to journal: Journal, withDamagedRows: Bool) throws(StoreError) {
         readDamagedPages(withDamagedRows)
         func rows(_ table: String, _ columns: String, by key: String, read: (Row) -> Void) throws(StoreError)
@@ -383,13 +390,13 @@ extension Connection {
                     bytes: row.isNull(4) ? bytes[id].map { Base64.encode($0) } : nil))
         }
         readDamagedPages(withDamagedRows)
-        // An earlier larder's has no such column.
+        // Databases of earlier versions lack this column.
         let confirmed = (try? prepare("SELECT confirmed FROM response LIMIT 0")) == nil ? "0" : "confirmed"
         let columns = "\(JournalLine.responseColumns), \(confirmed), url, referrer, body"
         try rows("response", columns, by: "url,snapshot,request,variant") { row in
             guard let href = hrefs[row.integer(11)] else { return }
             let body = row.optionalInteger(13).flatMap { bodies[$0] }
-            // What its body was is not known: it is missing.
+            // The body is unknown, so the response counts as missing.
             if body == nil, !row.isNull(13) { return }
             journal.note(
                 JournalLine.ResponseLine(
@@ -398,7 +405,7 @@ extension Connection {
         }
     }
 
-    /// The sites, snapshots and pins.
+    /// Returns the sites, snapshots and pins.
     func state(time: Int64? = nil, isDamaged: Bool = false) throws(StoreError) -> JournalLine.State {
         func each(_ sql: String, read: (Row) -> Void) throws(StoreError) {
             do throws(StoreError) {
@@ -441,7 +448,7 @@ extension Connection {
     }
 }
 
-/// Rows as the journal writes them, to be compared with it.
+/// Rows in the form of journal lines, for comparison with the journal.
 extension StoreReader {
     func eachJournalBody(_ take: (JournalLine.Body) -> Void) throws(StoreError) {
         try eachRow("SELECT \(JournalLine.bodyColumns), sha256 FROM body") { row in
@@ -463,7 +470,7 @@ extension StoreReader {
         }
     }
 
-    /// The sites and finished snapshots, and which of them are served.
+    /// Returns the sites and finished snapshots, and which of them are live.
     func journalState() throws(StoreError) -> JournalLine.State {
         var state = JournalLine.State(time: 0)
         try eachRow("SELECT id, name, published, overlay FROM site ORDER BY id") { row in
@@ -481,10 +488,10 @@ extension StoreReader {
 }
 
 extension JournalLine {
-    /// Of `body`, what a line of a row reads first.
+    /// The columns of `body` that `BodyLine.init` reads first.
     fileprivate static let bodyColumns = "form, size, title, md5, pack, start, frame"
 
-    /// Of `response`, what a line of a row reads first.
+    /// The columns of `response` that `ResponseLine.init` reads first.
     fileprivate static let responseColumns = """
         response.snapshot, response.request, response.variant, response.status, response.role, response.flags,
         response.requested, response.fetched, response.type, response.fields
@@ -509,7 +516,7 @@ extension JournalLine.ResponseLine {
     }
 }
 
-/// A journal of what stays, that a thread of its own writes while the database is made smaller.
+/// A new journal that a separate thread writes while the database is compacted.
 final class JournalDraft {
     private let thread: NamedThread
     private let path: Path
@@ -532,18 +539,19 @@ final class JournalDraft {
         }
     }
 
-    /// Waits until it is whole, or cannot be so.
+    /// Waits until the file is complete or has failed.
     func finish() {
         if !isFinished { thread.join() }
         isFinished = true
     }
 
-    /// The file, once it is whole.
+    /// Waits until the file is complete, and returns its path.
     func wait() throws(StoreError) -> String? {
         finish()
         return try path.result.withLock { $0 }?.get()
     }
 
+    /// Waits until the file is complete, and removes it.
     func drop() {
         finish()
         if case .success(let path) = path.result.withLock({ $0 }) { unlink(path) }

@@ -1,30 +1,31 @@
 internal import Glibc
 
-/// The result of comparing the database with the journal. The journal has checksums, and the database can be rebuilt
-/// from it.
+/// The result of comparing the database with the journal. The journal has checksums, and the database can be
+/// rebuilt from it.
 struct JournalCheck: Equatable {
-    /// Responses and bodies that the journal does not have: if the database were lost, they would be too.
+    /// The number of responses and bodies that are not in the journal. They would be lost with the database.
     var missing = 0
-    /// Responses and bodies of which the journal says something else than the database.
+    /// The number of responses and bodies that differ between journal and database.
     var conflicting = 0
-    /// An address of each of the first conflicting responses.
+    /// The URLs of the first conflicting responses.
     var conflicts: [String] = []
-    /// The journal does not say which sites and snapshots there are, or which are served.
+    /// Whether sites, snapshots or live snapshots are missing from the journal.
     var isStateMissing = false
-    /// Lines with a wrong checksum, and lines that a killed run wrote in part.
+    /// The number of lines with a wrong checksum or that a killed run left incomplete.
     var damagedLines = 0
 
-    /// Whether rows of the database are damaged, and the journal still has the right ones.
+    /// Whether rows of the database are damaged and the journal still has the correct ones.
     var isDatabaseDamaged: Bool { conflicting > 0 || missing > 0 && damagedLines == 0 && hasLines }
 
-    /// Whether the database could be made anew from the journal.
+    /// Whether the database could be rebuilt from the journal.
     var isSound: Bool { missing == 0 && conflicting == 0 && !isStateMissing }
 
-    /// Whether there is anything in the journal.
+    /// Whether the journal has any lines.
     var hasLines = false
 }
 
-/// The hashes of the journal's lines, to look up rows in. Millions of lines take tens of megabytes.
+/// Hashes of the lines of the journal, to find rows in it. For millions of lines, they take tens of
+/// megabytes.
 private struct JournalHashes {
     /// Hashes of the members that identify a response or body.
     private var keys: Set<UInt64> = []
@@ -61,13 +62,16 @@ private struct JournalHashes {
         contents.insert(Self.hash(parts.key + parts.content))
     }
 
+    /// The result of looking up a row.
     enum Finding {
         case same
         case conflicting
         case missing
     }
 
-    /// - Parameter canChange: the response was confirmed by a later snapshot, whose fields it has.
+    /// Looks up a response.
+    ///
+    /// - Parameter canChange: whether a later snapshot confirmed the response, whose headers it then has.
     func find(_ line: JournalLine.Response, canChange: Bool) -> Finding {
         find(Self.parts(line), canChange: canChange)
     }
@@ -82,10 +86,10 @@ private struct JournalHashes {
 }
 
 extension StoreReader {
-    /// Compares all responses and bodies with the journal. Reads all of both.
+    /// Compares all responses and bodies with the journal. Reads both completely.
     func checkJournal() throws(StoreError) -> JournalCheck {
         var check = JournalCheck()
-        // The next run that writes also writes such a journal anew.
+        // The next writer rewrites such a journal.
         guard folder.server == nil, !folder.isJournalBehind else { return check }
         var hashes = JournalHashes()
         var last: JournalLine.State?
@@ -101,7 +105,7 @@ extension StoreReader {
             }
         }
         let state = try journalState()
-        // A run that was killed at its end has published a snapshot that the journal does not call published yet.
+        // A run that was killed at its end may have published a snapshot that is not yet live in the journal.
         check.isStateMissing =
             !state.sites.isEmpty
             && last.map { check.damagedLines > 0 && !Self.isSame($0, state) || !Self.names($0, state) }
@@ -127,7 +131,7 @@ extension StoreReader {
 
     private static let maxConflicts = 20
 
-    /// Whether the journal names all snapshots that there are.
+    /// Whether the journal contains all snapshots.
     private static func names(_ noted: JournalLine.State, _ state: JournalLine.State) -> Bool {
         Set(noted.snapshots.map(\.id)).isSuperset(of: state.snapshots.map(\.id))
     }

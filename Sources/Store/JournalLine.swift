@@ -1,11 +1,12 @@
 internal import Codings
 internal import Web
 
-/// What a line of the journal says. Its keys are short, since there are many.
+/// The content of a line of the journal. Most JSON keys have one letter, because there are many lines.
 enum JournalLine {
     typealias Response = ResponseLine<String>
     typealias Body = BodyLine<String>
 
+    /// A row of `response`, with URLs and digests in place of row numbers.
     struct ResponseLine<Text: LineText> {
         var href: Text
         var snapshot: Int64
@@ -24,7 +25,7 @@ enum JournalLine {
         var confirmed: Int64 = 0
     }
 
-    /// A plain response that a later snapshot of its site got once more.
+    /// A plain response that a later snapshot of its site received again.
     struct Confirmation: LineWritable {
         var href: String
         var snapshot: Int64
@@ -34,23 +35,25 @@ enum JournalLine {
         var fetched: Int64
     }
 
+    /// A row of `body`.
     struct BodyLine<Text: LineText> {
         var sha256: Text
         var form: Text
         var byteCount: Int64
         var title: Text?
         var md5: Text?
-        /// Nil for what is in a file of its own, or in the line.
+        /// The place in a pack, or nil if the body is in a file of its own or in the line.
         var place: PackPlace?
-        /// In Base64.
+        /// The body in Base64, if it is stored in the line.
         var bytes: Text?
     }
 
-    /// All sites, snapshots and pins, as they are from this time on.
+    /// All sites, snapshots and pins at a point in time.
     struct State: JSONWritable {
-        /// In microseconds since 1970. What a damaged database said counts least.
+        /// The time in microseconds since 1970. A state that was read from a damaged database has 0, so that
+        /// it has the lowest priority.
         var time: Int64
-        /// The version of the tables that the rows were in; 0 where an earlier version of Larder wrote the line.
+        /// The version of the tables, or 0 if an earlier version of Larder wrote the line.
         var schema: Int64 = Schema.version
         var sites: [Site] = []
         var snapshots: [Snapshot] = []
@@ -63,7 +66,7 @@ enum JournalLine {
             var published: Int64?
             var settings: String
             var overlay: Int64?
-            /// The highest number that a snapshot of it was given.
+            /// The highest snapshot number that was used for the site.
             var snapshots: Int64 = 0
         }
 
@@ -74,9 +77,10 @@ enum JournalLine {
             var finished: Int64?
             var base: Int64?
             var confirmed: Int64 = 0
-            /// The paths of the archives that it was imported from, a line each.
+            /// The paths of the archives from which the snapshot was imported, one per line.
             var archive: String?
-            /// Its number among the snapshots of its site; 0 where an earlier version of Larder wrote the line.
+            /// The number among the snapshots of its site, or 0 if an earlier version of Larder wrote the
+            /// line.
             var number: Int64 = 0
         }
 
@@ -87,10 +91,10 @@ enum JournalLine {
         }
     }
 
-    /// Lines in one, each with its checksum, as a frame of zstd.
+    /// Several lines, each with its checksum, compressed to a zstd frame.
     struct Packed: LineWritable {
         let byteCount: Int
-        /// In Base64.
+        /// The frame in Base64.
         let frame: String
     }
 
@@ -99,7 +103,7 @@ enum JournalLine {
     case body(Body)
     case state(State)
 
-    /// Nil for what is none, or of a later larder.
+    /// Returns nil if the line is of an unknown kind, for example of a later version of Larder.
     init?(_ json: JSONValue) {
         if let line = Response(json) {
             self = .response(line)
@@ -200,7 +204,7 @@ extension JournalLine.BodyLine<String> {
             bytes: bytes.map { Base64.encode($0) })
     }
 
-    /// What is in the line of it.
+    /// The bytes that are stored in the line.
     var inline: [UInt8]? { bytes.flatMap { Base64.decode($0) } }
 }
 
@@ -221,7 +225,7 @@ extension JournalLine.BodyLine: LineWritable {
 }
 
 extension JournalLine.Packed {
-    /// Nil where they are few, or zstd makes little of them.
+    /// Returns nil if there is too little to compress or zstd does not make it smaller.
     init?(_ lines: [UInt8]) {
         guard lines.count >= Limits.leastFramed, let frame = ZstdFrame.packed(lines) else { return nil }
         self.init(byteCount: lines.count, frame: Base64.encode(frame))
@@ -232,7 +236,7 @@ extension JournalLine.Packed {
         self.init(byteCount: byteCount, frame: frame)
     }
 
-    /// Nil for what is no frame, or cannot be read here.
+    /// The lines, or nil if the frame is damaged or zstd is not available.
     var lines: [UInt8]? {
         guard (0...Journal.longestLine).contains(byteCount) else { return nil }
         return Base64.decode(frame).flatMap { ZstdFrame.unpacked($0, byteCount: byteCount) }
@@ -335,35 +339,35 @@ extension JournalLine.State.Pin {
 
 // MARK: - LineWriter
 
-/// What writes its members into a line.
+/// A type that writes its members into a line.
 protocol LineWritable {
     func write(to line: inout LineWriter)
 }
 
-/// What stands in a line as a string.
+/// A string value of a line.
 protocol LineText {
-    /// A column's text.
+    /// Reads a column.
     init(_ row: Row, _ column: Int32)
 
     var isEmpty: Bool { get }
-    /// With its quotes.
+    /// Writes the string with its quotes.
     func write(to line: inout LineWriter)
 }
 
 extension LineText {
-    /// Nil for null.
+    /// Reads a column, or returns nil if it is null.
     init?(optional row: Row, _ column: Int32) {
         if row.isNull(column) { return nil }
         self.init(row, column)
     }
 }
 
-/// Lines of a journal, one behind the other. A collection writes them by the million: they are put together
-/// where they go from, out of what stands in the rows.
+/// A buffer of journal lines. A collection writes millions of lines, so their members are copied straight
+/// from the rows.
 struct LineWriter {
     private(set) var bytes: [UInt8] = []
 
-    /// A line whose members are written meanwhile.
+    /// Adds a line with the members that `line` writes.
     mutating func add(_ line: some LineWritable) {
         let start = begin()
         bytes.append(UInt8(ascii: "{"))
@@ -424,7 +428,7 @@ struct LineWriter {
         bytes.append(UInt8(ascii: ":"))
     }
 
-    /// - Precondition: It is UTF-8.
+    /// - Precondition: `utf8` is valid UTF-8.
     mutating func string(_ utf8: UnsafeBufferPointer<UInt8>) { JSONWriter.quote(utf8, to: &bytes) }
 
     mutating func hexadecimal(_ blob: UnsafeBufferPointer<UInt8>) {
@@ -455,8 +459,9 @@ extension String: LineText {
     }
 }
 
-/// A column of the row that a statement stands on.
+/// A column of the current row of a statement. It is valid as long as the row.
 struct RowText: LineText {
+    /// The way in which a column is written.
     enum Form {
         case text, hexadecimal, base64
     }
@@ -480,7 +485,7 @@ struct RowText: LineText {
             switch form {
             case .hexadecimal: line.hexadecimal(bytes)
             case .base64: line.base64(bytes)
-            // What is no UTF-8 would be no JSON.
+            // Text that is not valid UTF-8 would not be valid JSON.
             case .text where bytes.contains { $0 >= 0x80 }:
                 String(decoding: bytes, as: UTF8.self).write(to: &line)
             case .text: line.string(bytes)

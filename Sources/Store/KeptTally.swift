@@ -1,11 +1,11 @@
-/// How much each snapshot has, and how much the bodies are, in a table beside the rows: to tell it, nobody goes through
-/// millions of them. Of a folder; a PostgreSQL may be written to by larders that know nothing of the table, and has
-/// its rows counted.
+/// Stored counts of each snapshot's responses and of all bodies, so that reports need not scan millions of
+/// rows. Only folders use them: versions of Larder that do not know the table may write to a PostgreSQL
+/// store, so its rows are counted each time.
 ///
-/// A snapshot that has no row in the table is not counted, and whoever asks goes through its responses. Whoever adds,
-/// moves or removes a response takes the row of its snapshot away in the same transaction; snapshots are counted when one
-/// ends, and by whoever opens the store to write. Of the bodies those up to `last` are counted, and whoever asks
-/// counts those that came since; whoever removes one takes the row away.
+/// A snapshot without a row in the table is uncounted, and readers count its responses. Every transaction
+/// that adds, moves or removes a response deletes the row of its snapshot. Uncounted snapshots are counted
+/// when a snapshot ends and when a writer opens the store. Of the bodies, those with ids up to `last` are
+/// counted, and readers count the later ones. Removing a body deletes the row of the bodies.
 enum KeptTally {
     static let table = """
         CREATE TABLE tally (
@@ -24,7 +24,7 @@ enum KeptTally {
     /// The row for bodies, which belong to no snapshot. No snapshot has this id.
     static let bodies: Int64 = 0
 
-    /// None of the bodies is counted.
+    /// Adds the row for the bodies, with none of them counted.
     static let nothing = "INSERT OR IGNORE INTO tally (snapshot) VALUES (\(bodies));\n"
 
     private static let ofResponses = """
@@ -46,7 +46,7 @@ enum KeptTally {
         SELECT \(ofResponses), (SELECT count(*) FROM body), (SELECT coalesce(sum(size), 0) FROM body) FROM response
         """
 
-    /// What is kept, and what is not counted yet, as one row.
+    /// The sums of the stored counts and of everything that is not counted yet, as one row.
     static let summary = """
         SELECT sum(responses), sum(pages), sum(assets), sum(tombstones), sum(bodies), sum(bytes) FROM (
             SELECT responses, pages, assets, tombstones, bodies, bytes FROM tally
@@ -55,19 +55,20 @@ enum KeptTally {
             UNION ALL SELECT 0, 0, 0, 0, count(*), coalesce(sum(size), 0) FROM body WHERE id > \(lastBody))
         """
 
-    /// The responses of a snapshot.
+    /// The number of a snapshot's responses.
     static let responsesOfSnapshot = """
         coalesce((SELECT responses FROM tally WHERE tally.snapshot = snapshot.id),
             (SELECT count(*) FROM response WHERE response.snapshot = snapshot.id))
         """
 
-    /// Whether a snapshot is not counted, or more bodies than are counted in no time.
+    /// Whether a snapshot is uncounted, or more bodies than can be counted in no time
+    /// (`Limits.uncountedBodies`).
     static let isLacking = """
         SELECT EXISTS (SELECT 1 FROM snapshot WHERE id NOT IN (SELECT snapshot FROM tally))
             OR coalesce((SELECT max(id) FROM body), 0) > \(lastBody) + \(Limits.uncountedBodies)
         """
 
-    /// Counts what is not counted.
+    /// Counts everything that is uncounted.
     static let count = """
         INSERT INTO tally (snapshot, responses, pages, assets, tombstones)
             SELECT snapshot.id, \(ofResponses) FROM snapshot LEFT JOIN response ON response.snapshot = snapshot.id
@@ -79,7 +80,8 @@ enum KeptTally {
             WHERE snapshot = \(bodies);
         """
 
-    /// Counts once more what snapshots have of earlier ones: rows have gone or moved.
+    /// Counts again how many responses of earlier snapshots each snapshot confirms, because rows were removed
+    /// or moved.
     static let confirmed = """
         WITH span AS MATERIALIZED (
             SELECT earlier.site, kept.snapshot, kept.confirmed, count(*) AS count
@@ -92,7 +94,8 @@ enum KeptTally {
 
     static let remove = "DELETE FROM tally WHERE snapshot = ?"
 
-    /// How many of the counts are not what there is; one statement, so that it is of one moment.
+    /// The number of stored counts that differ from the rows. It is one statement, so that it sees one
+    /// moment.
     static let wrongCount = """
         SELECT count(*) FROM (
             SELECT snapshot FROM (
@@ -119,7 +122,8 @@ extension StoreSummary {
 }
 
 extension StoreWriter {
-    /// Rows of whichever snapshots, or bodies, have gone in the transaction that is open.
+    /// Deletes all stored counts, because rows of any snapshots, or bodies, were removed in the open
+    /// transaction.
     func forgetCounts() throws(StoreError) {
         try countConfirmedAgain()
         guard !isServed else { return }
@@ -135,7 +139,7 @@ extension StoreWriter {
         try run(KeptTally.confirmed + " WHERE confirmed > 0")
     }
 
-    /// Counts what is not counted, in a transaction of its own.
+    /// Counts everything that is uncounted, in a transaction of its own.
     func countAgain() throws(StoreError) {
         guard !isServed, try prepare(KeptTally.isLacking).first(read: { $0.integer(0) }) == 1 else { return }
         try transaction { () throws(StoreError) in try execute(KeptTally.count, doing: "count") }

@@ -1,6 +1,6 @@
 internal import Web
 
-/// What a stored response links to, by address.
+/// The URLs that a stored response links to.
 package struct StoredLinks: Sendable, Equatable {
     package var pages: [String] = []
     package var assets: [String] = []
@@ -9,13 +9,14 @@ package struct StoredLinks: Sendable, Equatable {
     package init() {}
 }
 
+/// The ids of the URLs that a stored response links to.
 package struct StoredLinkNumbers: Sendable, Equatable {
     package let pages: [Int64]
     package let assets: [Int64]
     package let guesses: [Int64]
 
-    /// - Parameter column: that of the first list. The others and their checksum follow it.
-    /// - Returns: nil for lists that do not match their checksum.
+    /// - Parameter column: The column of the first list. The other lists and their checksum follow it.
+    /// - Returns: Nil if the lists do not match their checksum.
     init?(_ row: Row, from column: Int32 = 0) {
         guard LinkLists.areSound(row, from: column) else { return nil }
         pages = row.withBytes(column, LinkLists.numbers)
@@ -26,8 +27,9 @@ package struct StoredLinkNumbers: Sendable, Equatable {
     package var all: [Int64] { pages + assets + guesses }
 }
 
-/// The links of a body, and the two bytes with which its link table begins, and the one with which it ends: by which
-/// larder it was made, and what else it says of itself. Those are none where there is no table.
+/// The links of a body, with the first two bytes and the last byte of its link table (`LinkTable.told`). They
+/// tell which version of Larder made the table, and some properties of the document. There are no such bytes
+/// if there is no table.
 package struct ToldLinks: Sendable, Equatable {
     package let numbers: StoredLinkNumbers
     package let ends: [UInt8]
@@ -39,15 +41,16 @@ package struct ToldLinks: Sendable, Equatable {
     }
 }
 
-/// All that a walk through a snapshot asks of an address.
+/// A response with everything that a walk through a snapshot needs to know about it.
 package struct WalkedResponse: Sendable {
     package let response: StoredResponse
-    /// Nil where they were never kept.
+    /// Nil if they were never stored, or are damaged.
     package let links: ToldLinks?
 }
 
 extension StoreReader {
-    /// The links of the response's body. Nil if they were never stored or are damaged: then the body has to be scanned.
+    /// Returns the links of the response's body. Nil if they were never stored or are damaged: then the body
+    /// has to be scanned.
     package func storedLinks(of response: StoredResponse) throws(StoreError) -> StoredLinks? {
         guard let numbers = try linkNumbers(of: response) else { return nil }
         var links = StoredLinks()
@@ -57,7 +60,8 @@ extension StoreReader {
         return links
     }
 
-    /// The same by the store's numbers, for whoever knows many of them.
+    /// Returns the links of the response's body as ids, for callers that know the URLs of many ids. Nil in
+    /// the same cases as for `storedLinks`.
     package func linkNumbers(of response: StoredResponse) throws(StoreError) -> StoredLinkNumbers? {
         guard let body = response.body else { return nil }
         return try findLinkLists.first(
@@ -65,14 +69,15 @@ extension StoreReader {
         ) { StoredLinkNumbers($0) }
     }
 
-    /// The same, and what the body's link table says of itself.
+    /// Returns the links of the response's body as ids, with the ends of its link table.
     package func toldLinks(of response: StoredResponse) throws(StoreError) -> ToldLinks? {
         guard let body = response.body else { return nil }
         return try findToldLinks.first(.integer(response.url), .integer(body.id)) { ToldLinks($0) }
     }
 
-    /// What the snapshot has for those of the addresses for which it has anything: of a PostgreSQL, where one question for
-    /// all takes one way there and back. The limits keep its planner at one look into an index for each.
+    /// Returns the responses that the snapshot has for these URLs, in no particular order. For PostgreSQL
+    /// stores: one statement for all URLs takes a single round trip. The limits make its planner use one
+    /// index look-up per URL.
     package func walk(_ hrefs: [String], ofSnapshot snapshot: Int64) throws(StoreError) -> [WalkedResponse] {
         var walked: [WalkedResponse] = []
         walked.reserveCapacity(hrefs.count)
@@ -103,8 +108,8 @@ extension StoreReader {
         try findAddress.first(.integer(number)) { $0.text(0) }
     }
 
-    /// The addresses of those of the numbers that there are. A PostgreSQL is asked once for all of them: each
-    /// question takes a way there and back.
+    /// Returns the URLs with these ids; unknown ids are left out. PostgreSQL looks all of them up in one
+    /// round trip.
     package func addresses(of numbers: [Int64]) throws(StoreError) -> [Int64: String] {
         var addresses: [Int64: String] = [:]
         if isServed {
@@ -119,7 +124,7 @@ extension StoreReader {
         return addresses
     }
 
-    /// The addresses whose bodies link to this one, whether or not they are shown, in order.
+    /// Returns the URLs whose bodies link to this URL, visible or not, in order.
     package func referrers(of href: String) throws(StoreError) -> [String] {
         guard let number = try number(of: href) else { return [] }
         var referrers: [String] = []
@@ -132,7 +137,7 @@ extension StoreReader {
         return referrers
     }
 
-    /// The same of what readers see.
+    /// Returns the URLs whose visible bodies link to this URL, in order.
     package func shownReferrers(of href: String) throws(StoreError) -> [String] {
         guard let number = try number(of: href) else { return [] }
         var referrers: [String] = []
@@ -166,8 +171,8 @@ extension StoreReader {
 }
 
 extension StoreReader {
-    /// Adds to some URLs what they need: a page needs a style sheet that needs a font. Where one redirects to
-    /// another, that one is needed too, with what it needs.
+    /// Adds everything that the URLs need, transitively: a page needs a style sheet, which needs a font. A
+    /// URL that redirects needs the target of the redirect.
     func addNeeds(to urls: inout Set<Int64>) throws(StoreError) {
         let needs = try prepare("SELECT assets FROM link WHERE url = ?")
         let redirects = try prepare(
@@ -194,7 +199,7 @@ extension StoreReader {
     }
 }
 
-/// Numbers of URLs as the store keeps them: with a comma before and after each.
+/// The text form of a list of URL ids: with a comma before and after each.
 enum LinkLists {
     static func checksum(of lists: [String]) -> Int64 {
         var sum = FNVSum()
@@ -205,7 +210,8 @@ enum LinkLists {
         return Int64(sum.value)
     }
 
-    /// Whether a row's three lists match the checksum in the column after them, or have none.
+    /// Whether a row's three lists match the checksum in the column after them. Rows without a checksum match
+    /// too.
     static func areSound(_ row: Row, from column: Int32 = 0) -> Bool {
         guard let expected = row.optionalInteger(column + 3) else { return true }
         var sum = FNVSum()
@@ -227,7 +233,7 @@ enum LinkLists {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// What is no number between two commas is left out.
+    /// Returns the ids in the list. Skips everything that is not a number between two commas.
     static func numbers(_ text: UnsafeBufferPointer<UInt8>) -> [Int64] {
         var numbers: [Int64] = []
         numbers.reserveCapacity(text.count / 5)

@@ -1,13 +1,13 @@
 internal import Digest
 package import Web
 
-/// What readers get for an URL, in short.
+/// A summary of the response that readers see for a URL.
 package struct ListedResponse: Sendable, Equatable {
     package let href: String
     package let status: Int
     package let role: UInt8
     package let type: String?
-    /// Nil for what has no body.
+    /// Nil if the response has no body.
     package let byteCount: Int?
     package let sha256: [UInt8]?
     package let snapshot: SnapshotName
@@ -15,7 +15,7 @@ package struct ListedResponse: Sendable, Equatable {
     package let fetched: Int64
 }
 
-/// A page by its title.
+/// A page with its title.
 package struct TitledPage: Sendable, Equatable {
     package let title: String
     package let href: String
@@ -24,8 +24,8 @@ package struct TitledPage: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// The pages of a site that have titles, in the order of these and then of their addresses, from behind one
-    /// on. All of the site's are sorted for it.
+    /// Returns the pages of a site that have titles, sorted by title and then by URL, starting after `place`.
+    /// Each call sorts all pages of the site.
     package func titledPages(
         ofSite site: Int64, after place: TitledPage?, limit: Int
     ) throws(StoreError) -> [TitledPage] {
@@ -51,11 +51,13 @@ extension StoreReader {
         return pages
     }
 
-    /// Hands over what readers get for each URL, in the order of the URLs: of the whole store, or of one site
-    /// as if there were no other. Ends early when `take` says false.
+    /// Passes the response that readers see for each URL to `take`, in the order of the URLs. Stops when
+    /// `take` returns false.
     ///
-    /// It reads a page at a time, so that neither memory nor the log of the store grows with a slow taker;
-    /// what is published meanwhile may show from there on.
+    /// It reads 4096 URLs at a time, so that neither memory nor the write-ahead log grows if `take` is slow.
+    /// The rest of the list may therefore show a snapshot that is published meanwhile.
+    ///
+    /// - Parameter site: If not nil, only the responses of this site are listed, as if there were no other.
     package func eachListed(
         site: Int64? = nil, _ take: (ListedResponse) -> Bool
     ) throws(StoreError) {
@@ -71,7 +73,7 @@ extension StoreReader {
         }
     }
 
-    /// Nil when the last page begins.
+    /// Returns the last URL of the page after `start`; nil if the page is the last one.
     private func endOfPage(after start: String) throws(StoreError) -> String? {
         var end: String?
         try eachRow(
@@ -85,7 +87,7 @@ extension StoreReader {
         after start: String, through end: String?, _ site: Int64?, _ take: (ListedResponse) -> Void
     ) throws(StoreError) {
         var last: String?
-        // CROSS JOIN keeps SQLite at the order of the addresses' index.
+        // CROSS JOIN makes SQLite read the URLs in the order of their index.
         try eachRow(
             """
             SELECT url.href, response.status, response.role, response.type, body.size, \(SnapshotName.columns),
@@ -101,7 +103,7 @@ extension StoreReader {
             """, .text(start), .text(end ?? Self.behindAll), .optional(site)
         ) { row in
             let href = row.text(0)
-            // Of each address the first is what readers get.
+            // The first row of each URL is the one that readers see.
             guard href != last else { return }
             last = href
             take(
@@ -115,24 +117,25 @@ extension StoreReader {
 
     private static let urlsInPage: Int64 = 4096
 
-    /// Addresses are ASCII, and begin with a letter.
+    /// Greater than every URL: URLs are ASCII and begin with a letter.
     private static let behindAll = "\u{7f}"
 }
 
-/// What readers get for an URL, with whether its body is there.
+/// The response that readers see for a URL, and whether its body is stored.
 package struct ShownResponse: Sendable {
     package let snapshot: Int64
     package let status: Int
     package let isImported: Bool
     package let body: StoredBody?
-    /// As many bytes as the body has; none of them was read.
+    /// Whether as many bytes are stored as the body has. None of them was read.
     package fileprivate(set) var isThere: Bool
 }
 
 extension StoreReader {
-    /// What readers get for each of the URLs, which stand in their order. Where they make up much of what is
-    /// held between the first and the last, it is read in one go: that takes a third of the time of as many
-    /// look-ups.
+    /// Returns the response that readers see for each of the URLs. These must be sorted.
+    ///
+    /// If they are more than a quarter of the stored URLs between the first and the last, one statement reads
+    /// the whole range, in a third of the time of single look-ups.
     package func shown(_ hrefs: [String]) throws(StoreError) -> [String: ShownResponse] {
         guard let first = hrefs.first, let last = hrefs.last else { return [:] }
         var shown: [String: ShownResponse] = [:]
@@ -154,7 +157,7 @@ extension StoreReader {
             return shown
         }
         var packs: [Int64: Int64?] = [:]
-        /// Those that are neither in rows nor in pieces.
+        /// Bodies that are in the outer storage of a PostgreSQL store.
         var outside: [(href: String, body: StoredBody)] = []
         let outer = outerBodies
         let inline = "(SELECT length(bytes) FROM content WHERE content.body = body.id)"
@@ -207,7 +210,7 @@ extension StoreReader {
     }
 }
 
-/// What readers get for an URL, as a line of a list for people.
+/// The response that readers see for a URL, as one line of a list.
 package struct HeldEntry: Sendable, Equatable {
     /// The number of its URL in this store.
     package let url: Int64
@@ -219,25 +222,26 @@ package struct HeldEntry: Sendable, Equatable {
     package let type: String?
     /// Seconds since 1970.
     package let fetched: Int64
-    /// Nil for a redirect, or what is gone.
+    /// Nil for redirects and other responses without a body.
     package let body: StoredBody?
 }
 
 extension HeldEntry {
-    /// The columns that `init(_:)` reads, from `response` joined with its `url`, its `snapshot` and, if it has one, its `body`.
+    /// The columns that `init(_:)` reads, from `response` joined with its `url`, its `snapshot` and, if it
+    /// has one, its `body`.
     static let columns = """
         url.id, url.href, snapshot.site, \(SnapshotName.columns), response.status, response.role, response.type, response.fetched,
         \(StoredBody.columns)
         """
 
-    /// Of plain responses with their `snapshot` and `site`: those that readers may see, of the site ?1 or of
-    /// all.
+    /// A condition on responses with their `snapshot` and `site`: readers see them, and they are of the site
+    /// ?1, or of any site if ?1 is null.
     static let isVisible = """
         (CAST(?1 AS BIGINT) IS NULL OR site.id = ?1) AND \(Schema.isVisible("response"))
         """
 
-    /// The newest that its site shows for its URL. Where no site ?1 is asked for, an import that is subordinate to
-    /// another site's response is left out.
+    /// A condition: the response is the newest that its site shows for its URL. If ?1 is null, it excludes
+    /// subordinate imports that a response from the origin hides.
     static let isNewest = """
         NOT EXISTS (
             SELECT 1 FROM response AS newer JOIN snapshot AS later ON later.id = newer.snapshot
@@ -260,30 +264,31 @@ extension HeldEntry {
     }
 }
 
-/// A stored response with where it belongs.
+/// A stored response with its site and the page that requested it.
 package struct HeldRow: Sendable, Equatable {
     package let response: StoredResponse
     /// The name of its site.
     package let site: String
-    /// The page that first asked for it.
+    /// The URL of the page that first requested it.
     package let referrer: String?
-    /// A reader gets it: of what its URL answered to the same request, it is the newest that is published.
+    /// Whether readers see it: it is the newest visible response of its URL to the same request and variant.
     package let isShown: Bool
-    /// The last snapshot that got it once more; 0 where none did.
+    /// The last snapshot that received the same response again; 0 if none did.
     package let confirmed: Int64
-    /// The paths of the archives that its snapshot was imported from, a line each.
+    /// The paths of the archives that its snapshot was imported from, one per line.
     package let archive: String?
 
-    /// Whether a snapshot of its site has it.
+    /// Whether the response belongs to this snapshot of its site.
     package func isOf(_ snapshot: Int64) -> Bool {
         response.snapshot == snapshot || response.snapshot < snapshot && snapshot <= confirmed
     }
 }
 
 extension StoreReader {
-    /// Everything that is held under the address, whatever the snapshot, the request and the variant; the newest
-    /// snapshot first.
+    /// Returns all stored responses of a URL, in all snapshots and for all requests and variants. The newest
+    /// snapshot comes first.
     package func rows(of href: String) throws(StoreError) -> [HeldRow] {
+        /// The request and variant of a response. Readers see one response per slot of a URL.
         struct Slot: Hashable {
             let request: RequestKey
             let variant: String
@@ -291,7 +296,7 @@ extension StoreReader {
         var rows: [HeldRow] = []
         var shown: Set<Slot> = []
         var fromOrigin: Set<RequestKey> = []
-        // In the order in which readers look.
+        // The statement sorts the rows in the order in which readers look for a response.
         try eachRow(
             """
             SELECT \(StoredResponse.columns), site.name, referrer.href,
@@ -308,11 +313,12 @@ extension StoreReader {
         ) { row in
             let response = StoredResponse(row)
             let slot = Slot(request: response.request, variant: response.variant)
-            // What does not vary takes the place of all that is older, and gives it up to what does.
+            // A response that does not vary replaces all older ones, and is replaced by any newer one that
+            // varies.
             let isOutdated = shown.contains {
                 $0.request == slot.request && ($0.variant.isEmpty || slot.variant.isEmpty)
             }
-            // What an import has comes after anything from an origin, and goes beside none of it.
+            // An import is hidden by any response from an origin to the same request.
             let isSubordinate = row.integer(23) == 0
             if !isSubordinate { fromOrigin.insert(slot.request) }
             let isHidden = isSubordinate && fromOrigin.contains(slot.request)
@@ -326,17 +332,17 @@ extension StoreReader {
     }
 }
 
-/// What is held between two addresses.
+/// The responses in a range of URLs.
 package struct HeldSlice: Sendable, Equatable {
     package let entries: [HeldEntry]
-    /// Where the next slice begins; nil after the last.
+    /// The URL that the next slice begins with; nil after the last.
     package let next: String?
 }
 
 extension StoreReader {
-    /// What readers get for the first `urlCount` URLs from `start` on that stand before `end` in the order of
-    /// addresses: of one site as if there were no other, or of all. URLs that are only linked to count, and
-    /// are left out.
+    /// Returns the responses that readers see for the first `urlCount` URLs from `start` on and before `end`,
+    /// in the order of URLs: of one site as if there were no other, or of all sites. URLs without a response
+    /// count towards `urlCount`, but are left out.
     package func slice(
         from start: String, before end: String, site: Int64?, urlCount: Int
     ) throws(StoreError) -> HeldSlice {
@@ -344,7 +350,7 @@ extension StoreReader {
             "SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href LIMIT 1 OFFSET ?"
         ).first(.text(start), .text(end), .integer(Int64(urlCount))) { $0.text(0) }
         var entries: [HeldEntry] = []
-        // CROSS JOIN keeps SQLite at the order of the addresses' index.
+        // CROSS JOIN makes SQLite read the URLs in the order of their index.
         try eachRow(
             """
             SELECT \(HeldEntry.columns) FROM url
@@ -356,7 +362,7 @@ extension StoreReader {
             ORDER BY url.href, \(StoredResponse.shownFirst)
             """, .optional(site), .text(start), .text(next ?? end)
         ) { row in
-            // Of each address the first is what readers get.
+            // The first row of each URL is the one that readers see.
             guard row.integer(0) != entries.last?.url else { return }
             entries.append(HeldEntry(row))
         }
@@ -365,8 +371,8 @@ extension StoreReader {
 }
 
 extension StoreReader {
-    /// Addresses that are held, begin with `prefix` and stand next to this one in the order of addresses: at
-    /// most `count` before it and as many behind it.
+    /// Returns the URLs that have a response with a status below 400, begin with `prefix` and are next to
+    /// `href` in the order of URLs: at most `count` before it and `count` after it.
     package func neighbours(
         of href: String, below prefix: String, count: Int
     ) throws(StoreError) -> [String] {
@@ -377,7 +383,7 @@ extension StoreReader {
             "SELECT href FROM url WHERE href >= ? AND href < ? AND \(isHeld) ORDER BY href DESC LIMIT ?",
             .text(prefix), .text(href), .integer(Int64(count))
         ) { before.append($0.text(0)) }
-        // Addresses are ASCII: nothing that begins with the prefix is beyond it with this behind it.
+        // URLs are ASCII, so that no URL with this prefix is greater than this.
         try eachRow(
             "SELECT href FROM url WHERE href > ? AND href < ? AND \(isHeld) ORDER BY href LIMIT ?",
             .text(href), .text(prefix + "\u{7f}"), .integer(Int64(count))
@@ -386,14 +392,15 @@ extension StoreReader {
     }
 }
 
-/// What is known of an origin by what is held of it: of the addresses between its slash and what would stand
-/// behind that.
+/// Facts about an origin that are derived from its stored responses. The URLs of an origin are those between
+/// its slash and the character after the slash.
 extension StoreReader {
     private static let mostRowsOfOrigin = 16
-    /// Of an origin that is linked to everywhere, nothing need be held.
+    /// An origin that many pages link to may have no response at all, so the search for one is limited.
     private static let mostAddressesOfOrigin: Int64 = 10_000
 
-    /// Another site that has pages on a host, by either scheme and on any port.
+    /// The name of another site that has pages on a host, with either scheme and on any port; nil if there is
+    /// none.
     package func site(withPagesOn host: String, besides own: String) throws(StoreError) -> String? {
         let find = try prepare(
             """
@@ -415,13 +422,13 @@ extension StoreReader {
     }
 
     /// The most public network zone that visible responses of an origin, such as `https://example.com`, came
-    /// from: any of its pages may be the one that sends a request. It looks at some of them only. Nil if there
-    /// are none.
+    /// from: any of its pages may be the one that sends a request. Examines only a sample of them. Nil if
+    /// there are none.
     package func mostPublicZone(ofOrigin origin: String) throws(StoreError) -> NetworkZone? {
         var zone: NetworkZone?
         var last: Int64?
         var count = 0
-        // CROSS JOIN keeps SQLite at the order of the addresses' index.
+        // CROSS JOIN makes SQLite read the URLs in the order of their index.
         let behind = origin + Self.behindSlash
         let end = try prepare(
             "SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href LIMIT 1 OFFSET ?"
@@ -439,7 +446,7 @@ extension StoreReader {
             """)
         _ = try search.first(.text(origin + "/"), .text(end ?? behind)) { row -> Bool? in
             count += 1
-            // Of each address the first is what readers get.
+            // The first row of each URL is the one that readers see.
             if row.integer(0) != last {
                 last = row.integer(0)
                 let flags = ResponseFlags(rawValue: UInt16(truncatingIfNeeded: row.integer(1)))
@@ -450,8 +457,8 @@ extension StoreReader {
         return zone
     }
 
-    /// Calls `read` once for each origin of which anything is held, going from one to the next over the
-    /// addresses' index.
+    /// Calls `read` once for each http or https origin that has a stored response. Steps from one origin to
+    /// the next in the index of URLs.
     package func eachOrigin(_ read: (String) -> Void) throws(StoreError) {
         let next = try prepare("SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href LIMIT 1")
         let isHeld = try prepare(
@@ -471,8 +478,8 @@ extension StoreReader {
         }
     }
 
-    /// The character that follows the slash.
+    /// The character after the slash.
     static let behindSlash = "0"
-    /// The character that follows the colon.
+    /// The character after the colon.
     static let behindColon = ";"
 }

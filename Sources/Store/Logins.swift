@@ -2,15 +2,16 @@ internal import Glibc
 internal import System
 package import Web
 
-/// Sites to which the larder is signed in: cookies in Netscape's format, a file for each site, and the
-/// profile of the browser in which they came to be. They are as secret as passwords.
+/// The logins of sites: cookies in Netscape's format, in one file per site, and the browser profile in which
+/// the user signed in. They are as secret as passwords.
 extension StoreFolder {
+    /// The stored login of a site.
     package struct Login: Sendable, Equatable {
-        /// The registrable domain; the host where there is none.
+        /// The registrable domain, or the host if there is none.
         package let site: String
         package let path: String
         package let cookieCount: Int
-        /// In seconds since 1970.
+        /// The time when it was stored, in seconds since 1970.
         package let kept: Int64
     }
 
@@ -19,19 +20,20 @@ extension StoreFolder {
     private static let suffix = ".cookies"
     private static let mostBytes = 4 * 1024 * 1024
 
-    /// Whose cookies an address gets.
+    /// The name of the login whose cookies are sent to a URL: its registrable domain, or its host if there is
+    /// none.
     package static func loginName(of url: WebURL) -> String {
         PublicSuffixes.system.registrableDomain(of: url.host) ?? url.host
     }
 
-    /// In the order of their names.
+    /// All logins, sorted by name.
     package var logins: [Login] {
         Self.names(in: loginFolder).filter { $0.hasSuffix(Self.suffix) }.sorted().compactMap {
             login(of: String($0.dropLast(Self.suffix.count)))
         }
     }
 
-    /// Nil where nobody has signed in.
+    /// The login of a site, or nil if there is none.
     package func login(of site: String) -> Login? {
         let path = loginFile(of: site)
         var status = stat()
@@ -42,6 +44,9 @@ extension StoreFolder {
         return Login(site: site, path: path, cookieCount: lines.count, kept: Int64(status.st_mtim.tv_sec))
     }
 
+    /// Stores the cookies of a site, in place of earlier ones.
+    ///
+    /// - Parameter lines: the cookies in the format of a Netscape cookie file.
     package func keepLogin(of site: String, _ lines: [String]) throws(StoreError) {
         try Self.makeFolders(loginFolder)
         let text = "# Netscape HTTP Cookie File\n\n" + lines.sorted().map { $0 + "\n" }.joined()
@@ -50,13 +55,14 @@ extension StoreFolder {
         }
     }
 
-    /// Where the browser keeps who is signed in.
+    /// Creates the folder of the browser profile for logins, and returns its path.
     package func makeLoginProfile() throws(StoreError) -> String {
         try Self.makeFolders(loginProfile)
         return loginProfile
     }
 
-    /// With the last one the profile goes too, which has them all.
+    /// Removes the login of a site. The browser profile contains all logins, so it is removed with the last
+    /// one.
     package func forgetLogin(of site: String) throws(StoreError) {
         try StoreError.wrapping { () throws(SystemError) in
             let file = loginFile(of: site)
@@ -67,19 +73,21 @@ extension StoreFolder {
         if logins.isEmpty { Folder.remove(loginFolder) }
     }
 
-    /// A host has no slash, and an IPv6 address colons, which files may have.
+    /// The file name needs no escaping: a host has no slash, and the colons of an IPv6 address are allowed in
+    /// file names.
     private func loginFile(of site: String) -> String { loginFolder + "/" + site + Self.suffix }
 }
 
-/// What is kept of the portal's password, beside the store, where nobody else may read it.
+/// The stored password of the portal, in a file that only this user may read.
 extension StoreFolder {
     var passwordFile: String { path + "/password" }
 
-    /// The line that was kept; nil where no password is set.
+    /// The stored line, or nil if no password is set.
     package var portalPassword: String? {
         (try? WholeFile.read(passwordFile, atMost: 1024)).map { String(decoding: $0, as: UTF8.self) }
     }
 
+    /// Stores the line with the password, in place of an earlier one.
     package func keep(portalPassword line: String) throws(StoreError) {
         try Self.makeFolders(path)
         try StoreError.wrapping { () throws(SystemError) in
@@ -87,7 +95,7 @@ extension StoreFolder {
         }
     }
 
-    /// Gives whether there was one.
+    /// Removes the password, and returns whether there was one.
     package func forgetPortalPassword() throws(StoreError) -> Bool {
         try StoreError.wrapping { () throws(SystemError) in
             if unlink(passwordFile) == 0 { return true }
@@ -97,19 +105,20 @@ extension StoreFolder {
     }
 }
 
-/// What was done by way of the portal, for its next run.
+/// The state of the portal that is kept between runs.
 extension StoreFolder {
     var portalFile: String { path + "/portal.json" }
     var portalLock: String { path + "/portal.lock" }
-    /// What people hand in on the portal, and what is made for them to take away.
+    /// The folder for files that users upload to the portal and that it creates for download.
     package var portalFiles: String { path + "/portal" }
     private static let mostPortalBytes = 8 * 1024 * 1024
 
     var portalBar: String { path + "/portal.bar" }
 
-    /// Whether the bar on pages was switched on last.
+    /// Whether the bar on mirrored pages was last switched on.
     package var hasPortalBar: Bool { access(portalBar, F_OK) == 0 }
 
+    /// Stores whether the bar on mirrored pages is switched on.
     package func keep(portalBar isOn: Bool) throws(StoreError) {
         try StoreError.wrapping { () throws(SystemError) in
             if isOn { try WholeFile.replace(portalBar, with: "") } else { Folder.remove(portalBar) }
@@ -119,7 +128,8 @@ extension StoreFolder {
     var rootFile: String { path + "/roots" }
     private static let maxRootFileBytes = 64 * 1024
 
-    /// The origin of the site that each name and port of this machine served at the root last, by `name:port`.
+    /// The origin of the site that was last served at the root, for each name and port of this machine. The
+    /// keys have the form `name:port`.
     package var servedRoots: [String: String] {
         let bytes = (try? WholeFile.read(rootFile, atMost: Self.maxRootFileBytes)) ?? []
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
@@ -128,6 +138,7 @@ extension StoreFolder {
             pairs.filter { $0.count == 2 }.map { ($0[0], $0[1]) }, uniquingKeysWith: { _, last in last })
     }
 
+    /// Stores the origins that are served at the root, in the form of `servedRoots`.
     package func keep(servedRoots: [String: String]) throws(StoreError) {
         let lines = servedRoots.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)\n" }
         try StoreError.wrapping { () throws(SystemError) in
@@ -135,18 +146,20 @@ extension StoreFolder {
         }
     }
 
-    /// Nil where nothing was kept, or it cannot be read.
+    /// The stored jobs of the portal as JSON, or nil if there are none or they cannot be read.
     package var portalJobs: [UInt8]? { try? WholeFile.read(portalFile, atMost: Self.mostPortalBytes) }
 
+    /// Stores the jobs of the portal as JSON.
     package func keep(portalJobs text: String) throws(StoreError) {
         try StoreError.wrapping { () throws(SystemError) in try WholeFile.replace(portalFile, with: text) }
     }
 
-    /// To be held by the one server of several that keeps what is done by its portal. Nil where another one
-    /// does. The kernel lets go of it when the server ends, however it ends.
+    /// Takes the lock of the server that stores the portal's jobs. Returns nil if another server has it. The
+    /// kernel releases it when the process ends.
     package func lockPortal() -> PortalLock? { PortalLock(portalLock) }
 }
 
+/// A lock on a file, which is released when the object is freed.
 package final class PortalLock: Sendable {
     private let file: Int32
 

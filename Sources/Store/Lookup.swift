@@ -1,20 +1,21 @@
 internal import Glibc
 package import Web
 
-/// What is held for an URL that was asked for, and under which other URL it was found, if not under its own.
+/// A stored response, and how the URL that it was found under differs from the requested one.
 package struct FoundResponse: Sendable, Equatable {
     package let response: StoredResponse
     package let change: LookupCandidate.Change
 }
 
 extension StoreReader {
-    /// What answers for the URL: what is held under it, else under the URLs that may stand in for it, in
-    /// their order. A subordinate import comes after all of them.
+    /// Returns the response that is stored for the URL, or else for the first of the URLs that can stand in
+    /// for it (`LookupCandidate`). A subordinate import comes after all of them. After these, it tries other
+    /// versions of the URL, requests that differ in their times only, and search pages.
     ///
     /// - Parameters:
-    ///   - isStrict: a program asks, to which little stands in.
-    ///   - now: in seconds since 1970, for what is asked for with the time of day; nil where that is to be the
-    ///     same.
+    ///   - isStrict: Whether a program sent the request, so that few URLs can stand in for the requested one.
+    ///   - now: The time in seconds since 1970, by which requests that contain the current time are matched;
+    ///     nil to match them exactly.
     package func find(
         _ url: WebURL, request: RequestKey = .get, fields: HTTPFields? = nil,
         rules: CacheRules = CacheRules(),
@@ -51,14 +52,14 @@ extension StoreReader {
         return try findSearchPage(for: url, request: request, fields: fields)
     }
 
-    /// Another version of the URL, where its query says that there are others, or a rule does: the one that
-    /// came last, imported ones after all others.
+    /// Returns the newest response of another version of the URL, if its query or a rule says that it has
+    /// versions. Imported responses come after all others.
     private func findVersion(
         of url: WebURL, request: RequestKey, fields: HTTPFields?,
         by common: (WebURL) -> (url: WebURL, change: LookupCandidate.Change)?
     ) throws(StoreError) -> FoundResponse? {
         guard url.isHTTP, let asked = common(url) else { return nil }
-        // All that begin like it, with a query: "@" follows the question mark.
+        // All URLs that begin like it and have a query: "@" is the character after "?".
         let start = asked.url.href.prefix { $0 != "?" }
         var versions: [String] = []
         try eachRow(
@@ -84,8 +85,8 @@ extension StoreReader {
 
     private static let mostVersions: Int64 = 1000
 
-    /// What was answered when the same was sent at another time: pages ask for the last hour, whenever they
-    /// are shown.
+    /// Returns the response to the same request sent at another time. Pages may for example request the data
+    /// of the last hour, whenever they are shown.
     private func findSent(
         _ request: RequestKey, to url: WebURL, fields: HTTPFields?, now: Int64
     ) throws(StoreError) -> FoundResponse? {
@@ -104,7 +105,8 @@ extension StoreReader {
         return try nearest(to: request, of: sent, fields: fields, now: now)
     }
 
-    /// The same where the moments stand in the query: `/api?from=1764000000&to=1764003600`.
+    /// Returns the response for the same URL at another time, with the times in the query:
+    /// `/api?from=1764000000&to=1764003600`.
     private func findAsked(
         _ url: WebURL, fields: HTTPFields?, now: Int64,
         by common: (WebURL) -> (url: WebURL, change: LookupCandidate.Change)?
@@ -115,7 +117,7 @@ extension StoreReader {
         guard url.isHTTP, let own = key(of: url) else { return nil }
         let start = url.href.prefix { $0 != "?" }
         var asked: [TimedRequest] = []
-        // The latest of many; "@" follows the question mark.
+        // The last of them in the order of URLs, if there are many; "@" is the character after "?".
         try eachRow(
             "SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href DESC LIMIT ?",
             .text(start + "?"), .text(start + "@"), .integer(Self.mostVersions)
@@ -128,14 +130,16 @@ extension StoreReader {
         return try nearest(to: own, of: asked, fields: fields, now: now)
     }
 
+    /// A stored request that contains times.
     private struct TimedRequest {
         let href: String
         let request: RequestKey
-        /// With the moments.
+        /// The key that contains the times.
         let key: RequestKey
     }
 
-    /// Of several the one that is the nearest, and then the latest; imported ones come after all others.
+    /// Returns the response to the request with the smallest distance in time, and among equals the one that
+    /// was fetched last. Imported responses come after all others.
     private func nearest(
         to request: RequestKey, of others: [TimedRequest], fields: HTTPFields?, now: Int64
     ) throws(StoreError) -> FoundResponse? {
@@ -153,7 +157,7 @@ extension StoreReader {
         return best.map { FoundResponse(response: $0.response, change: .time) }
     }
 
-    /// Whether some snapshot, shown or not, was led from one URL to the other, by whichever scheme.
+    /// Whether any snapshot, visible or not, has a redirect from `source` to `target`, with either scheme.
     private func isRedirect(from source: WebURL, to target: WebURL) throws(StoreError) -> Bool {
         var isRedirect = false
         for candidate in LookupCandidate.all(for: source) where candidate.change.subtracting(.scheme).isEmpty
@@ -175,16 +179,18 @@ extension StoreReader {
     }
 }
 
-/// Static pages that search, such as a manual's `search.html?q=jam`: a server gives the same page whatever
-/// the query is, and its scripts read that.
+/// Look-up of static pages that search, such as a manual's `search.html?q=jam`: the server returns the same
+/// page for every query, and the page's script reads the query.
 extension StoreReader {
-    /// The page without its query, where it answers any. That is proven by another query that was answered
-    /// with the very same body, and disproven by one that was not; else it is the page's own script, or one
-    /// that it needs, that reads the query, and a name by which no server does.
+    /// Returns the page without its query, if it is the same for every query.
+    ///
+    /// A stored response to another query proves this if it has the same body, and disproves it if not. If
+    /// there is none, then the page or one of its scripts must read the query, and its name must be one that
+    /// servers do not evaluate.
     private func findSearchPage(
         for url: WebURL, request: RequestKey, fields: HTTPFields?
     ) throws(StoreError) -> FoundResponse? {
-        // A front page is asked for with all kinds of queries, some of which lead to other pages.
+        // Front pages are requested with many kinds of queries, and some of these select other pages.
         guard request == .get, url.isHTTP, url.path != "/", url.query?.isEmpty == false,
             let page = url.replacingQuery(nil)
         else {
@@ -206,14 +212,15 @@ extension StoreReader {
 
     private static let mostQueries: Int64 = 100
     private static let mostScripts = 100
-    /// Of the page and its scripts together.
+    /// The limit for the page and its scripts together.
     private static let mostReadBytes = 16 * 1024 * 1024
 
     private static func isPage(_ body: StoredBody) -> Bool {
         body.form.hasPrefix("html;") || body.form.hasPrefix("xhtml;")
     }
 
-    /// The words that a search has found, for the page to mark them: `?h=jam`, as MkDocs, Sphinx and Docusaurus have it.
+    /// Whether the query has only words from a search that the page highlights: `?h=jam`, as in MkDocs,
+    /// Sphinx and Docusaurus.
     private static func marksWords(_ query: String) -> Bool {
         query.split(separator: "&").allSatisfy {
             ["h", "hl", "highlight", "_highlight"].contains($0.prefix { $0 != "=" })
@@ -224,7 +231,7 @@ extension StoreReader {
         _ page: WebURL, _ response: StoredResponse, _ body: StoredBody, isMark: Bool
     ) throws(StoreError) -> Bool {
         var others: [String] = []
-        // "@" follows the question mark.
+        // "@" is the character after "?".
         try eachRow(
             "SELECT href FROM url WHERE href >= ? AND href < ? LIMIT ?", .text(page.href + "?"),
             .text(page.href + "@"),
@@ -240,8 +247,8 @@ extension StoreReader {
         return isMark || Self.isStatic(page.path) ? try readsQuery(response, body) : false
     }
 
-    /// A file by its name, or a search by its own: a script may look at the address of any page for its own
-    /// ends.
+    /// Whether the name is that of a file or of a search. The scripts of any other page may read its URL for
+    /// their own purposes.
     private static func isStatic(_ path: String) -> Bool {
         let path = path.lowercased()
         let name = path.utf8.split(separator: UInt8(ascii: "/")).last.map { String(Substring($0)) } ?? ""
@@ -266,7 +273,7 @@ extension StoreReader {
         return false
     }
 
-    /// `location.search`, or the parameters of a URL.
+    /// Whether the script contains `location.search` or reads the parameters of a `URL`.
     private static func readsQuery(_ script: [UInt8]) -> Bool {
         script.withUnsafeBytes { script in
             ["location.search", ".searchParams"].contains { (word: StaticString) in

@@ -2,30 +2,30 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// Keeps a process that does nothing but serve within a limit, by how much its `MemoryTier` may hold: what else the
-/// process takes (databases, connections, answers on their way, what malloc loses between its blocks) is not
-/// known in advance. Any thread may use it.
+/// Keeps a serving process within a memory limit by adjusting the limit of its `MemoryTier`. The size of
+/// everything else in the process (databases, connections, responses being sent, fragmentation in malloc) is
+/// not known in advance, so it is measured. Any thread may use it.
 package final class MemoryBudget: Sendable {
     private let limit: Int
     private let measure: @Sendable () -> Int?
     private let isChecking = Atomic(false)
 
     /// - Parameters:
-    ///   - limit: bytes for the whole process.
-    ///   - measure: what the process takes now; nil where the system does not say.
+    ///   - limit: The limit for the whole process, in bytes.
+    ///   - measure: Returns the memory that the process uses now, in bytes; nil if the system does not tell.
     package init(limit: Int, measure: @escaping @Sendable () -> Int? = ProcessMemory.atStart.measure) {
         self.limit = limit
         self.measure = measure
     }
 
-    /// How much caches may hold, given what they hold now and what the process takes with that. An eighth of the
-    /// limit is left to them however much the rest takes: without any cache the server would only be slower.
+    /// Returns how many bytes caches may use, given their size and the size of the whole process. They always
+    /// get at least an eighth of the limit: without any cache, the server would only become slower.
     package static func allowance(limit: Int, taken: Int, cached: Int) -> Int {
         let rest = max(0, taken - cached)
         return min(max(limit - rest, limit / 8), limit)
     }
 
-    /// Has the tier hold no more than there is room for. A check that another thread is at already is left out.
+    /// Adjusts the limit of the tier. Does nothing if another thread is doing this already.
     package func check<Value>(_ tier: MemoryTier<Value>) {
         guard isChecking.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged
         else {
@@ -35,7 +35,7 @@ package final class MemoryBudget: Sendable {
         guard var taken = measure() else { return }
         if taken > limit {
             tier.setLimit(Self.allowance(limit: limit, taken: taken, cached: tier.byteCount))
-            // Free blocks inside the heap still count for the process.
+            // Free blocks in the heap count towards the memory of the process too.
             _ = malloc_trim(0)
             guard let left = measure() else { return }
             taken = left
@@ -44,15 +44,15 @@ package final class MemoryBudget: Sendable {
     }
 }
 
-/// Measures the resident memory of this process, without pages of files that are read later.
+/// Measures the resident memory of this process, without the pages of files that were read after the start.
 package struct ProcessMemory: Sendable {
-    /// Pages of files that were in memory at the start: of the program itself, mostly. The kernel takes pages of
-    /// files back by itself, so that those which come later do not count.
+    /// The number of pages of files that were in memory at the start, mostly of the program itself. Later
+    /// ones do not count, because the kernel reclaims pages of files when it needs to.
     private let filePages: Int
 
     package static let atStart = ProcessMemory(filePages: pages()?.files ?? 0)
 
-    /// In bytes; nil where there is no `/proc`.
+    /// Returns the memory in bytes; nil if there is no `/proc`.
     package var measure: @Sendable () -> Int? {
         { [filePages] in Self.pages().map { ($0.anonymous + filePages) * Self.pageSize } }
     }

@@ -2,19 +2,21 @@ internal import CLinux
 internal import Glibc
 package import System
 
-/// A thread that sleeps until the kernel says that programs wait for memory, and then has some of ours given
-/// back.
+/// A thread that sleeps until the kernel reports that programs wait for memory, and then frees some of this
+/// process's memory.
 package final class MemoryPressure: Sendable {
     private let stopSignal: StopSignal
     private let thread: NamedThread
 
-    /// Nil where there is nothing to watch.
+    /// Starts the thread. Nil if there are no files to watch.
     ///
     /// - Parameters:
-    ///   - pause: how long files that wake nobody are left unread, and those that do are not listened to
-    ///     again, in ms.
-    ///   - held: how many bytes there are to give back; called on the thread, as `shrink` is.
-    ///   - shrink: gives back all but so many bytes.
+    ///   - files: The kernel's pressure files.
+    ///   - relief: The policy that decides how much to free.
+    ///   - pause: The interval in milliseconds between readings of files that cannot wake the thread, and the
+    ///     pause after a file has woken it.
+    ///   - held: Returns how many bytes can be freed. Called on the thread, like `shrink`.
+    ///   - shrink: Frees memory until only the given number of bytes is left.
     package init?(
         _ files: [PressureFile] = PressureFile.ofThisProcess(), relief: PressureRelief = PressureRelief(),
         pause: Int32 = 2000, held: @escaping @Sendable () -> Int, shrink: @escaping @Sendable (Int) -> Void
@@ -35,13 +37,13 @@ package final class MemoryPressure: Sendable {
         stop()
     }
 
-    /// Returns when the thread has ended. From any other thread, and as often as one likes.
+    /// Stops the thread and waits until it has ended. May be called repeatedly, from any other thread.
     package func stop() {
         stopSignal.give()
         thread.join()
     }
 
-    /// Sleeps and tells each sign, until it is to stop.
+    /// Waits for signs and passes them to `tell`, until the thread is stopped.
     private static func watch(
         _ files: [PressureFile], stop: StopSignal, pause: Int32, tell: (PressureRelief.Sign) -> Void
     ) {
@@ -51,13 +53,14 @@ package final class MemoryPressure: Sendable {
         polled += waking.map { pollfd(fd: $0.descriptor, events: Int16(POLLPRI), revents: 0) }
         while true {
             let count = poll(&polled, nfds_t(polled.count), silent.isEmpty ? -1 : pause)
-            // Nothing else can be wrong with so few.
+            // With so few descriptors, no other error is possible.
             if count < 0, errno != EINTR { return }
             if polled[0].revents != 0 { return }
             for case let average? in silent.map({ $0.average() }) { tell(.average(average)) }
             guard count > 0 else { continue }
             for index in polled.indices.dropFirst() where polled[index].revents != 0 {
-                // A control group that is gone tells no more; poll passes over what is negative.
+                // A control group that was removed reports nothing any more. `poll` ignores negative
+                // descriptors.
                 if Int32(polled[index].revents) & POLLPRI == 0 || Int32(polled[index].revents) & POLLERR != 0
                 {
                     polled[index].fd = -1
@@ -72,31 +75,31 @@ package final class MemoryPressure: Sendable {
 
 // MARK: - PressureRelief
 
-/// Decides how much of what is kept in memory goes when programs have to wait for memory: half, then half of
-/// the rest, for as long as they do. What was given back comes again by use, once they no longer do.
+/// Decides how much of a cache to free when programs have to wait for memory: half of it, then half of the
+/// rest, as long as they wait. The cache fills again by use afterwards.
 package struct PressureRelief: Sendable, Equatable {
-    /// What the kernel says of the programs that wait.
+    /// A report of the kernel about waiting programs.
     package enum Sign: Sendable, Equatable {
-        /// They waited for longer than was agreed.
+        /// Programs waited for longer than the trigger allows.
         case stall
-        /// For how much of the last ten seconds some of them waited, in hundredths of a percent.
+        /// The share of the last ten seconds in which some program waited, in hundredths of a percent.
         case average(Int)
     }
 
-    /// How long relief takes to show before there is more of it.
+    /// The minimum time between two reliefs, so that the first can take effect.
     package let secondsBetween: Int64
     private var last: Int64?
 
-    /// The share of ten seconds that counts as a stall: that of `PressureFile.trigger`.
+    /// The average from which on it counts as a stall; the same share as in `PressureFile.trigger`.
     package static let averageThatStalls = 750
-    /// Less than this is given back whole.
+    /// If half of the cache would be smaller than this, all of it is freed.
     package static let smallest = 1024 * 1024
 
     package init(secondsBetween: Int64 = 5) {
         self.secondsBetween = secondsBetween
     }
 
-    /// How many of `byteCount` bytes may stay; nil when all of them may.
+    /// Returns how many of `byteCount` bytes to keep; nil to keep all of them.
     package mutating func bytesToKeep(of byteCount: Int, after sign: Sign, now: Int64) -> Int? {
         switch sign {
         case .stall: break
@@ -111,24 +114,25 @@ package struct PressureRelief: Sendable, Equatable {
 
 // MARK: - PressureFile
 
-/// A file of the kernel's that tells how long programs have waited for memory (PSI). Closed with the last
-/// reference.
+/// A pressure file of the kernel (PSI), which reports how long programs have waited for memory. It is closed
+/// with the last reference.
 package final class PressureFile: Sendable {
+    /// How changes of a file are noticed.
     package enum Manner: Sendable {
-        /// It wakes who polls it.
+        /// The kernel wakes a thread that polls the file.
         case wakes
-        /// It has to be read now and then.
+        /// The file has to be read at intervals.
         case isRead
     }
 
     let descriptor: Int32
     let manner: Manner
 
-    /// To be woken when some program has waited for 150 ms of two seconds. Who is not privileged may only ask
-    /// for multiples of two seconds.
+    /// Wakes the thread when some program has waited for 150 ms within two seconds. Unprivileged processes
+    /// may only use multiples of two seconds.
     private static let trigger: StaticString = "some 150000 2000000"
 
-    /// Owns the descriptor from here on.
+    /// Takes ownership of the descriptor.
     package init(descriptor: Int32, manner: Manner) {
         self.descriptor = descriptor
         self.manner = manner
@@ -138,11 +142,12 @@ package final class PressureFile: Sendable {
         close(descriptor)
     }
 
-    /// Nil where the kernel has no such file. One that may not be asked to wake anybody is read.
+    /// Opens a pressure file; nil if the kernel does not have it. If the kernel does not allow a trigger, the
+    /// file is read at intervals.
     package static func open(_ path: String) -> PressureFile? {
         let woken = Glibc.open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
         if woken >= 0 {
-            // With the byte that ends it, as the kernel wants it.
+            // The kernel expects the terminating null byte.
             let size = trigger.utf8CodeUnitCount + 1
             if write(woken, trigger.utf8Start, size) == size {
                 return PressureFile(descriptor: woken, manner: .wakes)
@@ -152,27 +157,27 @@ package final class PressureFile: Sendable {
         let read = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard read >= 0 else { return nil }
         let file = PressureFile(descriptor: read, manner: .isRead)
-        // A kernel with PSI turned off has the file, and refuses to read it.
+        // A kernel with PSI turned off has the file, but reading it fails.
         return file.average() == nil ? nil : file
     }
 
-    /// The machine's, and that of our own control group, whose limit may be nearer. None where the kernel
-    /// tells nothing.
+    /// The pressure files of the machine and of this process's control group, which may have a lower limit.
+    /// Empty if the kernel provides none.
     package static func ofThisProcess() -> [PressureFile] {
         var paths = ["/proc/pressure/memory"]
         if let group = controlGroup() {
-            // Where version 2 is mounted alone, and where it stands beside version 1.
+            // The paths if cgroup version 2 is mounted alone, and if it is mounted beside version 1.
             paths += ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map { "\($0)\(group)/memory.pressure" }
         }
         return paths.compactMap(open)
     }
 
-    /// For how much of the last ten seconds some program waited, in hundredths of a percent.
+    /// The share of the last ten seconds in which some program waited, in hundredths of a percent.
     func average() -> Int? {
         Self.read(descriptor).flatMap { Self.average(in: $0.span) }
     }
 
-    /// Of `some avg10=1.23 avg60=…`.
+    /// Parses `some avg10=1.23 avg60=…`.
     package static func average(in bytes: Span<UInt8>) -> Int? {
         let prefix: StaticString = "some avg10="
         let start = prefix.utf8CodeUnitCount
@@ -192,7 +197,7 @@ package final class PressureFile: Sendable {
         return decimals == 2 ? value : nil
     }
 
-    /// The path of our group in version 2's tree: the line `0::/path`.
+    /// The path of this process's group in the cgroup v2 tree, from the line `0::/path`.
     private static func controlGroup() -> String? {
         (try? WholeFile.beginning(of: "/proc/self/cgroup", 4096)).flatMap(controlGroup)
     }
@@ -205,7 +210,7 @@ package final class PressureFile: Sendable {
         return nil
     }
 
-    /// The file from its start, of which the first page is more than enough.
+    /// Reads the file from its start. Its content is shorter than the buffer.
     private static func read(_ descriptor: Int32) -> [UInt8]? {
         let bytes = [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
             count = max(0, pread(descriptor, buffer.baseAddress, buffer.count, 0))
@@ -214,9 +219,10 @@ package final class PressureFile: Sendable {
     }
 }
 
-/// What the process does with memory that it lets go of.
+/// Settings of the C library's allocator.
 package enum HeapMemory {
-    /// Otherwise each large block that is let go of has more kept for later, up to 32 MB for each thread.
+    /// Makes malloc return large blocks to the system at once. By default, each freed large block raises the
+    /// threshold, up to 32 MB.
     package static func givesLargeBlocksBack() {
         mallopt(M_MMAP_THRESHOLD, 1 << 20)
         mallopt(M_TRIM_THRESHOLD, 2 << 20)

@@ -1,64 +1,65 @@
 internal import Glibc
 internal import Synchronization
 
-/// Values kept ready in memory, the least recently used out first, never more than the limit. Any thread may
+/// A cache in memory with a limit in bytes, which evicts the least recently used values first. Any thread may
 /// use it.
 ///
-/// No thread waits for another to ask or to keep: a shard that is busy answers as one that holds nothing, and
-/// what was to be kept in it is not. With one shard the order of use is exact. With several each shard's is,
-/// and what has to go is the oldest of the new entry's shard, then of the next one, and so on around: about
-/// the oldest of all.
+/// A thread never waits for another one in `value` or `keep`: if a shard is locked, `value` finds nothing in
+/// it and `keep` stores nothing in it. The order of use is exact within a shard. With several shards, the
+/// tier evicts the oldest value of the new entry's shard, then of the next shard, and so on, which is
+/// approximately the oldest of all.
 ///
-/// What it holds was made from a look at something that changes. Who makes a value notes `generation` before
-/// the look, and gives it to `keep`. Who sees a change calls `advance`: from then on nobody is given what an
-/// earlier look led to, and what is still being made from one is not kept.
+/// Values are derived from facts that change. The maker of a value reads `generation` before it reads the
+/// facts, and passes it to `keep`. A thread that sees the facts change calls `advance`: from then on, no
+/// value of an earlier generation is returned, and `keep` refuses those that are still being made.
 package struct MemoryTier<Value: AnyObject & Sendable>: Sendable {
     private let untyped: UntypedMemoryTier
 
-    /// A limit of 0 turns it off.
-    ///
-    /// - Parameter shardCount: a power of two.
+    /// - Parameters:
+    ///   - byteLimit: The limit in bytes; 0 turns the cache off.
+    ///   - shardCount: The number of shards, a power of two.
     package init(byteLimit: Int, shardCount: Int = 16) {
         untyped = UntypedMemoryTier(byteLimit: byteLimit, shardCount: shardCount)
     }
 
-    /// Changes the limit; what is beyond it goes, the oldest first.
+    /// Changes the limit, and evicts the oldest values beyond it.
     package func setLimit(_ byteLimit: Int) { untyped.setLimit(byteLimit) }
 
-    /// What the entries count for by now; never more than the limit.
+    /// The size of all entries. Never exceeds the limit, except for a moment after `setLimit`.
     package var byteCount: Int { untyped.byteCount }
 
-    /// To be noted before a look at what a value is made from.
+    /// The current generation. Must be read before the facts that a value is derived from.
     package var generation: TierGeneration { untyped.generation }
 
-    /// Forgets everything, what others are making at the moment included. Returns the generation that begins.
+    /// Begins a new generation: removes all values, and makes `keep` refuse those that are being made.
+    /// Returns the new generation.
     @discardableResult package func advance() -> TierGeneration {
         untyped.advance()
     }
 
-    /// The same for a caller whose facts are as old as `generation`. Nil, and nothing is forgotten, when another
-    /// thread has begun a later generation since.
+    /// Does the same for a caller whose facts are as old as `generation`. If another thread has begun a later
+    /// generation, removes nothing and returns nil.
     package func advance(after generation: TierGeneration) -> TierGeneration? {
         untyped.advance(after: generation)
     }
 
-    /// The value under the key, which becomes the most recently used. A key has two parts, so that nobody has
-    /// to join them.
+    /// Returns the value with this key, and makes it the most recently used. A key has two parts, so that
+    /// callers need not join them.
     ///
-    /// - Parameter now: seconds of a clock that the caller chooses, the same for all calls.
+    /// - Parameter now: The time in seconds, by a clock that is the same for all calls.
     package func value(for first: Span<UInt8>, _ second: Span<UInt8> = Span(), now: Int64) -> Value? {
         guard let value = untyped.value(for: first, second, now: now) else { return nil }
-        // Only `keep` puts values in.
+        // Only `keep` adds values.
         return unsafeDowncast(value, to: Value.self)
     }
 
-    /// Keeps the value, in place of what was under the key. False when it is not kept: because it counts for
-    /// more than a quarter of the limit, was made in an earlier generation, or met another thread where it
-    /// was to go.
+    /// Adds the value, or replaces the one with the same key. Returns false if the value was not added:
+    /// because it is larger than a quarter of the limit, was made in an earlier generation, or would have to
+    /// wait for another thread.
     ///
     /// - Parameters:
-    ///   - byteCount: what the value takes; the key and the entry itself are added.
-    ///   - id: what `uses` tells of it.
+    ///   - byteCount: The size of the value. The sizes of the key and the entry are added to it.
+    ///   - id: The id of the value in `uses`.
     @discardableResult package func keep(
         _ value: Value, byteCount: Int, id: Int64, for first: Span<UInt8>, _ second: Span<UInt8> = Span(),
         madeIn generation: TierGeneration, now: Int64
@@ -66,28 +67,29 @@ package struct MemoryTier<Value: AnyObject & Sendable>: Sendable {
         untyped.keep(value, byteCount: byteCount, id: id, for: first, second, madeIn: generation, now: now)
     }
 
-    /// Forgets what is under the key.
+    /// Removes the value with this key.
     package func remove(_ first: Span<UInt8>, _ second: Span<UInt8> = Span()) {
         untyped.remove(first, second)
     }
 
-    /// Gives back memory, the oldest first, until no more than so much is held. It grows again by use.
+    /// Evicts the oldest values until at most this many bytes are left. The limit stays the same.
     package func shrink(to byteCount: Int) {
         untyped.shrink(to: byteCount)
     }
 
-    /// What was used at `time` or later, in no order. What has gone meanwhile is not told.
+    /// Returns the values that were used at `time` or later and are still in the cache, in no particular
+    /// order.
     package func uses(since time: Int64) -> [TierUse] {
         untyped.uses(since: time)
     }
 }
 
-/// Which look at the store values were made from.
+/// A number for the state of the facts that values were made from.
 package struct TierGeneration: Sendable, Equatable {
     package let number: Int
 }
 
-/// When something was last used, by the clock that the tier's users chose.
+/// The time at which a value was last used, by the clock of the tier's callers.
 package struct TierUse: Sendable, Equatable {
     package let id: Int64
     package let lastUse: Int64
@@ -95,20 +97,21 @@ package struct TierUse: Sendable, Equatable {
 
 // MARK: - Shards
 
-/// `MemoryTier` for values of any class: without a type to know, nothing has to be specialised in the rooms
-/// that use it.
+/// The implementation of `MemoryTier` for values of any class. It is not generic, so that the modules that
+/// use it need not specialize it.
 ///
-/// A generation's number goes up before anything of the one before is forgotten, and a shard has the number
-/// of what it holds. Both are compared under the shard's lock, so that what was made from an older look at
-/// the store is refused when it comes late, and not given out while it is still there.
+/// `advance` increments the generation before it removes anything, and each shard has the generation of its
+/// entries. Both are compared under the shard's lock. Thus a value of an older generation is refused if it
+/// arrives late, and is not returned if it has not been removed yet.
 private final class UntypedMemoryTier: Sendable {
+    /// A part of the entries, selected by the hash of their keys, with a lock of its own.
     private final class Shard: Sendable {
         let contents = Mutex(LeastRecentlyUsed(generation: 0))
     }
 
     private let byteLimit: Atomic<Int>
     private let shards: [Shard]
-    /// What the entries count for, and what is promised to those on their way in.
+    /// The size of all entries, including reservations for those that are being added.
     private let total = Atomic(0)
     private let newestGeneration = Atomic(0)
 
@@ -144,9 +147,9 @@ private final class UntypedMemoryTier: Sendable {
 
     private func forget(before begun: Int) -> TierGeneration {
         for shard in shards {
-            // Freed without the lock: large memory takes its time.
+            // Freed after the lock is released, because freeing much memory takes long.
             let forgotten = shard.contents.withLock { contents -> LeastRecentlyUsed? in
-                // A later one may have been here already.
+                // Another thread may have begun a later generation already.
                 guard contents.generation < begun else { return nil }
                 defer { contents = LeastRecentlyUsed(generation: begun) }
                 return contents
@@ -173,14 +176,14 @@ private final class UntypedMemoryTier: Sendable {
         let key = TierKey(first, second)
         let cost = byteCount + key.bytes.count + TierEntry.ownByteCount
         guard cost <= limit / 4, generation == self.generation else { return false }
-        // First, so that nothing else has to go for what takes its place.
+        // Removed first, so that no other entry is evicted to make space for a replacement.
         let replaced = shard(of: key.hash).contents.withLockIfAvailable { $0.remove(key) }
         guard let replaced else { return false }
         free(replaced)
         guard reserve(cost, evictingFrom: key.hash & (shards.count - 1)) else { return false }
         let entry = TierEntry(value: value, key: key, id: id, byteCount: cost, lastUse: now)
         let isKept = shard(of: key.hash).contents.withLockIfAvailable { contents in
-            // Another thread may have been here since.
+            // Another thread may have changed the shard since.
             guard contents.generation == generation.number else { return false }
             return contents.insert(entry)
         }
@@ -206,7 +209,8 @@ private final class UntypedMemoryTier: Sendable {
     func uses(since time: Int64) -> [TierUse] {
         var uses: [TierUse] = []
         for shard in shards {
-            // A few places at a time: who serves meanwhile finds the shard free.
+            // Reads a few entries at a time, so that threads that serve requests rarely find the shard
+            // locked.
             var start: Int? = 0
             while let place = start {
                 let (some, next) = shard.contents.withLock { $0.uses(since: time, from: place) }
@@ -217,7 +221,8 @@ private final class UntypedMemoryTier: Sendable {
         return uses
     }
 
-    /// Promises so much of the limit to the caller, who frees it. False when what would have to go is busy.
+    /// Reserves space for an entry, and evicts others for it. Returns false if shards that would have to
+    /// evict are locked. The caller releases the space.
     private func reserve(_ byteCount: Int, evictingFrom start: Int) -> Bool {
         var (next, fruitless) = (start, 0)
         while !reserve(byteCount) {
@@ -245,7 +250,7 @@ private final class UntypedMemoryTier: Sendable {
         total.subtract(byteCount, ordering: .relaxed)
     }
 
-    /// The entry itself goes with its last reference, without a lock.
+    /// Releases the entry's space. The memory is freed with the last reference, outside of any lock.
     private func free(_ entry: TierEntry?) {
         if let entry { release(entry.byteCount) }
     }
@@ -255,23 +260,24 @@ private final class UntypedMemoryTier: Sendable {
 
 // MARK: - A shard
 
-/// What a shard holds: entries by their keys, in a row from the newest use to the oldest.
+/// The entries of a shard by their keys, in a doubly linked list from the most recently used to the oldest.
 private struct LeastRecentlyUsed: Sendable {
-    /// In places that are given anew once they are free; the row goes by their numbers, and place 0 is its
-    /// ends.
+    /// The entries. Free places are reused. The links of the list are indices, and index 0 is the sentinel at
+    /// both ends.
     private var entries: [TierEntry] = [TierEntry()]
     private var freePlaces: [Int] = []
-    /// Of each hash the entry. Two keys with one hash, which nobody can choose, put each other out.
+    /// The index of the entry for each hash. If two keys have the same hash, which callers cannot choose, one
+    /// replaces the other.
     private var places: [Int: Int] = [:]
     private(set) var byteCount = 0
-    /// Of the look at the store that everything here was made in.
+    /// The generation that all entries were made in.
     let generation: Int
 
     init(generation: Int) {
         self.generation = generation
     }
 
-    /// The value under the key, which becomes the newest.
+    /// Returns the value with this key, and makes it the most recently used.
     mutating func use(
         _ hash: Int, _ first: Span<UInt8>, _ second: Span<UInt8>, now: Int64
     ) -> (any AnyObject & Sendable)? {
@@ -284,7 +290,7 @@ private struct LeastRecentlyUsed: Sendable {
         return entries[place].value
     }
 
-    /// False when there is something under its hash.
+    /// Returns false if there is an entry with the same hash.
     mutating func insert(_ entry: TierEntry) -> Bool {
         guard places[entry.key.hash] == nil else { return false }
         let place = freePlaces.popLast() ?? entries.count
@@ -303,7 +309,7 @@ private struct LeastRecentlyUsed: Sendable {
         entries[0].newer == 0 ? nil : remove(entries[0].newer)
     }
 
-    /// Of some places from there on, and where to go on.
+    /// Returns the uses in some of the places, beginning with `start`, and the place to continue at.
     func uses(since time: Int64, from start: Int) -> (uses: [TierUse], next: Int?) {
         guard start < entries.count else { return ([], nil) }
         let end = min(start + 64, entries.count)
@@ -338,23 +344,24 @@ private struct LeastRecentlyUsed: Sendable {
     }
 }
 
-/// A value as a shard holds it.
+/// An entry of a shard.
 private struct TierEntry: Sendable {
-    /// Nil for a place that is free.
+    /// Nil in a free place and in the sentinel.
     var value: (any AnyObject & Sendable)?
     var key = TierKey(Span(), Span())
     var id: Int64 = 0
-    /// What it counts for in the tier's budget.
+    /// The size that counts towards the tier's limit.
     var byteCount = 0
     var lastUse: Int64 = 0
     var newer = 0
     var older = 0
 
-    /// What an entry takes beside its key and its value: itself, what malloc adds, its place in the tables.
+    /// The size of an entry without its key and value: the struct, the overhead of malloc, and its places in
+    /// the tables.
     static let ownByteCount = 200
 }
 
-/// What an entry of a `MemoryTier` is found by: bytes in two parts, which nobody has to join to ask for it.
+/// The key of an entry: bytes in two parts, which callers need not join for a look-up.
 private struct TierKey: Sendable {
     let bytes: [UInt8]
     let firstCount: Int
@@ -367,7 +374,8 @@ private struct TierKey: Sendable {
         hash = Self.hash(first, second)
     }
 
-    /// Seeded anew in each process: pages choose their addresses, and must not choose where they end up.
+    /// `Hasher` is seeded anew in each process, because pages choose their URLs and must not be able to
+    /// produce collisions.
     static func hash(_ first: Span<UInt8>, _ second: Span<UInt8>) -> Int {
         var hasher = Hasher()
         first.withUnsafeBytes { hasher.combine(bytes: $0) }

@@ -1,20 +1,22 @@
 internal import Web
 
-/// What a server notes of those who ask it, in a database of its own: it neither waits for those who write to
-/// the store nor makes them wait, and readers of the store see no change. It belongs to one thread.
+/// The notes of servers: which URLs they served, which requests they could not answer, which bodies they
+/// found damaged, the results of bundle checks, and the scheduled updates that were begun. It belongs to
+/// one thread.
 ///
-/// In a PostgreSQL it is tables beside the others: what any server missed, the next prefetch fetches on whichever
-/// machine.
+/// The notes of a local store are in a database of their own. Servers therefore never wait for writers of the
+/// store, nor the other way round, and readers of the store see no change. In PostgreSQL they are tables of
+/// the store, so that the next prefetch on any machine fetches the misses of all servers.
 package final class NoteBook {
     let connection: Connection
     private let addServed: Statement
 
-    /// Fails where this user may not write.
+    /// Opens the notes, and creates them if there are none. Throws if this user cannot write them.
     package init(_ folder: StoreFolder) throws(StoreError) {
         do throws(StoreError) {
             connection = try Self.connect(folder)
         } catch  where error.reason == .unusable && folder.server == nil {
-            // Damaged notes are worth nothing, and keep nobody from taking new ones.
+            // Damaged notes must not prevent new ones.
             folder.removeNotes()
             connection = try Self.connect(folder)
         }
@@ -25,12 +27,12 @@ package final class NoteBook {
             """)
     }
 
-    /// Of what is kept and what comes the greater.
+    /// The greater of the stored and the new value of a column.
     private static func greater(_ column: String, in table: String) -> String {
         "iif(\(table).\(column) > excluded.\(column), \(table).\(column), excluded.\(column))"
     }
 
-    /// Nil where nobody has taken notes yet.
+    /// Opens the notes; nil if there are none.
     package static func ifAny(_ folder: StoreFolder) throws(StoreError) -> NoteBook? {
         folder.hasNotes ? try NoteBook(folder) : nil
     }
@@ -47,7 +49,7 @@ package final class NoteBook {
         }
         let locks = try StoreLocks(folder)
         let connection = try Connection(folder.notes, access: .readWrite, modeOf: folder.locks)
-        // SQLite does not wait for its turn to change how a database keeps its log.
+        // SQLite does not wait for locks when it changes the journal mode.
         let mode = try connection.prepare("PRAGMA journal_mode").first { $0.text(0) }
         if mode != "wal" {
             try locks.whileAlone(.settingUp) { () throws(StoreError) in
@@ -64,7 +66,9 @@ package final class NoteBook {
         return connection
     }
 
-    /// When URLs were served: their numbers in the store, and seconds since 1970.
+    /// Records when URLs were served.
+    ///
+    /// - Parameter served: The ids of the URLs in the store, and the times in seconds since 1970.
     package func note(served: [(url: Int64, at: Int64)]) throws(StoreError) {
         guard !served.isEmpty else { return }
         try changing { () throws(StoreError) in
@@ -73,13 +77,14 @@ package final class NoteBook {
                 return
             }
             let latest = Dictionary(served.map { ($0.url, $0.at) }, uniquingKeysWith: max)
-            // In one order, so that no two servers wait for each other.
+            // All servers use the same order, so that no two of them wait for each other.
             let rows = latest.sorted { $0.key < $1.key }
             try addServed.run(.integers(rows.map(\.key)), .integers(rows.map(\.value)))
         }
     }
 
-    /// All that `body` changes or, when it throws, nothing. Readers of the store hear nothing of it.
+    /// Runs `body` in a transaction. Readers of the store see no change. In PostgreSQL, it is repeated up to
+    /// `Limits.attempts` times if the server was busy or the connection was lost.
     func changing(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         for attempt in 1... {
             do throws(StoreError) {
@@ -87,7 +92,7 @@ package final class NoteBook {
                 try body()
                 return try connection.commit(hasChanged: false)
             } catch {
-                // SQLite may have rolled back by itself already; the first error is the one that tells.
+                // SQLite may have rolled back already, and the first error is the one that matters.
                 try? connection.rollBack()
                 guard connection.isServed, attempt < Limits.attempts else { throw error }
                 switch error.reason {
@@ -99,14 +104,14 @@ package final class NoteBook {
         }
     }
 
-    /// When each URL was last served, by number.
+    /// The time when each URL was last served, by its id.
     package func servedTimes() throws(StoreError) -> [Int64: Int64] {
         var times: [Int64: Int64] = [:]
         try connection.prepare("SELECT url, at FROM served").each { times[$0.integer(0)] = $0.integer(1) }
         return times
     }
 
-    /// Forgets URLs that the store has no more: their numbers may be given again.
+    /// Removes the times of URLs that the store no longer has, because their ids may be reused.
     func forget(_ urls: [Int64]) throws(StoreError) {
         let delete = try connection.prepare("DELETE FROM served WHERE url = ?")
         try changing { () throws(StoreError) in
@@ -114,7 +119,7 @@ package final class NoteBook {
         }
     }
 
-    /// What the other one has, in place of what was noted here.
+    /// Replaces the served times, misses, check results and damage marks with those of another store.
     func replace(by other: NoteBook) throws(StoreError) {
         try changing { () throws(StoreError) in
             for table in ["served", "miss", "verdict", "damage"] {
@@ -135,7 +140,8 @@ package final class NoteBook {
         try note(damaged: Array(other.damaged()))
     }
 
-    /// The same tables in a PostgreSQL. An address may be longer than what a B-tree takes.
+    /// Creates the same tables in PostgreSQL. A URL may be longer than a B-tree index allows, so the indexes
+    /// use hashes.
     static let serverStep = ServerMigration.Step(
         name: "notes of all servers in the database",
         sql: """
@@ -183,14 +189,15 @@ extension NoteBook {
 
         """
 
-    /// Those of who asked. What was noted without them counts as asked for by a public page.
+    /// The columns that describe the page of a request. A miss of an earlier version counts as one of a
+    /// public page.
     private static let laterColumns = ["reach INTEGER NOT NULL DEFAULT 0", "origin TEXT"]
 
-    /// An earlier larder's table gets what it lacks.
+    /// Adds the columns that the table of an earlier version lacks.
     private static func addLaterColumns(_ connection: Connection) throws(StoreError) {
         guard try !hasLaterColumns(connection) else { return }
         try connection.transaction { () throws(StoreError) in
-            // Somebody else may have been quicker.
+            // Another process may have added them meanwhile.
             guard try !hasLaterColumns(connection) else { return }
             for column in laterColumns { try connection.execute("ALTER TABLE miss ADD COLUMN \(column)") }
         }
@@ -200,11 +207,11 @@ extension NoteBook {
         try connection.integer("SELECT count(*) FROM pragma_table_info('miss') WHERE name = 'reach'") > 0
     }
 
-    /// Whoever can make a browser ask can make it ask for anything: beyond so many, the longest past are
-    /// forgotten.
+    /// The maximum number of misses. Beyond it, the ones with the earliest last request are removed, because
+    /// a page can make a browser request any number of URLs.
     package static let mostMisses = 10_000
 
-    /// Adds to what was noted of the same URLs before.
+    /// Adds misses to those that were recorded for the same URLs and methods.
     package func note(misses: [Miss]) throws(StoreError) {
         guard !misses.isEmpty else { return }
         let key = connection.isServed ? "md5(href), method" : "href, method"
@@ -220,7 +227,7 @@ extension NoteBook {
                     first = iif(miss.first < excluded.first, miss.first, excluded.first),
                     last = \(Self.greater("last", in: "miss"))
                 """)
-            // In one order, so that no two servers wait for each other.
+            // All servers use the same order, so that no two of them wait for each other.
             for miss in misses.sorted(by: { ($0.href, $0.method) < ($1.href, $1.method) }) {
                 try add.run(
                     .text(miss.href), .text(miss.method), .optional(miss.referrer),
@@ -238,12 +245,12 @@ extension NoteBook {
         }
     }
 
-    /// Everything that was missed, by address.
+    /// Returns all misses in the order of their URLs.
     package func misses() throws(StoreError) -> [Miss] {
         try Self.misses(connection)
     }
 
-    /// The same, where nothing may be written either. Empty where nobody has taken notes yet.
+    /// Returns all misses of a store that may be read-only. Empty if there are no notes.
     package static func misses(in folder: StoreFolder) throws(StoreError) -> [Miss] {
         guard folder.hasNotes else { return [] }
         if folder.server != nil { return try misses(folder.connect(.readOnly)) }
@@ -254,7 +261,7 @@ extension NoteBook {
 
     private static func misses(_ connection: Connection) throws(StoreError) -> [Miss] {
         var misses: [Miss] = []
-        // An earlier larder's table may lack columns that nobody could add.
+        // The table of an earlier version may lack columns if nobody could write to it.
         let hasAll = connection.isServed ? true : try hasLaterColumns(connection)
         let later = hasAll ? "reach, origin" : "0, NULL"
         try connection.prepare(
@@ -272,8 +279,8 @@ extension NoteBook {
         return misses
     }
 
-    /// What a prefetch of sites on these hosts is to fetch: what was missed there, and what pages there asked
-    /// of others.
+    /// Returns the misses that a prefetch of sites on these hosts should fetch: those on these hosts, and
+    /// those of assets that pages on these hosts requested from other hosts.
     package func misses(for hosts: Set<String>) throws(StoreError) -> [Miss] {
         func isThere(_ href: String) -> Bool { WebURL(href).map { hosts.contains($0.host) } ?? false }
         return try misses().filter { miss in
@@ -282,7 +289,7 @@ extension NoteBook {
         }
     }
 
-    /// Forgets what was missed at these addresses, by whatever method: it is held now, or will never be.
+    /// Removes the misses of these URLs, whatever their methods.
     package func forget(misses hrefs: some Sequence<String>) throws(StoreError) {
         let delete = try connection.prepare("DELETE FROM miss WHERE href = ?")
         try changing { () throws(StoreError) in
@@ -297,23 +304,26 @@ extension NoteBook {
 
 // MARK: - Miss
 
-/// Something that was asked of a server and is not held.
+/// A request to a server that the store could not answer.
 package struct Miss: Sendable, Equatable {
     package let href: String
-    /// What asked for it by another method than GET is told, and never fetched: it might do something.
+    /// The method of the request. Only misses of GET requests are fetched, because others might have effects.
     package let method: String
-    /// The page that asked for it, as far as its browser said.
+    /// The URL of the page that sent the request, if its browser revealed it.
     package var referrer: String?
-    /// Whether a person went there; else a page needs it.
+    /// Whether a person navigated to the URL; otherwise it is an asset of a page.
     package var isPage: Bool
-    /// From where the page came that asked, so that its miss leads no nearer than its links: of
-    /// `ResponseFlags.ofReach`, with `.fromThisMachine` where a person asked.
+    /// The network zone of the page that sent the request, as in `ResponseFlags.ofReach`, so that a miss is
+    /// fetched only from zones that the page's links may request. `.fromThisMachine` if a person navigated to
+    /// the URL.
     package var from: ResponseFlags
-    /// The original origin of the page that asked by CORS.
+    /// The original origin of the page, if it sent a CORS request.
     package var origin: String?
+    /// The number of requests.
     package var count: Int
-    /// Seconds since 1970.
+    /// The time of the first request, in seconds since 1970.
     package var first: Int64
+    /// The time of the last request, in seconds since 1970.
     package var last: Int64
 
     package init(
@@ -331,7 +341,7 @@ package struct Miss: Sendable, Equatable {
         self.last = last
     }
 
-    /// Asked for once more: who may lead further wins.
+    /// Merges a later miss of the same URL. The less public network zone wins.
     package mutating func add(_ later: Miss) {
         referrer = later.referrer ?? referrer
         isPage = isPage || later.isPage
@@ -343,12 +353,12 @@ package struct Miss: Sendable, Equatable {
     }
 }
 
-/// What a check found of a bundle that is held.
+/// The result of checking a stored bundle.
 package struct BundleVerdict: Sendable, Equatable {
     package let href: String
-    /// The body that was looked at; empty where there was none.
+    /// The digest of the body that was checked; empty if there was none.
     package let sha256: [UInt8]
-    /// In a word, such as "verified".
+    /// The result in a word, such as "verified".
     package let name: String
     package let detail: String?
     package let isGood: Bool
@@ -376,10 +386,10 @@ extension NoteBook {
 
         """
 
-    /// Of how many versions of a bundle what was found is remembered.
+    /// The maximum number of bodies per URL whose results are stored.
     private static let mostVersions = 8
 
-    /// In place of what was found of the same bodies at the same addresses before.
+    /// Records results, replacing those of the same bodies at the same URLs.
     package func note(verdicts: [BundleVerdict]) throws(StoreError) {
         let replace = try connection.prepare("DELETE FROM verdict WHERE href = ? AND sha256 = ?")
         let add = try connection.prepare(
@@ -401,7 +411,7 @@ extension NoteBook {
         }
     }
 
-    /// What was found at an address, of whichever bodies it had.
+    /// Returns the results for all bodies that the URL had, the oldest first.
     package func verdicts(of href: String) throws(StoreError) -> [BundleVerdict] {
         var verdicts: [BundleVerdict] = []
         try connection.prepare("SELECT sha256, name, detail, good FROM verdict WHERE href = ? ORDER BY id")
@@ -415,7 +425,7 @@ extension NoteBook {
     }
 }
 
-/// Marks of whoever found bodies damaged on the disk, so that the next who fetches for them loads them again.
+/// Marks of bodies that were found damaged on the disk. The next prefetch of such a body loads it again.
 extension NoteBook {
     private static let damageTable = """
         CREATE TABLE IF NOT EXISTS damage (sha256 BLOB PRIMARY KEY) STRICT, WITHOUT ROWID;
@@ -431,7 +441,7 @@ extension NoteBook {
         }
     }
 
-    /// The digests of the bodies that are marked.
+    /// The digests of the marked bodies.
     package func damaged() throws(StoreError) -> Set<[UInt8]> {
         var bodies: Set<[UInt8]> = []
         try connection.prepare("SELECT sha256 FROM damage").each { bodies.insert($0.blob(0)) }
@@ -443,8 +453,8 @@ extension NoteBook {
         try changing { () throws(StoreError) in try delete.run(.blob(sha256)) }
     }
 
-    /// Marks bodies that somebody found damaged, so that whoever fetches next loads them again. Where this
-    /// user may not write, nothing is marked.
+    /// Marks bodies as damaged, so that they are loaded again. Does nothing if the notes are not writable,
+    /// busy or full.
     package static func mark(damaged bodies: [[UInt8]], in folder: StoreFolder) throws(StoreError) {
         guard !bodies.isEmpty else { return }
         do throws(StoreError) {
@@ -460,8 +470,8 @@ extension NoteBook {
 
 // MARK: - DamageMarks
 
-/// The bodies that are marked as damaged, each looked at before it is called so: it may have been mended
-/// since.
+/// The bodies that are marked as damaged. Each is verified before it is reported as damaged, because it may
+/// have been repaired since.
 package struct DamageMarks {
     private let folder: StoreFolder
     private var marked: Set<[UInt8]>
@@ -471,7 +481,7 @@ package struct DamageMarks {
         do throws(StoreError) {
             marked = try NoteBook.ifAny(folder)?.damaged() ?? []
         } catch  where error.reason == .denied || error.reason == .busy {
-            // Who may not write notes does not mend anything either.
+            // A user who cannot write notes cannot repair bodies either.
             marked = []
         }
     }
@@ -493,8 +503,8 @@ package struct DamageMarks {
 }
 
 extension StoreReader {
-    /// Whether the URL has answers to several kinds of requests, so that what was given to one need not suit
-    /// the next.
+    /// Whether the URL has several responses to the same request that vary, so that the response to one
+    /// client may not match another client's request.
     package func hasVariants(_ response: StoredResponse) throws(StoreError) -> Bool {
         guard !response.variant.isEmpty else { return false }
         let count = try prepare("SELECT count(DISTINCT variant) FROM response WHERE url = ? AND request = ?")
@@ -502,12 +512,13 @@ extension StoreReader {
         return count ?? 0 > 1
     }
 
-    /// How each site is to be served, by its start URLs: what `sites` tells, without counting anything.
+    /// The settings of each site and its start URLs. Cheaper than `sites`, because nothing is counted.
     package func siteSettings() throws(StoreError) -> [(name: String, start: [String], settings: String)] {
         try settings(prepare("SELECT start, settings, name FROM site ORDER BY name"))
     }
 
-    /// Those of sites that have a manifest. It is asked for with each change of the store.
+    /// The settings of sites that have a manifest. The statement is prepared once, because this is read after
+    /// each change of the store.
     package func settingsWithManifest() throws(StoreError) -> [(
         name: String, start: [String], settings: String
     )] {
@@ -527,19 +538,20 @@ extension StoreReader {
 }
 
 extension StoreReader {
-    /// Whether anything is held of the address, or anything that was held linked to it.
+    /// Whether the store has a response for the URL, or links to it.
     package func knows(_ href: String) throws(StoreError) -> Bool {
         try prepare("SELECT 1 FROM url WHERE href = ?").first(.text(href)) { _ in true } ?? false
     }
 
-    /// Whether any address of an origin is known, such as those of `https://example.com`.
+    /// Whether the store has a response for any URL of an origin such as `https://example.com`, or links to
+    /// one.
     package func knows(origin: String) throws(StoreError) -> Bool {
         try prepare("SELECT 1 FROM url WHERE href >= ? AND href < ? LIMIT 1")
             .first(.text(origin + "/"), .text(origin + Self.behindSlash)) { _ in true } ?? false
     }
 
-    /// Some of the addresses whose bodies link to this one: as many as are found without looking through the
-    /// whole store.
+    /// Returns the URLs of at most `count` bodies that link to this URL. Searches only 5000 link lists, not
+    /// the whole store.
     package func fewReferrers(of href: String, count: Int = 8) throws(StoreError) -> [String] {
         let number = try prepare("SELECT id FROM url WHERE href = ?").first(.text(href)) { $0.integer(0) }
         guard let number else { return [] }
@@ -556,8 +568,8 @@ extension StoreReader {
 }
 
 extension StoreReader {
-    /// What servers of this store were asked for and did not hold, by address. Empty as well where this user
-    /// may not look into their notes.
+    /// Returns the misses of all servers of this store, in the order of their URLs. Empty if this user cannot
+    /// read them.
     package func notedMisses() throws(StoreError) -> [Miss] {
         do throws(StoreError) {
             return try NoteBook.ifAny(folder)?.misses() ?? []

@@ -21,7 +21,7 @@ package struct Pin: Sendable, Hashable {
     }
 }
 
-/// All pins of a store together.
+/// A set of pins, for looking up sites and URLs.
 struct PinSet {
     private var addresses: Set<String> = []
     private var patterns: [URLGlob] = []
@@ -49,7 +49,7 @@ struct PinSet {
 }
 
 extension StoreReader {
-    /// Every pin, in order.
+    /// Returns all pins, sorted by kind and value.
     package func pins() throws(StoreError) -> [Pin] {
         var pins: [Pin] = []
         try eachRow("SELECT kind, value FROM pin ORDER BY kind, value") { row in
@@ -60,7 +60,7 @@ extension StoreReader {
 }
 
 extension StoreWriter {
-    /// A pin that is there already stays as it is.
+    /// Adds a pin. An existing one stays unchanged.
     package func add(_ pin: Pin, now: Int64) throws(StoreError) {
         try run(
             "INSERT OR IGNORE INTO pin (kind, value, added) VALUES (?, ?, ?)", .text(pin.kind.rawValue),
@@ -68,7 +68,7 @@ extension StoreWriter {
         try noteState()
     }
 
-    /// False when there was no such pin.
+    /// Removes a pin. Returns false if there was no such pin.
     package func remove(_ pin: Pin) throws(StoreError) -> Bool {
         var isThere = false
         try transaction { () throws(StoreError) in
@@ -86,7 +86,7 @@ extension StoreWriter {
 /// The number and size of the URLs that pins protect.
 package struct PinCover: Sendable, Equatable {
     package var urlCount = 0
-    /// The bodies' bytes, each counted once.
+    /// The size of the bodies in bytes, each counted once.
     package var byteCount: Int64 = 0
 
     package init(urlCount: Int = 0, byteCount: Int64 = 0) {
@@ -96,8 +96,8 @@ package struct PinCover: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// The stored URLs that each group of pins protects: those that it names, and recursively everything that they
-    /// need.
+    /// Returns the number and size of the stored URLs that each group of pins protects: those that it names,
+    /// and recursively everything that they need.
     package func covers(of groups: [[Pin]]) throws(StoreError) -> [PinCover] {
         let sets = groups.map(PinSet.init)
         var held: Set<Int64> = []

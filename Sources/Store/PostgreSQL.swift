@@ -1,7 +1,8 @@
 internal import CPQ
 internal import Glibc
 
-/// libpq, where it is installed.
+/// The functions of libpq that Larder uses. libpq is loaded at run time, because it need not be installed:
+/// `library` is nil without it.
 struct PostgreSQL: Sendable {
     static let library = PostgreSQL()
 
@@ -77,11 +78,12 @@ struct PostgreSQL: Sendable {
     }
 }
 
-/// What a PostgreSQL answers: rows in binary, or that it did something, or did not.
+/// A result of a statement that libpq returned. Values in rows are in binary format.
 final class ServerResult {
+    /// The kind of a result.
     enum Outcome {
         case done
-        /// One of many.
+        /// One row of a result that is read row by row.
         case row
         case failure
     }
@@ -114,13 +116,13 @@ final class ServerResult {
         read(ServerRow(result: result, number: number))
     }
 
-    /// Of an error.
+    /// Returns a field of an error result, such as "M" for the message or "C" for the SQLSTATE code.
     func field(_ code: Unicode.Scalar) -> String? {
         library.field(result, Int32(code.value)).map { String(cString: $0) }
     }
 }
 
-/// A row of a result that came in binary; good as long as that is.
+/// A row of a binary result. It is valid as long as its result exists.
 struct ServerRow {
     let result: OpaquePointer
     let number: Int32
@@ -129,21 +131,21 @@ struct ServerRow {
         PostgreSQL.library.map { $0.isNull(result, number, column) != 0 } ?? true
     }
 
-    /// Any whole number, and a truth as 0 or 1.
+    /// Returns an integer of any size, a numeric value as an integer, or a Boolean as 0 or 1.
     func integer(_ column: Int32) -> Int64 {
         bytes(column) { bytes in
             switch bytes.count {
             case 0: 0
             case 1, 2, 4, 8:
-                // The sign goes along.
+                // The first byte is signed, so that negative numbers stay negative.
                 bytes.dropFirst().reduce(Int64(Int8(bitPattern: bytes[0]))) { $0 << 8 | Int64($1) }
             default: Self.numeric(bytes)
             }
         }
     }
 
-    /// What sums are: digits to the base of 10,000 behind how many there are, the weight of the first, and
-    /// the sign.
+    /// Decodes the integer part of a `numeric`, the type of sums: the number of base-10,000 digits, the
+    /// weight of the first digit, the sign and the scale, two bytes each, then the digits.
     private static func numeric(_ bytes: UnsafeBufferPointer<UInt8>) -> Int64 {
         func half(_ place: Int) -> Int64 {
             let start = place * 2

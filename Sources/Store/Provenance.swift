@@ -1,21 +1,21 @@
-/// How a stored response came into the store, and what that says about how far it can be trusted.
+/// The way in which a response came into the store, which decides how far it can be trusted.
 package struct Provenance: Sendable, Hashable {
     package enum Kind: String, Sendable, CaseIterable {
-        /// A prefetch or an update fetched it from its origin.
+        /// Fetched from its origin by a prefetch or an update.
         case fetched
-        /// A server or a proxy loaded it for a client, into the overlay.
+        /// Loaded by a server or a proxy for a client, into the overlay.
         case loaded
-        /// A proxy recorded it into a site that the user named.
+        /// Recorded by a proxy into a site that the user named.
         case recorded
-        /// It was read from an archive. Whoever wrote the archive chose the URL, the headers and the body.
+        /// Read from an archive. The author of the archive chose the URL, the headers and the body.
         case imported
     }
 
     package let kind: Kind
-    /// The network zone of the origin, as in `ResponseFlags.ofReach`. Always empty for an import: an archive
-    /// does not decide how far its pages may reach.
+    /// The network zone of the origin, as in `ResponseFlags.ofReach`. Always empty for an import, because an
+    /// archive must not decide which zones its pages may request from.
     package let zone: ResponseFlags
-    /// The request had credentials: cookies, a login or a client certificate.
+    /// Whether the request had credentials: cookies, a login or a client certificate.
     package let usedCredentials: Bool
 
     package init(_ flags: ResponseFlags) {
@@ -33,8 +33,8 @@ package struct Provenance: Sendable, Hashable {
         usedCredentials = flags.contains(.isPrivate)
     }
 
-    /// Its origin sent it to this user. Only such a response may be validated against the origin, counts as
-    /// fresh, and can be confirmed by a 304.
+    /// Whether the origin sent the response to this user. Only such a response may be validated with the
+    /// origin, counts as fresh, and can be confirmed by a 304.
     package var isFromOrigin: Bool { kind != .imported }
 }
 
@@ -42,7 +42,7 @@ extension ResponseFlags {
     package static let isLoaded = ResponseFlags(rawValue: 1 << 12)
     package static let isRecorded = ResponseFlags(rawValue: 1 << 13)
     package static let isImported = ResponseFlags(rawValue: 1 << 14)
-    /// Set beside `isImported` if the user named the site that the archive belongs to, and the URL is on that
+    /// Set in addition to `isImported` if the user named the site of the archive and the URL is on that
     /// site's own host. Such a response replaces what the site had at the URL before.
     package static let isOfNamedSite = ResponseFlags(rawValue: 1 << 15)
 
@@ -57,30 +57,32 @@ extension StoredResponse {
 
     package var isImported: Bool { flags.contains(.isImported) }
 
-    /// It is only shown where no response from the origin is stored for the URL. The exception is a reader
-    /// that asks for the snapshot that it belongs to.
+    /// Whether the response is shown only if no response from the origin is stored for the URL. The exception
+    /// is a reader that requests the response's own snapshot.
     var isSubordinate: Bool { isImported && !flags.contains(.isOfNamedSite) }
 }
 
 // MARK: - SQL
 
-/// The order of imported responses, for statements that choose among the responses of a URL.
+/// SQL expressions for the order of imported responses, for statements that choose among the responses of a
+/// URL.
 extension Provenance {
     private static let imported = ResponseFlags.isImported.rawValue
     private static let kinds = ResponseFlags.isImported.union(.isOfNamedSite).rawValue
 
     static func isImported(_ response: String) -> String { "((\(response).flags & \(imported)) <> 0)" }
 
-    /// `StoredResponse.isSubordinate`
+    /// Returns an SQL condition for `StoredResponse.isSubordinate`.
     static func isSubordinate(_ response: String) -> String {
         "((\(response).flags & \(kinds)) = \(imported))"
     }
 
-    /// A number for `response`, with its `snapshot` joined to it: the higher, the earlier readers see it.
+    /// An SQL number for `response`, which needs its `snapshot` row in the query. Readers prefer the highest
+    /// number.
     ///
-    /// For a response from the origin it is its snapshot. A subordinate import has 0, after all of those. An
-    /// import into a named site takes the place of what that site had before it, and nobody else's: it has the
-    /// snapshot of the site's last earlier response from the origin.
+    /// A response from the origin has its snapshot. A subordinate import has 0, after all of those. An import
+    /// into a named site replaces earlier responses of that site but not of others: it has the snapshot of
+    /// the site's last earlier response from the origin.
     static let precedence = """
         CASE WHEN (response.flags & \(imported)) = 0 THEN response.snapshot
             WHEN (response.flags & \(kinds)) = \(imported) THEN 0
@@ -91,7 +93,8 @@ extension Provenance {
                     AND (earlier.flags & \(imported)) = 0), 0) END
         """
 
-    /// Whether readers see `newer`, of the same site, URL and request, in place of `response`.
+    /// Returns an SQL condition: whether readers see `newer`, of the same site, URL and request, in place of
+    /// `response`.
     static func isPreferred(_ newer: String, to response: String) -> String {
         """
         (\(isSubordinate(response)) > \(isSubordinate(newer))
@@ -99,7 +102,8 @@ extension Provenance {
         """
     }
 
-    /// Whether another response hides the subordinate import `response` from readers of all sites.
+    /// An SQL condition: whether another response hides the subordinate import `response` from readers of all
+    /// sites.
     static let isHiddenByOrigin = """
         (\(isSubordinate("response")) AND EXISTS (
             SELECT 1 FROM response AS live JOIN snapshot ON snapshot.id = live.snapshot JOIN site ON site.id = snapshot.site
@@ -107,7 +111,7 @@ extension Provenance {
                 AND \(Schema.isVisible("live"))))
         """
 
-    /// The name of the kind, for the view `larder_response`.
+    /// The SQL for the name of the kind, for the view `larder_response`.
     static let kindName = """
         CASE WHEN (response.flags & \(imported)) <> 0 THEN '\(Kind.imported.rawValue)'
             WHEN (response.flags & \(ResponseFlags.isRecorded.rawValue)) <> 0 THEN '\(Kind.recorded.rawValue)'
@@ -115,9 +119,9 @@ extension Provenance {
             ELSE '\(Kind.fetched.rawValue)' END
         """
 
-    /// Marks the imports of a database that did not record provenance. Larder had no other way to store a
-    /// snapshot all of whose responses are older than the snapshot itself: either nobody ever prefetched the site,
-    /// or it is the first snapshot of one that was prefetched later.
+    /// SQL that marks the imports of a database that did not record provenance. Only an import could store a
+    /// snapshot whose responses are all older than the snapshot itself: either the site was never prefetched,
+    /// or it is the first snapshot of a site that was prefetched later.
     static let markEarlierImports = """
         UPDATE response SET flags = flags | \(imported)
         WHERE snapshot IN (

@@ -1,6 +1,6 @@
 internal import Web
 
-/// The rows of responses and of lists of links, one at a time. It belongs to the writer, in whose transactions it works.
+/// Writes single rows of responses and of link lists. It belongs to the writer and works in its transactions.
 struct ResponseRows {
     private let connection: Connection
     private let addResponse: Statement
@@ -15,7 +15,7 @@ struct ResponseRows {
 
     init(_ connection: Connection) throws(StoreError) {
         self.connection = connection
-        // Most are new: what there is already is looked for only then.
+        // Most responses are new, so existing rows are only looked for if the insertion fails.
         addResponse = try connection.prepare("INSERT OR IGNORE \(Self.insertion)")
         removeResponse = try connection.prepare(
             "DELETE FROM response WHERE url = ? AND snapshot = ? AND request = ? AND variant = ?")
@@ -54,7 +54,7 @@ struct ResponseRows {
         removeCount = try connection.prepare(KeptTally.remove)
     }
 
-    /// The same once more, in a row of its own.
+    /// Copies the row of a page from an earlier snapshot to this one.
     fileprivate func bringPage(_ url: Int64, of earlier: Int64, toSnapshot snapshot: Int64) throws(StoreError)
     {
         try connection.prepare(
@@ -67,7 +67,7 @@ struct ResponseRows {
         ).run([.integer(url), .integer(earlier), .integer(snapshot)], doing: "write to")
     }
 
-    /// In place of the one that there is.
+    /// Adds the row of a response, replacing the one with the same URL, snapshot, request and variant.
     fileprivate func add(
         _ response: NewResponse, url: Int64, referrer: Int64?, body: Int64?, ofSnapshot snapshot: Int64
     ) throws(StoreError) {
@@ -85,10 +85,10 @@ struct ResponseRows {
         }
     }
 
-    /// What there is last for a plain GET of the URL, whichever site and snapshot it came in.
+    /// Returns the newest response to a plain GET of the URL, in any site and snapshot.
     fileprivate func newest(of url: Int64) throws(StoreError) -> NewestResponse? {
         var newest: NewestResponse?
-        // A sorter for what else the same snapshot has would cost more than to look at it.
+        // Sorting by variant as well would cost more than looking at the other rows of the snapshot here.
         _ = try findNewest.first([.integer(url)]) { row -> Bool? in
             guard let found = newest else {
                 newest = NewestResponse(row)
@@ -101,7 +101,7 @@ struct ResponseRows {
         return newest
     }
 
-    /// The snapshot has what an earlier one had.
+    /// Records in the row of an earlier snapshot that this snapshot received the same response.
     fileprivate func confirm(
         _ newest: NewestResponse, by response: NewResponse, url: Int64, inSnapshot snapshot: Int64
     ) throws(StoreError) {
@@ -110,7 +110,7 @@ struct ResponseRows {
             .integer(response.fetched), .text(response.fields), .integer(url), .integer(newest.snapshot))
     }
 
-    /// It has something else after all.
+    /// Takes back the confirmation of the row by this snapshot, which received another response later.
     fileprivate func takeBack(_ newest: NewestResponse, url: Int64, inSnapshot snapshot: Int64)
         throws(StoreError)
     {
@@ -124,8 +124,8 @@ struct ResponseRows {
         try countConfirmed.run(.integer(Int64(confirmed)), .integer(snapshot))
     }
 
-    /// The lists of what the URL's body in the snapshot links to: pages, assets and guesses. Nil where there are none,
-    /// or damaged ones.
+    /// Returns the link lists of the URL's body in the snapshot: pages, assets and guesses. Nil if there are
+    /// none, or if they do not match their checksum.
     fileprivate func lists(of url: Int64, ofSnapshot snapshot: Int64) throws(StoreError) -> [String]? {
         try knownLinks.first(.integer(url), .integer(snapshot)) { row in
             LinkLists.areSound(row) ? (0..<3).map { row.text($0) } : nil
@@ -136,7 +136,7 @@ struct ResponseRows {
         let sum = SQLValue.integer(LinkLists.checksum(of: lists))
         let values = [SQLValue.integer(url), .integer(snapshot)] + lists.map(SQLValue.text) + [sum]
         try addLinks.run(values, doing: "write to")
-        // The body was scanned before: by a larder that looked for other links, say.
+        // The body was scanned before, for example by a version of Larder that looked for other links.
         if connection.changedRowCount == 0 { try changeLinks.run(values, doing: "write to") }
     }
 
@@ -148,8 +148,9 @@ struct ResponseRows {
 }
 
 extension StoreWriter {
-    /// Keeps the responses and links in one transaction: all of them or, when it throws, none. Links count
-    /// for the body that their source has in the snapshot, which comes before them or along with them.
+    /// Stores responses and links in one transaction: all of them, or none if it throws. Links belong to the
+    /// body that their source has in the snapshot, so the response with that body must be stored before or
+    /// together with them.
     package func add(_ responses: [NewResponse], links: [NewLinks] = [], to snapshot: OpenSnapshot)
         throws(StoreError)
     {
@@ -157,7 +158,8 @@ extension StoreWriter {
         try commit()
     }
 
-    /// The same, in a transaction that stays open until `commit`. When it throws, all of that is lost.
+    /// Stores responses and links in a transaction that stays open until `commit`. If this throws, everything
+    /// in that transaction is lost.
     func put(_ responses: [NewResponse], links: [NewLinks], to snapshot: OpenSnapshot) throws(StoreError) {
         urls.begin(snapshot: snapshot.id)
         try bring(responses)
@@ -172,9 +174,9 @@ extension StoreWriter {
         }
     }
 
-    /// Has those bodies where they are to be that are neither in rows nor in pieces. No transaction is open
-    /// meanwhile: it takes its time. Where the session was cut before one is open again, others may have taken
-    /// away what no row named.
+    /// Puts new bodies that belong in the outer storage of a PostgreSQL store there. Commits first and leaves
+    /// no transaction open meanwhile, because it takes long. If the session was cut, it starts again, because
+    /// others may have removed bodies that no row named.
     private func bring(_ responses: [NewResponse]) throws(StoreError) {
         guard let outer = bodies.outer else { return }
         let new = responses.compactMap { if case .new(let body) = $0.body { body } else { nil } }
@@ -192,7 +194,8 @@ extension StoreWriter {
         }
     }
 
-    /// How many more the snapshot has now of what an earlier one had.
+    /// Adds one response. Returns by how much the number of responses that the snapshot confirms changes: -1,
+    /// 0 or 1.
     private func add(_ response: NewResponse, to snapshot: OpenSnapshot) throws(StoreError) -> Int {
         noteRow(byteCount: response.fields.utf8.count + 200)
         let url = try urls.row(of: response.href, response.number, known: response.row)
@@ -202,7 +205,7 @@ extension StoreWriter {
             switch response.body {
             case .none: nil
             case .new(let new): try bodies.row(of: new)
-            // That row keeps the body.
+            // The body needs no look-up: the row of `newest` refers to it.
             case .held(let held) where held.id == newest?.body && held.md5 == nil: held.id
             case .held(let held): try bodies.row(ofHeld: held)
             }
@@ -230,8 +233,9 @@ extension StoreWriter {
         return wasConfirmed || isBrought ? -1 : 0
     }
 
-    /// What a browser saw of a page is found by the page's own row in the same snapshot: where that is an earlier one's, the
-    /// snapshot gets one.
+    /// Gives the snapshot a row of its own for a page, if it has only confirmed an earlier one. The text and
+    /// the picture of a rendered page are found through the page's row in the same snapshot. Returns whether
+    /// it did.
     private func bringPage(_ url: Int64, to snapshot: OpenSnapshot) throws(StoreError) -> Bool {
         guard try mayConfirm(snapshot), let page = try rows.newest(of: url), page.snapshot < snapshot.id,
             page.site == snapshot.site, page.confirmed >= snapshot.id
@@ -243,7 +247,8 @@ extension StoreWriter {
         return true
     }
 
-    /// Whether there is something that a snapshot may have once more. What servers load is theirs.
+    /// Whether the site has an earlier snapshot whose responses this one may confirm. Overlays confirm
+    /// nothing.
     private func mayConfirm(_ snapshot: OpenSnapshot) throws(StoreError) -> Bool {
         if let confirming, confirming.snapshot == snapshot.id { return confirming.isSo }
         let isSo = try prepare(
@@ -274,7 +279,7 @@ extension StoreWriter {
         return LinkLists.text(numbers)
     }
 
-    /// In place of the links that are kept of a body, in the transaction that is open.
+    /// Replaces the link table of a body, in the open transaction.
     func put(_ links: [UInt8], of body: StoredBody) throws(StoreError) {
         do {
             try bodies.put(links, of: body)
@@ -284,21 +289,25 @@ extension StoreWriter {
         }
     }
 
-    /// Rows of the snapshot come, go or move in the transaction that is open: they are not counted until `countAgain`.
+    /// Removes the stored count of the snapshot's responses, because rows of it are added, removed or moved
+    /// in the open transaction. `countAgain` stores it anew.
     func forgetCount(of snapshot: Int64) throws(StoreError) {
         guard !isServed else { return }
         try rows.removeCount.run(.integer(snapshot))
     }
 }
 
-/// What there is for a plain GET of an URL, of all snapshots of all sites the newest: what others have later is shown before
-/// it, until there is a row that is later still.
+/// The newest response to a plain GET of a URL, in all snapshots of all sites.
+///
+/// If it is of another site, an older row of this site cannot be confirmed: readers would keep seeing the
+/// response of the other site. The new response then gets a row of its own.
 private struct NewestResponse {
     let site: Int64
     let snapshot: Int64
     let body: Int64?
     let confirmed: Int64
-    /// A server loaded it, or it varies: nothing confirms it but a row of its own.
+    /// Whether the response varies or was loaded into an overlay, or other responses of the same snapshot
+    /// exist. Such a response cannot be confirmed.
     fileprivate(set) var isOther: Bool
     private let status: Int64
     private let role: Int64
@@ -321,7 +330,8 @@ private struct NewestResponse {
         fetched = row.integer(11)
     }
 
-    /// Whether a response of the site says the same, but for what is of its message alone, and no earlier.
+    /// Whether a response of the site has the same content, headers and flags, ignoring headers that describe
+    /// only the message, and is not older.
     func isSaid(by response: NewResponse, body: Int64?, ofSite site: Int64) -> Bool {
         let differing = flags ^ Int64(response.flags.rawValue)
         return site == self.site && !isOther && status == response.status && role == response.role
@@ -333,13 +343,13 @@ private struct NewestResponse {
 }
 
 extension NewResponse {
-    /// What an earlier snapshot may have had: an answer to a plain GET that does not vary.
+    /// Whether this is a response to a plain GET that does not vary. Only such responses can be confirmed.
     fileprivate var isPlain: Bool { request == .get && variant.isEmpty }
 }
 
 extension HTTPFields {
-    /// Whether two blocks say the same of what came with them, in the same order. When a message came, by which way, and
-    /// what its server calls it is not looked at.
+    /// Whether two header blocks are the same and in the same order. Ignores headers that describe the
+    /// message or its server and not the content, such as `Date`, `Via` and `Server`.
     static func isSame(_ block: String, _ other: String) -> Bool {
         var (block, other) = (block, other)
         return block.withUTF8 { block in other.withUTF8 { isSame(block, $0) } }
@@ -366,7 +376,7 @@ extension HTTPFields {
 
     private typealias Line = Slice<UnsafeBufferPointer<UInt8>>
 
-    /// With its end; empty where there is none.
+    /// The first line with its line end; empty at the end of the block.
     private static func firstLine(_ rest: Line) -> Line {
         rest[..<(rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.endIndex)]
     }
@@ -374,14 +384,14 @@ extension HTTPFields {
     private static func isOfMessage(_ line: Line) -> Bool {
         guard let end = line.firstIndex(of: UInt8(ascii: ":")) else { return false }
         let bytes = UnsafeBufferPointer(rebasing: line[..<end])
-        // Each of a server's answers has it.
+        // A fast path: every response has this header.
         if bytes.count == 4, bytes.elementsEqual("Date".utf8) { return true }
         let name = String(decoding: bytes, as: UTF8.self)
         if HTTPGrammar.matches(String(name.prefix(2)), "x-") { return !tellingFields.contains(name) }
         return messageFields.contains(name) || HTTPGrammar.matches(String(name.prefix(3)), "cf-")
     }
 
-    /// Of those that begin with `X-`, what is said of the content.
+    /// The headers beginning with `X-` that describe the content.
     private static let tellingFields: FieldNames = [
         "x-content-type-options", "x-dns-prefetch-control", "x-download-options", "x-frame-options",
         "x-permitted-cross-domain-policies", "x-robots-tag", "x-sourcemap", "x-ua-compatible",

@@ -1,20 +1,20 @@
 internal import Web
 
-/// The tables of `larder.db`, and how a database comes to have them.
+/// The tables of `larder.db`, and the functions that create and check them.
 enum Schema {
-    /// "lrdr", so that `file` and we know our own.
+    /// "lrdr" in ASCII, by which Larder and `file` recognise the database.
     static let applicationID: Int64 = 0x6c72_6472
     static let version: Int64 = 10
 
-    /// Makes an empty database ours, or checks that it is ours and not newer than we are. An older one stays
-    /// as it is: `Migration` is for those who hold the store alone.
+    /// Creates the tables in an empty database, or checks that the database is a store and not newer than
+    /// this version. Does not migrate an older one: `Migration` needs exclusive access.
     static func prepare(_ connection: Connection) throws(StoreError) {
         if try isEmpty(connection) {
-            // The page size only takes while the file is empty, and before it goes to WAL.
+            // The page size can be set only while the file is empty and not in WAL mode.
             try connection.addPageChecksums(doing: "set up")
             try connection.execute("PRAGMA page_size = 16384; PRAGMA journal_mode = WAL;", doing: "set up")
             try connection.execute("BEGIN IMMEDIATE", doing: "set up")
-            // Another process may have set it up since we looked.
+            // Another process may have created the tables in the meantime.
             if try connection.integer("PRAGMA user_version") == 0 {
                 try connection.execute(
                     tables + views
@@ -31,12 +31,13 @@ enum Schema {
             """, doing: "set up")
     }
 
-    /// A database that somebody has begun to create, or that a killed run left so.
+    /// Whether the database has no tables: its creation has only begun, or was interrupted.
     static func isEmpty(_ connection: Connection) throws(StoreError) -> Bool {
         try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
     }
 
-    /// The version of a database that is ours. Fails for one that is not, or that only a newer larder reads.
+    /// Returns the version of a store's database. Throws if it is not one or if this version of Larder cannot
+    /// read it.
     @discardableResult
     static func checkOurs(_ connection: Connection) throws(StoreError) -> Int64 {
         guard try connection.integer("PRAGMA application_id") == applicationID else {
@@ -57,27 +58,32 @@ enum Schema {
         return found
     }
 
-    /// Readers of a site see its snapshots up to the live one (`published`) and, on top of it, the overlay: the responses that servers and
-    /// proxies loaded since. An overlay is a row of `snapshot` with a `base`.
+    /// The tables of a new database.
     ///
-    /// A response is what an URL answered in a snapshot: to a plain GET, or to the request that `request` tells
-    /// apart; where it varies, to the fields in `variant`. A body is content as it is read (`form`: format
-    /// and character set), shared by every response that has it; its bytes are in a pack, from `start` on (a
-    /// frame of zstd of so many bytes where `frame` says so), or stand apart, so that counting bodies does not read them: in `content`, or in a file of their own.
+    /// Readers of a site see its snapshots up to the live one (`published`) and, on top of it, the overlay:
+    /// the responses that servers and proxies loaded since. An overlay is a row of `snapshot` with a `base`.
     ///
-    /// A response that a later snapshot received unchanged is not stored again: `confirmed` in its row is the last such snapshot, whose
-    /// times and headers the row has; that snapshot counts it. A snapshot has the rows that came in it, and those of before that it
-    /// confirmed (`isOf`, `rows(ofSnapshot:)`).
+    /// A row of `response` is the response of a URL in a snapshot: to a plain GET, or to another request,
+    /// which `request` identifies. If the response varies, `variant` has the header fields of the request
+    /// that select it. A row of `body` is content in the form in which it is read (`form`: format and
+    /// character set), shared by all responses that have it. Its bytes are in a pack, from `start` on; if
+    /// `frame` is set, as a zstd frame of this size. Otherwise they are in `content`, which is a table of its
+    /// own so that counting bodies does not read them, or in a file.
     ///
-    /// `id` numbers the snapshots of all sites in the order in which they began. `number` counts those of one site, from 1, and is
-    /// the one that users see; `site.snapshots` is the highest that was given. An overlay has the number of its base.
+    /// A response that a later snapshot received unchanged is not stored again: `confirmed` in its row is the
+    /// last such snapshot, whose times and headers the row has; that snapshot counts it. A snapshot has the
+    /// rows that it received, and earlier ones that it confirmed (`isOf`, `rows(ofSnapshot:)`).
     ///
-    /// The flags of a response say how it came into the store (`Provenance`). The snapshot of an import has the paths of
-    /// its archives in `archive`, a line each.
+    /// `id` numbers the snapshots of all sites in the order in which they began. `number` counts those of one
+    /// site, from 1, and is the one that users see; `site.snapshots` is the highest that was given. An
+    /// overlay has the number of its base.
     ///
-    /// What a body at an URL links to are lists of URLs' numbers with a comma before and after each, so that
-    /// a number is found in them without reading them as a list. `sum` is the checksum of the three lists; it is
-    /// null in rows that an earlier version wrote.
+    /// The flags of a response say how it came into the store (`Provenance`). The snapshot of an import has
+    /// the paths of its archives in `archive`, one per line.
+    ///
+    /// The links of a body at a URL are lists of URL numbers with a comma before and after each, so that a
+    /// number can be found without parsing the list. `sum` is the checksum of the three lists; it is null in
+    /// rows of an earlier version.
     static let tables = """
         CREATE TABLE site (
             id INTEGER PRIMARY KEY,
@@ -162,7 +168,7 @@ enum Schema {
 
         """
 
-    /// How much of a pack is committed.
+    /// The committed size of each pack.
     static let sinceVersion3 = """
         CREATE TABLE pack (
             number INTEGER PRIMARY KEY,
@@ -171,14 +177,15 @@ enum Schema {
 
         """
 
-    /// Whether readers may see a response, with its `site` joined to it. One that was never published shows
-    /// what its first snapshot has so far.
+    /// Returns an SQL condition: whether readers may see a response. It needs the response's `site` row in
+    /// the query. If a site has no live snapshot yet, the responses of its first snapshot are visible.
     static func isVisible(_ response: String) -> String {
         "(site.published IS NULL OR \(response).snapshot <= site.published OR \(response).snapshot = site.overlay)"
     }
 
-    /// Whether a snapshot has a response: it came in it, or is of an earlier snapshot of its site, and this one or a later one
-    /// confirmed it.
+    /// Returns an SQL condition: whether a response belongs to a snapshot. It does if the snapshot received
+    /// it, or if it is from an earlier snapshot of the site and was confirmed by this snapshot or a later
+    /// one.
     static func isOf(_ snapshot: String, _ response: String = "response") -> String {
         """
         (\(response).snapshot = \(snapshot) OR \(response).snapshot < \(snapshot) AND \(response).confirmed >= \(snapshot)
@@ -186,7 +193,7 @@ enum Schema {
         """
     }
 
-    /// All that a snapshot has, to select from.
+    /// Returns an SQL subquery for all responses that belong to a snapshot.
     static func rows(ofSnapshot snapshot: String) -> String {
         """
         (SELECT * FROM response WHERE response.snapshot = \(snapshot)
@@ -197,7 +204,7 @@ enum Schema {
         """
     }
 
-    /// Gives the snapshots of each site numbers from 1, in a database that did not have them.
+    /// Numbers the snapshots of each site from 1, in a database that had no such numbers.
     static let numberSnapshots = """
         UPDATE snapshot SET number = (
             SELECT count(*) FROM snapshot AS earlier
@@ -210,7 +217,7 @@ enum Schema {
 
         """
 
-    /// For people with `sqlite3`. They stay when the tables change.
+    /// The views for users of `sqlite3`. They stay the same when the tables change.
     static let views = """
         CREATE VIEW larder_response AS
             SELECT site.name AS site, snapshot.number AS snapshot, snapshot.base IS NOT NULL AS overlay, url.href AS url, response.status,
@@ -256,21 +263,24 @@ enum Schema {
 
 // MARK: - Migration
 
-/// Leads a database from each earlier version to the current one, in one transaction.
+/// Migrates a database of any earlier version to the current one, in one transaction.
 ///
-/// Whoever calls holds the store alone: another larder's prepared statements would not know what they find.
+/// The caller needs exclusive access to the store, because prepared statements of other processes would not
+/// match the new tables.
 enum Migration {
     static func isNeeded(_ connection: Connection) throws(StoreError) -> Bool {
-        // The other tables are younger than any change of these.
+        // A PostgreSQL server is migrated by `ServerMigration`.
         if connection.isServed { return false }
         return try Schema.checkOurs(connection) < Schema.version
     }
 
-    /// - Parameter beforeCommit: is run when all tables are as they will be.
+    /// Runs all steps from the database's version on.
+    ///
+    /// - Parameter beforeCommit: is called when all tables have their final form.
     static func run(
         _ connection: Connection, beforeCommit: () throws(StoreError) -> Void = {}
     ) throws(StoreError) {
-        // References would be followed while the tables are exchanged.
+        // SQLite would follow foreign keys while tables are replaced.
         try connection.execute("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE;", doing: "migrate")
         do {
             let version = try Schema.checkOurs(connection)
@@ -280,7 +290,7 @@ enum Migration {
             try beforeCommit()
             try connection.execute("COMMIT", doing: "migrate")
         } catch {
-            // The first error is the one that tells.
+            // Throw the first error, which explains the failure.
             try? connection.execute("ROLLBACK")
             throw error
         }
@@ -302,8 +312,8 @@ enum Migration {
         }
     }
 
-    /// Variants, other requests, media types, link lists, pins and views. Link lists of what is held are
-    /// made when it is next visited.
+    /// Adds variants, other requests, media types, lists of links, pins and views. The lists of links of
+    /// stored bodies are made by the next prefetch.
     private static func from1(_ connection: Connection) throws(StoreError) {
         try connection.execute(
             """
@@ -320,7 +330,7 @@ enum Migration {
         try fillTypes(connection)
     }
 
-    /// Packs. What is held stays where it is.
+    /// Adds packs. Stored bodies are not moved.
     private static func from2(_ connection: Connection) throws(StoreError) {
         try connection.execute(
             """
@@ -331,7 +341,7 @@ enum Migration {
             """, doing: "migrate")
     }
 
-    /// Overlays.
+    /// Adds overlays.
     private static func from3(_ connection: Connection) throws(StoreError) {
         try connection.execute(
             """
@@ -341,7 +351,7 @@ enum Migration {
             """, doing: "migrate")
     }
 
-    /// Frames. What is held stays as it is.
+    /// Adds compressed bodies. Stored bodies are not changed.
     private static func from4(_ connection: Connection) throws(StoreError) {
         try connection.execute(
             """
@@ -350,12 +360,13 @@ enum Migration {
             """, doing: "migrate")
     }
 
-    /// Counts. Whoever opens it to write next counts what there is.
+    /// Adds counts. The next writer counts the existing rows.
     private static func from5(_ connection: Connection) throws(StoreError) {
         try connection.execute(KeptTally.table, doing: "migrate")
     }
 
-    /// Adds the last snapshot that confirmed a response. Existing responses have none, since each snapshot had rows of its own.
+    /// Adds the last snapshot that confirmed a response. Existing responses have none, since each snapshot
+    /// had rows of its own.
     private static func from6(_ connection: Connection) throws(StoreError) {
         try add("confirmed", "INTEGER NOT NULL DEFAULT 0", to: "response", connection)
         try connection.execute(
@@ -392,8 +403,8 @@ enum Migration {
             """, doing: "migrate")
     }
 
-    /// Renames tables and columns that had other names before version 10. It runs before all other steps, so that these
-    /// know only one set of names.
+    /// Renames tables and columns that had other names before version 10. It runs before all other steps, so
+    /// that these use only one set of names.
     private static func renameTables(
         ofVersion version: Int64, _ connection: Connection
     ) throws(StoreError) {
@@ -438,7 +449,7 @@ enum Migration {
         DROP VIEW IF EXISTS larder_response; DROP VIEW IF EXISTS larder_body; DROP VIEW IF EXISTS larder_link;
         """
 
-    /// A part at a time, so that memory stays constant.
+    /// Fills the media types of all responses, in batches, so that memory use stays constant.
     private static func fillTypes(_ connection: Connection) throws(StoreError) {
         let find = try connection.prepare(
             """

@@ -6,19 +6,20 @@ package import Web
 
 /// The key by which a store hashes the secrets of requests, in a file of its own.
 ///
-/// The file is as secret as a password. A copy of the database alone, of its journal or of an archive made
-/// from it does not have the key, so that nobody can try out which API key a hash belongs to. For the same
-/// reason a store in PostgreSQL has its key in the local folder of each machine and not in a table. Machines
-/// that share such a store recognize each other's variants if they have the same file.
+/// The file is as secret as a password. Copies of the database, of its journal and of archives do not contain
+/// the key, so that no attacker can test which API key belongs to a hash. For the same reason a store on a
+/// PostgreSQL server has its key in the local folder of each machine and not in a table. Machines that share
+/// such a store recognise each other's variants if they have the same file.
 extension StoreFolder {
     var secretKeyFile: String { path + "/secret-key" }
 
     private static let secretKeyByteCount = 32
 
-    /// The hashes of this store.
+    /// Returns the hasher of this store, which reads the key when it is first needed. Without a key it
+    /// returns nil for all messages.
     ///
-    /// - Parameter createsKey: makes the key if there is none. A reader needs none then: nothing in the store
-    ///   is hashed.
+    /// - Parameter createsKey: whether to create the key if there is none. A reader does not need one then,
+    ///   because nothing in the store is hashed.
     package func secretHasher(createsKey: Bool) -> SecretHasher {
         let cache = SecretKeyCache()
         return SecretHasher { message in
@@ -27,7 +28,7 @@ extension StoreFolder {
         }
     }
 
-    /// Nil where there is none, or it cannot be read.
+    /// The key, or nil if there is none or it cannot be read.
     var secretKey: [UInt8]? {
         guard let text = try? WholeFile.read(secretKeyFile, atMost: 1024) else { return nil }
         return Digest(.sha256, hex: String(decoding: text.filter { $0 != 0x0A }, as: UTF8.self))?.bytes
@@ -38,7 +39,7 @@ extension StoreFolder {
         return (0..<secretKeyByteCount).map { _ in UInt8.random(in: 0 ... .max, using: &source) }
     }
 
-    /// Makes this the key of the store if it has none yet, and gives the one that it has.
+    /// Stores a key if the store has none yet. Returns the key of the store.
     func keep(secretKey key: [UInt8]) throws(StoreError) -> [UInt8] {
         if let known = secretKey { return known }
         guard let digest = Digest(.sha256, bytes: key) else {
@@ -50,7 +51,7 @@ extension StoreFolder {
             defer { unlink(file.path) }
             try file.write(Array((digest.hex + "\n").utf8))
             try file.sync()
-            // Unlike a rename, a link never replaces the key that another process has made meanwhile.
+            // Unlike a rename, a link never replaces a key that another process has created in the meantime.
             guard link(file.path, secretKeyFile) == 0 || errno == EEXIST else {
                 throw SystemError(errno, doing: "create", secretKeyFile)
             }
@@ -64,13 +65,13 @@ extension StoreFolder {
     }
 }
 
-/// Reads the key of a store when it is first needed.
+/// A key that is read when it is first needed. Any thread may use it.
 private final class SecretKeyCache: Sendable {
     private let key = Mutex<[UInt8]?>(nil)
 
     func key(of folder: StoreFolder, creates: Bool) -> [UInt8]? {
         key.withLock { key in
-            // Without a key the response is stored for no other request, which is safe.
+            // Without a key, the response is not reused for other requests, which is safe.
             if key == nil { key = folder.secretKey }
             if key == nil, creates { key = try? folder.keep(secretKey: StoreFolder.newSecretKey()) }
             return key
@@ -79,14 +80,14 @@ private final class SecretKeyCache: Sendable {
 }
 
 extension StoreWriter {
-    /// Hashes the secrets that earlier versions stored as they are, and marks those responses as private. It
-    /// is done once: when the store gets its key.
+    /// Hashes the secrets that earlier versions stored as plain text, and marks their responses as private.
+    /// This happens once: when the store gets its key.
     ///
-    /// Values of `Cookie` and `Authorization` had unkeyed hashes. These go, and the responses are stored for
-    /// no other request from then on.
+    /// Values of `Cookie` and `Authorization` had hashes without a key. These are removed, and from then on
+    /// the responses match no other request.
     func withholdSecrets() throws(StoreError) {
         guard folder.secretKey == nil else { return }
-        // The file comes last: if this run is killed, the next one does it again.
+        // The file is written last: if this run is killed, the next one starts again.
         let key = StoreFolder.newSecretKey()
         try withholdSecrets(SecretHasher { message in DigestStream.hmac(key, message.span).bytes })
         _ = try folder.keep(secretKey: key)

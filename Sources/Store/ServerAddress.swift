@@ -1,37 +1,39 @@
 internal import Digest
 internal import Glibc
 
-/// Where a larder is that a PostgreSQL keeps, as people and programs write it:
-/// `postgres://USER@HOST:PORT/DB?schema=larder`. Whatever else libpq knows may stand behind the question mark.
+/// The address of a store on a PostgreSQL server: `postgres://USER@HOST:PORT/DB?schema=larder`. The query may
+/// also contain settings of libpq.
 ///
-/// What is this machine's own (bodies on their way, copies of large ones, what servers note, the index of the
-/// search, logins) is in a folder: the one that `folder=` names, else one below the user's data. The larger bodies are
-/// where `bodies=` says.
+/// Data that belongs to this machine (bodies being stored, copies of large bodies, notes of servers, the
+/// search index, logins) is in a local folder: the one in the setting `folder=`, or one below the user's data
+/// folder. The setting `bodies=` says where the larger bodies are.
 package struct ServerAddress: Sendable, Hashable {
-    /// For libpq, and the same for a session that writes: of several servers it wants the one that may be
-    /// written to, whichever may be read.
+    /// The connection strings for libpq: one for readers and one for writers. If there are several servers,
+    /// readers may use any of them, but writers need one that accepts writes.
     let words: String
     let writerWords: String
-    /// For people: without a password.
+    /// The address without its password, for messages.
     package let shown: String
     package let schema: String
     let folder: String
-    /// Where the larger bodies are; nil where the PostgreSQL has them.
+    /// The place of the larger bodies, or nil if they are in the database.
     package let bodies: DepotPlace?
-    /// Which larder it is, however its bodies are named.
+    /// A name for the store that does not depend on where its bodies are.
     let identity: String
-    /// Why it is none.
+    /// The reason why the address is invalid, or nil if it is valid. `check` throws it.
     let fault: String?
-    /// Whether it has a password, or something that may be meant as one: libpq repeats that in messages.
+    /// Whether the address contains a password or something that may be one. libpq repeats it in error
+    /// messages.
     let hasSecret: Bool
 
-    /// Nil for the path of a folder.
+    /// Parses an address. Returns nil if `text` does not begin with `postgres://` or `postgresql://`, and so
+    /// is the path of a folder.
     package init?(_ text: String) {
         let schemes = ["postgres://", "postgresql://"]
         guard let scheme = schemes.first(where: { text.prefix($0.count).lowercased() == $0 }) else {
             return nil
         }
-        // libpq knows them in small letters alone.
+        // libpq knows the schemes only in lower case.
         let text = scheme + text.dropFirst(scheme.count)
         let place = String(text.prefix { $0 != "?" })
         let settings = text.dropFirst(place.count + 1).split(separator: "&").map(String.init)
@@ -40,8 +42,8 @@ package struct ServerAddress: Sendable, Hashable {
         var shown: [String] = []
         var fault: String?
         var bodies: [String: String] = [:]
-        // Without them a machine that is gone without a word is waited for until the system gives up, and is not seen to
-        // be gone while it is thought to be at work.
+        // Without these settings, a connection to a machine that disappeared ends only after the system's
+        // long time limits, and such a machine looks like one that is still working on a statement.
         for (name, value) in [
             ("connect_timeout", "10"), ("tcp_user_timeout", "20000"), ("keepalives_idle", "2"),
             ("keepalives_interval", "1"),
@@ -51,7 +53,7 @@ package struct ServerAddress: Sendable, Hashable {
         }
         for setting in settings {
             let value = Self.decoded(Array(setting.utf8.drop { $0 != UInt8(ascii: "=") }.dropFirst()))
-            // libpq decodes the names, too.
+            // libpq also decodes names.
             switch Self.name(of: setting) {
             case let name where DepotPlace.words.contains(name): bodies[name] = value
             case "schema":
@@ -61,7 +63,7 @@ package struct ServerAddress: Sendable, Hashable {
             case let name where Self.secretSettings.contains(name): rest.append(setting)
             default:
                 rest.append(setting)
-                // A password with a question mark in it goes on here.
+                // This may be the rest of a password that contains a question mark.
                 if !setting.contains("@") { shown.append(setting) }
             }
         }
@@ -103,7 +105,7 @@ package struct ServerAddress: Sendable, Hashable {
         self.folder = folder ?? Self.usualFolder(for: identity)
     }
 
-    /// Throws where it cannot be meant so.
+    /// Throws if the address is not valid.
     func check() throws(StoreError) {
         if let fault {
             throw StoreError(
@@ -112,8 +114,8 @@ package struct ServerAddress: Sendable, Hashable {
         }
     }
 
-    /// The address without its password, for a command that somebody else may type too; the path of a folder as
-    /// it is.
+    /// Returns the address without its password, for a command that other users may see. Returns the path of
+    /// a folder unchanged.
     package static func withoutSecret(_ text: String) -> String {
         guard let address = ServerAddress(text) else { return text }
         let settings = text.drop { $0 != "?" }.dropFirst().split(separator: "&")
@@ -127,15 +129,15 @@ package struct ServerAddress: Sendable, Hashable {
             && text.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x5F }
     }
 
-    /// Settings of libpq that are passwords or keys.
+    /// The settings of libpq that are passwords or keys.
     private static let secretSettings = [
         "password", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret",
     ]
 
-    /// Without what is between the first colon and the last "@". A slash in a password is written as `%2F`;
-    /// where it is not, the address is wrong, and its password is withheld all the same.
+    /// Removes the text between the first colon and the last "@". A slash in a password must be written as
+    /// `%2F`. If it is not, the address is invalid, but the password is still removed.
     ///
-    /// - Parameter hasMore: an "@" follows behind a question mark.
+    /// - Parameter hasMore: whether the query contains an "@".
     private static func withoutPassword(_ place: Substring, hasMore: Bool) -> String {
         guard let at = place.lastIndex(of: "@") else {
             return hasMore ? String(place.prefix { $0 != ":" }) : String(place)
@@ -173,16 +175,16 @@ package struct ServerAddress: Sendable, Hashable {
         return data + "/larder-servers/" + DigestStream.digest(.sha256, of: name.utf8.span).hex.prefix(16)
     }
 
-    /// What sessions of this larder agree on is known to the server by numbers and names that hold for the
-    /// whole database, or more.
+    /// Derives a number for this store from a number for a purpose. Advisory locks of PostgreSQL have a name
+    /// space for the whole database, so that stores in several schemas need different numbers.
     func key(_ number: Int64) -> Int64 {
         let digest = DigestStream.digest(.sha256, of: "larder \(schema) \(number)".utf8.span)
         return digest.bytes.prefix(8).reduce(0) { $0 << 8 | Int64($1) }
     }
 
-    /// As SQL has it: the name may be one of its words.
+    /// The schema name in quotes, because it may be a keyword of SQL.
     var quotedSchema: String { "\"\(schema)\"" }
 
-    /// Where sessions say that something has changed.
+    /// The name of the channel on which sessions notify each other of changes.
     var channel: String { "larder_\(schema)" }
 }

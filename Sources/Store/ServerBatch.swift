@@ -1,9 +1,9 @@
 internal import Digest
 
-/// What a writer puts into a PostgreSQL, many rows at a time: each answer takes a way there and back, and a
-/// thousand rows that wait for one each take longer than a thousand rows.
+/// Inserts many rows into a PostgreSQL database with one statement, because each statement costs a network
+/// round trip.
 ///
-/// Rows that several sessions may add go in by one order, so that no two wait for each other.
+/// Rows that several sessions may insert are inserted in a fixed order, so that sessions do not deadlock.
 final class ServerBatch {
     private let connection: Connection
     private let findURLs: Statement
@@ -12,7 +12,7 @@ final class ServerBatch {
     private let addResponses: Statement
     private let addLinks: Statement
 
-    /// What a body is told by.
+    /// The unique key of a body.
     struct BodyKey: Hashable {
         let sha256: [UInt8]
         let form: String
@@ -20,8 +20,8 @@ final class ServerBatch {
 
     init(_ connection: Connection) throws(StoreError) {
         self.connection = connection
-        // A LIMIT keeps the planner at one look into the index for each, however small the table was when
-        // it looked.
+        // With LIMIT, the planner uses one index look-up per row, even if its statistics say that the table
+        // is small.
         findURLs = try connection.prepare(
             """
             WITH wanted AS MATERIALIZED (SELECT DISTINCT given AS href FROM unnest(?) AS given),
@@ -78,7 +78,8 @@ final class ServerBatch {
             """)
     }
 
-    /// The rows that the URLs have, or get. One that another session adds at the same moment may be left out.
+    /// Returns the row numbers of URLs, and inserts those that are missing. A URL that another session
+    /// inserts at the same time may be missing from the result.
     func rows(of hrefs: [String]) throws(StoreError) -> [String: Int64] {
         guard !hrefs.isEmpty else { return [:] }
         var rows: [String: Int64] = [:]
@@ -87,10 +88,11 @@ final class ServerBatch {
         return rows
     }
 
-    /// Adds those bodies that are not there, with all that belongs to them, and gives their rows. Large ones
-    /// have their pieces already.
+    /// Inserts the bodies that do not exist yet, with their contents, and returns the rows of the inserted
+    /// ones. The pieces of large bodies must already be stored.
     ///
-    /// - Parameter outer: has those that it takes already.
+    /// - Parameter outer: the storage outside of the database. The bytes of bodies that it takes are not
+    ///   inserted.
     func add(_ bodies: [NewBody], but outer: OuterBodies?) throws(StoreError) -> [BodyKey: Int64] {
         var wanted: [BodyKey: NewBody] = [:]
         for body in bodies { wanted[BodyKey(sha256: body.sha256.bytes, form: body.form)] = body }
@@ -121,7 +123,7 @@ final class ServerBatch {
         return rows
     }
 
-    /// A response with the rows of what it names.
+    /// A response, with the rows that it refers to.
     struct Response {
         let url: Int64
         let referrer: Int64?
@@ -129,7 +131,7 @@ final class ServerBatch {
         let response: NewResponse
     }
 
-    /// In place of what is there; of two for the same the later counts.
+    /// Inserts responses or replaces existing ones. If several have the same key, the last one is stored.
     func add(_ responses: [Response], toSnapshot snapshot: Int64) throws(StoreError) {
         struct Key: Hashable {
             let url: Int64
@@ -155,7 +157,7 @@ final class ServerBatch {
             ], doing: "write to")
     }
 
-    /// Lists of links as the store keeps them.
+    /// The links of a response, as lists of URL numbers.
     struct Links {
         let url: Int64
         let pages: String
@@ -163,7 +165,7 @@ final class ServerBatch {
         let guesses: String
     }
 
-    /// In place of those that are kept; of two for the same the later counts.
+    /// Inserts links or replaces existing ones. If several have the same URL, the last one is stored.
     func add(_ links: [Links], ofSnapshot snapshot: Int64) throws(StoreError) {
         var last: [Int64: Int] = [:]
         for (place, row) in links.enumerated() { last[row.url] = place }
@@ -178,7 +180,7 @@ final class ServerBatch {
 }
 
 extension StoreWriter {
-    /// `put` for a PostgreSQL, in the transaction that is open.
+    /// Stores responses and links in a PostgreSQL database, like `put`, in the open transaction.
     func put(
         _ responses: [NewResponse], links: [NewLinks], to snapshot: OpenSnapshot, by batch: ServerBatch
     ) throws(StoreError) {

@@ -2,11 +2,13 @@ internal import Digest
 internal import Glibc
 internal import System
 
-/// The bodies of a PostgreSQL's larder that are not in rows: pieces in order, by their SHA-256, or where the address
-/// says. Whoever reads one gets a copy in the folder that is this machine's own, which is made once, and goes
-/// when there are many.
+/// The bodies of a PostgreSQL store that are not stored in rows of `content`. They are stored as pieces, in
+/// rows of the table `piece` with the SHA-256 as key, or outside of the database if the address says so.
+///
+/// A reader gets a copy in the local folder. A copy is made once; the oldest copies are deleted when they
+/// exceed `Limits.serverCopies`.
 struct ServerBodies {
-    /// Nil where they are pieces.
+    /// The storage outside of the database, or nil if bodies are stored as pieces.
     let outer: OuterBodies?
     private let folder: StoreFolder
     private let find: Statement
@@ -21,13 +23,14 @@ struct ServerBodies {
         add = try connection.prepare("INSERT OR IGNORE INTO piece (sha256, number, bytes) VALUES (?, ?, ?)")
     }
 
-    /// Nil where there is no piece of it.
+    /// Returns the size of a stored body, or nil if it is not stored.
     func byteCount(_ sha256: [UInt8]) throws(StoreError) -> Int? {
         if let outer { return try outer.byteCount(sha256) }
         return try measure.first(.blob(sha256)) { $0.optionalInteger(0).map { Int($0) } } ?? nil
     }
 
-    /// Adds the bytes of a file, in the transaction that is open, where they are not there already.
+    /// Stores the bytes of a file in the open transaction, unless they are already stored. Does nothing for
+    /// content in memory.
     func put(_ content: BodyContent, _ sha256: [UInt8]) throws(StoreError) {
         guard case .file(let path) = content else { return }
         if let held = try byteCount(sha256), held == content.byteCount { return }
@@ -37,7 +40,7 @@ struct ServerBodies {
             let bytes = try StoreError.wrapping { () throws(SystemError) in
                 try file.read(from: start, byteCount: Limits.serverPiece)
             }
-            // A body without a byte has a piece too.
+            // An empty body also has one piece.
             guard !bytes.isEmpty || number == 0 else { return }
             try add.run(.blob(sha256), .integer(number), .blob(bytes))
             number += 1
@@ -45,10 +48,10 @@ struct ServerBodies {
         }
     }
 
-    /// The path of a copy, or of the body itself; nil where it is not there. Its bytes may be others than they were:
-    /// the digest tells.
+    /// Returns the path of a local copy or of the stored file itself, or nil if the body is not stored. Its
+    /// bytes may be damaged: the caller compares the digest.
     ///
-    /// - Parameter isFresh: a copy that was made before is of no use.
+    /// - Parameter isFresh: whether an existing copy must not be used.
     func copy(_ sha256: [UInt8], byteCount: Int, isFresh: Bool) throws(StoreError) -> String? {
         guard let digest = Digest(.sha256, bytes: sha256) else { return nil }
         let path = folder.bodyFile(sha256: digest.hex)
@@ -71,7 +74,7 @@ struct ServerBodies {
         return path
     }
 
-    /// A file of the pieces.
+    /// Writes the pieces of a body to a new file. Returns nil if there are none.
     private func gathered(_ sha256: [UInt8]) throws(StoreError) -> String? {
         guard var piece = try piece(sha256, 0) else { return nil }
         let draft = try BodyFiles.write([], in: folder)
@@ -96,9 +99,10 @@ struct ServerBodies {
         try find.first(.blob(sha256), .integer(number)) { $0.blob(0) }
     }
 
-    /// What was made last stays. Somebody who reads from one of the others has it open.
+    /// Deletes the oldest copies if there are too many, but keeps `path`. Readers that have one of them open
+    /// are not affected.
     private func forgetOldCopies(but path: String) {
-        // To look is as much work as there are copies.
+        // Measuring all copies takes time in proportion to their number, so do it only now and then.
         guard Int.random(in: 0..<64) == 0 || StoreFolder.byteCount(of: path) > Int64(Limits.serverPiece)
         else { return }
         guard folder.copiesByteCount > Limits.serverCopies else { return }
@@ -118,8 +122,8 @@ struct ServerBodies {
 }
 
 extension Connection {
-    /// What a larder takes that a PostgreSQL keeps, without what its indexes take and what it has not given
-    /// back yet.
+    /// Returns the approximate size of a store on a PostgreSQL server, without its indexes and without free
+    /// space.
     func byteCount() throws(StoreError) -> Int64 {
         try integer(
             """
@@ -131,7 +135,7 @@ extension Connection {
             """)
     }
 
-    /// Rows that name others which are not there.
+    /// Returns the tables with rows that refer to missing rows, with the number of such rows.
     func danglingRows() throws(StoreError) -> [(table: String, parent: String, count: Int64)] {
         var faults: [(table: String, parent: String, count: Int64)] = []
         for (table, column, parent) in [

@@ -1,8 +1,9 @@
-/// SQL as the store writes it for SQLite, in the words that a PostgreSQL knows. What differs in more than
-/// words stands in `ServerSchema`, or is asked of the connection where it is done.
+/// Translates the SQL that the store writes for SQLite to PostgreSQL's dialect. Larger differences are in
+/// `ServerSchema` or handled by the callers.
 ///
-/// An address may be longer than what a B-tree takes, so that its index has the beginnings only
-/// (`ServerSchema.beginning`): where addresses are compared or put into order, their beginnings are too.
+/// A URL may be too long for a B-tree index, so the index contains only its first characters
+/// (`ServerSchema.beginning`). Statements that compare or sort URLs therefore also compare or sort these
+/// beginnings.
 struct ServerDialect {
     private var words: [Substring]
     private var parameterCount = 0
@@ -16,11 +17,11 @@ struct ServerDialect {
         return text
     }
 
-    /// A query that statements read in place of the table with that name.
+    /// A query that statements read in place of the table with this name.
     typealias Replacement = (table: String, query: String)
 
-    /// The translated statement with a common table expression for each query, which hides the table of the same
-    /// name. A statement that changes something stays as it is.
+    /// Returns the translated statement with a common table expression for each query, which hides the table
+    /// of the same name. Statements that change data are returned unchanged.
     static func replacing(_ replacements: [Replacement], in sql: String) -> String {
         let parts = replacements.filter { sql.contains($0.table) }
             .map { "\($0.table) AS NOT MATERIALIZED (\($0.query))" }
@@ -39,8 +40,8 @@ struct ServerDialect {
         words = Self.words(sql)
     }
 
-    /// Names and numbers with the dots in them, strings, spaces, and everything else by the character. A
-    /// remark goes.
+    /// Splits SQL into words: names and numbers with their dots, strings, white space, and single characters.
+    /// Comments are dropped.
     private static func words(_ sql: String) -> [Substring] {
         var words: [Substring] = []
         var rest = sql[...]
@@ -72,7 +73,7 @@ struct ServerDialect {
         return words
     }
 
-    /// The place of the next word that is no space.
+    /// Returns the index of the next word that is not white space.
     private func next(after place: Int) -> Int? {
         words.indices.dropFirst(place + 1).first { words[$0].first != " " && words[$0].first != "\n" }
     }
@@ -100,7 +101,8 @@ struct ServerDialect {
                     words[place] = "$\(parameterCount)"
                 }
             case "LIKE": words[place] = "ILIKE"
-            // SQLite is held to the order of what is joined by that.
+            // In SQLite, CROSS JOIN fixes the order of the join. PostgreSQL needs an ordinary join with a
+            // condition.
             case "CROSS":
                 guard let join = follows(place, "JOIN"), follows(join, "LATERAL") == nil else { continue }
                 words[place] = ""
@@ -147,7 +149,7 @@ struct ServerDialect {
         }
     }
 
-    /// Whether the word is the first of what rows are ordered by.
+    /// Whether the word directly follows ORDER BY.
     private func isInOrder(_ place: Int) -> Bool {
         let before = words[..<place].filter { $0.first != " " && $0.first != "\n" && !$0.isEmpty }
         return before.suffix(2) == ["ORDER", "BY"]

@@ -1,14 +1,14 @@
 internal import Digest
 
 extension ServerFrontier {
-    /// What a worker found for somebody.
+    /// A URL that a worker found, for whichever worker has its host.
     package struct Found: Sendable {
         package var origin: String
         package var href: String
         package var referrer: String?
-        /// As whoever works writes and reads it.
+        /// The facts about the URL in the encoding of the crawl, which this module does not interpret.
         package var facts: Int64
-        /// That of it which makes it another discovery.
+        /// The part of the facts that makes two finds of one URL different.
         package var identity: Int64
 
         package init(origin: String, href: String, referrer: String?, facts: Int64, identity: Int64) {
@@ -19,20 +19,23 @@ extension ServerFrontier {
             self.identity = identity
         }
 
-        /// Known by 64 bits.
+        /// A 64-bit hash of the URL and its identity. The table has one row for each key.
         var key: Int64 {
             let digest = DigestStream.digest(.sha256, of: "\(identity) \(href)".utf8.span)
             return digest.bytes.prefix(8).reduce(0) { $0 << 8 | Int64($1) }
         }
     }
 
+    /// A host that was leased to a worker.
     package struct Host: Sendable {
         package let origin: String
-        /// Somebody else had it, and what is stored of it is gone through again.
+        /// Whether another worker had the host before, so that the responses stored by that worker have to be
+        /// read again.
         package let wasLeft: Bool
     }
 
-    /// Puts in what a worker found; what is known goes. False when its lease is over.
+    /// Adds URLs that a worker found. Known URLs are ignored. Returns false if the worker's lease has
+    /// expired.
     package func send(_ found: [Found], by worker: Int64, of snapshot: Int64) throws(StoreError) -> Bool {
         guard !found.isEmpty else { return true }
         return try transaction { () throws(StoreError) in
@@ -42,7 +45,7 @@ extension ServerFrontier {
         }
     }
 
-    /// Until the transaction ends, nobody takes the lease away.
+    /// Whether the worker has its lease. If so, the lease cannot be taken away until the transaction ends.
     func holdsLease(_ worker: Int64) throws(StoreError) -> Bool {
         try connection.prepare(Self.fence).first(.integer(worker)) { _ in true } ?? false
     }
@@ -73,9 +76,9 @@ extension ServerFrontier {
             ])
     }
 
-    /// Up to so much of what waits and is not read, for one host or for any. The order of a range keeps the planner at the
-    /// index, whatever it knows of the table: else it may go through all of it for each host, since it expects to come
-    /// upon one soon.
+    /// The SQL of a subquery for up to `count` URLs that wait and have not been read, for one host or for
+    /// any. Ordering by a range of hosts makes the planner use the index. Without that, it may scan the whole
+    /// table for each host, because it expects to find a row soon.
     static func waiting(
         _ columns: String, for host: String? = nil, of snapshot: String, atMost count: String = "1"
     ) -> String {
@@ -86,7 +89,7 @@ extension ServerFrontier {
             """
     }
 
-    /// Leases up to so many hosts for which something waits.
+    /// Leases up to `count` hosts with waiting URLs to a worker.
     package func lease(_ count: Int, for worker: Int64, of snapshot: Int64) throws(StoreError) -> [Host] {
         guard count > 0 else { return [] }
         return try transaction { () throws(StoreError) in
@@ -120,7 +123,8 @@ extension ServerFrontier {
         }
     }
 
-    /// Hosts that the worker has asked nothing of any more; another one may after so long.
+    /// Returns hosts that the worker no longer sends requests to. Other workers may lease each after its
+    /// pause.
     package func release(_ hosts: [(origin: String, pause: Duration)], by worker: Int64, of snapshot: Int64)
         throws(StoreError)
     {
@@ -138,8 +142,8 @@ extension ServerFrontier {
             ])
     }
 
-    /// What others found for the hosts that the worker has. Where more waits for a host than is taken at once, it is what
-    /// lies first in the table, which is what came first but for the room of what is gone.
+    /// Returns URLs that were found for the hosts of a worker, and marks them as read. If more than `count`
+    /// wait for a host, those that come first in the table are returned; these are mostly the oldest.
     package func take(atMost count: Int, for worker: Int64, of snapshot: Int64) throws(StoreError) -> [Found]
     {
         try transaction { () throws(StoreError) in
@@ -169,8 +173,8 @@ extension ServerFrontier {
         }
     }
 
-    /// Says to all that a start leads to another host. One at a time, so that whoever has heard of a number
-    /// has heard of those before it.
+    /// Tells all workers that a start URL redirects to another host. A row lock makes the moves visible in
+    /// the order of their numbers, so that a worker that has seen a number has also seen the lower ones.
     package func move(from source: String, to target: String, by worker: Int64, of snapshot: Int64)
         throws(StoreError)
     {

@@ -1,12 +1,11 @@
 extension ServerFrontier {
-    /// What was asked for, and is not stored, or not to be asked for after all: so that nobody asks again.
+    /// The outcome of a URL for which no response is stored, so that no worker requests it again.
     package struct Outcome: Sendable {
         package var origin: String
         package var href: String
-        /// As whoever works writes and reads it.
+        /// The outcome in the encoding of the crawl, which this module does not interpret.
         package var text: String
-        /// A page was asked for, of which nothing is stored: it counts among those that the snapshot may ask
-        /// for.
+        /// Whether a page was requested. It counts towards the page limit of the snapshot.
         package var isPage: Bool
 
         package init(origin: String, href: String, text: String, isPage: Bool = false) {
@@ -17,15 +16,15 @@ extension ServerFrontier {
         }
     }
 
-    /// What a host said about itself: its robots.txt, and what it cannot have.
+    /// A response that describes a host: its robots.txt, or its response to a random URL that cannot exist.
     package struct Answer: Sendable {
         package var origin: String
         package var href: String
         package var status: Int
         package var location: String?
-        /// From how near it came.
+        /// The network zone of the response.
         package var reach: Int
-        /// Why none came.
+        /// The reason why there was no response.
         package var failure: String?
         package var body: [UInt8]
 
@@ -43,6 +42,7 @@ extension ServerFrontier {
         }
     }
 
+    /// Stores outcomes and answers. Does nothing if the worker's lease has expired.
     package func note(_ outcomes: [Outcome], _ answers: [Answer], by worker: Int64, of snapshot: Int64)
         throws(StoreError)
     {
@@ -75,7 +75,7 @@ extension ServerFrontier {
         }
     }
 
-    /// What is known of those hosts; of all where none is named.
+    /// Returns the outcomes of some hosts, or of all hosts if `origins` is nil.
     package func outcomes(of origins: [String]? = nil, in snapshot: Int64) throws(StoreError) -> [Outcome] {
         var outcomes: [Outcome] = []
         let sql = "SELECT origin, work_outcome.href AS address, outcome FROM work_outcome WHERE snapshot = ?1"
@@ -91,6 +91,7 @@ extension ServerFrontier {
         return outcomes
     }
 
+    /// Returns the answers of some hosts, or of all hosts if `origins` is nil.
     package func answers(of origins: [String]? = nil, in snapshot: Int64) throws(StoreError) -> [Answer] {
         var answers: [Answer] = []
         let sql = """
@@ -113,7 +114,8 @@ extension ServerFrontier {
         return answers
     }
 
-    /// What a worker asked of a host, or, under an empty name, of all of them.
+    /// The number of requests that a worker sent to a host, with their failures and bytes. An empty name
+    /// stands for the sum of all hosts.
     package struct Tally: Sendable, Equatable {
         package var name: String
         package var requests: Int
@@ -130,7 +132,7 @@ extension ServerFrontier {
         }
     }
 
-    /// In place of what the worker told before.
+    /// Stores the tallies of a worker, in place of its earlier ones.
     package func tell(_ tallies: [Tally], by worker: Int64, of snapshot: Int64) throws(StoreError) {
         guard !tallies.isEmpty else { return }
         _ = try change(
@@ -147,7 +149,7 @@ extension ServerFrontier {
             ])
     }
 
-    /// Of all workers that there were, each host once.
+    /// Returns the sums over all workers of the snapshot, one for each host.
     package func tallies(of snapshot: Int64) throws(StoreError) -> [Tally] {
         var tallies: [Tally] = []
         try connection.prepare(

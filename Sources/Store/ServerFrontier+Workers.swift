@@ -1,5 +1,6 @@
 extension ServerFrontier {
-    /// Gives the number of a new worker, under whose name writes count as long as its lease holds.
+    /// Adds a worker and returns its number. Writes under this number are accepted as long as its lease is
+    /// valid.
     package func join(_ snapshot: Int64, named name: String) throws(StoreError) -> Int64 {
         try connection.prepare(
             """
@@ -11,57 +12,60 @@ extension ServerFrontier {
 
     private static let interval = "interval '\(lease.components.seconds) seconds'"
 
+    /// The state of a worker, which it reports with each renewal of its lease.
     package struct Sign: Sendable {
         package var isIdle = false
-        /// It could ask more than it has.
+        /// Whether the worker could send more requests than it has work for.
         package var isHungry = true
-        /// Pages wait for what the snapshot may still ask for.
+        /// Whether pages wait because the worker has used up its share of the page limit.
         package var isStarved = false
-        /// Hosts at which it has something to do.
+        /// The number of hosts for which the worker has work.
         package var hosts = 0
-        /// Pages that it may still ask for.
+        /// The number of pages of its share that the worker has not requested yet.
         package var share = 0
-        /// The last move that it knows of.
+        /// The number of the last move that the worker has read.
         package var heard: Int64 = 0
-        /// What came over the network since the last sign.
+        /// The bytes received over the network since the last renewal.
         package var bytes = 0
 
         package init() {}
     }
 
-    /// How it stands with the snapshot, as one worker sees it.
+    /// The state of a shared snapshot as seen by one worker.
     package struct Standing: Sendable {
         package var workers = 1
-        /// Of the others, how many could ask more than they have, and how many of those have nothing to do.
+        /// The number of other workers that could send more requests, and the number of these that have no
+        /// work.
         package var hungry = 0
         package var workless = 0
-        /// Hosts at which somebody has something to do, and what the one of the others has that has fewest.
+        /// The number of hosts for which workers have work, and the lowest such number among the other
+        /// workers.
         package var hosts = 0
         package var fewestHosts = 0
-        /// Hosts that nobody has yet: not all of them, where they are many.
+        /// The number of hosts that can be leased, counted up to 1,000.
         package var freeHosts = 0
-        /// Pages that others may still ask for.
+        /// The number of pages that other workers may still request from their shares.
         package var shares = 0
-        /// Pages that nobody may ask for yet; nil without a limit.
+        /// The number of pages that are not in any share yet, or nil without a limit.
         package var pagesLeft: Int?
         package var bytes = 0
         package var finisher: Int64?
         package var moves: [Move] = []
-        /// The snapshot is over.
+        /// Whether the snapshot has ended.
         package var isOver = false
 
         package init() {}
     }
 
-    /// A start that leads to another host: the site is there.
+    /// A redirect of a start URL to another host, which then belongs to the site.
     package struct Move: Sendable {
         package var number: Int64
         package var source: String
         package var target: String
     }
 
-    /// The lease is renewed; nil where others have taken its hosts. A worker is idle when nothing waits for it
-    /// either.
+    /// Renews the lease of a worker. Returns nil if the lease has expired. The worker is recorded as idle
+    /// only if no URL waits for its hosts.
     package func beat(_ worker: Int64, of snapshot: Int64, _ sign: Sign) throws(StoreError) -> Standing? {
         let isThere = try connection.prepare(
             """
@@ -133,14 +137,14 @@ extension ServerFrontier {
         return standing
     }
 
-    /// Takes away the leases that nobody has renewed in time, but for those that ran while the PostgreSQL was not
-    /// there. One whose transaction is just being written is left for the next time.
+    /// Ends expired leases and returns their number. Leases are not ended shortly after a restart of the
+    /// server, because workers could not renew them. A lease whose row is locked by a transaction is skipped.
     package func endLeases(of snapshot: Int64) throws(StoreError) -> Int {
         let late = """
             FROM work_worker
             WHERE snapshot = ? AND until < now() AND pg_postmaster_start_time() < now() - \(Self.interval)
             """
-        // Nearly always there is none.
+        // There are almost never any.
         let isAnyLate = try connection.prepare("SELECT EXISTS (SELECT 1 \(late))").first(.integer(snapshot)) {
             $0.integer(0) != 0
         }
@@ -150,17 +154,17 @@ extension ServerFrontier {
         }
     }
 
-    /// The worker goes, and others have its hosts at once. What it wrote is committed.
+    /// Ends the lease of a worker that stops. Other workers may lease its hosts at once.
     package func leave(_ worker: Int64, of snapshot: Int64) throws(StoreError) {
         _ = try transaction { () throws(StoreError) in
             try end(snapshot, "SELECT id FROM work_worker WHERE id = ? FOR UPDATE", .integer(worker))
         }
     }
 
-    /// Ends the leases that `locked` gives, in the transaction that is open. By statements of their own: what
-    /// those workers did until their rows were locked is seen by the next one alone. What they were granted
-    /// and did not ask for others may; what they asked for and kept is gone through again, and not counted
-    /// again.
+    /// Ends the leases whose rows the query `locked` locks, in the open transaction. This takes separate
+    /// statements, because only a later statement sees what these workers committed before their rows were
+    /// locked. Granted pages that were not counted with `keep` return to the page limit. Counted pages are
+    /// read again, but not counted again.
     private func end(_ snapshot: Int64, _ locked: String, _ value: SQLValue) throws(StoreError) -> Int {
         var workers: [Int64] = []
         try connection.prepare(locked).each(value) { workers.append($0.integer(0)) }
@@ -179,7 +183,8 @@ extension ServerFrontier {
         return workers.count
     }
 
-    /// True for the one worker that ends the snapshot: nobody has anything left, and no other who lives has it.
+    /// Whether this worker ends the snapshot. At most one does: no worker has work left, and no other worker
+    /// with a valid lease was chosen.
     package func finishes(_ worker: Int64, _ snapshot: Int64) throws(StoreError) -> Bool {
         let finisher = try connection.prepare(
             """
@@ -198,14 +203,13 @@ extension ServerFrontier {
         return finisher == worker
     }
 
-    /// A limit was reached: whoever ends the snapshot asks for nothing more.
+    /// Records that a limit was reached. No more requests are sent when the snapshot is ended.
     package func cut(_ snapshot: Int64) throws(StoreError) {
         _ = try change(
             "UPDATE work_snapshot SET is_cut = true WHERE snapshot = ? AND NOT is_cut", [.integer(snapshot)])
     }
 
-    /// Whether a limit was reached, how many pages may still be asked for where their number is limited, and
-    /// how much came.
+    /// Returns whether a limit was reached, the rest of the page limit, and the number of bytes received.
     package func limits(of snapshot: Int64) throws(StoreError) -> (isCut: Bool, pagesLeft: Int?, bytes: Int) {
         try connection.prepare(
             "SELECT is_cut, max_pages - pages, bytes FROM work_snapshot WHERE snapshot = ?"
@@ -216,7 +220,7 @@ extension ServerFrontier {
             ?? (false, nil, 0)
     }
 
-    /// Since when workers share it.
+    /// Returns the time since the snapshot was shared.
     package func age(of snapshot: Int64) throws(StoreError) -> Duration {
         try connection.prepare(
             """
@@ -226,7 +230,7 @@ extension ServerFrontier {
         ).first(.integer(snapshot)) { .milliseconds($0.integer(0)) } ?? .zero
     }
 
-    /// So many pages more may the worker ask for, of those that the snapshot may.
+    /// Adds up to `count` pages to the worker's share of the page limit. Returns the number of added pages.
     package func takePages(_ count: Int, for worker: Int64, of snapshot: Int64) throws(StoreError) -> Int {
         let granted = try connection.prepare(
             """
@@ -243,7 +247,7 @@ extension ServerFrontier {
         return granted ?? 0
     }
 
-    /// What it will not ask for, others may.
+    /// Returns unused pages of a worker's share to the page limit.
     package func givePages(_ count: Int, by worker: Int64, of snapshot: Int64) throws(StoreError) {
         _ = try connection.prepare(
             """
@@ -254,9 +258,9 @@ extension ServerFrontier {
         ).first(.integer(snapshot), .integer(worker), .integer(Int64(count))) { $0.integer(0) }
     }
 
-    /// So many pages that the worker asked for are kept, or known to be lost, once the transaction that is
-    /// open is committed: whoever has their hosts next asks for none of them. Until then nobody takes the
-    /// lease away; false where it is over.
+    /// Counts pages of a worker as requested: they are stored, or known not to be. The count takes effect
+    /// when the open transaction is committed. Until then, the lease cannot be taken away. Returns false if
+    /// it has expired.
     @discardableResult
     func keep(pages count: Int, by worker: Int64) throws(StoreError) -> Bool {
         try connection.prepare(Self.keeping).first(.integer(worker), .integer(Int64(count))) { _ in true }

@@ -1,20 +1,22 @@
 internal import Glibc
 
-/// What the workers of a shared snapshot have in common, in the PostgreSQL that keeps the larder: who has which host,
-/// what was found for hosts of others, and what the snapshot may still cost.
+/// The state that workers of a shared snapshot have in common, in the PostgreSQL database of the store: which
+/// worker has leased which host, which URLs were found, and how much of its limits the snapshot has left.
 ///
-/// A worker's number is its lease, and comes once: when its row goes, so do its hosts, and every write in its name is
-/// refused from then on. The server's clock alone counts. It has a session of its own, and belongs to one thread.
+/// The number of a worker is its lease and is never used again. When a lease expires, the worker's row is
+/// deleted, its hosts become free, and writes under its number are rejected. Only the server's clock counts.
+/// Each instance has its own session and belongs to one thread.
 package final class ServerFrontier {
     let connection: Connection
     private let folder: StoreFolder
 
-    /// From the last sign of a worker to the moment when others take its hosts.
+    /// The time after a worker's last sign of life when its lease expires.
     package static let lease: Duration = .seconds(12)
-    /// A transaction in which nothing has happened for so long is ended by the server: a worker that stands still
-    /// in the middle of one holds nobody up.
+    /// The time after which the server ends an idle transaction, so that a worker that hangs in the middle of
+    /// one does not block others.
     static let stillness: Duration = .seconds(8)
 
+    /// Opens a session for one thread. Throws if the store is a folder.
     package init(_ folder: StoreFolder) throws(StoreError) {
         guard folder.server != nil else {
             throw StoreError(
@@ -28,7 +30,8 @@ package final class ServerFrontier {
         try connection.session?.lookUpAlone()
     }
 
-    /// Makes the tables where there are none yet, or those of an earlier larder. The larder has its own.
+    /// Creates the tables, or changes those of an earlier version. Their version is separate from that of the
+    /// store.
     package func prepare() throws(StoreError) {
         let isThere = try connection.prepare(
             "SELECT to_regclass(?) IS NOT NULL"
@@ -40,7 +43,8 @@ package final class ServerFrontier {
         }
     }
 
-    /// One at a time begins a snapshot, or ends one; until the transaction ends.
+    /// Takes a lock until the transaction ends, so that only one session at a time creates, begins or removes
+    /// a shared snapshot. Waits if another session has it.
     func holdAlone() throws(StoreError) {
         let key = folder.server?.key(Self.beginning) ?? 0
         _ = try connection.prepare("SELECT pg_advisory_xact_lock(?)").first(.integer(key)) { _ in true }
@@ -48,11 +52,13 @@ package final class ServerFrontier {
 
     private static let beginning: Int64 = 0x4000_0000_0000_0100
 
-    /// What the snapshot's rows are in goes as a whole.
+    /// The tables that are partitioned by snapshot. The partitions of a snapshot are dropped when it is
+    /// removed.
     private static let parts = ["work_host", "work_url", "work_outcome", "work_answer"]
 
-    /// What is known is told by an index that no larger frontier makes slow as long as it lies in memory: each snapshot's has
-    /// the keys alone, and what waits for a host is a list of places behind its number. Those of an earlier larder become so.
+    /// The unique index of found URLs is per snapshot and contains only their 64-bit keys, so that it stays
+    /// in memory. The index of waiting URLs contains only the host. The last statements change the tables of
+    /// earlier versions.
     private static let tables = """
         CREATE SEQUENCE IF NOT EXISTS work_number;
         CREATE TABLE IF NOT EXISTS work_snapshot (
@@ -151,7 +157,8 @@ package final class ServerFrontier {
 
     // MARK: Sessions that are cut
 
-    /// Does it once more where the PostgreSQL was away, or others were in the way; what was not committed is gone.
+    /// Runs `body`, and repeats it if the server was unreachable or another session was in the way. Changes
+    /// that were not committed are lost in between.
     package func persisting<Value>(_ body: (ServerFrontier) throws(StoreError) -> Value) throws(StoreError)
         -> Value
     {
@@ -176,24 +183,24 @@ package final class ServerFrontier {
         }
     }
 
-    /// Each waits ten seconds for a server that is not there.
+    /// The number of attempts. Each waits up to ten seconds for a server that is unreachable.
     private static let attempts = 12
 
     func transaction<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         try connection.begin()
         do throws(StoreError) {
             let value = try body()
-            // What only workers see is no news to readers.
+            // Readers do not use these tables, so they need no notification.
             try connection.commit(hasChanged: false)
             return value
         } catch {
-            // The first error is the one that tells.
+            // Throw the first error, which explains the failure.
             try? connection.rollBack()
             throw error
         }
     }
 
-    /// A change of rows that nobody else hears of.
+    /// Changes rows and returns their number, without notifying other sessions.
     func change(_ sql: String, _ values: [SQLValue]) throws(StoreError) -> Int64 {
         try connection.prepare("WITH changed AS (\(sql) RETURNING 1) SELECT count(*) FROM changed").first(
             values
@@ -213,13 +220,14 @@ extension ServerFrontier {
         package let name: String
         package var maxPages: Int?
         package var maxBytes: Int?
-        /// Of the time that it may take.
+        /// The rest of the time limit.
         package var millisecondsLeft: Int?
-        /// When it began, the larder held nothing: what there is, workers brought.
+        /// Whether the store had no responses when the snapshot began, so that workers stored all responses
+        /// in it.
         package var wasEmpty = false
     }
 
-    /// Those that are not over, the oldest first.
+    /// Returns the shared snapshots that have not ended, the oldest first.
     package func shared() throws(StoreError) -> [Shared] {
         var shared: [Shared] = []
         try connection.prepare(
@@ -240,7 +248,7 @@ extension ServerFrontier {
         return shared
     }
 
-    /// Has the snapshot shared from here on, beginning at these; false where it is already.
+    /// Makes a snapshot shared, with `starts` as its first URLs. Returns false if it is already shared.
     package func share(
         _ snapshot: OpenSnapshot, named name: String, maxPages: Int?, maxBytes: Int?, milliseconds: Int?,
         starts: [Found]
@@ -273,7 +281,7 @@ extension ServerFrontier {
         }
     }
 
-    /// At what it began: what nobody led to.
+    /// Returns the start URLs of a snapshot: those without a referrer.
     package func starts(of snapshot: Int64) throws(StoreError) -> [Found] {
         var starts: [Found] = []
         try connection.prepare(
@@ -287,7 +295,7 @@ extension ServerFrontier {
         return starts
     }
 
-    /// Whether the worker's lease is its own.
+    /// Whether the worker's lease has not expired.
     package func isAlive(_ worker: Int64) throws(StoreError) -> Bool {
         try connection.prepare("SELECT EXISTS (SELECT 1 FROM work_worker WHERE id = ?)").first(
             .integer(worker)
@@ -296,7 +304,7 @@ extension ServerFrontier {
         } ?? false
     }
 
-    /// What stands in the way of a new shared snapshot of the site: one of which nothing is left but its rows.
+    /// Removes the data of all shared snapshots that have ended or no longer exist.
     package func clear() throws(StoreError) {
         var over: [Int64] = []
         try connection.prepare(
@@ -308,7 +316,7 @@ extension ServerFrontier {
         for snapshot in over { try remove(snapshot: snapshot) }
     }
 
-    /// Deletes everything that workers stored for a snapshot that has ended.
+    /// Deletes the data that workers stored for a snapshot in these tables.
     package func remove(snapshot: Int64) throws(StoreError) {
         try transaction { () throws(StoreError) in
             try holdAlone()
@@ -321,7 +329,7 @@ extension ServerFrontier {
         }
     }
 
-    /// Whether anybody still works on it, or waits for its end.
+    /// Whether the snapshot is still shared: workers are working on it or waiting for its end.
     package func isShared(snapshot: Int64) throws(StoreError) -> Bool {
         try connection.prepare("SELECT EXISTS (SELECT 1 FROM work_snapshot WHERE snapshot = ?)").first(
             .integer(snapshot)
@@ -330,7 +338,7 @@ extension ServerFrontier {
         } ?? false
     }
 
-    /// Whether readers see it, and it is complete.
+    /// Whether the snapshot is the live one of its site.
     package func isPublished(snapshot: Int64) throws(StoreError) -> Bool {
         try connection.prepare("SELECT EXISTS (SELECT 1 FROM site WHERE published = ?)").first(
             .integer(snapshot)

@@ -3,22 +3,24 @@ internal import CPQ
 internal import Glibc
 internal import System
 
-/// libpq's connection to a PostgreSQL: what is asked goes out, and what is answered comes in. While a network takes
-/// nothing, whoever waits hears of it, and is free to go. It belongs to one thread, as the session does that has it.
+/// A connection of libpq to a PostgreSQL server. Like the session that owns it, it belongs to one thread.
 ///
-/// A server that has taken what it was sent may be long at work, and is waited for.
+/// It waits without a limit for a server that received a statement and is still working on it. While the
+/// network does not respond, it reports this to the watch, and gives up after `patience`, or sooner after an
+/// interruption.
 final class ServerLink {
     private let address: ServerAddress
     private let library: PostgreSQL
     private let watch: ServerWatch?
     private let handle: OpaquePointer
-    /// How long a network may take nothing.
+    /// How long the network may be silent before the connection is given up.
     private let patience: Duration
     private var isGivenUp = false
-    /// The server has ended it, or is not there.
+    /// Whether the connection is lost: the server ended it or cannot be reached.
     private(set) var isCut = false
 
-    /// How often the network is looked at, and from when on one that takes nothing is thought to be gone.
+    /// How often the silence of the network is measured, and the shortest silence after which a connection is
+    /// given up.
     private static let lookInterval = Duration.milliseconds(250)
     private static let leastPatience = Duration.seconds(1)
 
@@ -47,7 +49,7 @@ final class ServerLink {
         guard library.status(handle) == 0, library.setNonblocking(handle, 1) == 0 else {
             throw Self.refusal(library.message(handle).map { String(cString: $0) } ?? "", address)
         }
-        // What a server remarks is nobody's business.
+        // Ignore notices of the server, which libpq otherwise prints.
         _ = library.setHearing(handle, { _, _ in }, nil)
     }
 
@@ -55,8 +57,9 @@ final class ServerLink {
         library.finish(handle)
     }
 
-    /// A machine that is gone without a word holds libpq for as long as `connect_timeout` says, and nobody
-    /// waits for that after an interruption: the thread that asks lets go of what it may get after all.
+    /// Connects on a thread of its own, because libpq blocks for up to `connect_timeout` if a machine does
+    /// not respond. After an interruption, the caller stops waiting and throws; the thread then closes the
+    /// connection.
     private static func connected(
         _ words: String, _ address: ServerAddress, _ library: PostgreSQL, unlessStopped watch: ServerWatch
     ) throws(StoreError) -> OpaquePointer? {
@@ -88,13 +91,14 @@ final class ServerLink {
         }
     }
 
+    /// A connection attempt on a thread of its own. Its fields are protected by a `Monitor`.
     private struct Attempt {
         var handle: OpaquePointer?
         var isOver = false
         var isGivenUp = false
     }
 
-    /// How often an interruption is looked for, and how long a server that is well takes at most.
+    /// How often an interruption is checked for, and how long the caller waits for the connection after one.
     private static let stopInterval = Duration.milliseconds(50)
     private static let graceTime = Duration.seconds(1)
 
@@ -102,15 +106,16 @@ final class ServerLink {
 
     // MARK: Asking
 
+    /// A message to the server that it answers with results.
     enum Question {
-        /// Statements without values.
+        /// One or more statements without parameters.
         case command(String)
         case statement(String, ServerValues)
         case prepared(name: String, ServerValues)
         case preparation(name: String, String, types: [UInt32])
     }
 
-    /// False where it does not go out.
+    /// Sends a question. Returns false if libpq could not send it.
     func ask(_ question: Question) -> Bool {
         let isSent =
             switch question {
@@ -129,19 +134,20 @@ final class ServerLink {
         return isSent == 1
     }
 
-    /// What is being asked comes row by row.
+    /// Makes the statement that was just sent return its rows one by one.
     func takeSingleRows() { _ = library.setSingleRows(handle) }
 
-    /// The next of what is answered; nil behind the last, and when nobody waits for more.
+    /// Returns the next result. Returns nil after the last one or when the connection was given up.
     func next() -> ServerResult? {
         wait()
         return isGivenUp ? nil : library.next(handle).map { ServerResult($0, library) }
     }
 
-    /// Why more may have been to come; nil where that was all.
+    /// The reason why results may be missing, or nil if the connection was not given up.
     func loss(doing: String) -> StoreError? { isGivenUp ? error(nil, doing: doing) : nil }
 
-    /// The last of what is answered: behind what fails nothing comes.
+    /// Sends a question and returns its last result. Throws if that is an error; PostgreSQL sends no results
+    /// after one.
     func result(of question: Question, doing: String) throws(StoreError) -> ServerResult {
         var last: ServerResult?
         if ask(question) { while let result = next() { last = result } }
@@ -149,7 +155,7 @@ final class ServerLink {
         return last
     }
 
-    /// How often somebody has said since the last time that something is changed.
+    /// Returns the number of notifications of changes since the last call.
     func noticeCount() -> Int64 {
         _ = library.consumeInput(handle)
         var count: Int64 = 0
@@ -162,7 +168,7 @@ final class ServerLink {
 
     // MARK: Waiting
 
-    /// Returns when something has come, or nothing will.
+    /// Waits until a result can be read or the connection is given up or lost.
     private func wait() {
         var began: ContinuousClock.Instant?
         var isSilent = false
@@ -180,7 +186,7 @@ final class ServerLink {
                     heed(silence)
                 }
             }
-            // What TLS has taken from the socket already needs a second look.
+            // TLS may already have read data from the socket, so check again.
             for _ in 0..<2 where library.isBusy(handle) == 1 {
                 guard library.consumeInput(handle) == 1 else { return }
             }
@@ -200,25 +206,27 @@ final class ServerLink {
     func error(_ result: ServerResult?, doing: String) -> StoreError {
         let said = library.message(handle).map { Self.line(String(cString: $0)) } ?? ""
         let detail = isGivenUp ? Self.silent : result?.field("M") ?? said
-        // What the server did not say, libpq did: nobody is there. It may not know that for good yet.
+        // A result without a code comes from libpq itself: the connection is lost, although libpq's status
+        // may not show it yet.
         let told = library.status(handle) == 0 ? result?.field("C") : nil
         if told?.hasPrefix("57P") ?? true || told == "25P03" { isCut = true }
         return Self.error(told ?? "08006", detail, doing: doing, address)
     }
 
-    /// What libpq guesses behind that is no news.
+    /// Returns the first line of a message. libpq adds guesses about the cause in further lines.
     private static func line(_ text: String) -> String {
         let first = String(text.prefix { !$0.isNewline })
         return first.hasPrefix("FATAL:  ") ? String(first.dropFirst(8)) : first
     }
 
-    /// A message about an address without the parts of it that libpq quotes.
+    /// Returns a message about an address without the parts of the address that libpq quotes.
     static func withoutQuotes(_ message: String) -> String {
         message.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
             .map { $0.offset % 2 == 0 ? String($0.element) : "(withheld)" }.joined()
     }
 
-    /// What libpq says where no session begins has no code.
+    /// Returns the error for a message of libpq about a failed connection. Such a message has no SQLSTATE
+    /// code, so it is recognised by its words.
     private static func refusal(_ message: String, _ address: ServerAddress) -> StoreError {
         if message.contains("certificate") {
             return StoreError(
@@ -288,15 +296,16 @@ final class ServerLink {
 
 // MARK: - ServerValues
 
-/// What a statement's parameters take, as libpq wants it.
+/// The parameters of a statement in the form that libpq expects.
 struct ServerValues {
     private(set) var types: [UInt32] = []
     private var bytes: [UInt8] = []
-    /// Nil for NULL.
+    /// The start of each value in `bytes`, or nil for NULL.
     private var starts: [Int?] = []
     private var lengths: [Int32] = []
     private var formats: [Int32] = []
 
+    /// The numbers of types in PostgreSQL.
     private enum Kind {
         static let bytes: UInt32 = 17
         static let integer: UInt32 = 20
@@ -335,8 +344,9 @@ struct ServerValues {
         }
     }
 
-    /// One dimension, whether there are NULLs, what the elements are, how many and from which number on; then
-    /// each behind its length, which is -1 for NULL.
+    /// Adds an array in PostgreSQL's binary format: the number of dimensions, whether there are NULLs, the
+    /// element type, then for the dimension the number of elements and the first index, then each element
+    /// after its length. The length of NULL is -1.
     private mutating func addList<Element>(
         _ type: UInt32, _ element: UInt32, _ list: [Element?], _ write: (Element, inout [UInt8]) -> Void
     ) {
@@ -358,7 +368,7 @@ struct ServerValues {
         lengths.append(Int32(truncatingIfNeeded: bytes.count - start))
     }
 
-    /// Its texts have no NUL.
+    /// Adds a text. PostgreSQL does not accept NUL in texts, so U+FFFD replaces it.
     private mutating func add(text: String.UTF8View) {
         guard text.contains(0) else { return add(Kind.text, 1, text) }
         add(Kind.text, 1, text.flatMap { $0 == 0 ? [0xEF, 0xBF, 0xBD] : [$0] })
@@ -370,7 +380,7 @@ struct ServerValues {
         lengths.append(Int32(truncatingIfNeeded: value.count))
         formats.append(format)
         bytes += value
-        // What is not in binary ends by it.
+        // Values in text format end with NUL.
         bytes.append(0)
     }
 

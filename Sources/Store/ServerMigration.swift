@@ -1,23 +1,26 @@
 internal import Glibc
 
-/// The changes to the tables of a PostgreSQL store since their first version, one step for each later version.
+/// The changes to the tables of a PostgreSQL store since their first version, one step for each later
+/// version.
 ///
-/// A step only creates tables or adds columns with defaults, so that it blocks other users of the database only for a moment. The
-/// exception is `renaming`. Every version of Larder works with exactly one version of the tables, so that other workers and
-/// servers have to be stopped before a migration, and updated afterwards.
+/// A step only creates tables or adds columns with defaults, so that it blocks other users of the database
+/// only for a moment. The exception is `renaming`. Every version of Larder works with exactly one version of
+/// the tables, so that other workers and servers have to be stopped before a migration, and updated
+/// afterwards.
 enum ServerMigration {
+    /// A change of the tables from one version to the next.
     struct Step: Sendable {
         /// The name that `larder store migrate` prints.
         let name: String
         let sql: String
-        /// Runs in a transaction of its own before the step, and again if the step is repeated. It changes rows that nobody
-        /// writes to any more, and locks no table.
+        /// SQL that runs in a transaction of its own before the step, and again if the step is repeated. It
+        /// changes only rows that no longer get writes, and locks no table.
         var before = ""
-        /// Fills new columns, in a transaction of its own after the step, and again if that failed.
+        /// SQL that fills new columns, in a transaction of its own after the step, and again if that failed.
         var afterwards = ""
     }
 
-    /// In order. A step is never changed once it has been released.
+    /// The steps in order. A released step is never changed.
     static let steps: [Step] = [NoteBook.serverStep, KeptBodies.serverStep, confirmed, provenance, numbers]
 
     /// Columns that only `larder store copy` fills, from a folder.
@@ -41,8 +44,9 @@ enum ServerMigration {
             """,
         afterwards: Schema.numberSnapshots)
 
-    /// Renames tables and columns that had other names before version 6. It runs before all other steps, so that these
-    /// know only one set of names. Earlier versions of Larder that are still connected fail from then on.
+    /// Renames tables and columns that had other names before version 6. It runs before all other steps, so
+    /// that these use only one set of names. Earlier versions of Larder that are still connected fail from
+    /// then on.
     private static let renaming = """
         DO $$ DECLARE work text; BEGIN
             IF NOT EXISTS (
@@ -69,11 +73,12 @@ enum ServerMigration {
         END $$;
         """
 
-    /// How long a step waits for a lock before it gives way and tries again. Other users of the table would have to wait behind it.
+    /// How long a step waits for a lock before it gives up and tries again. Meanwhile, other users of the
+    /// table would have to wait behind it.
     private static let patience = "500ms"
 
-    /// Migrates the tables to the current version, each step in a transaction of its own, and returns the names of the steps.
-    /// The caller makes sure that only one migration runs at a time.
+    /// Migrates the tables to the current version, each step in a transaction of its own, and returns the
+    /// names of the steps. The caller makes sure that only one migration runs at a time.
     static func run(_ connection: Connection) throws(StoreError) -> [String] {
         var names: [String] = []
         let version = try ServerSchema.known(connection)
@@ -113,8 +118,8 @@ enum ServerMigration {
 }
 
 extension StoreFolder {
-    /// Migrates the store to the current version, and returns the names of the steps that were needed. A folder is also migrated
-    /// by any command that opens it.
+    /// Migrates the store to the current version, and returns the names of the steps that were needed. A
+    /// folder is also migrated by any command that opens it.
     package func migrate() throws(StoreError) -> [String] {
         guard server != nil else {
             guard exists else {

@@ -1,22 +1,24 @@
-/// The tables of a larder that a PostgreSQL keeps: those of `Schema`, and what stands in files elsewhere.
+/// The tables of a store on a PostgreSQL server: those of `Schema`, and those for data that a folder keeps in
+/// files.
 enum ServerSchema {
     static let version = 1 + Int64(ServerMigration.steps.count)
 
-    /// By so much of an address they are put into order: an index takes no more than 2,700 bytes.
+    /// The SQL expression for the beginning of a URL, by which URLs are indexed: an index entry is limited to
+    /// 2,700 bytes.
     static func beginning(of address: String) -> String { "left(\(address), 500)" }
 
-    /// Whether somebody has made the tables.
+    /// Whether the tables exist.
     static func isThere(_ connection: Connection) throws(StoreError) -> Bool {
         let schema = connection.address?.quotedSchema ?? ""
         return try connection.prepare("SELECT to_regclass(?) IS NOT NULL")
             .first(.text("\(schema).larder")) { $0.integer(0) != 0 } ?? false
     }
 
-    /// Makes the tables where there are none, or checks that this larder knows them. One at a time: the
-    /// caller sees to it.
+    /// Creates the tables if they are missing, or checks their version. The caller makes sure that only one
+    /// process does this at a time.
     static func prepare(_ connection: Connection, _ folder: StoreFolder) throws(StoreError) {
         if try !isThere(connection), let schema = folder.server?.quotedSchema {
-            // A user may have been given a schema, and not the right to make one.
+            // A user may have been given a schema without the right to create one.
             let isMade = try connection.prepare("SELECT to_regnamespace(?) IS NOT NULL")
                 .first(.text(schema)) { $0.integer(0) != 0 }
             try connection.transaction { () throws(StoreError) in
@@ -32,7 +34,7 @@ enum ServerSchema {
         try check(connection)
     }
 
-    /// Fails for a larder that is not of this version.
+    /// Throws unless the tables have the current version.
     static func check(_ connection: Connection) throws(StoreError) {
         let found = try known(connection)
         guard found == version else {
@@ -44,7 +46,7 @@ enum ServerSchema {
         }
     }
 
-    /// The version that it has. Fails for one that only a newer larder knows.
+    /// Returns the version of the tables. Throws if this version of Larder does not know it.
     static func known(_ connection: Connection) throws(StoreError) -> Int64 {
         let found = try connection.integer("SELECT value FROM larder WHERE name = 'version'")
         guard (1...version).contains(found) else {
@@ -57,7 +59,7 @@ enum ServerSchema {
         return found
     }
 
-    /// What SQLite has of its own.
+    /// Functions that SQLite has and PostgreSQL lacks.
     private static let functions = """
         CREATE FUNCTION iif(boolean, anycompatible, anycompatible) RETURNS anycompatible LANGUAGE sql IMMUTABLE
             AS 'SELECT CASE WHEN $1 THEN $2 ELSE $3 END';
@@ -66,10 +68,10 @@ enum ServerSchema {
 
         """
 
-    /// Texts are compared by their bytes, as SQLite does. What may be longer than an index takes is told apart
-    /// by its hash. Bodies of up to `Limits.packedBody` bytes are rows, and larger ones pieces by their SHA-256,
-    /// whatever they are read as. Rows that name others are looked after by those who write, as each look at
-    /// what is named would cost as much as the row.
+    /// Texts are compared by their bytes, as in SQLite. Values that may be too long for an index are indexed
+    /// by their hash. Bodies of up to `Limits.packedBody` bytes are stored in rows, and larger ones as pieces
+    /// by their SHA-256. There are no foreign keys, because each check would cost as much as the row; writers
+    /// keep the references valid.
     private static let tables = """
         CREATE TABLE larder (
             name text PRIMARY KEY,
@@ -159,7 +161,8 @@ enum ServerSchema {
 
         """
 
-    /// The views for `psql`. Replaces those that exist: PostgreSQL adds columns only at the end of a view.
+    /// The views for `psql`. Existing views are replaced, because PostgreSQL can add columns only at the end
+    /// of a view.
     static let views = """
         DROP VIEW IF EXISTS larder_response; DROP VIEW IF EXISTS larder_body; DROP VIEW IF EXISTS larder_link;
         CREATE VIEW larder_response AS

@@ -2,27 +2,32 @@ internal import Glibc
 internal import Synchronization
 package import System
 
-/// One session of a PostgreSQL. It belongs to one thread at a time, as the connection does that has it.
+/// A session with a PostgreSQL server. Like the connection that owns it, it belongs to one thread at a time.
+///
+/// A session runs one statement at a time. If a caller is still reading rows of an earlier statement, the
+/// remaining rows are loaded into memory before the next statement is sent (`drain`). A lost connection is
+/// opened again for readers outside of transactions; a writer gets the error and calls `renew`.
 final class ServerSession {
     let address: ServerAddress
     private let isReader: Bool
-    /// Queries that take the place of tables in all statements, if there are any; see `replaceTables`.
+    /// Queries that replace tables in all statements, if there are any; see `replaceTables`.
     private var replacements: [ServerDialect.Replacement] = []
     private var link: ServerLink
-    /// How often each statement has been run; one that comes again is prepared.
+    /// The names of prepared statements by their SQL, and the statements that have run once. A statement is
+    /// prepared when it runs for the second time.
     private var names: [String: String] = [:]
     private var seen: Set<String> = []
-    /// What statements are in the server's words.
+    /// Statements translated for PostgreSQL, by their SQL for SQLite.
     private var translations: [String: String] = [:]
-    /// Whose rows are being read, each while the one before is.
+    /// Statements whose rows are being read, the innermost last.
     private var streams: [Stream] = []
     private var isListening = false
     private var changes: Int64 = 0
-    /// In an open transaction nothing can be done anew.
+    /// Within an open transaction, nothing can be repeated with a new connection.
     private var isInTransaction: Bool { depth > 0 }
-    /// How many transactions are open, each within the one before.
+    /// The number of nested transactions that are open. All but the first are savepoints.
     private var depth = 0
-    /// Nobody has looked yet at what was answered to that.
+    /// Whether a COMMIT was sent whose result has not been read yet.
     private var isMomentEnding = false
 
     private var stillness: Duration?
@@ -30,7 +35,7 @@ final class ServerSession {
 
     private static let mostPrepared = 400
 
-    /// How long one that reads waits for a server that has gone, in milliseconds.
+    /// How long a reader waits for a server that has disappeared, in milliseconds.
     private let patience: Int
     private let watch: ServerWatch?
 
@@ -44,7 +49,7 @@ final class ServerSession {
         self.address = address
         self.isReader = isReader
         let words = isReader ? address.words : address.writerWords
-        // Nobody waits for one that was never there.
+        // Wait only for a server that has been reached before.
         link = try Self.whileAway(watch?.hasConnected ?? false ? patience : 0, watch) {
             () throws(StoreError) in
             try ServerLink(words, address, patience: .milliseconds(patience), watch)
@@ -53,10 +58,10 @@ final class ServerSession {
         watch?.isThere(address.shown)
     }
 
-    /// The server has ended it, or is not there.
+    /// Whether the connection is lost: the server ended it or cannot be reached.
     var isCut: Bool { link.isCut }
 
-    /// Nobody wants to wait any more.
+    /// Whether an interruption was requested, so that waiting for the server ends.
     var isStopped: Bool { watch?.isStopped ?? false }
 
     private func setUp() throws(StoreError) {
@@ -75,21 +80,22 @@ final class ServerSession {
         if looksUpAlone { try lookUpAlone() }
     }
 
-    /// Lets every statement that is prepared from now on read queries in place of tables. Temporary views would do
-    /// the same, but a standby can create none.
+    /// Makes every statement that is translated from now on read queries in place of tables. Temporary views
+    /// would do the same, but a standby cannot create them.
     func replaceTables(_ replacements: [ServerDialect.Replacement]) {
         self.replacements = replacements
         translations = [:]
     }
 
-    /// Whoever asks for single rows by an index has each of them looked up. Without statistics the planner takes a
-    /// column that is the same in all rows for one that tells much, and goes through an index of it each time.
+    /// Disables bitmap scans, for a session that looks up single rows by an index. Without statistics, the
+    /// planner overestimates how selective a column with a single value is, and scans an index of it each
+    /// time.
     func lookUpAlone() throws(StoreError) {
         looksUpAlone = true
         try command("SET enable_bitmapscan = off", doing: "open")
     }
 
-    /// The server ends the session when a transaction of it stands still for so long.
+    /// Makes the server end the session if a transaction is idle for this long.
     func endWhenStill(_ time: Duration) throws(StoreError) {
         stillness = time
         try command(
@@ -103,7 +109,7 @@ final class ServerSession {
         return text
     }
 
-    /// Statements without values, and without rows that anybody reads.
+    /// Runs statements that have no parameters and whose rows are not needed.
     func command(_ sql: String, doing: String) throws(StoreError) {
         drain()
         _ = try link.result(of: .command(sql), doing: doing)
@@ -118,7 +124,9 @@ final class ServerSession {
         depth = 1
     }
 
-    /// Others hear of it when they see what is changed.
+    /// Commits the innermost transaction.
+    ///
+    /// - Parameter hasChanged: whether to notify other sessions of a change. Ignored for nested transactions.
     func commit(hasChanged: Bool) throws(StoreError) {
         if depth > 1 {
             try command("RELEASE s\(depth)", doing: "write to")
@@ -138,7 +146,8 @@ final class ServerSession {
         try command("ROLLBACK", doing: "write to")
     }
 
-    /// Gives how many rows it has changed, or found.
+    /// Runs a statement and returns the number of rows that it changed or found. Notifies other sessions of a
+    /// change outside of a transaction.
     @discardableResult
     func run(_ sql: String, _ values: [SQLValue], doing: String) throws(StoreError) -> Int {
         let result = try result(of: sql, values, doing: doing)
@@ -157,7 +166,8 @@ final class ServerSession {
         return nil
     }
 
-    /// One row at a time, so that memory stays constant.
+    /// Calls `read` for each row. Rows are read from the network one by one, so that memory use stays
+    /// constant.
     func each(_ sql: String, _ values: [SQLValue], read: (ServerRow) -> Void) throws(StoreError) {
         var failure: StoreError?
         var rowCount = 0
@@ -178,13 +188,13 @@ final class ServerSession {
                 }
             }
             failure = failure ?? stream.failure
-            // What was handed over cannot be taken back.
+            // Rows that were already passed to `read` cannot be taken back, so do not repeat the query.
             if let failure, rowCount == 0 { throw failure }
         }
         if let failure, rowCount > 0 { throw failure }
     }
 
-    /// Rows that come while they are read, or are here already.
+    /// The remaining rows of a statement, in memory or still on the network.
     private final class Stream {
         var waiting: ArraySlice<ServerResult> = []
         var isOver = false
@@ -204,8 +214,8 @@ final class ServerSession {
         stream.failure = link.loss(doing: "read")
     }
 
-    /// A session has one thing to do at a time: what somebody is still reading comes before the next
-    /// statement.
+    /// Reads all results that are still on the network, because a session can run the next statement only
+    /// after that.
     private func drain() {
         if isMomentEnding {
             isMomentEnding = false
@@ -216,8 +226,8 @@ final class ServerSession {
         end(stream)
     }
 
-    /// All that `body` reads is of one moment, and it is given the number of changes until then. What has only
-    /// been read is read once more where the session was cut.
+    /// Runs `body` in a transaction in which all reads see the same state, and passes it the number of
+    /// changes until then. If the connection is lost, `body` runs once more.
     func atOnce<Result>(_ body: (Int64) throws(StoreError) -> Result) throws(StoreError) -> Result {
         var isAgain = false
         while true {
@@ -235,20 +245,22 @@ final class ServerSession {
         }
     }
 
-    /// Nobody waits for the answer: that would be a way there and back more for each moment.
+    /// Ends the transaction without waiting for the result, which would cost another round trip. `drain`
+    /// reads it later.
     private func endMoment() {
         drain()
         depth = 0
         isMomentEnding = link.ask(.command("COMMIT"))
     }
 
-    /// Another number than before once somebody has changed the store, at the latest a moment later.
+    /// Returns a number that differs from the previous one if another session has changed the store. A change
+    /// may show with a short delay.
     ///
-    /// - Parameter beginsMoment: what is read from now on is as it is now.
+    /// - Parameter beginsMoment: whether to begin a transaction in which all reads see the same state.
     func changeCount(beginsMoment: Bool = false) throws(StoreError) -> Int64 {
         let look = beginsMoment ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1" : "SELECT 1"
         if !isListening {
-            // A standby sends no word; what has come to it from its primary is counted instead.
+            // A standby receives no notifications, so the position of its replication is used as the number.
             let place = try first(
                 "SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() - '0/0' END", []
             ) { $0.isNull(0) ? nil : $0.integer(0) }
@@ -265,9 +277,9 @@ final class ServerSession {
             isListening = true
             changes += 1
         }
-        // What was said before an answer comes before it.
+        // The server sends pending notifications before it answers.
         try whileThere { () throws(StoreError) in try command(look, doing: "read") }
-        // The session may be another one by now.
+        // `whileThere` may have opened a new session, which does not listen yet.
         guard isListening else {
             if beginsMoment { endMoment() }
             return try changeCount(beginsMoment: beginsMoment)
@@ -293,7 +305,8 @@ final class ServerSession {
         }
     }
 
-    /// What is run once is sent as it is, and what comes again gets a name: that saves the server reading it.
+    /// Returns a question that runs a statement. The second time, it prepares the statement, so that the
+    /// server does not parse it again after that.
     private func question(
         _ sql: String, _ values: [SQLValue], doing: String
     ) throws(StoreError) -> ServerLink.Question {
@@ -310,7 +323,8 @@ final class ServerSession {
 
     // MARK: Lost sessions
 
-    /// What only reads is done once more with a new session, where the one that there was is gone.
+    /// Runs `body`. If that fails because the connection is lost, and this is a reader outside of a
+    /// transaction, opens a new connection and runs `body` once more.
     private func whileThere<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         do throws(StoreError) {
             return try body()
@@ -321,13 +335,13 @@ final class ServerSession {
         }
     }
 
-    /// A new session in the place of one that was cut. What was not committed is gone, and so are its locks.
+    /// Replaces a lost connection by a new one. Uncommitted changes and locks are lost.
     func renew() throws(StoreError) {
         depth = 0
         try reconnect()
     }
 
-    /// A server that is being started anew is there again soon.
+    /// Opens a new connection. Retries, because a server that is restarting is soon back.
     private func reconnect() throws(StoreError) {
         try Self.whileAway(patience, watch) { () throws(StoreError) in
             let words = isReader ? address.words : address.writerWords
@@ -341,7 +355,8 @@ final class ServerSession {
         watch?.isThere(address.shown)
     }
 
-    /// Tries again until the server is there, so many milliseconds, or nobody wants to wait any more.
+    /// Repeats `body` while the server is unreachable, every 100 ms, for about `patience` milliseconds or
+    /// until an interruption.
     private static func whileAway<Value>(
         _ patience: Int, _ watch: ServerWatch?, _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
@@ -359,7 +374,8 @@ final class ServerSession {
         }
     }
 
-    /// Before it ends. Where it fails, the end does the same.
+    /// Releases all locks before the session ends. An error is ignored, because the end of the session also
+    /// releases them.
     func letGoOfEverything() {
         try? command("ROLLBACK; SELECT pg_advisory_unlock_all()", doing: "end")
     }
@@ -368,8 +384,9 @@ final class ServerSession {
 
 // MARK: - ServerWatch
 
-/// What the sessions of a run know together of a PostgreSQL that is away: it is told once, whichever of them finds out,
-/// and once more when it is there again. Nobody waits for it after an interruption.
+/// The state of a PostgreSQL server, shared by the sessions of a run. When the server has been unreachable
+/// for a second, the user gets one message, and another one when it is back. Sessions stop waiting after an
+/// interruption. All methods may be called from any thread.
 package final class ServerWatch: Sendable, Equatable {
     private struct State {
         var since: ContinuousClock.Instant?
@@ -381,22 +398,23 @@ package final class ServerWatch: Sendable, Equatable {
     private let interruption: Interruption
     private let tell: @Sendable (String) -> Void
 
-    /// A restart is over by then, and nobody has to hear of it.
+    /// How long the server must be unreachable before the user gets a message. A restart is usually faster.
     private static let patience = Duration.seconds(1)
 
-    /// - Parameter tell: is told a line for people, on any thread.
+    /// - Parameter tell: receives a message for the user, on any thread.
     package init(_ interruption: Interruption, tell: @escaping @Sendable (String) -> Void) {
         self.interruption = interruption
         self.tell = tell
     }
 
-    /// Where a larder is does not depend on who hears of it.
+    /// Always true, so that values with a watch, such as `StoreFolder`, are compared without it.
     package static func == (left: ServerWatch, right: ServerWatch) -> Bool { true }
 
     var isStopped: Bool { interruption.isRequested }
 
     var hasConnected: Bool { state.withLock { $0.hasConnected } }
 
+    /// Reports an error of a session that could not reach the server.
     package func isAway(_ error: StoreError) {
         let isNews = state.withLock { state in
             let since = state.since ?? .now
@@ -408,6 +426,7 @@ package final class ServerWatch: Sendable, Equatable {
         if isNews { tell("\(error.problem); waiting for it to come back") }
     }
 
+    /// Reports that a session reached the server.
     func isThere(_ name: String) {
         let isNews = state.withLock { state in
             defer { state = State(hasConnected: true) }

@@ -1,30 +1,31 @@
-/// How much a snapshot has.
+/// The numbers of pages, assets and other responses of a snapshot, and their size.
 package struct SnapshotTally: Sendable, Equatable {
     package var pages = 0
-    /// What pages need to look and work as they did.
+    /// Resources that pages need, such as scripts, style sheets and images.
     package var assets = 0
     package var redirects = 0
-    /// What the origin said is gone.
+    /// Responses with the status 404 or 410.
     package var tombstones = 0
-    /// Nothing was counted beyond this number.
+    /// Whether counting stopped at the limit for at least one kind.
     package var isCapped = false
-    /// The bodies' bytes, each body counted once.
+    /// The size of the bodies, each counted once.
     package var byteCount: Int64 = 0
-    /// The bytes are those of a part, taken for all.
+    /// Whether `byteCount` is estimated from some of the bodies.
     package var isEstimate = false
 
     package init() {}
 }
 
+/// The number and size of responses with one media type.
 package struct TypeTally: Sendable, Equatable {
-    /// Nil where the server gave none.
+    /// Nil if the responses had no type.
     package let type: String?
     package let count: Int
     package let byteCount: Int64
 }
 
 extension StoreReader {
-    /// How many responses of each role and status a snapshot has.
+    /// Returns the number of responses with each role and status in a snapshot.
     package func statusCounts(
         ofSnapshot snapshot: Int64
     ) throws(StoreError) -> [(role: Int, status: Int, count: Int)] {
@@ -40,8 +41,8 @@ extension StoreReader {
         return counts
     }
 
-    /// Counts what a snapshot has: of each kind at most `limit`. The bytes are those of at most
-    /// `limit` bodies, and estimated by them where there are more.
+    /// Counts the responses of a snapshot, up to `limit` of each kind. The size is that of at most `limit`
+    /// bodies of each role, and is extrapolated from them if there are more.
     package func tally(ofSnapshot snapshot: Int64, limit: Int) throws(StoreError) -> SnapshotTally {
         var tally = SnapshotTally()
         func count(_ condition: String) throws(StoreError) -> Int {
@@ -88,7 +89,8 @@ extension StoreReader {
         }
     }
 
-    /// The media types of the first `limit` responses with a body that a snapshot has, the commonest first.
+    /// Returns the media types of the first `limit` responses with a body in a snapshot, the most frequent
+    /// first.
     package func types(ofSnapshot snapshot: Int64, limit: Int) throws(StoreError) -> [TypeTally] {
         var types: [TypeTally] = []
         try eachRow(
@@ -107,7 +109,8 @@ extension StoreReader {
         return types
     }
 
-    /// What the origin said is gone, with the page that first asked for it, in no order: at most `limit`.
+    /// Returns at most `limit` URLs that have the status 404 or 410 in a snapshot, and the page that first
+    /// requested each, in no particular order.
     package func tombstones(
         ofSnapshot snapshot: Int64, limit: Int
     ) throws(StoreError) -> [(href: String, status: Int, referrer: String?)] {

@@ -1,38 +1,40 @@
 internal import Glibc
 internal import System
 
-/// How a larder is kept: where, in which version, how much room it takes, and who writes to it just now.
+/// The state of a store: its version, its size, and its current writers.
 package struct StoreCondition: Sendable, Equatable {
-    /// Of the PostgreSQL; nil for a folder.
+    /// The version of the PostgreSQL server, or nil for a folder.
     package var serverVersion: String?
-    /// It only follows another server.
+    /// Whether the server is a standby.
     package var isStandby = false
-    /// Of its tables, and what this larder brings them to.
+    /// The version of the tables, and the version to which this version of Larder migrates them.
     package var version: Int64 = 0
     package var newestVersion: Int64 = 0
-    /// A copy to it has not ended.
+    /// Whether a copy into this store is unfinished.
     package var isCopying = false
     package var sites = 0
     package var snapshots = 0
-    /// What takes room, by names that people find again: files and folders, or tables.
+    /// The sizes of the store's files and folders, or of its tables.
     package var parts: [Part] = []
     package var writers: [Writer] = []
 
+    /// A file, folder or table of the store, with its size on the disk.
     package struct Part: Sendable, Equatable {
         package let name: String
         package let byteCount: Int64
     }
 
-    /// Somebody who may write.
+    /// A process that may be writing to the store.
     package struct Writer: Sendable, Equatable {
-        /// The sites that it holds. Of a folder all are told as one writer's.
+        /// The names of the sites whose locks the writer has. In a folder, those of all writers are reported
+        /// as one writer's.
         package var sites: [String] = []
-        /// Nobody else may write meanwhile.
+        /// Whether the writer has excluded other writers.
         package var isAlone = false
-        /// What a PostgreSQL knows of its session.
+        /// The process ID of the session on the PostgreSQL server, or nil for a folder.
         package var session: Int64?
         package var address: String?
-        /// Since when, in seconds since 1970.
+        /// The start of the session in seconds since 1970.
         package var since: Int64?
     }
 
@@ -41,8 +43,8 @@ package struct StoreCondition: Sendable, Equatable {
 }
 
 extension StoreFolder {
-    /// Looks, and changes nothing: a larder of an earlier version stays one. Fails with `.missing` where there
-    /// is none.
+    /// Returns the state of the store without changing it: it is not migrated. Throws `.missing` if the store
+    /// does not exist.
     package func condition() throws(StoreError) -> StoreCondition {
         guard server == nil else { return try servedCondition() }
         guard exists else {
@@ -118,7 +120,8 @@ extension StoreCondition {
 }
 
 extension Connection {
-    /// By the locks that sessions hold: of byte 0, and of sites.
+    /// Returns the writers, which are the sessions with a lock of byte 0, and the sites that they have
+    /// locked.
     fileprivate func writers(_ server: ServerAddress) throws(StoreError) -> [StoreCondition.Writer] {
         var names: [Int64: String] = [:]
         try prepare("SELECT id, name FROM site").each { names[server.key($0.integer(0))] = $0.text(1) }
@@ -152,8 +155,7 @@ extension Connection {
 }
 
 extension StoreLocks {
-    /// Of a folder: by the locks of its file, which are only looked at. The kernel does not tell whose they
-    /// are.
+    /// Returns the writers of a folder, as one. The kernel does not report which process has a lock.
     fileprivate static func writers(_ folder: StoreFolder, _ sites: [Int64: String]) -> [StoreCondition
         .Writer]
     {
@@ -164,7 +166,7 @@ extension StoreLocks {
         return [StoreCondition.Writer(sites: held.values.sorted(), isAlone: kind == Int16(F_WRLCK))]
     }
 
-    /// What kind of lock somebody has of the byte; nil for none.
+    /// Returns the type of another process's lock on the byte, or nil if there is none.
     private static func holder(_ file: Int32, of byte: Int64) -> Int16? {
         var range = flock()
         range.l_type = Int16(F_WRLCK)
@@ -177,6 +179,6 @@ extension StoreLocks {
         return range.l_type
     }
 
-    /// F_OFD_GETLK, as F_OFD_SETLK in `StoreLocks`.
+    /// F_OFD_GETLK; see `setLockOfDescription` in `StoreLocks`.
     private static let getLockOfDescription: Int32 = 36
 }

@@ -3,46 +3,49 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// What a copy of a larder brought to where it went.
+/// The result of copying a store.
 package struct StoreCopyResult: Sendable, Equatable {
-    /// What is there now.
+    /// The counts of the destination.
     package var sites = 0
     package var snapshots = 0
     package var addresses = 0
     package var responses = 0
     package var bodies = 0
-    /// Of these this run brought so many; an earlier one, that was interrupted, the others.
+    /// The bodies that this run copied. Others were copied by an earlier run that was interrupted.
     package var copiedBodies = 0
     package var copiedBytes: Int64 = 0
-    /// Bodies that are not what their digests say, or are gone. What has them is left out, so that the next
-    /// prefetch fetches it.
+    /// The bodies that are missing or do not match their digests. Their responses are left out, so that the
+    /// next prefetch fetches them.
     package var damaged: [DamagedBody] = []
     package var leftOutResponses = 0
-    /// Bodies that were read back from where they went, and are what they were.
+    /// The number of bodies that were read back from the destination and are intact.
     package var verifiedBodies = 0
-    /// Of these what was read back is not what was written.
+    /// The bodies that were read back and are not intact.
     package var unlike: [DamagedBody] = []
     package var isContinued = false
 
     package var isWhole: Bool { damaged.isEmpty && unlike.isEmpty }
 }
 
-/// Copies a larder to another place, a folder or a PostgreSQL, with all numbers as they are. It may be killed at
-/// any moment and begun again: what has arrived is compared with what is there now, and what differs goes anew.
+/// Copies a store to a folder or a PostgreSQL server, with the same numbers. An interrupted copy can be
+/// repeated: rows in the destination are compared with those of the source, and copied again if they differ.
 ///
-/// Of the larder that is copied one moment is seen, whoever writes to it meanwhile. Where it goes nobody may
-/// write before it is whole, and nobody sees anything: its sites come last.
+/// The source is read in one state, even if other processes write to it. No other process can write to the
+/// destination before the copy is complete. Readers see nothing before that, because the sites are copied
+/// last.
 package final class StoreCopy {
     private let source: StoreReader
     private let target: CopyTarget
     private let progress: (StoreCopyResult) -> Void
     private var result = StoreCopyResult()
-    /// The numbers of bodies that are left out.
+    /// The numbers of damaged bodies, which are left out.
     private var damaged: Set<Int64> = []
 
+    /// Copies a store.
+    ///
     /// - Parameters:
-    ///   - verify: all bodies are read back in the end.
-    ///   - progress: told the counts now and then.
+    ///   - verify: whether to read back all bodies in the end.
+    ///   - progress: receives the counts now and then.
     package static func run(
         from: StoreFolder, to: StoreFolder, verify: Bool = false,
         progress: @escaping (StoreCopyResult) -> Void = { _ in }
@@ -58,14 +61,15 @@ package final class StoreCopy {
         try copy.target.alone { () throws(StoreError) in
             try source.steadily { () throws(StoreError) in try copy.run(from, to, verify: verify) }
         }
-        // Only with their key do the hashes in the copy mean anything. Without one there are none.
+        // The hashes in the copy need the same key. A store without a key has no hashes.
         if let key = from.secretKey { _ = try to.keep(secretKey: key) }
-        // The first writer to a folder makes its journal, and hashes the secrets that an earlier version stored.
+        // The first writer to a folder creates its journal, and hashes the secrets that an earlier version
+        // stored.
         if to.server == nil { _ = try StoreWriter(to) }
         return copy.result
     }
 
-    /// A folder in which somebody has something else, or that is in the larder itself, is none for a copy.
+    /// Throws if the destination is a folder with other content, or is inside of the source.
     private static func refuse(_ to: StoreFolder, for from: StoreFolder) throws(StoreError) {
         guard to.server == nil else { return }
         let own = ["bodies", "incoming", "journal", "larder.lock", "packs", "secret-key"]
@@ -102,7 +106,7 @@ package final class StoreCopy {
         try copyRows(of: .link)
         try copyNotes(from, to)
         if verify { try readBack(to) }
-        // In one transaction: from here on it shows what the other shows.
+        // One transaction, after which readers of the destination see everything.
         try target.transaction { () throws(StoreError) in
             try copyRows(of: .pin)
             try copyRows(of: .snapshot)
@@ -113,7 +117,8 @@ package final class StoreCopy {
         try count()
     }
 
-    /// Whether as much arrived as went.
+    /// Sets the counts of the result. Throws if the destination has another number of rows, unless rows of
+    /// damaged bodies were left out.
     private func count() throws(StoreError) {
         for table in [CopyTable.url, .response, .link, .pin, .snapshot, .site] {
             let (here, there) = (try source.count(table.name), try target.count(table.name))
@@ -135,7 +140,8 @@ package final class StoreCopy {
 
     // MARK: Rows
 
-    /// What differs there goes first, as it may stand in the way of what comes.
+    /// Copies the rows of a table. Rows that differ are removed first, because they may conflict with new
+    /// ones.
     private func copyRows(of table: CopyTable) throws(StoreError) {
         let hasSome = try target.count(table.name) > 0
         for isClearing in hasSome ? [true, false] : [false] {
@@ -162,7 +168,7 @@ package final class StoreCopy {
         try target.commit()
     }
 
-    /// Calls `body` with the numbers by which rows are in order, some hundred at a time.
+    /// Calls `body` with ranges of numbers that contain about 512 rows each.
     private func eachRange(
         of table: CopyTable, _ body: (ClosedRange<Int64>) throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -181,6 +187,7 @@ package final class StoreCopy {
 
     // MARK: Bodies
 
+    /// Copies all bodies, after removing those in the destination that differ.
     private func copyBodies() throws(StoreError) {
         let hasSome = try target.count("body") > 0
         if hasSome {
@@ -199,7 +206,7 @@ package final class StoreCopy {
         while true {
             var (end, byteCount) = (last, Int64(0))
             try sizes.each(.integer(last)) { row in
-                // What is in memory at a time is bounded: large ones pass through in pieces.
+                // This limits the memory use. Large bodies are copied in pieces.
                 guard byteCount < Self.bytesAtOnce else { return }
                 end = row.integer(0)
                 byteCount += min(row.integer(1), Int64(Limits.packedBody))
@@ -249,7 +256,8 @@ package final class StoreCopy {
         try target.commitIfMuch()
     }
 
-    /// Has the bytes ready for where they go: a large body in a file of its own. Gives what is wrong with them.
+    /// Loads the bytes of a body and compares them with its digest. Bytes of a large body stay in a file.
+    /// Returns what is wrong with the body, or nil.
     private func take(_ row: inout CopiedBody) throws(StoreError) -> String? {
         let content: BodyContent?
         if let bytes = row.bytes {
@@ -282,7 +290,7 @@ package final class StoreCopy {
         return nil
     }
 
-    /// Reads each body where it went, and holds it against its digest.
+    /// Reads each body from the destination and compares it with its digest.
     private func readBack(_ to: StoreFolder) throws(StoreError) {
         let reader = try StoreReader(to, isCopying: true)
         var last: Int64 = -1
@@ -310,7 +318,7 @@ package final class StoreCopy {
 
     // MARK: Notes
 
-    /// In place of those that are there. Whoever may not read those of the other goes without.
+    /// Replaces the notes of the destination. Notes that the user may not read are not copied.
     private func copyNotes(_ from: StoreFolder, _ to: StoreFolder) throws(StoreError) {
         let notes: NoteBook?
         do throws(StoreError) {
@@ -323,19 +331,20 @@ package final class StoreCopy {
     }
 }
 
-/// A body on its way: up to `Limits.packedBody`, and what was a frame, in memory, larger ones in a file.
+/// A body that is being copied. Bytes up to `Limits.packedBody`, and those of a compressed body, are in
+/// memory; larger bodies are in a file.
 struct CopiedBody {
     let body: StoredBody
     let links: [UInt8]
     var bytes: [UInt8]?
     var file: BodyContent?
-    /// Of what was one, the frame, where it stays one.
+    /// The compressed body of the source, if the destination can store it as it is.
     var frame: [UInt8]?
 }
 
 // MARK: - CopyTable
 
-/// A table whose rows go as they are.
+/// A table whose rows are copied unchanged.
 struct CopyTable: Sendable {
     enum Kind: Sendable {
         case integer, text, blob
@@ -343,13 +352,13 @@ struct CopyTable: Sendable {
 
     let name: String
     let columns: [(name: String, kind: Kind)]
-    /// So many of the columns tell rows apart.
+    /// The number of leading columns that form the key.
     let keyCount: Int
-    /// Which number orders them; nil where there are few.
+    /// The numeric column by which rows are read in ranges, or nil for a table with few rows.
     var numbers: String?
-    /// The column with the number of a body.
+    /// The index of the column with the number of a body.
     var body: Int?
-    /// What is compared beyond its columns.
+    /// The FROM clause, if it is not only the table.
     var from: String?
 
     static let url = CopyTable(
@@ -382,7 +391,8 @@ struct CopyTable: Sendable {
             ("id", .integer), ("name", .text), ("start", .text), ("published", .integer),
             ("settings", .text), ("overlay", .integer), ("snapshots", .integer),
         ], keyCount: 1, numbers: "id")
-    /// Of bodies what is compared: links that were found anew are others.
+    /// The columns of bodies that are compared. A new table of links is recognised by its length and first
+    /// byte.
     static let body = CopyTable(
         name: "body",
         columns: [
@@ -410,6 +420,7 @@ struct CopyTable: Sendable {
     }
 }
 
+/// The value of a column, in a form that can be compared.
 enum CopyValue: Hashable {
     case null
     case integer(Int64)
@@ -446,11 +457,11 @@ extension StoreReader {
         return try prepare("SELECT coalesce(max(\(key)), -1) FROM \(table.name)").first { $0.integer(0) }
     }
 
-    /// The greatest number that a snapshot ever had: none is given again.
+    /// The highest snapshot id that was ever used. It must not be used again.
     fileprivate func lastSnapshot() throws(StoreError) -> Int64 {
         var given = "SELECT max(seq) FROM sqlite_sequence"
         if isServed {
-            // A user who may read the tables may not be allowed to look at what counts.
+            // A user who may read the tables may lack the right to read the sequence.
             let mayLook = try prepare("SELECT has_sequence_privilege('snapshot_id_seq', 'SELECT')").first {
                 $0.integer(0) != 0
             }

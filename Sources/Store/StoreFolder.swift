@@ -1,18 +1,20 @@
 internal import Glibc
 internal import System
 
-/// Where the parts of a store are, and how its folders come to be.
+/// The paths of the parts of a store, and the functions that create its folders.
 ///
-/// What a PostgreSQL keeps has a folder too, for what is this machine's own.
+/// A store on a PostgreSQL server also has a folder, for data that belongs to this machine.
 package struct StoreFolder: Sendable, Equatable {
     package let path: String
-    /// Nil where everything is in the folder.
+    /// The address of the PostgreSQL server, or nil if the store is a folder.
     package let server: ServerAddress?
-    /// Bodies are made small by zstd before they are kept. Whoever reads need not know.
+    /// Whether bodies and journal lines are compressed with zstd before they are stored. Readers read both
+    /// forms.
     package var compresses = false
-    /// Nil where nobody here opens buckets.
+    /// Opens S3 buckets. Nil if this process uses none.
     package var buckets: BucketOpener?
-    /// Who hears of it when the PostgreSQL is away; nil where nobody waits long for it.
+    /// Receives reports about an unreachable PostgreSQL server. Nil for short uses that do not wait long for
+    /// it.
     package var watch: ServerWatch?
 
     /// - Parameter place: the path of a folder, or `postgres://...`.
@@ -21,7 +23,7 @@ package struct StoreFolder: Sendable, Equatable {
         path = server?.folder ?? place
     }
 
-    /// As people are told.
+    /// The path or address for messages, without a password.
     package var name: String { server?.shown ?? path }
 
     init(ofDatabase path: String) {
@@ -29,33 +31,34 @@ package struct StoreFolder: Sendable, Equatable {
     }
 
     package var database: String { path + "/larder.db" }
-    /// Most bodies, many in each file.
+    /// The folder with most bodies, many in each file.
     var packs: String { path + "/packs" }
     /// Large bodies, each named by its SHA-256.
     package var bodies: String { path + "/bodies" }
-    /// Downloads that are not bodies yet. What a killed run left here is nobody's.
+    /// The folder for downloads in progress. The files of a killed run are moved to `partials` or removed.
     package var incoming: String { path + "/incoming" }
-    /// Beginnings of bodies that wait to be gone on with.
+    /// The folder with the first parts of bodies whose download may be continued.
     var partials: String { path + "/partial" }
     var partialNames: [String] { Self.names(in: partials) }
     /// Bodies that an inspection found damaged.
     var quarantine: String { path + "/quarantine" }
     var locks: String { path + "/larder.lock" }
-    /// What a server noted of those who ask it. Nothing else is lost with it.
+    /// A server's notes of requests, such as misses. The store works without it.
     var notes: String { path + "/notes.db" }
-    /// What the database has, once more.
+    /// The folder of the journal, a second copy of the content of the database.
     var journal: String { path + "/journal" }
 
-    /// The same however it is named here: links, and folders relative to another one.
+    /// A name that is the same for all paths of the store, whether they are relative or contain symbolic
+    /// links.
     package var identity: String { server?.shown ?? Folder.resolved(path) }
 
-    /// Whether there is a store. A database without tables counts as none: a killed run of an earlier version left it.
-    /// A file that cannot be read counts as a store, so that opening it reports the error.
+    /// Whether the store exists. A database without tables, which a killed run of an earlier version left,
+    /// does not count. A file that cannot be read counts as a store, so that opening it reports the error.
     package var exists: Bool {
         guard let server else {
             var status = stat()
             guard stat(database, &status) == 0 else { return errno == EACCES }
-            // Tables take more than the first page.
+            // The tables take more than the first page.
             return status.st_size > Self.emptyDatabaseSize || hasTables
         }
         do throws(StoreError) {
@@ -69,9 +72,10 @@ package struct StoreFolder: Sendable, Equatable {
         access(path, W_OK) == 0 && (server != nil || access(database, W_OK) == 0)
     }
 
-    /// Opens the database, which has its tables.
+    /// Opens the database, whose tables must exist.
     ///
-    /// - Parameter patience: how long a reader waits for a PostgreSQL that has gone, in milliseconds.
+    /// - Parameter patience: how long a reader waits for a PostgreSQL server that has disappeared, in
+    ///   milliseconds.
     func connect(
         _ access: Connection.Access, patience: Int = Limits.busyMilliseconds
     ) throws(StoreError) -> Connection {
@@ -79,7 +83,7 @@ package struct StoreFolder: Sendable, Equatable {
         return try Connection(database, access: access, modeOf: access == .readWrite ? locks : nil)
     }
 
-    /// Opens one of the folder's databases to read from it, also where nothing can be written.
+    /// Opens one of the databases in the folder for reading, even if nothing can be written there.
     func read(_ database: String) throws(StoreError) -> Connection {
         isSealed(database)
             ? try Connection(database, access: .sealed) : try Connection.reading(database)
@@ -94,16 +98,16 @@ package struct StoreFolder: Sendable, Equatable {
 
     func bodyFile(sha256 hex: String) -> String { bodies + "/" + hex }
 
-    /// Of the databases with what SQLite keeps beside them.
+    /// The files of all databases, including those that SQLite keeps beside them.
     private var databaseFiles: [String] {
         [database, notes, searchIndex].flatMap { path in ["", "-wal", "-shm", "-journal"].map { path + $0 } }
     }
 
-    /// Takes from others what they may do with a store of which earlier larders let them read everything: it
-    /// may hold what was fetched with its owner's cookies. Nothing gets wider, and what is another user's
-    /// stays as it is.
+    /// Removes the permissions of other users from the files of the store, because it may contain responses
+    /// that were fetched with its owner's cookies. Earlier versions created stores that all users could read.
+    /// Files of other users are not changed, and no permission is added.
     ///
-    /// A folder that holds other things too is more than a store's: only what is the store's in it is closed.
+    /// The folder itself is only changed if it contains nothing but the store.
     func tighten() {
         let parts =
             [
@@ -121,10 +125,11 @@ package struct StoreFolder: Sendable, Equatable {
         guard lstat(path, &status) == 0, status.st_uid == geteuid(), status.st_mode & S_IFMT != S_IFLNK else {
             return
         }
-        // Where it fails, the file system knows no modes.
+        // An error is ignored: the file system has no permissions.
         if status.st_mode & 0o077 != 0 { chmod(path, status.st_mode & 0o7700) }
     }
 
+    /// Creates the folders of the store. Throws if its address is invalid.
     package func create() throws(StoreError) {
         try server?.check()
         try Self.makeFolders(path)
@@ -142,8 +147,8 @@ package struct StoreFolder: Sendable, Equatable {
         }
     }
 
-    /// Creates the database under another name and then renames it, so that no process ever sees one without tables.
-    /// The caller holds the lock for setting up.
+    /// Creates the database under another name and then renames it, so that no process ever sees one without
+    /// tables. The caller has the lock `settingUp`.
     func createDatabase() throws(StoreError) {
         guard !exists else { return }
         if hasRemains { throw lostDatabase("it is empty or missing, but the files of a store are beside it") }
@@ -162,7 +167,7 @@ package struct StoreFolder: Sendable, Equatable {
         try BodyFiles.sync(path)
     }
 
-    /// Makes the tables, and closes the file.
+    /// Creates the tables and closes the file.
     private func fillDatabase(_ path: String) throws(StoreError) {
         let connection = try Connection(path, access: .readWrite, modeOf: locks)
         try Schema.prepare(connection)
@@ -173,7 +178,7 @@ package struct StoreFolder: Sendable, Equatable {
         try Self.makeFolders(packs)
     }
 
-    /// In the order of their numbers.
+    /// The packs, sorted by their numbers.
     var packList: [Pack] {
         Self.names(in: packs).compactMap { Pack(named: $0, in: self) }.sorted { $0.number < $1.number }
     }
@@ -193,7 +198,8 @@ package struct StoreFolder: Sendable, Equatable {
         }
     }
 
-    /// Downloads begin anew then. The caller is alone with the store.
+    /// Removes unfinished downloads, which then start again from the beginning, and damaged files. No other
+    /// process may be writing.
     func removeTemporaryFiles() {
         for folder in [incoming, partials, quarantine] {
             for name in Self.names(in: folder) { Folder.remove(folder + "/" + name) }
@@ -202,15 +208,16 @@ package struct StoreFolder: Sendable, Equatable {
 
     // MARK: The reserve
 
-    /// A file of zeros whose room lets commands that remove content work when the disk is full.
+    /// A file of zeros whose space lets commands that remove content work when the disk is full.
     var reserve: String { path + "/reserve" }
 
-    /// Gives the room of the reserve to the command that is about to remove content.
+    /// Frees the space of the reserve for a command that is about to remove content.
     package func releaseReserve() { unlink(reserve) }
 
-    /// Creates the reserve, if there is none, the store is large enough to be worth one, and the disk has room.
+    /// Creates the reserve, if there is none, the store is large enough to be worth one, and the disk has
+    /// space.
     ///
-    /// - Parameter limit: how large the store may be with it.
+    /// - Parameter limit: the maximum size of the store including the reserve, in bytes.
     package func createReserve(limit: Int64? = nil) {
         let content = server == nil ? contentByteCount : 0
         let byteCount = min(max(content / 32, Self.minReserve), Self.maxReserve) / 4096 * 4096
@@ -220,21 +227,22 @@ package struct StoreFolder: Sendable, Equatable {
         let file = open(reserve, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else { return }
         defer { close(file) }
-        // If the disk has no room for it, a later run tries again.
+        // If the disk has no space for it, a later run tries again.
         if posix_fallocate(file, 0, off_t(byteCount)) != 0 { unlink(reserve) }
     }
 
     private static let maxReserve: Int64 = 1 << 20
-    /// Enough for the log of a transaction that removes one URL: it changes a page of 16 KiB in each table and index.
+    /// Enough for the log of a transaction that removes one URL, which changes a page of 16 KiB in each table
+    /// and index.
     private static let minReserve: Int64 = 256 << 10
     private static let minContentWithReserve: Int64 = 512 << 10
 
-    /// The same of the index of words, which is made of the rest.
+    /// The size of the search index on the disk.
     var searchIndexByteCount: Int64 {
         Self.byteCount(of: searchIndex) + Self.byteCount(of: searchIndex + "-wal")
     }
 
-    /// What the database and the bodies take on the disk.
+    /// The size of the database, the bodies and the journal on the disk.
     var contentByteCount: Int64 {
         if let server { return (try? Connection(server, access: .readOnly).byteCount()) ?? 0 }
         return Self.byteCount(of: database) + Self.byteCount(of: database + "-wal") + bodiesByteCount
@@ -248,12 +256,12 @@ package struct StoreFolder: Sendable, Equatable {
 
     var bodiesByteCount: Int64 { server == nil ? copiesByteCount : 0 }
 
-    /// The files that have large bodies. Of a PostgreSQL's these are copies.
+    /// The size of the files with large bodies. In a store on a PostgreSQL server, these are copies.
     var copiesByteCount: Int64 {
         bodyFileNames.reduce(0) { $0 + Self.byteCount(of: bodies + "/" + $1) }
     }
 
-    /// Of a PostgreSQL they are tables.
+    /// Whether there are notes. A PostgreSQL server has them in tables.
     var hasNotes: Bool { server != nil || access(notes, F_OK) == 0 }
 
     func removeNotes() {
@@ -265,19 +273,19 @@ package struct StoreFolder: Sendable, Equatable {
         return stat(file, &status) == 0 ? Int64(status.st_size) : 0
     }
 
-    /// Without order.
+    /// The names of the files with large bodies, in no particular order.
     var bodyFileNames: [String] { Self.names(in: bodies) }
 
     func createQuarantine() throws(StoreError) {
         try Self.makeFolders(quarantine)
     }
 
-    /// Of what cannot be opened there are none.
+    /// Returns the names of the files in a folder, or an empty array if it cannot be opened.
     static func names(in folder: String) -> [String] {
         (Folder.names(in: folder) ?? []).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Nobody else gets into what it makes.
+    /// Creates a folder and its missing parents, without permissions for other users.
     static func makeFolders(_ path: String) throws(StoreError) {
         try StoreError.wrapping { () throws(SystemError) in try Folder.make(path) }
     }

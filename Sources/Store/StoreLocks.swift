@@ -1,22 +1,26 @@
 internal import Glibc
 internal import System
 
-/// The locks of a store, a byte of one file each: byte 0 is shared by everyone who writes, byte N is the site
-/// N.
+/// The locks of a store. Each is a byte of one lock file: byte 0 for writing to the store, byte N for site N,
+/// and the bytes of `Task`. A store on a PostgreSQL server has the same locks as advisory locks of a session.
+/// When the process or the session ends, the system releases its locks, so that none is left behind.
 ///
-/// The kernel lets go of them when the process ends, however it ends, so that no stale lock is ever left.
+/// All writers share byte 0; exclusive work takes it alone. A process that wants that while others write
+/// takes `collecting` alone. Each writer looks for this between transactions. It then takes `pausing` as a
+/// shared lock, releases byte 0, and continues when `collecting` is free. `pausing` shows that paused writers
+/// will continue.
 struct StoreLocks: ~Copyable {
     private let file: File
     private let folder: StoreFolder
-    /// Nil where the file tells.
+    /// The locks on the PostgreSQL server, or nil for a folder.
     private let served: ServerLocks?
 
     init(_ folder: StoreFolder) throws(StoreError) {
         try self.init(folder, served: nil)
     }
 
-    /// Those of a PostgreSQL, by a session of its own that writes too: when that is cut, neither is held, nor
-    /// is anything written any more.
+    /// Opens the locks of a store on a PostgreSQL server, in the session of a writer. If that session is
+    /// lost, both its locks and its open transaction are gone.
     init(_ folder: StoreFolder, of connection: Connection) throws(StoreError) {
         try self.init(folder, served: connection.session.map(ServerLocks.init))
     }
@@ -29,36 +33,39 @@ struct StoreLocks: ~Copyable {
         }
     }
 
-    /// Closes a store to others that an earlier larder made, or that is being made in a folder which was
-    /// there. Once, when somebody first opens it to write: its tables tell nothing of modes, and who opens it
-    /// to others later means that.
+    /// Removes the permissions of other users from a store of an earlier version and from a store in an
+    /// existing folder. This happens only once, when the store is first opened for writing, so that its owner
+    /// can change the permissions later.
     func tightenOnce() {
         guard file.byteCount == 0 else { return }
         folder.tighten()
-        // What stands in the file says that it is done. On a full disk it is done again.
+        // The content of the file records that this is done. If it cannot be written, it is done again next
+        // time.
         _ = pwrite(file.descriptor, "1", 1, 0)
     }
 
     deinit {
-        // A process that is just being started has the file open too until it becomes another program.
+        // A process that is being started has the same open file until it executes its program, so closing
+        // the file may not release the locks.
         var all = flock()
         all.l_type = Int16(F_UNLCK)
         all.l_whence = Int16(SEEK_SET)
         _ = fcntl(file.descriptor, Self.setLockOfDescription, &all)
     }
 
-    /// What only one may do at a time, each at a byte of its own that is no site's.
+    /// Tasks that only one process may do at a time. The raw value is a byte of the lock file that is no
+    /// site's number.
     enum Task: Int64 {
         case settingUp = 0x4000_0000_0000_0000
-        /// Shared by those who read a body out of a pack, from looking up its place on.
+        /// Shared by readers while they look up a body in a pack and read it.
         case reading = 0x4000_0000_0000_0001
-        /// Held by whoever wants those who write to let go for a while.
+        /// Held by a process that wants all writers to pause.
         case collecting = 0x4000_0000_0000_0002
-        /// Shared by those who have let go, and go on afterwards.
+        /// Shared by writers that are paused and will continue.
         case pausing = 0x4000_0000_0000_0003
     }
 
-    /// Holds again what was held by a session that is no more. Fails with `.busy` when somebody else has it.
+    /// Takes all locks again after the session was lost. Throws `.busy` if another process has one of them.
     func renew() throws(StoreError) {
         guard try served?.renew() ?? true else {
             throw StoreError(
@@ -67,7 +74,7 @@ struct StoreLocks: ~Copyable {
         }
     }
 
-    /// Runs `body` when nobody else is at the task; waits until then.
+    /// Runs `body` while no other process does the task. Waits for others first.
     func whileAlone(_ task: Task, _ body: () throws(StoreError) -> Void) throws(StoreError) {
         _ = try lock(task.rawValue, F_WRLCK, waiting: true)
         let result = Result { () throws(StoreError) in try body() }
@@ -75,8 +82,8 @@ struct StoreLocks: ~Copyable {
         try result.get()
     }
 
-    /// From here on others see that this one writes. Calls `ifAlone` first when nobody else does; whoever
-    /// comes meanwhile waits for it.
+    /// Takes the shared lock for writing. If no other process writes, calls `ifAlone` first; other writers
+    /// wait until it returns.
     func join(ifAlone: () throws(StoreError) -> Void) throws(StoreError) {
         if try lock(Task.pausing.rawValue, F_WRLCK) {
             if try lock(0, F_WRLCK) { try ifAlone() }
@@ -85,8 +92,8 @@ struct StoreLocks: ~Copyable {
         _ = try lock(0, F_RDLCK, waiting: true)
     }
 
-    /// Runs `body` while nobody else writes; whoever comes meanwhile waits. Fails with `.busy` when somebody
-    /// is at work.
+    /// Runs `body` while no other process writes. Other writers wait until it returns. Throws `.busy` if a
+    /// process is writing.
     func alone(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
         guard try lockAlone() else {
             throw StoreError(
@@ -98,8 +105,9 @@ struct StoreLocks: ~Copyable {
         try result.get()
     }
 
-    /// The same where those who write let go when they are asked to: they do between two transactions, and go
-    /// on when `body` is done, of which they know no more than that. `body` is told whether there are such.
+    /// Runs `body` while no other process writes, and asks other writers to pause meanwhile. They pause
+    /// between two transactions and continue when `body` returns. The parameter of `body` is whether there
+    /// are other writers. Throws `.busy` if they do not pause within four seconds.
     func aloneForAWhile(doing: String, _ body: (_ isBeside: Bool) throws(StoreError) -> Void)
         throws(StoreError)
     {
@@ -108,7 +116,8 @@ struct StoreLocks: ~Copyable {
             _ = try lock(0, F_RDLCK)
             return try result.get()
         }
-        // Those who write look whether somebody has it, for a moment at a time.
+        // Writers briefly take the shared lock to see whether another process has it, so one attempt is not
+        // enough.
         guard try waits(for: Task.collecting.rawValue) else {
             throw StoreError(.busy, doing: doing, path: folder.name, detail: "another collection is running")
         }
@@ -124,8 +133,8 @@ struct StoreLocks: ~Copyable {
         try result.get()
     }
 
-    /// Holds the store alone; false when somebody writes, or has let go of it and has not come back yet:
-    /// between two collections the one who paused may have no lock but that of pausing.
+    /// Takes the exclusive lock for writing. Returns false if a process is writing or paused. Between two
+    /// collections, a paused writer may have only the lock `pausing`.
     private func lockAlone() throws(StoreError) -> Bool {
         guard try lock(Task.pausing.rawValue, F_WRLCK) else { return false }
         let isAlone = try lock(0, F_WRLCK)
@@ -133,7 +142,7 @@ struct StoreLocks: ~Copyable {
         return isAlone
     }
 
-    /// Holds it alone; false where others have it for four seconds on end.
+    /// Takes an exclusive lock. Returns false if others have it for four seconds.
     private func waits(for byte: Int64) throws(StoreError) -> Bool {
         for _ in 0..<800 {
             if try lock(byte, F_WRLCK) { return true }
@@ -142,8 +151,8 @@ struct StoreLocks: ~Copyable {
         return false
     }
 
-    /// Lets go for somebody who wants to be alone, between two transactions; returns when that is over. False
-    /// when nobody does.
+    /// Pauses if another process wants to be alone with the store, and returns true when that process has
+    /// finished. Returns false if none does. Call this only between two transactions.
     func pauseIfAsked(_ willPause: () -> Void) throws(StoreError) -> Bool {
         if try lock(Task.collecting.rawValue, F_RDLCK) {
             _ = try lock(Task.collecting.rawValue, F_UNLCK)
@@ -159,15 +168,14 @@ struct StoreLocks: ~Copyable {
         return true
     }
 
-    /// Whether a run has the site.
+    /// Whether a run has the lock of a site.
     func isHeld(site: Int64) throws(StoreError) -> Bool {
         guard try lock(site, F_WRLCK) else { return true }
         _ = try lock(site, F_UNLCK)
         return false
     }
 
-    /// Waits until everybody who looked up a body's place before has read it; false where that takes more
-    /// than a second.
+    /// Waits for all readers that looked up the place of a body before. Returns false after a second.
     func waitForReaders() throws(StoreError) -> Bool {
         for _ in 0..<1000 {
             if try lock(Task.reading.rawValue, F_WRLCK) { return try lock(Task.reading.rawValue, F_UNLCK) }
@@ -176,10 +184,10 @@ struct StoreLocks: ~Copyable {
         return false
     }
 
-    /// Holds a site for one prefetch at a time. Fails with `.busy` when another run has it.
+    /// Takes the lock of a site for one prefetch. Throws `.busy` if another run has it.
     func hold(site: Int64, named name: String) throws(StoreError) {
         var isHeld = try lock(site, F_WRLCK)
-        // Of one whose process was killed just now, a server may not know that yet.
+        // After a process was killed, the server may take a moment to notice that its session has ended.
         for _ in 0..<20 where served != nil && !isHeld {
             usleep(50_000)
             isHeld = try lock(site, F_WRLCK)
@@ -190,10 +198,11 @@ struct StoreLocks: ~Copyable {
         }
     }
 
-    /// Holds a site along with other workers, against those who want it for themselves.
+    /// Takes the lock of a site as a shared lock, together with other workers. Throws `.busy` if a run has it
+    /// alone.
     func share(site: Int64, named name: String) throws(StoreError) {
         var isHeld = try lock(site, F_RDLCK)
-        // One that has just begun the snapshot is about to let go of it.
+        // The process that began the snapshot is about to release the lock.
         for _ in 0..<60 where !isHeld {
             usleep(50_000)
             isHeld = try lock(site, F_RDLCK)
@@ -208,13 +217,13 @@ struct StoreLocks: ~Copyable {
         _ = try lock(site, F_UNLCK)
     }
 
-    /// False when another process has it.
+    /// Returns false if another process has the lock.
     private func lock(_ byte: Int64, _ type: Int32, waiting: Bool = false) throws(StoreError) -> Bool {
         if let served { return try served.lock(byte, type, waiting: waiting) }
         return try Self.lock(file.descriptor, of: folder, byte, type, waiting: waiting)
     }
 
-    /// The same with another descriptor of the file.
+    /// Takes or releases a lock with another descriptor of the lock file.
     static func lock(
         _ file: Int32, of folder: StoreFolder, _ byte: Int64, _ type: Int32, waiting: Bool
     ) throws(StoreError) -> Bool {
@@ -233,30 +242,31 @@ struct StoreLocks: ~Copyable {
         return true
     }
 
-    /// F_OFD_SETLK and F_OFD_SETLKW, which Glibc hides behind _GNU_SOURCE: unlike F_SETLK they also keep two
-    /// runs in one process apart.
+    /// F_OFD_SETLK and F_OFD_SETLKW, which Glibc defines only with _GNU_SOURCE. Unlike F_SETLK, they also
+    /// work between two runs in one process.
     private static let setLockOfDescription: Int32 = 37
     private static let waitForLockOfDescription: Int32 = 38
 }
 
 // MARK: - ServerLocks
 
-/// The same locks among the sessions of a PostgreSQL, which lets go of them when a session ends.
+/// The locks of a store on a PostgreSQL server: advisory locks of a session, which the server releases when
+/// the session ends.
 private final class ServerLocks {
     private let session: ServerSession
-    /// Of what is held, whether others may share it.
+    /// The locks that this session has, and whether each is shared.
     private var held: [Int64: Bool] = [:]
 
     init(_ session: ServerSession) {
         self.session = session
     }
 
-    /// The server hears a moment later that a session is over.
+    /// Releases the locks explicitly, because the server notices the end of a session only a moment later.
     deinit {
         if !held.isEmpty { session.letGoOfEverything() }
     }
 
-    /// False when somebody else has one of them.
+    /// Takes all locks again in a new session. Returns false if another session has one of them.
     func renew() throws(StoreError) -> Bool {
         for (byte, isShared) in held {
             guard try take(session.address.key(byte), isShared ? "_shared" : "", false) else { return false }
@@ -302,13 +312,13 @@ private final class ServerLocks {
 
 // MARK: - ReadersLock
 
-/// Keeps the places of bodies as they are while somebody reads from there: who moves bodies, or gives their
-/// room back, waits for those who may still know them by their earlier places.
+/// A lock for reading bodies. Processes that move bodies or reuse their space wait for readers that may still
+/// know the earlier places.
 struct ReadersLock: ~Copyable {
     private let file: File?
     private let folder: StoreFolder
 
-    /// Without a file to lock nobody has ever written.
+    /// Opens the lock file. If there is none, the store has never been written to, and reading needs no lock.
     init(_ folder: StoreFolder) {
         self.folder = folder
         file = try? File(folder.locks, O_RDONLY)
@@ -321,7 +331,7 @@ struct ReadersLock: ~Copyable {
         do throws(StoreError) {
             result = try body()
         } catch {
-            // The first error is the one that tells.
+            // Throw the first error, which explains the failure.
             try? lock(F_UNLCK)
             throw error
         }

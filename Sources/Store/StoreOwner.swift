@@ -1,8 +1,9 @@
 internal import Glibc
 internal import System
 
-/// Who can change a store: whoever writes to it decides what its readers are shown.
+/// Rules about which users can change a store. Users who can write to a store control what its readers see.
 package enum StoreOwner {
+    /// The result of the check of a folder or file.
     package enum Verdict: Equatable, Sendable {
         /// The user or root owns it.
         case trusted
@@ -12,15 +13,16 @@ package enum StoreOwner {
         case open
     }
 
-    /// Judges a folder or a file of a store.
+    /// Returns whether a folder or a file of a store can be trusted.
     ///
-    /// Root can change everything anyway, so that a store of root's is trusted, such as one for all users of a
-    /// machine. A store of the user's own is closed to others when it is next written to (`tighten`). The
-    /// sticky bit makes no difference: it protects files from being removed, and none from being added.
+    /// A store of root's is trusted, for example one for all users of a machine, because root can change
+    /// everything anyway. Permissions of other users for the user's own store are removed when it is first
+    /// opened for writing (`tighten`). The sticky bit makes no difference: it prevents that other users
+    /// remove files, but not that they add some.
     ///
     /// - Parameters:
     ///   - user: the effective user of this process.
-    ///   - mode: as `stat` has it.
+    ///   - mode: the mode from `stat`.
     package static func verdict(owner: UInt32, mode: UInt32, user: UInt32) -> Verdict {
         if owner == user { return .trusted }
         if mode & 0o022 != 0 { return .open }
@@ -29,8 +31,8 @@ package enum StoreOwner {
 }
 
 extension StoreFolder {
-    /// A sentence for a user who is about to use another user's store; nil for one to trust, and where there is
-    /// none.
+    /// A warning for a user who is about to use another user's store, or nil if the store can be trusted or
+    /// does not exist.
     package var ownerWarning: String? {
         guard let (path, owner) = foreignPart else { return nil }
         return
@@ -38,7 +40,7 @@ extension StoreFolder {
             + "larder store copy and check the copy"
     }
 
-    /// Fails where more users than the owner can write to the store, unless the owner is this user.
+    /// Throws if users other than the owner can write to the store, unless this user is the owner.
     func refuseOpen() throws(StoreError) {
         for (path, status) in ownedParts
         where StoreOwner.verdict(owner: status.st_uid, mode: status.st_mode, user: geteuid()) == .open {
@@ -55,7 +57,7 @@ extension StoreFolder {
         }.map { ($0.path, $0.status.st_uid) }
     }
 
-    /// The folder and the database, those of them that are there.
+    /// The folder and the database, if they exist.
     private var ownedParts: [(path: String, status: stat)] {
         [path, database].compactMap { path in
             var status = stat()

@@ -1,7 +1,7 @@
-/// A response as whoever looks at a site in a snapshot gets it.
+/// A response that readers of a site in a snapshot see, with its referrer.
 package struct ShownRow: Sendable, Equatable {
     package let response: StoredResponse
-    /// The page that first asked for it.
+    /// The URL of the page that first requested it.
     package let referrer: String?
 
     package init(response: StoredResponse, referrer: String?) {
@@ -11,11 +11,13 @@ package struct ShownRow: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// Hands over what a site shows, whatever the request and the variant, in the order of the addresses: as
-    /// of a snapshot, or as readers see it now, whichever site has it later. Ends early when `take` says false.
+    /// Passes each response that readers of a site see to `take`, for all requests and variants, in the order
+    /// of the URLs. Stops when `take` returns false.
     ///
-    /// It reads some addresses at a time, so that neither memory nor the log of the store grows with a slow
-    /// taker.
+    /// It reads 1024 URLs at a time, so that neither memory nor the write-ahead log grows if `take` is slow.
+    ///
+    /// - Parameter snapshot: The snapshot to read as of. If nil, the responses are those that readers see now
+    ///   for the URLs of the site, even if another site has a newer one.
     package func eachShown(
         ofSite site: Int64, asOf snapshot: Int64?, _ take: (ShownRow) -> Bool
     ) throws(StoreError) {
@@ -34,17 +36,18 @@ extension StoreReader {
     private func shown(
         after start: String, through end: String?, _ site: Int64, _ snapshot: Int64?
     ) throws(StoreError) -> [ShownRow] {
+        /// The request and variant of a response. Readers see one response per slot of a URL.
         struct Slot: Hashable {
             let request: RequestKey
             let variant: String
         }
         var rows: [ShownRow] = []
-        /// The requests of the address that an origin answered.
+        /// The requests for this URL that have a response from an origin.
         var fromOrigin: Set<RequestKey> = []
         var last: Int64?
-        /// In which snapshot the address has it.
+        /// The snapshot of the newest response in each slot of this URL.
         var seen: [Slot: Int64] = [:]
-        // Readers see the newest of all sites: a manifest that stands by itself may have brought it.
+        // Readers see the newest response of all sites: a prefetch of another site may have stored it.
         let isSeen =
             snapshot == nil
             ? """
@@ -56,7 +59,7 @@ extension StoreReader {
             site.id = ?3
                 AND (response.snapshot <= coalesce((SELECT base FROM snapshot WHERE id = ?4), ?4) OR response.snapshot = ?4)
             """
-        // CROSS JOIN keeps SQLite at the order of the addresses' index.
+        // CROSS JOIN makes SQLite read the URLs in the order of their index.
         try eachRow(
             """
             SELECT \(StoredResponse.columns), referrer.href,
@@ -82,12 +85,12 @@ extension StoreReader {
             let isSubordinate = row.integer(19) != 0
             if isSubordinate, fromOrigin.contains(response.request) { return }
             if !isSubordinate { fromOrigin.insert(response.request) }
-            // What answers every request takes the place of all that is older.
+            // A response that does not vary replaces all older ones.
             let general = seen[Slot(request: response.request, variant: "")]
             if let general, general > response.snapshot { return }
             let slot = Slot(request: response.request, variant: response.variant)
             guard seen[slot] == nil else { return }
-            // And what varies takes the place of what did not.
+            // A response that varies replaces all older ones that do not.
             if slot.variant.isEmpty,
                 seen.contains(where: { $0.key.request == slot.request && $0.value > response.snapshot })
             {

@@ -1,20 +1,21 @@
 internal import Web
 
-/// The hosts and domains whose servers sent responses that are stored. It holds for one version of the store.
+/// The hosts and domains that stored responses came from, as opposed to imported ones. Valid for one version
+/// of the store.
 struct OriginHosts {
     let version: Int64
-    /// Registrable domains on which sites start that have such responses.
+    /// The registrable domains in which the sites with such responses start.
     let domains: Set<String>
-    /// The answers for single hosts that were looked up.
+    /// The results for the hosts that were looked up, at most `maxHosts`.
     var hosts: [String: Bool] = [:]
 
     static let maxHosts = 10_000
 }
 
 extension StoreReader {
-    /// Whether a server of the host sent a response that is stored, or a site with such responses starts in its
-    /// registrable domain. Imported documents are not shown on such a host: they could use the origin's cookies,
-    /// storage and private responses.
+    /// Whether a stored response came from a server of this host, or a site with such responses starts in the
+    /// host's registrable domain. Imported documents are not shown on such a host, because they could use the
+    /// origin's cookies, storage and private responses.
     package func hasResponsesFromOrigin(host: String) throws(StoreError) -> Bool {
         let version = try dataVersion()
         if originHosts?.version != version { originHosts = try knownOrigins(version) }
@@ -26,7 +27,7 @@ extension StoreReader {
         return isKnown
     }
 
-    /// Whether the store consists of imported responses alone.
+    /// Whether all responses in the store are imported.
     package func hasImportsOnly() throws(StoreError) -> Bool {
         let version = try dataVersion()
         if originHosts?.version != version { originHosts = try knownOrigins(version) }

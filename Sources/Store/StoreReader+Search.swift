@@ -1,13 +1,13 @@
-/// What a search found, and where it is to be gone on with.
+/// One page of results of a search, and the place where the search continues.
 package struct Findings<Place: Sendable & Equatable>: Sendable, Equatable {
     package var entries: [HeldEntry] = []
-    /// Nil when everything was looked through.
+    /// The place to continue after; nil at the end of the store.
     package var next: Place?
 
     package init() {}
 }
 
-/// A place among the URLs that have each body, in the order in which bodies came into the store.
+/// A position in the list of bodies and their URLs, in the order in which the bodies were stored.
 package struct BodyPlace: Sendable, Equatable {
     package let body: Int64
     package let url: Int64
@@ -20,26 +20,30 @@ package struct BodyPlace: Sendable, Equatable {
     }
 }
 
+/// A condition on the body of a response.
 package enum BodyWish: Sendable, Equatable {
-    /// With these words in its title, upper and lower case of ASCII being the same.
+    /// The title contains this text; ASCII letters match in either case.
     case title(String)
-    /// Read in this format, by its name.
+    /// The body has the format with this name.
     case format(String)
 }
 
 extension StoreReader {
-    /// URLs that readers get, of one site or of all, whose bodies are as wished: at most `limit` behind
-    /// `place`, and looking at no more than `bodyCount` bodies.
+    /// Returns URLs that readers see, of one site or of all, whose bodies match `wish`.
+    ///
+    /// Returns at most `limit` URLs after `place` and examines at most `bodyCount` bodies; the result says
+    /// where to continue.
     package func find(
         _ wish: BodyWish, site: Int64?, after place: BodyPlace = .start, bodyCount: Int64, limit: Int
     ) throws(StoreError) -> Findings<BodyPlace> {
         let (condition, pattern) =
             switch wish {
             case .title(let words): ("body.title LIKE ?5 ESCAPE '\\'", Self.pattern(containing: words))
-            // In a form, the character set stands behind the format.
+            // A form is the name of the format, a semicolon and the character set.
             case .format(let name): ("body.form LIKE ?5 ESCAPE '\\'", Self.escaped(name) + ";%")
             }
-        // Numbers of bodies have few gaps.
+        // Ids of bodies have few gaps, so that a range of ids is about as large as the number of bodies in
+        // it.
         let end = place.body.addingReportingOverflow(bodyCount).partialValue
         var found = Collector(limit: limit)
         let search = try prepare(
@@ -69,8 +73,11 @@ extension StoreReader {
         return findings
     }
 
-    /// URLs that readers get, of one site or of all, with these words in their address and not in their
-    /// title: at most `limit` behind `place`, and looking at no more than `urlCount` URLs.
+    /// Returns URLs that readers see, of one site or of all, that contain `words` and whose title does not
+    /// contain `title`.
+    ///
+    /// Returns at most `limit` URLs after `place` and examines at most `urlCount` URLs; the result says where
+    /// to continue.
     package func find(
         address words: String, notTitled title: String, site: Int64?, after place: String = "", urlCount: Int,
         limit: Int
@@ -100,14 +107,14 @@ extension StoreReader {
         return findings
     }
 
-    /// Takes each URL once, up to a limit.
+    /// Collects the first row of each URL, up to a limit.
     private struct Collector {
         let limit: Int
         var entries: [HeldEntry] = []
-        /// There are more.
+        /// Whether there are more URLs than the limit.
         var isFull = false
 
-        /// Nil as long as it takes more.
+        /// Adds the row if its URL is new. Returns nil to continue, and true to stop.
         mutating func take(_ row: Row) -> Bool? {
             guard row.integer(0) != entries.last?.url else { return nil }
             isFull = entries.count == limit

@@ -1,32 +1,36 @@
-/// What bodies link to and the store has nothing of.
+/// A URL that stored bodies link to and that has no stored response.
 package struct UnheldTarget: Sendable, Equatable {
     package let href: String
-    /// How many URLs ask for it, of those that were looked through.
+    /// How many of the examined URLs link to it.
     package let askers: Int
-    /// The first of them.
+    /// The URL of the first of them.
     package let asker: String
 }
 
+/// One page of results of `unheld`.
 package struct UnheldTargets: Sendable, Equatable {
-    /// Those that most ask for come first; not all where there are many.
+    /// The targets with the most links to them, in descending order; at most the limit of the call.
     package var targets: [UnheldTarget] = []
+    /// The number of all targets in the examined links.
     package var count = 0
+    /// The number of URLs whose links were examined.
     package var lookedThrough = 0
-    /// The number of the URL behind which it is to be gone on; nil when everything was looked through.
+    /// The id of the URL to continue after; nil if all links were examined.
     package var next: Int64?
 
     package init() {}
 }
 
-/// A kind of links that the store keeps in lists.
+/// A kind of link that the store has in lists of its own.
 package enum LinkList: String, Sendable, CaseIterable {
     case pages
     case assets
 }
 
 extension StoreReader {
-    /// What the bodies that a site shows link to and nobody has ever fetched, looking through the links of at
-    /// most `count` bodies behind the URL of this number. Gives at most `limit` of them by name.
+    /// Returns the URLs that the visible bodies of a site link to and that have no response in any snapshot.
+    /// Examines the links of at most `count` bodies after the URL with the id `start`, and returns at most
+    /// `limit` targets.
     package func unheld(
         _ list: LinkList, site: Int64, after start: Int64 = 0, count: Int, limit: Int
     ) throws(StoreError) -> UnheldTargets {
@@ -45,7 +49,7 @@ extension StoreReader {
         ) { row in
             let asker = row.integer(0)
             result.lookedThrough += 1
-            // A page may link to another more than once.
+            // A page may link to a URL several times, but counts once.
             for number in LinkLists.numbers(row.text(1)) {
                 let known = askers[number] ?? (asker, 0, 0)
                 if known.last != asker { askers[number] = (known.first, asker, known.count + 1) }
@@ -66,8 +70,9 @@ extension StoreReader {
         return result
     }
 
-    /// The URLs whose bodies link to this one, shown or not, in the order of their numbers: at most `limit`,
-    /// and looking through the links of at most `count` bodies behind the URL of the number `start`.
+    /// Returns the URLs whose bodies link to this URL, visible or not, in the order of their ids. Returns at
+    /// most `limit` URLs and examines the links of at most `count` bodies after the URL with the id `start`.
+    /// `next` is the id to continue after; nil at the end.
     package func linkers(
         to href: String, after start: Int64 = 0, count: Int, limit: Int
     ) throws(StoreError) -> (hrefs: [String], next: Int64?) {
@@ -85,7 +90,7 @@ extension StoreReader {
         let isCut = try search.first(
             .integer(start), .integer(end ?? .max), .text(LinkLists.text([number]))
         ) { row -> Bool? in
-            // An URL may have had several bodies.
+            // A URL may have had several bodies, each with a row of links.
             guard row.integer(0) != last else { return nil }
             guard hrefs.count < limit else { return true }
             last = row.integer(0)
@@ -95,7 +100,7 @@ extension StoreReader {
         return (hrefs, isCut == nil ? end : last)
     }
 
-    /// Of what the numbers stand for the first `limit`, with whether anything is held of it.
+    /// Returns the URLs with these ids, up to `limit`, and whether any response is stored for each.
     package func targets(
         _ numbers: [Int64], limit: Int
     ) throws(StoreError) -> [(href: String, isHeld: Bool)] {
@@ -110,9 +115,9 @@ extension StoreReader {
         return targets
     }
 
-    /// Nil when no more than so many are left.
+    /// Returns the id of the last URL among the next `count` with links; nil if fewer are left.
     ///
-    /// - Parameter site: counts those alone of which this site has anything.
+    /// - Parameter site: If not nil, only URLs with a response of this site count.
     private func endOfLinks(after start: Int64, count: Int, site: Int64? = nil) throws(StoreError) -> Int64? {
         try prepare(
             """

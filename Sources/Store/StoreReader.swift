@@ -1,34 +1,37 @@
 internal import Digest
 package import Web
 
-/// Reads what is published. It belongs to one thread; each server thread opens its own.
+/// Reads the responses and bodies of a store, by default those that readers see now: the live snapshots and
+/// their overlays.
+///
+/// A reader has one database connection and belongs to one thread. Each server thread opens its own.
 package final class StoreReader {
     package let folder: StoreFolder
-    /// Responses that were fetched with credentials, and all that is derived from them, do not exist for this
-    /// reader.
+    /// Whether responses that were fetched with credentials, and everything derived from them, are invisible
+    /// to this reader.
     package let hidesPrivate: Bool
-    /// Compares the secrets of requests with those by which stored responses vary.
+    /// Compares the secrets in a request with those that stored responses vary by (`VaryKey`).
     package let secrets: SecretHasher
     private let connection: Connection
     private let findVisible: Statement
     private let findOfSnapshot: Statement
     private let findShownBy: Statement
     private let findElsewhere: Statement
-    /// The snapshot as of which answers are found; nil for what readers see now.
+    /// The snapshot that look-ups are answered as of; nil for what readers see now. See `asOf`.
     private var snapshot: Int64?
     private let findContent: Statement
     private let readers: ReadersLock
-    /// Nil where bodies are in files.
+    /// The bodies in PostgreSQL or in its outer storage; nil if the store is a local folder.
     private let pieces: ServerBodies?
     private var isReading = false
-    /// Nil of a PostgreSQL.
+    /// Reads SQLite's `data_version`; nil if the store is in PostgreSQL.
     private let findVersion: Statement?
-    /// While something is read at once.
+    /// The version that `dataVersion()` returns while `atOnce` runs.
     private var heldVersion: Int64?
     /// The result of `liveSnapshots(ofSitesAt:)` for one version of the store.
     private var snapshotsAtOrigins: (version: Int64, origins: [String], snapshots: [LiveSnapshot])?
     var originHosts: OriginHosts?
-    /// How often something was looked up at the moment that is held; nil while none is.
+    /// The number of look-ups in the read transaction that `holdMoment` began; nil if there is none.
     private var looksAtMoment: Int?
     private let findLinks: Statement
     let findManifests: Statement
@@ -37,16 +40,20 @@ package final class StoreReader {
     let findAddress: Statement
     private var textStatements: [String: Statement] = [:]
 
-    /// Fails with `.missing` when there is no store. One of an earlier version is brought up to date first.
+    /// Opens the store. A store of an earlier version is migrated first. Throws `.missing` if there is no
+    /// store.
     ///
-    /// - Parameter hidesPrivate: Responses that were fetched with credentials do not exist for this reader.
+    /// - Parameter hidesPrivate: Whether responses that were fetched with credentials are invisible to this
+    ///   reader.
     package convenience init(_ folder: StoreFolder, hidesPrivate: Bool = false) throws(StoreError) {
         try self.init(folder, isCopying: false, hidesPrivate: hidesPrivate)
     }
 
-    /// The same for whoever has others wait: a PostgreSQL that has gone is told at once, and not waited for.
+    /// Opens the store, but fails at once if the PostgreSQL server is unreachable. For callers that others
+    /// wait for.
     ///
-    /// - Parameter hidesPrivate: Responses that were fetched with credentials do not exist for this reader.
+    /// - Parameter hidesPrivate: Whether responses that were fetched with credentials are invisible to this
+    ///   reader.
     package convenience init(
         impatiently folder: StoreFolder, hidesPrivate: Bool = false
     ) throws(StoreError) {
@@ -54,8 +61,9 @@ package final class StoreReader {
     }
 
     /// - Parameters:
-    ///   - isCopying: it may be a copy that is not whole yet.
-    ///   - patience: how long a PostgreSQL that has gone is waited for, in milliseconds.
+    ///   - isCopying: Whether the store may be an unfinished copy.
+    ///   - patience: How long to wait for an unreachable PostgreSQL server, in milliseconds.
+    ///   - hidesPrivate: Whether responses that were fetched with credentials are invisible to this reader.
     init(
         _ folder: StoreFolder, isCopying: Bool, patience: Int = Limits.busyMilliseconds,
         hidesPrivate: Bool = false
@@ -79,8 +87,8 @@ package final class StoreReader {
         readers = ReadersLock(folder)
         pieces = folder.server == nil ? nil : try ServerBodies(folder, connection, isWriting: false)
         findVersion = folder.server == nil ? connection.prepareLater("PRAGMA data_version") : nil
-        // The address is looked up by itself, and first: a PostgreSQL that has no statistics yet would go through
-        // all that the snapshot has.
+        // The URL is looked up in a subquery: a PostgreSQL without statistics would otherwise scan all rows
+        // of the snapshot.
         findVisible = connection.prepareLater(
             """
             SELECT \(StoredResponse.columns), \(StoredResponse.isUnpublished), \(Provenance.precedence) FROM response
@@ -125,7 +133,7 @@ package final class StoreReader {
             """)
         findManifests = connection.prepareLater(
             "SELECT start, settings, name FROM site WHERE instr(settings, '\"manifest\"') > 0 ORDER BY name")
-        // A number may be given again: what somebody still knows by it may be another body by now.
+        // The digest is compared because the database reuses the ids of deleted bodies.
         findContent = connection.prepareLater(
             """
             SELECT body.pack, body.start, body.frame, iif(body.pack IS NULL, content.bytes, NULL)
@@ -136,7 +144,7 @@ package final class StoreReader {
             SELECT links FROM content JOIN body ON body.id = content.body
             WHERE body.id = ? AND body.sha256 = ? AND body.form = ?
             """)
-        // PostgreSQL can have checksums of its own.
+        // PostgreSQL has page checksums of its own.
         let sum = folder.server == nil ? "link.sum" : "NULL"
         findLinkLists = connection.prepareLater(
             "SELECT pages, assets, guesses, \(sum) FROM link WHERE url = ? AND body = ?")
@@ -149,10 +157,10 @@ package final class StoreReader {
         findAddress = connection.prepareLater("SELECT href FROM url WHERE id = ?")
     }
 
-    /// Puts queries in the place of the tables that tell of private responses, so that no statement of this
-    /// connection sees those, whatever it asks for.
+    /// Shadows the tables that reveal private responses with queries that leave those out, so that no
+    /// statement of this connection can see them.
     ///
-    /// - Parameter schema: The schema of a PostgreSQL store.
+    /// - Parameter schema: The schema of a PostgreSQL store; nil for a local one.
     private static func hidePrivateRows(
         from connection: Connection, schema: String?
     ) throws(StoreError) {
@@ -189,7 +197,7 @@ package final class StoreReader {
         }
     }
 
-    /// For who goes through a site to and fro.
+    /// Enlarges SQLite's page cache, for callers that read much of a site in no particular order.
     package func keepMoreInMemory() throws(StoreError) {
         if folder.server == nil {
             try connection.execute("PRAGMA cache_size = -\(Limits.walkCacheKiB)", doing: "read")
@@ -198,7 +206,7 @@ package final class StoreReader {
 
     private static func connect(_ folder: StoreFolder, _ patience: Int) throws(StoreError) -> Connection {
         if folder.server != nil {
-            // What is this machine's own may come to be at any time.
+            // The local folder of a PostgreSQL store may be created at any time.
             try folder.create()
             let connection = try folder.connect(.readOnly, patience: patience)
             guard try ServerSchema.isThere(connection) else {
@@ -227,10 +235,11 @@ package final class StoreReader {
         return try Connection(folder.database, access: .readOnly)
     }
 
-    /// What the published snapshots answer for the URL; nil when none holds it.
+    /// Returns the stored response that readers see for the URL, or nil if there is none.
     ///
-    /// Where the answer varies, it is the newest that was given to a request with these fields, or else the
-    /// newest of all: `suits` tells. What was answered before it began to vary suits nobody any more.
+    /// If the responses vary, it is the newest one that was sent to a request with these headers, or else the
+    /// newest of all; `suits` tells the two cases apart. A response from before the URL began to vary does
+    /// not match any headers.
     package func response(
         for href: String, request: RequestKey = .get, fields: HTTPFields? = nil
     ) throws(StoreError) -> StoredResponse? {
@@ -238,8 +247,8 @@ package final class StoreReader {
         return try response(for: href, request: request, fields: fields, asOf: snapshot)
     }
 
-    /// What the site of the snapshot had up to it, or else what another site shows now. Responses that the site
-    /// imported in earlier snapshots come last.
+    /// Returns the newest response that the site of the snapshot has up to it, or else the one that readers
+    /// see of another site. Responses that the site imported in earlier snapshots come last.
     private func response(
         for href: String, request: RequestKey, fields: HTTPFields?, asOf snapshot: Int64
     ) throws(StoreError) -> StoredResponse? {
@@ -251,14 +260,15 @@ package final class StoreReader {
         return other?.ifHeld
     }
 
-    /// By `StoredResponse.shownFirst`, which it finds out as the rows come: a sorter costs more than most look-ups.
+    /// Returns the first row by `StoredResponse.shownFirst`. The order is established here, row by row,
+    /// because sorting in the database costs more than most look-ups.
     private func firstShown(
         _ values: [SQLValue], _ fields: HTTPFields?
     ) throws(StoreError) -> StoredResponse? {
         var choice = VariantChoice(fields, secrets)
         _ = try findVisible.first(values) { row -> Bool? in
             let rank = StoredResponse.Rank(row)
-            // From here on they are of earlier snapshots, which do not precede the best one.
+            // All further rows are of earlier snapshots and rank behind the best one.
             if let best = choice.fitting?.rank, !best.isUnpublished, rank.snapshot < best.precedence {
                 return true
             }
@@ -268,7 +278,7 @@ package final class StoreReader {
         return choice.response?.ifHeld
     }
 
-    /// The same of rows that come in this order.
+    /// Returns the first row that matches the headers, or else the first row. The statement sorts the rows.
     private func first(
         _ find: Statement, _ values: [SQLValue], _ fields: HTTPFields?
     ) throws(StoreError) -> StoredResponse? {
@@ -277,7 +287,7 @@ package final class StoreReader {
         let fitting = try find.first(values) { row -> StoredResponse? in
             let response = StoredResponse(row)
             guard let fields else { return response }
-            // An import does not answer in place of a response from the origin that suits the request less well.
+            // An import never replaces a response from the origin, even if it matches the request better.
             if response.isSubordinate, let newest, !newest.isSubordinate { return nil }
             if response.suits(fields, secrets), !hasVaried || !response.variant.isEmpty { return response }
             hasVaried = hasVaried || !response.variant.isEmpty
@@ -287,14 +297,15 @@ package final class StoreReader {
         return fitting ?? newest
     }
 
-    /// Whether a response from an origin that answers the same request, for instance at the http URL of an
-    /// https one, is shown in its place: it is a subordinate import, and the reader did not ask for its snapshot.
+    /// Whether a response from the origin that answers the same request, for example at the http URL in place
+    /// of the https one, is preferred to this one: it is a subordinate import of another snapshot than the
+    /// one that the reader reads as of.
     package func yieldsToOrigin(_ response: StoredResponse) -> Bool {
         response.isSubordinate && response.snapshot != snapshot
     }
 
-    /// Finds answers as of a snapshot for as long as `body` runs: of its site what it had up to then, and of
-    /// other sites what readers see of them now.
+    /// Runs `body` with look-ups answered as of a snapshot: with responses that its site had up to then, or
+    /// else with those that readers see now of other sites.
     package func asOf<Result>(
         _ snapshot: Int64, _ body: () throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
@@ -304,19 +315,19 @@ package final class StoreReader {
         return try body()
     }
 
-    /// The response that a site has for the URL as of one of its snapshots, whatever other sites have. For an
-    /// overlay, that includes the snapshot below it.
+    /// Returns the response that the site of the snapshot has for the URL as of it, regardless of other
+    /// sites. For an overlay, this includes the snapshots up to its base.
     package func response(
         for href: String, request: RequestKey, fields: HTTPFields?, onlyAsOf snapshot: Int64
     ) throws(StoreError) -> StoredResponse? {
         try first(findShownBy, [.text(href), .integer(snapshot), .text(request.text)], fields)?.ifHeld
     }
 
-    /// The snapshots that readers see of the sites that start at one of the origins: of each site its overlay,
-    /// or its live snapshot.
+    /// Returns the snapshots that readers see of the sites that start at one of the origins: the overlay of
+    /// each site, or else its live snapshot.
     ///
-    /// A site that consists of imported responses only counts if no other site starts there: whoever wrote an
-    /// archive chose where it starts.
+    /// A site that consists of imported responses only counts if no other site starts there, because the
+    /// author of an archive chooses where it starts.
     package func liveSnapshots(ofSitesAt origins: [String]) throws(StoreError) -> [LiveSnapshot] {
         let version = try dataVersion()
         if let known = snapshotsAtOrigins, known.version == version, known.origins == origins {
@@ -339,15 +350,15 @@ package final class StoreReader {
         return snapshots
     }
 
-    /// What the snapshot has for the URL, published or not.
+    /// Returns the response to a plain GET that a snapshot has for the URL, whether the snapshot is published
+    /// or not.
     package func response(for href: String, ofSnapshot snapshot: Int64) throws(StoreError) -> StoredResponse?
     {
         try findOfSnapshot.first(
             .text(href), .integer(snapshot), .text(RequestKey.get.text), read: StoredResponse.init)?.ifHeld
     }
 
-    /// All that a snapshot has for a request, what was fetched last first: answers that vary by something, one
-    /// of each.
+    /// Returns all responses that a snapshot has for a request, one per variant, the last fetched first.
     package func responses(
         for href: String, ofSnapshot snapshot: Int64, request: RequestKey
     ) throws(StoreError) -> [StoredResponse] {
@@ -358,14 +369,14 @@ package final class StoreReader {
         return responses
     }
 
-    /// What readers would be shown for the URL if the snapshot were published: the newest that its site has up
-    /// to it, or what another site shows.
+    /// Returns the response that readers would see for the URL if the snapshot were published: the newest
+    /// that its site has up to it, or the one of another site.
     package func response(for href: String, shownBy snapshot: Int64) throws(StoreError) -> StoredResponse? {
         try response(for: href, request: .get, fields: nil, asOf: snapshot)
     }
 
-    /// The paths of the archives that a snapshot was imported from; nil for any other snapshot, and where a larder
-    /// that did not record it imported the snapshot.
+    /// The paths of the archives that a snapshot was imported from. Nil for other snapshots, and if the
+    /// version of Larder that imported it did not record the paths.
     package func archives(ofSnapshot snapshot: Int64) throws(StoreError) -> [String]? {
         let text = try prepare("SELECT archive FROM snapshot WHERE id = ?").first(.integer(snapshot)) {
             $0.optionalText(0)
@@ -373,7 +384,7 @@ package final class StoreReader {
         return text.flatMap { $0 }.map { $0.split(separator: "\n").map { String($0) } }
     }
 
-    /// Whether the site has any response from an origin, in whatever snapshot. Responses that this reader hides
+    /// Whether the site has any response from an origin, in any snapshot. Responses that this reader hides
     /// count too.
     package func hasAnythingFromOrigin(site: Int64) throws(StoreError) -> Bool {
         for table in hidesPrivate ? ["response", "hidden_response"] : ["response"] {
@@ -388,7 +399,7 @@ package final class StoreReader {
         return false
     }
 
-    /// Whether a response that this reader hides is stored for the URL, in whatever snapshot.
+    /// Whether any snapshot has a response for the URL that this reader hides.
     package func hidesResponse(for href: String) throws(StoreError) -> Bool {
         guard hidesPrivate else { return false }
         return try prepare(
@@ -396,8 +407,9 @@ package final class StoreReader {
         ).first(.text(href)) { _ in true } ?? false
     }
 
-    /// Whether a URL may be named to those for whom this reader hides responses: one that it has a response
-    /// for, or that a page links to that it has. A reader that hides nothing names every URL.
+    /// Whether the URL may be named to clients for which this reader hides responses: if it has a visible
+    /// response, or if it has no hidden one and a visible page links to it. A reader that hides nothing may
+    /// name every URL.
     package func mayName(_ href: String) throws(StoreError) -> Bool {
         guard hidesPrivate else { return true }
         if try !rows(of: href).isEmpty { return true }
@@ -423,15 +435,15 @@ package final class StoreReader {
         try connection.integer("SELECT EXISTS (SELECT 1 FROM response)") != 0
     }
 
-    /// The body's bytes, or the file that has them. Nil for a body that is gone or not whole; whether its
-    /// bytes are what they were, only an inspection tells.
+    /// Returns the body's bytes, or the file that contains them. Nil if the body is missing or incomplete.
+    /// The digest is not verified; an inspection does that.
     package func content(of body: StoredBody) throws(StoreError) -> BodyContent? {
         guard let content = try found(body), content.byteCount == body.byteCount else { return nil }
         return content
     }
 
-    /// The frame of zstd that a body is kept as (RFC 8878); nil for one that is kept otherwise. Whether it is whole, only its
-    /// content tells.
+    /// Returns the zstd frame (RFC 8878) that the body is stored as, or nil if it is not stored as a frame.
+    /// The frame is not verified.
     package func frame(of body: StoredBody) throws(StoreError) -> [UInt8]? {
         try whileReading { () throws(StoreError) in
             guard case .pack(let place)? = try place(of: body), let byteCount = place.frameByteCount else {
@@ -442,7 +454,7 @@ package final class StoreReader {
         }
     }
 
-    /// Whether there are as many bytes as the body has. Reads none of them.
+    /// Whether as many bytes are stored as the body has. Reads none of them.
     package func isThere(_ body: StoredBody) throws(StoreError) -> Bool {
         try whileReading { () throws(StoreError) in
             switch try place(of: body) {
@@ -456,7 +468,8 @@ package final class StoreReader {
         }
     }
 
-    /// Whether no pack is gone, or ends before what is committed of it. Bodies need not be looked for then.
+    /// Whether every pack has at least its committed size. If so, bodies in packs need not be checked one by
+    /// one.
     package func hasWholePacks() throws(StoreError) -> Bool {
         guard folder.server == nil else { return true }
         var isWhole = true
@@ -467,10 +480,10 @@ package final class StoreReader {
         return isWhole
     }
 
-    /// What is there of the bytes. Nil for a body that the database does not have, and for one whose pack is
-    /// gone.
+    /// Returns the stored bytes of a body, even if there are too few. Nil if the database has no such body,
+    /// or if its pack is missing.
     ///
-    /// - Parameter isFresh: as it is there, whatever copies there are.
+    /// - Parameter isFresh: Whether to bypass local copies of bodies that are stored elsewhere.
     func found(_ body: StoredBody, isFresh: Bool = false) throws(StoreError) -> BodyContent? {
         try whileReading { () throws(StoreError) in
             switch try place(of: body) {
@@ -483,7 +496,7 @@ package final class StoreReader {
             case .pieces:
                 let copy = try pieces?.copy(body.sha256, byteCount: body.byteCount, isFresh: isFresh)
                 guard let file = copy.map(BodyContent.file) else { return nil }
-                // What is a file is large, wherever it is kept.
+                // Bodies of this size are files in a local store too.
                 return body.byteCount > Limits.packedBody ? file : .bytes(try file.load())
             case nil:
                 return nil
@@ -491,11 +504,12 @@ package final class StoreReader {
         }
     }
 
+    /// The place of a body's bytes.
     private enum BodyPlace {
         case database([UInt8])
         case pack(PackPlace)
         case file(String)
-        /// Of a PostgreSQL, or of where its larger bodies are.
+        /// In PostgreSQL, or in the storage for its larger bodies.
         case pieces
     }
 
@@ -508,7 +522,7 @@ package final class StoreReader {
         } ?? nil
     }
 
-    /// The state of the file with the bytes of a body. Nil where a database has them, or nothing does.
+    /// The state of the file that contains the bytes of a body. Nil if they are in a database, or missing.
     package func stamp(of body: StoredBody) throws(StoreError) -> FileStamp? {
         switch try place(of: body) {
         case .pack(let place): FileStamp(Pack(place.pack, in: folder).path)
@@ -517,7 +531,8 @@ package final class StoreReader {
         }
     }
 
-    /// Where the bytes are, from the store's folder on. Nil for a body that the database does not have.
+    /// The path of the file that contains the bytes, relative to the store's folder. Nil if the database has
+    /// no such body, or if the store is in PostgreSQL.
     package func placeName(of body: StoredBody) throws(StoreError) -> String? {
         let path: String? =
             switch try place(of: body) {
@@ -529,23 +544,24 @@ package final class StoreReader {
         return path.map { String($0.dropFirst(folder.path.count + 1)) }
     }
 
-    /// Nobody moves a body that is looked up and read in here, or gives its room to others.
+    /// Runs `body` under the shared reading lock, so that no other process moves the bodies that it looks up,
+    /// or reuses their space. Ends the transaction of `holdMoment`.
     private func whileReading<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
-        // What a PostgreSQL moves it shows where it was for as long as somebody reads it.
+        // PostgreSQL shows the old place of a body that is moved for as long as a transaction reads it.
         guard !isReading, folder.server == nil else { return try body() }
-        // Who moved it since that moment knows nothing of a reader.
+        // The reading lock does not protect a transaction that began before the lock was taken.
         try letGoOfMoment()
         isReading = true
         defer { isReading = false }
         return try readers.whileReading(body)
     }
 
-    /// The body's link table, as Markup encoded it.
+    /// Returns the body's link table in the encoding of Markup.
     package func links(of body: StoredBody) throws(StoreError) -> [UInt8] {
         try findLinks.first(.integer(body.id), .blob(body.sha256), .text(body.form)) { $0.blob(0) } ?? []
     }
 
-    /// Calls `read` for each response that a snapshot has, published or not.
+    /// Calls `read` for each response that a snapshot has, whether it is published or not.
     package func eachResponse(ofSnapshot snapshot: Int64, read: (StoredResponse) -> Void) throws(StoreError) {
         try connection.prepare(
             """
@@ -556,7 +572,7 @@ package final class StoreReader {
         ).each(.integer(snapshot)) { row in read(StoredResponse(row)) }
     }
 
-    /// The addresses of the pages that a snapshot has, published or not; up to so many of them.
+    /// Returns the URLs of at most `count` pages that a snapshot has, whether it is published or not.
     package func pages(ofSnapshot snapshot: Int64, atMost count: Int) throws(StoreError) -> [String] {
         var pages: [String] = []
         try connection.prepare(
@@ -570,14 +586,14 @@ package final class StoreReader {
         return pages
     }
 
-    /// Reads more than a few rows as they are at one moment. Shortly: while it lasts, the log of changes can
-    /// only grow.
+    /// Runs `body` in one read transaction and under the reading lock, for reading many rows at one moment.
+    /// It should be short: the write-ahead log cannot be truncated meanwhile.
     package func steadily<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         try whileReading { () throws(StoreError) in try atOneMoment(body) }
     }
 
-    /// What is looked up next is as it is now until `letGoOfMoment`, or until much was looked up: a file is locked once for
-    /// all of it.
+    /// Begins a read transaction that lasts until `letGoOfMoment`, or for 256 calls, so that SQLite locks its
+    /// file once for many look-ups. Does nothing for PostgreSQL.
     package func holdMoment() throws(StoreError) {
         guard folder.server == nil else { return }
         if let looks = looksAtMoment {
@@ -591,6 +607,7 @@ package final class StoreReader {
         looksAtMoment = 1
     }
 
+    /// Ends the read transaction of `holdMoment`, if there is one.
     package func letGoOfMoment() throws(StoreError) {
         guard looksAtMoment != nil else { return }
         looksAtMoment = nil
@@ -607,7 +624,7 @@ package final class StoreReader {
             try connection.commit(hasChanged: false)
             return result
         } catch {
-            // The first error is the one that tells.
+            // The first error is the one that matters.
             try? connection.rollBack()
             throw error
         }
@@ -615,10 +632,10 @@ package final class StoreReader {
 
     var isServed: Bool { connection.isServed }
 
-    /// Of a PostgreSQL's larder, where larger bodies are elsewhere.
+    /// The storage for the larger bodies of a PostgreSQL store, if it has one.
     var outerBodies: OuterBodies? { pieces?.outer }
 
-    /// How far a standby is behind its primary, in seconds; nil where it is none.
+    /// How far a PostgreSQL standby is behind its primary, in seconds; nil if the server is not a standby.
     package func secondsBehind() throws(StoreError) -> Double? {
         guard isServed else { return nil }
         return try prepare(
@@ -630,7 +647,7 @@ package final class StoreReader {
         ).first { $0.isNull(0) ? nil : $0.real(0) }
     }
 
-    /// What the database says of itself; empty when it is sound.
+    /// Descriptions of the faults that the database finds in itself; empty if it is sound.
     func databaseFaults() throws(StoreError) -> [String] {
         var faults: [String] = []
         func add(_ table: String, _ parent: String, _ count: Int64) {
@@ -647,7 +664,7 @@ package final class StoreReader {
         } catch  where error.reason == .unusable {
             faults.append(error.detail)
         }
-        // Bodies in damaged pages are compared with their digests.
+        // With this, bodies in damaged pages can still be read and compared with their digests.
         if !faults.isEmpty { connection.readDamagedPages(true) }
         try eachRow("SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2") { row in
             add(row.text(0), row.text(1), row.integer(2))
@@ -661,7 +678,8 @@ package final class StoreReader {
         try connection.prepare(sql)
     }
 
-    /// Those of a search, which asks the same of each text that it finds.
+    /// Returns the statement for `sql`, prepared once per reader. For searches, which run the same statements
+    /// for each text.
     func textStatement(_ sql: String) throws(StoreError) -> Statement {
         if let statement = textStatements[sql] { return statement }
         let statement = try prepare(sql)
@@ -673,14 +691,15 @@ package final class StoreReader {
         try connection.prepare(sql).each(values, read: read)
     }
 
-    /// Another number than before once another connection has changed the store.
+    /// A number that changes when another connection changes the store.
     package func dataVersion() throws(StoreError) -> Int64 {
         if let heldVersion { return heldVersion }
         if let version = try findVersion?.first(read: { $0.integer(0) }) { return version }
         return try connection.dataVersion()
     }
 
-    /// All that `body` reads, and the version, is of one moment, and a file is locked for it once.
+    /// Runs `body` with everything that it reads, and `dataVersion()`, as of one moment. SQLite locks its
+    /// file once for it.
     package func atOnce<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         guard heldVersion == nil else { return try body() }
         func holding(_ version: Int64?) throws(StoreError) -> Result {
@@ -693,11 +712,11 @@ package final class StoreReader {
         return try findVersion.holdingFirst { (row) throws(StoreError) in try holding(row?.integer(0)) }
     }
 
-    /// Whether others write to the store by now, which this reader does not see: it was opened where nothing could
-    /// be written. It has to be opened again.
+    /// Whether other processes have begun to write to the store since this reader opened it as one that could
+    /// not be written to. Such a reader does not see their changes and must be opened again.
     package var isOutdated: Bool { connection.isOutdated }
 
-    /// Which snapshots readers see now.
+    /// The snapshots that readers see now.
     package func liveSnapshots() throws(StoreError) -> LiveSnapshots {
         var snapshots = LiveSnapshots()
         try textStatement("SELECT id, published, overlay FROM site ORDER BY id").each { row in
@@ -747,7 +766,7 @@ package final class StoreReader {
     }
 }
 
-/// The live snapshot and the overlay of each site: two equal values mean that nothing was published between
+/// The live snapshot and the overlay of each site. If two values are equal, nothing was published between
 /// them.
 package struct LiveSnapshots: Sendable, Equatable {
     private var numbers: [Int64] = []
@@ -760,6 +779,6 @@ package struct LiveSnapshots: Sendable, Equatable {
 /// The snapshot that readers see of a site.
 package struct LiveSnapshot: Sendable, Equatable {
     package let number: Int64
-    /// The site consists of imported responses only.
+    /// Whether the site consists of imported responses only.
     package let isOfArchives: Bool
 }

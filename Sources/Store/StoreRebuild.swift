@@ -2,17 +2,17 @@ internal import Digest
 internal import Glibc
 internal import Web
 
-/// A database made anew from the journal, from what can be read of the one that is damaged, and from the
-/// bodies, each of which is held against its digest.
+/// The result of rebuilding a database from the journal, the readable rows of the damaged database, and the
+/// bodies, each of which is compared with its digest.
 package struct StoreRebuild: Sendable, Equatable {
-    /// What is held again.
+    /// The numbers of recovered URLs and bodies.
     package var addresses = 0
     package var bodies = 0
-    /// Bodies of which a row tells, and that are not there or are not what they were.
+    /// The number of bodies that are listed but missing or damaged.
     package var lostBodies = 0
 
-    /// Puts the new database in the place of the old one, which goes to `quarantine`. Fails with `.busy`
-    /// while somebody writes, and with `.unusable` where nothing tells what there was.
+    /// Replaces the database by a new one. The old one is moved to `quarantine`. Throws `.busy` if a process
+    /// is writing, and `.unusable` if no response can be recovered.
     package static func run(_ folder: StoreFolder) throws(StoreError) -> StoreRebuild {
         if let server = folder.server {
             throw StoreError(
@@ -34,8 +34,8 @@ package struct StoreRebuild: Sendable, Equatable {
         return result
     }
 
-    /// Fails for a database that a newer version of Larder wrote. The file says so itself, but its beginning may be
-    /// what is damaged: then the journal decides, if there is one.
+    /// Throws if a newer version of Larder wrote the database. Its file contains the version, but may be
+    /// damaged there; then the journal decides, if there is one.
     private static func refuseNewer(_ folder: StoreFolder) throws(StoreError) {
         guard folder.exists else { return }
         let journalVersion = try journalVersion(folder)
@@ -58,7 +58,7 @@ package struct StoreRebuild: Sendable, Equatable {
             advice: "repair it with that version, or name another store", remedy: .larder)
     }
 
-    /// The newest version of the tables that the journal names; nil where no line names any.
+    /// The highest version of the tables in the lines of the journal, or nil if no line has one.
     private static func journalVersion(_ folder: StoreFolder) throws(StoreError) -> Int64? {
         var newest: Int64?
         try eachLine(of: folder.journalFiles) { line throws(StoreError) in
@@ -67,23 +67,25 @@ package struct StoreRebuild: Sendable, Equatable {
         return newest
     }
 
-    /// What can be read of the old database, as a file of the journal. Where that is nothing, the journal
-    /// says all. Fails when there is no room for it.
+    /// Writes the readable rows of the old database to a journal file. Throws if the disk has no space for
+    /// it. Ignores a database that cannot be opened.
     private static func salvage(_ folder: StoreFolder, to path: String) throws(StoreError) {
         guard folder.exists else { return }
         let old: Connection
         do throws(StoreError) {
             old = try Connection(folder.database, access: .readOnly)
         } catch {
-            // It is damaged: that is why somebody is here.
+            // The database is damaged, which is why it is being rebuilt.
             return
         }
-        // Rows in damaged pages would bring wrong addresses back, which the journal has right.
+        // Rows in damaged pages could bring back wrong URLs. The journal has the correct ones.
         try old.salvage(to: Journal(folder, at: path), withDamagedRows: folder.journalFiles.isEmpty)
     }
 
+    /// The path of the new database until it replaces the old one.
     private static func fresh(_ folder: StoreFolder) -> String { folder.database + ".new" }
 
+    /// Creates the new database from journal files, in one transaction.
     private static func build(_ folder: StoreFolder, from files: [String]) throws(StoreError) -> StoreRebuild
     {
         let path = fresh(folder)
@@ -133,6 +135,7 @@ package struct StoreRebuild: Sendable, Equatable {
         }
     }
 
+    /// Moves the old database to `quarantine` and renames the new one.
     private static func exchange(_ folder: StoreFolder) throws(StoreError) {
         try folder.createQuarantine()
         for suffix in ["-shm", "-wal", ""] where access(folder.database + suffix, F_OK) == 0 {
@@ -149,7 +152,8 @@ package struct StoreRebuild: Sendable, Equatable {
     }
 }
 
-/// The rows of the new database, as they come in.
+/// The rows of the new database. Add bodies and states first, then call `addState`, then add responses, and
+/// finally confirmations.
 private struct RebuiltRows {
     private let folder: StoreFolder
     private let connection: Connection
@@ -161,7 +165,7 @@ private struct RebuiltRows {
     private let confirm: Statement
     private var state: JournalLine.State?
     private var snapshots: Set<Int64> = []
-    /// Of which no whole bytes were found.
+    /// The bodies of which no intact bytes were found.
     private(set) var lost: Set<String> = []
 
     init(_ folder: StoreFolder, _ connection: Connection) throws(StoreError) {
@@ -186,7 +190,7 @@ private struct RebuiltRows {
                 confirmed = excluded.confirmed
                 WHERE excluded.fetched >= response.fetched
             """)
-        // Its fields are older than its times: whoever looks at how fresh it is has it asked about.
+        // A confirmation line has no header fields, so the row keeps its older ones.
         confirm = try connection.prepare(
             """
             UPDATE response SET confirmed = ?, flags = ?, requested = ?, fetched = ?
@@ -194,6 +198,7 @@ private struct RebuiltRows {
             """)
     }
 
+    /// Adds a body if its bytes are intact, or counts it as lost.
     mutating func add(_ body: JournalLine.Body) throws(StoreError) {
         guard let digest = Digest(.sha256, hex: body.sha256), !body.form.isEmpty else { return }
         let key = body.sha256 + body.form
@@ -226,13 +231,14 @@ private struct RebuiltRows {
         return try findBody.first(.blob(digest.bytes), .text(form)) { $0.integer(0) }
     }
 
-    /// The last one counts.
+    /// Records the state with the latest time.
     mutating func add(_ state: JournalLine.State) {
         if state.time >= self.state?.time ?? 0, !state.snapshots.isEmpty || self.state == nil {
             self.state = state
         }
     }
 
+    /// Adds the sites, snapshots and pins of the last state.
     mutating func addState() throws(StoreError) {
         guard let state else { return }
         let known = Set(state.snapshots.map(\.id))
@@ -256,7 +262,7 @@ private struct RebuiltRows {
                 .integer(snapshot.number))
             snapshots.insert(snapshot.id)
         }
-        // An earlier version of Larder wrote no numbers.
+        // The journal of an earlier version of Larder has no numbers.
         if !state.snapshots.contains(where: { $0.number > 0 }) {
             try connection.execute(Schema.numberSnapshots, doing: "rebuild")
         }
@@ -268,7 +274,7 @@ private struct RebuiltRows {
         }
     }
 
-    /// One whose body is lost is missing, and fetched at the next prefetch.
+    /// Adds a response. A response whose body is lost is left out, so that the next prefetch fetches it.
     mutating func add(_ response: JournalLine.Response) throws(StoreError) {
         guard snapshots.contains(response.snapshot) else { return }
         var body: Int64?
@@ -294,7 +300,8 @@ private struct RebuiltRows {
             .integer(confirmation.snapshot))
     }
 
-    /// Whoever goes on with a pack appends behind all that is in it, and what a killed run had confirmed no state tells.
+    /// Counts the confirmed responses, because those of a killed run are in no state, and records the sizes
+    /// of the packs, because writers append to them.
     func finish() throws(StoreError) {
         var packs: [Int64] = []
         try connection.prepare("SELECT DISTINCT pack FROM body WHERE pack IS NOT NULL").each {
@@ -309,7 +316,7 @@ private struct RebuiltRows {
 }
 
 extension StoreWriter {
-    /// Bodies whose links nobody knows any more get them: what `links` makes of their form and their bytes.
+    /// Fills missing tables of links. `links` makes a table from the form and the bytes of a body.
     package func relink(_ links: (_ form: String, _ bytes: [UInt8]) -> [UInt8]) throws(StoreError) {
         let reader = try StoreReader(folder)
         var bodies: [StoredBody] = []

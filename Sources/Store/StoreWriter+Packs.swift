@@ -4,8 +4,9 @@ internal import Digest
 internal import Glibc
 internal import System
 
-/// The room that bodies leave in packs when they go. The caller is alone, outside of a transaction.
+/// Reclaims the unused space in packs. The caller must be the only writer and have no transaction open.
 extension StoreWriter {
+    /// A body in a pack.
     private struct Piece {
         let body: Int64
         let start: Int64
@@ -15,10 +16,12 @@ extension StoreWriter {
         var end: Int64 { start + byteCount }
     }
 
-    /// Removes the packs that no body is in any more, and gives back the room between the bodies in the
-    /// others. What such a pack still wastes because file systems give room back by the block, or not at all,
-    /// goes by moving its bodies to another pack where it is more than `wasteAllowed` of them. Gives the
-    /// reason when there is no room to do so, or when somebody reads all the time.
+    /// Removes packs without bodies, and punches holes into the others where no body is. File systems return
+    /// space in whole blocks, or not at all. If a pack wastes more than `wasteAllowed` of the size of its
+    /// bodies, these are moved to a new pack. If the store compresses, packs and files with uncompressed text
+    /// are compressed too.
+    ///
+    /// Returns an error if the disk has no space for this, or if readers do not finish.
     func thinPacks(wasteAllowed: Double) throws(StoreError) -> StoreError? {
         if isServed { return nil }
         guard try waitForReaders() else {
@@ -30,7 +33,7 @@ extension StoreWriter {
         var wasteful: [(Pack, [Piece])] = []
         let piecesByPack = try pieces()
         for pack in folder.packList {
-            // One that was cut short, or of which nonsense is said, is an inspection's to judge.
+            // Packs that were cut short, or have impossible rows, are left to an inspection.
             guard let pieces = piecesByPack[pack.number] ?? [], let size = pack.byteCount,
                 pieces.last?.end ?? 0 <= size
             else { continue }
@@ -54,7 +57,7 @@ extension StoreWriter {
         return nil
     }
 
-    /// Those in which a good part are texts as they came.
+    /// Returns the packs in which more than a sixteenth is uncompressed text.
     private func packsToCompress(_ piecesByPack: [Int64: [Piece]?]) throws(StoreError) -> [(Pack, [Piece])] {
         var found: [(Pack, [Piece])] = []
         try eachRow(
@@ -70,7 +73,7 @@ extension StoreWriter {
         return found
     }
 
-    /// Large texts that lie in files of their own; these are nobody's then.
+    /// Moves large texts from files of their own to a pack, compressed. Removes the files.
     private func compressFiles() throws(StoreError) {
         var bodies: [(id: Int64, sha256: [UInt8], byteCount: Int)] = []
         try eachRow(
@@ -95,15 +98,15 @@ extension StoreWriter {
             return places
         }
         guard isChanged else { return }
-        // Servers look once a second, and have the files ready until then.
+        // Servers check the store once a second and may still use the files until then.
         sleep(2)
         try removeOrphanFiles()
     }
 
-    /// For a pack with next to nothing in it.
+    /// The fixed part of the allowed waste, for packs with hardly any content.
     private static let block = 16_384.0
 
-    /// Nobody reads from where bodies were before.
+    /// Removes packs without bodies. No reader may use places that it looked up before.
     private func removeUnusedPacks() throws(StoreError) {
         var used: Set<Int64> = []
         try eachRow("SELECT DISTINCT pack FROM body WHERE pack IS NOT NULL") { used.insert($0.integer(0)) }
@@ -121,7 +124,7 @@ extension StoreWriter {
         }
     }
 
-    /// What is in each pack, in its order; nil for a pack of which the database says what cannot be.
+    /// Returns the bodies in each pack, in order of their places; nil for a pack with impossible rows.
     private func pieces() throws(StoreError) -> [Int64: [Piece]?] {
         var pieces: [Int64: [Piece]] = [:]
         var impossible: Set<Int64> = []
@@ -154,14 +157,13 @@ extension StoreWriter {
         for hole in holes {
             let (start, byteCount) = (off_t(hole.lowerBound), off_t(hole.upperBound - hole.lowerBound))
             let code = larder_punch_hole(file.descriptor, start, byteCount)
-            // Not every file system can.
+            // Some file systems do not support holes.
             guard code == 0 else { return }
         }
     }
 
-    /// What moves is made small where it was not yet. The rows name the new places only once the bytes are
-    /// there. A pack that cannot be read wholly stays as
-    /// it is.
+    /// Moves bodies to a new pack, and compresses those that are not compressed yet. Rows are only changed
+    /// after the bytes were synced. If the pack cannot be read completely, nothing changes.
     private func moveBodies(_ pieces: [Piece], out pack: Pack) throws(StoreError) {
         try fill { (writer) throws(StoreError) in
             var places: [(body: Int64, place: PackPlace)] = []
@@ -179,7 +181,8 @@ extension StoreWriter {
         }
     }
 
-    /// Gives bodies places in a new pack. Where there are none it goes again.
+    /// Creates a pack, and stores the places that `places` returns in the rows of the bodies. If there are
+    /// none, or if it throws, the pack is removed.
     private func fill(
         _ places: (PackWriter) throws(StoreError) -> [(body: Int64, place: PackPlace)]
     ) throws(StoreError) {

@@ -1,7 +1,7 @@
 internal import Digest
 internal import Glibc
 
-/// A store that somebody is about to write to: there, with its tables.
+/// A store that was opened for writing. Opening it creates the store and its tables if they are missing.
 struct OpenedStore: ~Copyable {
     let connection: Connection
     let locks: StoreLocks
@@ -16,7 +16,7 @@ struct OpenedStore: ~Copyable {
         }
         let connection = try folder.connect(.readWrite)
         let locks = folder.server == nil ? consume own : try StoreLocks(folder, of: connection)
-        // SQLite does not wait for its turn to change how a database keeps its log.
+        // SQLite does not wait for locks when it changes the journal mode.
         try locks.whileAlone(.settingUp) { () throws(StoreError) in
             if folder.server != nil { return try ServerSchema.prepare(connection, folder) }
             try Schema.prepare(connection)
@@ -26,57 +26,64 @@ struct OpenedStore: ~Copyable {
     }
 }
 
-/// The one connection that writes. It belongs to one thread; `WriteQueue` gives it one.
+/// The connection that writes to a store. It belongs to one thread; `WriteQueue` provides one.
+///
+/// Responses are added to a transaction that stays open until `commit`. If a call throws, everything in the
+/// open transaction is lost. A writer holds the lock of each site whose snapshot it has open (`openSites`),
+/// from `begin` or `join` to `end`. Operations that need the whole store for themselves (`alone`,
+/// `aloneForAWhile`) fail while this writer has a snapshot open.
 package final class StoreWriter {
     package let folder: StoreFolder
     private let connection: Connection
     var bodies: BodyRows
     var urls: URLRows
     let rows: ResponseRows
-    /// Nil for a file.
+    /// Statements for batches of rows; nil if the store is a local folder.
     let batch: ServerBatch?
     let journal: Journal
     private let locks: StoreLocks
 
     /// The sites whose snapshots this writer has open.
     private var openSites: Set<Int64> = []
-    /// In whose name a worker writes; nil where the site is held by one alone.
+    /// The lease of the worker that this writer writes for; nil if the writer holds the site exclusively.
     private var fence: Fence?
-    /// Others write too, and have let go for the time being.
+    /// Whether other writers exist that have paused for this one (`aloneForAWhile`).
     private(set) var isBeside = false
-    /// What is done is taken back in the end.
+    /// Whether everything that is done will be rolled back (`rehearsing`).
     private(set) var isRehearsing = false
-    /// How much the rows take in the transaction that is open; nil when none is.
+    /// The estimated size of the rows in the open transaction; nil if no transaction is open.
     private var openRowBytes: Int?
-    /// Whether rows are gone or have moved that the journal has as they were. Set before that is committed.
+    /// Whether the journal contains rows that were removed or moved since. Set before the change is
+    /// committed.
     var isJournalBehind = false {
         didSet { if isJournalBehind != oldValue { folder.markJournal(isBehind: isJournalBehind) } }
     }
-    /// Of bodies whose rows have gone, and that are not in the database.
+    /// The digests of bodies whose rows were removed and whose bytes are in the outer storage.
     var orphanDigests: [[UInt8]] = []
-    /// Where what servers loaded goes, as is known while the transaction is open.
+    /// The overlays for loaded responses that were looked up in the open transaction.
     var overlays: [LoadedPlace: OpenSnapshot] = [:]
 
-    /// Of the snapshot that was written to last.
+    /// Whether the snapshot that was written to last may confirm responses of earlier snapshots.
     var confirming: (snapshot: Int64, isSo: Bool)?
 
-    /// What was held for a request, and on which host.
+    /// The key of `overlays`: the snapshot of the stored response that the loaded one replaces, and its host.
     struct LoadedPlace: Hashable {
         let snapshot: Int64?
         let host: String
     }
 
-    /// What is written in the name of a worker counts as long as its lease holds.
+    /// Ensures that the lease of a worker is valid at each commit.
     private struct Fence {
         let worker: Int64
         let check: Statement
-        /// Where the snapshot may ask for so many pages only: says how many are written. Nil elsewhere.
+        /// Adds to the worker's number of stored pages, and checks its lease. Nil if the snapshot has no
+        /// limit of pages.
         let keep: Statement?
-        /// In the transaction that is open.
+        /// The number of pages in the open transaction.
         var pages = 0
     }
 
-    /// Opens the store, and creates it when there is none.
+    /// Opens the store, and creates or migrates it if necessary.
     package init(_ folder: StoreFolder) throws(StoreError) {
         let opened = try OpenedStore(folder)
         let connection = opened.connection
@@ -84,10 +91,12 @@ package final class StoreWriter {
         try CopyMark.refuse(folder, connection)
         self.connection = connection
         try locks.join { () throws(StoreError) in
-            // What killed runs left there is nobody's, as long as no other run is at work.
+            // Files that killed runs left in `incoming` may only be removed while no other run uses the
+            // folder.
             folder.clearIncoming()
             if try Migration.isNeeded(connection) {
-                // The journal is written before the commit, so that a kill never leaves a migrated store without one.
+                /// The journal is written before the commit, so that a kill never leaves a migrated store
+                /// without one.
                 try Migration.run(connection) { () throws(StoreError) in
                     let draft = try Journal.draft(in: folder) { journal throws(StoreError) in
                         try connection.writeInTransaction(to: journal)
@@ -116,16 +125,22 @@ package final class StoreWriter {
         }
         try withholdSecrets()
         if folder.isJournalBehind {
-            // A run was killed before it had written the journal anew. While others write, one of them does so later.
+            /// A run was killed before it could rewrite the journal. If others are writing, one of them does
+            /// so later.
             isJournalBehind = true
             try? alone(doing: "rewrite the journal of") { () throws(StoreError) in try renewJournal() }
         }
     }
 
-    /// Holds the site against other runs and gives the snapshot to write to: the site's unfinished one, else a
-    /// new one. With `beyond`, the one that is served is gone on with when it has so many pages: it ended
-    /// there by a limit. A gated run adds nothing to what is served. An import always begins a snapshot of its own, which
-    /// names its archives.
+    /// Locks the site against other runs and returns the snapshot to write to: the unfinished one of the
+    /// site, or else a new one.
+    ///
+    /// - Parameters:
+    ///   - pages: If not nil, continues the live snapshot if it has at least this many pages, because it
+    ///     ended at a limit.
+    ///   - isGated: Whether the run must not add anything to the live snapshot.
+    ///   - archives: The paths of the archives to import. An import always begins a snapshot of its own,
+    ///     which records them.
     package func begin(
         site name: String, start: [String], now: Int64, beyond pages: Int? = nil, isGated: Bool = false,
         importing archives: [String]? = nil
@@ -142,14 +157,14 @@ package final class StoreWriter {
             openSites.insert(site)
             return snapshot
         } catch {
-            // The first error is the one that tells.
+            // The first error is the one that matters.
             try? locks.release(site: site)
             throw error
         }
     }
 
-    /// Goes on with a snapshot that is open, beside others who do, in the name of a worker: what is written after its
-    /// lease has ended is refused. Fails with `.busy` when a prefetch has the site for itself.
+    /// Joins a snapshot that several workers write to, on behalf of one of them. Commits fail after the lease
+    /// of the worker has expired. Throws `.busy` if a prefetch has locked the site exclusively.
     package func join(_ shared: ServerFrontier.Shared, as worker: Int64) throws(StoreError) -> OpenSnapshot {
         try locks.share(site: shared.site, named: shared.name)
         openSites.insert(shared.site)
@@ -167,7 +182,8 @@ package final class StoreWriter {
         return OpenSnapshot(site: site, id: id, number: number ?? 0, isContinued: isContinued)
     }
 
-    /// Until the transaction ends, nobody takes the lease away.
+    /// Throws if the lease of the worker has expired. The statement locks its row, so the lease cannot be
+    /// taken away before the transaction ends.
     private func checkLease() throws(StoreError) {
         guard let fence else { return }
         let isHeld =
@@ -194,7 +210,7 @@ package final class StoreWriter {
             }
             try refuse(named: name, if: openSites.contains(site))
             try locks.hold(site: site, named: name)
-            // A run that ended before we had the lock may have taken the site's row along.
+            // Another run may have removed the row of the site before this one had the lock.
             if try find.first(.text(name), read: { $0.integer(0) }) == site {
                 try run("UPDATE site SET start = ? WHERE id = ?", start, .integer(site))
                 return site
@@ -206,8 +222,8 @@ package final class StoreWriter {
     private func openSnapshot(
         of site: Int64, now: Int64, importing archives: [String]?
     ) throws(StoreError) -> OpenSnapshot {
-        // What is older would be published as if it were today's, and what is older than another snapshot hides
-        // behind it.
+        // An older unfinished snapshot is not continued: its responses are too old to be published as
+        // current, or another snapshot has replaced them.
         let unfinished = try connection.prepare(
             """
             SELECT id FROM snapshot WHERE site = ?1 AND finished IS NULL
@@ -240,8 +256,8 @@ package final class StoreWriter {
             .busy, doing: "change", path: name, detail: "this process is writing a snapshot of it")
     }
 
-    /// Reads or changes something in the transaction that is open, or in one that stays open. When it throws,
-    /// all of that is lost.
+    /// Runs `body` in the open transaction, or begins one that stays open. If `body` throws, everything in
+    /// the transaction is lost.
     func putting<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         if openRowBytes == nil {
             try begin()
@@ -255,23 +271,24 @@ package final class StoreWriter {
         }
     }
 
-    /// What sites there are, and what they show, as it is in the transaction that is open.
+    /// Records the sites, snapshots and pins in the journal, as they are in the open transaction.
     func putState() throws(StoreError) {
         guard !connection.isServed else { return }
         journal.note(try putting { () throws(StoreError) in try connection.state() })
     }
 
-    /// Whether what is put should be committed soon.
+    /// Whether the open transaction is so large that it should be committed soon.
     var hasMuchOpen: Bool {
         openRowBytes ?? 0 > Limits.openRowBytes || bodies.openByteCount > Limits.openBodyBytes
     }
 
-    /// Everything that was put is kept from here on.
+    /// Commits the open transaction, if there is one. Afterwards, its responses and bodies are durable.
     package func commit() throws(StoreError) {
         guard openRowBytes != nil else { return }
         overlays.removeAll(keepingCapacity: true)
         do {
-            // A row never names a body that is not whole, even after a power cut.
+            // Bodies are synced first, so that no row ever refers to an incomplete body, even after a power
+            // cut.
             try bodies.settle()
             try journal.flush()
             try checkLease()
@@ -286,16 +303,16 @@ package final class StoreWriter {
         urls.committed()
     }
 
-    /// Whether a transaction that failed may be done once more: another session was in its way, or the
-    /// PostgreSQL was started anew. Then there is a session again, which holds what the one before held.
+    /// Whether a failed transaction may be repeated: another session was in its way, or the connection to
+    /// PostgreSQL was lost. In the latter case this connects again and takes the same locks again.
     func recovers(from error: StoreError) -> Bool {
         guard let session = connection.session else { return false }
         switch error.reason {
         case .busy: return true
         case .unreachable:
-            // Bodies may be kept where somebody else does not answer.
+            // The error may be that of the outer storage of bodies.
             guard session.isCut else { return false }
-            // The new one may be cut too before it holds everything.
+            // The new session may be lost too, before it has all locks.
             for _ in 0..<3 {
                 do throws(StoreError) {
                     try session.renew()
@@ -311,7 +328,7 @@ package final class StoreWriter {
     }
 
     func rollBack() {
-        // SQLite may have rolled back by itself already; the first error is the one that tells.
+        // SQLite may have rolled back already, and the first error is the one that matters.
         try? connection.rollBack()
         openRowBytes = nil
         fence?.pages = 0
@@ -335,20 +352,20 @@ package final class StoreWriter {
         case .keepOpen:
             break
         case .reject(let now):
-            // Where nothing was published, readers would see it.
+            // If the site has no live snapshot, readers would see the rejected one.
             guard try published(of: snapshot.site) != nil else { return try end(snapshot, .forget) }
             try transaction { () throws(StoreError) in
                 try connection.prepare("UPDATE snapshot SET finished = ? WHERE id = ?").run(
                     .integer(-now), .integer(snapshot.id))
             }
         case .forget where try isServed(snapshot):
-            // An earlier run of it reached the site.
+            // An earlier run has published this snapshot, so it stays.
             break
         case .forget:
             try transaction { () throws(StoreError) in
                 try forgetCount(of: snapshot.id)
                 try connection.prepare("DELETE FROM response WHERE snapshot = ?").run(.integer(snapshot.id))
-                // The next snapshot gets its number.
+                // The next snapshot of the site reuses its number.
                 try run(
                     """
                     UPDATE site SET snapshots = snapshots - 1
@@ -369,14 +386,15 @@ package final class StoreWriter {
         folder.createReserve()
     }
 
-    /// Every change adds lines to the journal, while the rows stay as many. While others write, it waits for the next
-    /// run that ends.
+    /// Rewrites the journal if it has become long, because every change adds lines to it. While others write,
+    /// this is left to the next run that ends.
     private func shortenJournal() {
         guard !isServed, openSites.isEmpty, folder.isJournalLong else { return }
         try? alone(doing: "rewrite the journal of") { () throws(StoreError) in try renewJournal() }
     }
 
-    /// Whoever opens the database next would read through all of the log. Nobody is waited for.
+    /// Empties the write-ahead log, which the next reader would have to read. Does not wait for other
+    /// processes.
     func emptyLog() {
         guard !isServed else { return }
         waitForOthers(milliseconds: 0)
@@ -384,14 +402,14 @@ package final class StoreWriter {
         waitForOthers(milliseconds: Limits.busyMilliseconds)
     }
 
-    /// Which sites, snapshots and pins there are goes to the journal.
+    /// Records the sites, snapshots and pins in the journal, and flushes it.
     func noteState() throws(StoreError) {
         guard !connection.isServed else { return }
         journal.note(try connection.state())
         try journal.flush()
     }
 
-    /// The journal says what the database has, and no more: something has gone, or has moved.
+    /// Rewrites the journal from the database, because rows were removed or moved.
     func renewJournal() throws(StoreError) {
         if !isServed {
             let connection = connection
@@ -403,7 +421,7 @@ package final class StoreWriter {
         isJournalBehind = false
     }
 
-    /// Where there was no room for it, the journal stays behind.
+    /// Replaces the journal with a draft. If the disk is full, the journal stays as it is.
     func adopt(_ draft: JournalDraft) throws(StoreError) {
         do throws(StoreError) {
             guard let path = try draft.wait() else { return }
@@ -414,7 +432,7 @@ package final class StoreWriter {
         }
     }
 
-    /// Changes a site in one transaction, held against prefetches of it.
+    /// Changes a site in one transaction, under its lock. Throws `.busy` if a run has the site.
     func holding(_ site: Site, _ body: () throws(StoreError) -> Void) throws(StoreError) {
         try refuse(named: site.name, if: openSites.contains(site.id))
         try locks.hold(site: site.id, named: site.name)
@@ -423,7 +441,8 @@ package final class StoreWriter {
         try result.get()
     }
 
-    /// Changes what other writers may be about to refer to: nobody else writes meanwhile.
+    /// Runs `body` while no other process writes, for changes to rows that other writers may be about to
+    /// refer to. Throws `.busy` if another process is writing.
     func alone(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
         try refuse(named: folder.name, if: !openSites.isEmpty)
         urls.forget()
@@ -431,8 +450,8 @@ package final class StoreWriter {
         try locks.alone(doing: doing, body)
     }
 
-    /// The same where those who write let go when they are asked to. `isBeside` says meanwhile that there are
-    /// such.
+    /// Runs `body` while all other writers pause, which they do between two transactions. `isBeside` is true
+    /// meanwhile if there are such writers. Throws `.busy` if one of them does not pause.
     func aloneForAWhile(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
         try refuse(named: folder.name, if: !openSites.isEmpty)
         urls.forget()
@@ -444,14 +463,14 @@ package final class StoreWriter {
         }
     }
 
-    /// Lets go of the store between two transactions, if somebody wants to be alone with it. What sites that
-    /// are being written have stays, and so do the numbers of URLs.
+    /// Pauses between two transactions, if another process is waiting in `aloneForAWhile`. That process does
+    /// not change the sites that are being written, nor the ids of URLs.
     func pauseIfAsked() throws(StoreError) {
         guard openRowBytes == nil else { return }
         _ = try locks.pauseIfAsked { bodies.letGo() }
     }
 
-    /// Does what a PostgreSQL takes back afterwards.
+    /// Runs `body` in a transaction of PostgreSQL that is rolled back afterwards.
     func rehearsing(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         isRehearsing = true
         defer { isRehearsing = false }
@@ -461,10 +480,10 @@ package final class StoreWriter {
         try result.get()
     }
 
-    /// What the larder takes that a PostgreSQL keeps.
+    /// The size of a store in PostgreSQL, in bytes.
     func servedByteCount() throws(StoreError) -> Int64 { try connection.byteCount() }
 
-    /// The sites that runs have.
+    /// The sites that other runs have locked, if such runs have paused for this writer.
     func heldSites() throws(StoreError) -> Set<Int64> {
         var held: Set<Int64> = []
         guard isBeside else { return held }
@@ -474,8 +493,8 @@ package final class StoreWriter {
         return held
     }
 
-    /// Waits until everybody who looked up a body's place before has read it; false where that takes more
-    /// than a second.
+    /// Waits until all readers that have looked up the place of a body have read it. Returns false if this
+    /// takes more than a second.
     func waitForReaders() throws(StoreError) -> Bool {
         try locks.waitForReaders()
     }
@@ -502,30 +521,30 @@ package final class StoreWriter {
         try connection.prepare(sql).run(values, doing: "write to")
     }
 
-    /// By the last statement that writes.
+    /// The number of rows that the last writing statement changed.
     var changedRowCount: Int { connection.changedRowCount }
 
     func vacuum() throws(StoreError) { try connection.vacuum(in: folder.incoming) }
 
-    /// Responses go to the journal as their rows are.
+    /// Records responses in the journal, as they are in their rows.
     func noteResponses(_ condition: String) throws(StoreError) {
         try connection.noteResponses(to: journal, condition)
     }
 
-    /// Has what another database has in place of what it had.
+    /// Replaces the content of the database with that of another one.
     func take(_ other: Connection) throws(StoreError) { try connection.take(other, doing: "shrink") }
 
-    /// The URLs that responses and lists of links name.
+    /// The ids of the URLs that responses and link lists refer to.
     func namedURLs() throws(StoreError) -> NumberSet { try connection.namedURLs() }
 
-    /// The bodies that responses have, but for those of some URLs.
+    /// The ids of the bodies that responses have, not counting the responses of some URLs.
     func heldBodies(without gone: NumberSet = NumberSet()) throws(StoreError) -> NumberSet {
         try connection.heldBodies(without: gone)
     }
 
     func noteRow(byteCount: Int) { openRowBytes? += byteCount }
 
-    /// Of a snapshot that may ask for so many pages only.
+    /// Counts new pages of a snapshot that has a limit of pages and several workers.
     func notePages(_ count: Int) { fence?.pages += count }
 
     func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
@@ -536,13 +555,13 @@ package final class StoreWriter {
             try connection.commit()
             return result
         } catch {
-            // The first error is the one that tells.
+            // The first error is the one that matters.
             try? connection.rollBack()
             throw error
         }
     }
 
-    /// Where the session was cut since the last transaction, nothing was lost with it.
+    /// If the session was lost since the last transaction, connects again; nothing was lost with it.
     private func begin() throws(StoreError) {
         do throws(StoreError) {
             try connection.begin()
@@ -553,15 +572,15 @@ package final class StoreWriter {
         }
     }
 
-    /// Does once more what failed because others were in the way, or the PostgreSQL away. `body` is told the
-    /// how manieth time it is.
+    /// Runs `body` again if it fails because of another session or a lost connection to PostgreSQL, up to
+    /// `Limits.attempts` times. `body` receives the number of the attempt, from 1.
     func persisting(_ body: (Int) throws(StoreError) -> Void) throws(StoreError) {
         for attempt in 1... {
             do throws(StoreError) {
                 return try body(attempt)
             } catch {
                 guard attempt < Limits.attempts, recovers(from: error) else { throw error }
-                // Two that were in each other's way are not to meet again.
+                // The random pause keeps two sessions from colliding again.
                 usleep(UInt32.random(in: 1000...50_000) * UInt32(min(attempt, 20)))
             }
         }

@@ -1,6 +1,7 @@
 internal import Web
 
-/// How often a site is updated automatically. Stored with the site; prefetches and updates do not change it.
+/// The interval at which a site is updated automatically. It is stored with the site; prefetches and updates
+/// do not change it.
 public struct UpdateSchedule: Sendable, Equatable {
     /// The interval in seconds.
     public let seconds: Int64
@@ -14,11 +15,11 @@ public struct UpdateSchedule: Sendable, Equatable {
 
     private init(seconds: Int64) { self.seconds = seconds }
 
-    /// The shortest and the longest interval, in seconds.
+    /// The allowed intervals, in seconds.
     package static let range: ClosedRange<Int64> = 600...366 * 86_400
 
-    /// Parses `hourly`, `daily`, `weekly`, or an interval such as `6h`, optionally after `every`. Nil for any other
-    /// text, and for intervals under ten minutes or over 366 days.
+    /// Parses `hourly`, `daily`, `weekly`, or an interval such as `6h`, optionally after `every`. Returns nil
+    /// for any other text, and for intervals under ten minutes or over 366 days.
     public init?(_ text: String) {
         let words = text.utf8.split(separator: 0x20).map { String(decoding: $0, as: UTF8.self).lowercased() }
         switch words.first == "every" ? Array(words.dropFirst()) : words {
@@ -41,7 +42,7 @@ public struct UpdateSchedule: Sendable, Equatable {
         (UInt8(ascii: "m"), 60), (UInt8(ascii: "s"), 1),
     ]
 
-    /// The text that `init(_:)` parses: `daily`, `6h`.
+    /// A text that `init(_:)` parses, such as `daily` or `6h`.
     public var text: String {
         switch self {
         case .hourly: return "hourly"
@@ -55,7 +56,7 @@ public struct UpdateSchedule: Sendable, Equatable {
 
     // MARK: - In the settings of a site
 
-    /// The schedule in the settings of a site; nil if there is none.
+    /// Reads the schedule from the settings of a site. Returns nil if there is none.
     package init?(settings: String) {
         guard let json = try? JSONValue.parse(settings.utf8.span), let text = json["schedule"]?.string,
             let schedule = UpdateSchedule(text)
@@ -63,7 +64,7 @@ public struct UpdateSchedule: Sendable, Equatable {
         self = schedule
     }
 
-    /// The settings of a site with another schedule.
+    /// Returns the settings of a site with another schedule, or without one.
     ///
     /// - Parameter settings: the settings, whose own schedule is removed.
     package static func settings(_ settings: String, with schedule: UpdateSchedule?) -> String {
@@ -81,12 +82,13 @@ public struct UpdateSchedule: Sendable, Equatable {
 
     // MARK: - When
 
-    /// The time of a site's next update, in seconds since 1970. It differs from the interval by a random amount that
-    /// depends only on the site and the last update, so that sites are not all due at once, and all processes compute
-    /// the same time. A failed update is repeated earlier, with a delay that doubles each time.
+    /// Returns the time of a site's next update, in seconds since 1970. It differs from the interval by a
+    /// random amount that depends only on the site and the last update, so that sites are not all due at
+    /// once, and all processes compute the same time. A failed update is repeated earlier, with a delay that
+    /// doubles each time.
     ///
     /// - Parameters:
-    ///   - ended: when the last complete snapshot began and ended.
+    ///   - ended: when the last complete snapshot began and ended, in seconds since 1970.
     ///   - attempt: the last scheduled update that was begun.
     package func next(
         of site: String, since ended: (began: Int64, ended: Int64)?, _ attempt: UpdateAttempt?
@@ -101,7 +103,7 @@ public struct UpdateSchedule: Sendable, Equatable {
 
     private static let firstWait: Int64 = 600
 
-    /// A value from `-most` to `most` (FNV-1a).
+    /// Returns a value from `-most` to `most` that depends only on the site and the time (FNV-1a).
     private static func jitter(_ site: String, _ time: Int64, _ most: Int64) -> Int64 {
         guard most > 0 else { return 0 }
         let hash = "\(site) \(time)".utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
@@ -124,7 +126,8 @@ package struct UpdateAttempt: Sendable, Equatable {
 extension Site {
     package var schedule: UpdateSchedule? { UpdateSchedule(settings: settings) }
 
-    /// The time of the next scheduled update, in seconds since 1970; nil if the site has no schedule.
+    /// Returns the time of the next scheduled update, in seconds since 1970, or nil if the site has no
+    /// schedule.
     package func nextUpdate(after attempt: UpdateAttempt?) -> Int64? {
         schedule?.next(of: name, since: lastComplete, attempt)
     }
@@ -135,7 +138,7 @@ extension Site {
         }
     }
 
-    /// The number of consecutive scheduled updates that did not finish.
+    /// Returns the number of consecutive scheduled updates that did not finish.
     package func failures(_ attempt: UpdateAttempt?) -> Int {
         guard let attempt, lastComplete.map({ $0.ended < attempt.at }) ?? true else { return 0 }
         return Int(clamping: attempt.count)
@@ -143,7 +146,7 @@ extension Site {
 }
 
 extension StoreWriter {
-    /// Stores the update schedule of a site; nil removes it.
+    /// Stores the update schedule of a site. Nil removes it.
     package func keep(schedule: UpdateSchedule?, ofSite name: String) throws(StoreError) {
         try replaceSettings(where: "name = ?", .text(name)) {
             UpdateSchedule.settings($0, with: schedule)
@@ -166,13 +169,14 @@ extension NoteBook {
         """
     private static let making: Int64 = 0x4000_0000_0000_0200
 
-    /// The last scheduled update of each site; none if they cannot be read.
+    /// Returns the last scheduled update of each site, or nothing if the records cannot be read.
     package static func attempts(_ folder: StoreFolder, for sites: [Site]) -> [String: UpdateAttempt] {
         // Few stores have schedules. A user without write permission gets none of the records.
         guard sites.contains(where: { $0.schedule != nil }) else { return [:] }
         do throws(StoreError) { return try ifAny(folder)?.attempts() ?? [:] } catch { return [:] }
     }
 
+    /// Returns the last scheduled update of each site.
     package func attempts() throws(StoreError) -> [String: UpdateAttempt] {
         guard try hasAttempts else { return [:] }
         var attempts: [String: UpdateAttempt] = [:]
@@ -191,14 +195,14 @@ extension NoteBook {
         }
     }
 
-    /// Records that an update begins. False if another process has begun one since.
+    /// Records that an update begins. Returns false if another process has begun one since.
     ///
     /// - Parameter known: the last update that the caller knows of.
     package func begin(
         _ attempt: UpdateAttempt, of site: String, after known: UpdateAttempt?
     ) throws(StoreError) -> Bool {
         if connection.isServed, try !hasAttempts {
-            // Two that make a table at once fail in PostgreSQL, whatever is said of its being there.
+            // In PostgreSQL, creating a table in two sessions at once fails, even with IF NOT EXISTS.
             try connection.transaction { () throws(StoreError) in
                 _ = try connection.prepare("SELECT pg_advisory_xact_lock(?)").first(.integer(Self.making)) {
                     _ in

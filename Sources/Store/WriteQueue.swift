@@ -1,19 +1,22 @@
 internal import Glibc
 internal import System
 
-/// Gives a `StoreWriter` a thread that writes what arrives, in transactions of `Limits.openTime` or, where
-/// much arrives, of the other limits there.
+/// A thread that writes to a store with a `StoreWriter`. It commits after `Limits.openTime`, or earlier if a
+/// transaction reaches one of the other limits there.
 ///
-/// Any thread may add. One that adds faster than the disk takes it waits, so that memory stays bounded.
+/// Any thread may add to the queue. A thread that adds faster than the disk can write waits, so that memory
+/// use stays limited. After an error, nothing more is stored: the error is thrown by all later calls of `add`
+/// and `finish`.
 package final class WriteQueue: Sendable {
+    /// Everything that was added since the thread last took a batch.
     private struct Batch {
         var responses: [NewResponse] = []
         var links: [NewLinks] = []
         var missing: [String] = []
         var tables: [(links: [UInt8], body: StoredBody)] = []
-        /// Called when all that came before is committed.
+        /// Called when this batch and all earlier ones are committed.
         var listeners: [@Sendable () -> Void] = []
-        /// Somebody waits for that.
+        /// Whether a caller waits for the commit.
         var isAwaited = false
 
         var isEmpty: Bool {
@@ -32,7 +35,7 @@ package final class WriteQueue: Sendable {
     private let state = Monitor(State())
     private let thread: NamedThread
 
-    /// The writer belongs to the queue's thread from here on.
+    /// Starts the thread, which owns the writer from now on.
     package init(_ writer: sending StoreWriter, snapshot: OpenSnapshot) throws(StoreError) {
         let state = state
         let lent = Lent(writer)
@@ -45,40 +48,41 @@ package final class WriteQueue: Sendable {
                         try lent.writer.end(snapshot, ending)
                     }
                 } catch {
-                    // From here on nothing is kept; whoever adds or finishes is told why.
+                    // Later calls of `add` and `finish` throw this error.
                     state.change { $0.failure = error }
                 }
             }
         }
     }
 
-    /// Throws what stopped the writer, if anything did.
+    /// Adds a response. Waits while the queue is full. Throws the error that stopped the writer, if there was
+    /// one.
     package func add(_ response: NewResponse) throws(StoreError) {
         try add(response.queuedByteCount, limit: Limits.queuedBytes) { $0.responses.append(response) }
     }
 
-    /// For what is small, and for threads that must not wait.
+    /// Adds a response without waiting, for small responses and for threads that must not wait.
     package func addWithoutWaiting(_ response: NewResponse) throws(StoreError) {
         try add(response.queuedByteCount, limit: .max) { $0.responses.append(response) }
     }
 
-    /// After the response whose body has the links. Does not wait.
+    /// Adds the links of a response, which must have been added before. Does not wait.
     package func addWithoutWaiting(_ links: NewLinks) throws(StoreError) {
         try add(links.count * 24, limit: .max) { $0.links.append(links) }
     }
 
-    /// A body's links as they were found anew. Does not wait.
+    /// Adds a new table of links of a stored body. Does not wait.
     package func addWithoutWaiting(_ table: [UInt8], of body: StoredBody) throws(StoreError) {
         try add(table.count, limit: .max) { $0.tables.append((table, body)) }
     }
 
-    /// What turned out to say that there is nothing, after its response was added. Does not wait.
+    /// Marks a response that was added before as a soft 404. Does not wait.
     package func addWithoutWaiting(softNotFound href: String) throws(StoreError) {
         try add(href.utf8.count, limit: .max) { $0.missing.append(href) }
     }
 
-    /// Has all that was added until now committed soon, and calls `body` then, on the queue's thread. It is
-    /// not called where the writer has failed.
+    /// Commits everything that was added until now soon, then calls `body` on the queue's thread. `body` is
+    /// not called if the writer failed.
     package func afterCommit(_ body: @escaping @Sendable () -> Void) throws(StoreError) {
         try add(0, limit: .max) { batch in
             batch.listeners.append(body)
@@ -86,7 +90,7 @@ package final class WriteQueue: Sendable {
         }
     }
 
-    /// The same for what nobody waits for: it is committed in its time.
+    /// Calls `body` on the queue's thread after the regular commit of everything that was added until now.
     package func onceCommitted(_ body: @escaping @Sendable () -> Void) throws(StoreError) {
         try add(0, limit: .max) { $0.listeners.append(body) }
     }
@@ -102,13 +106,12 @@ package final class WriteQueue: Sendable {
         if let failure { throw failure }
     }
 
-    /// Returns when everything that was added is committed and the snapshot has ended as said.
+    /// Returns when everything that was added is committed and the snapshot has ended with `ending`.
     package func finish(_ ending: SnapshotEnding) throws(StoreError) {
         try finish { ending }
     }
 
-    /// The same, where how it ends depends on what is committed: `ending` is called when all of it is, on the
-    /// queue's thread.
+    /// Does the same, but computes the ending on the queue's thread after everything is committed.
     package func finish(
         _ ending: @escaping @Sendable () throws(StoreError) -> SnapshotEnding
     ) throws(StoreError) {
@@ -120,7 +123,7 @@ package final class WriteQueue: Sendable {
         if let failure = state.change({ $0.failure }) { throw failure }
     }
 
-    /// Returns when the queue is closed and everything in it committed.
+    /// Writes what arrives, and returns when the queue is closed and everything in it is committed.
     private static func write(_ state: Monitor<State>, _ writer: StoreWriter, _ snapshot: OpenSnapshot)
         throws(StoreError)
     {
@@ -128,13 +131,14 @@ package final class WriteQueue: Sendable {
         var commitTime: ContinuousClock.Instant?
         var listeners: [@Sendable () -> Void] = []
         var isAwaited = false
-        /// What is put and not committed, where it may have to be put once more.
+        /// Uncommitted batches, kept for a PostgreSQL store in case they have to be written again.
         var open: [Batch] = []
         func put(_ batch: Batch) throws(StoreError) {
             try writer.put(batch.responses, links: batch.links, to: snapshot)
             for table in batch.tables { try writer.put(table.links, of: table.body) }
         }
-        /// Does it again, behind all of what is open, as long as that is of use.
+        /// Runs `body`, and repeats it after a recoverable error. The uncommitted batches are written again
+        /// first.
         func persisting(_ body: () throws(StoreError) -> Void) throws(StoreError) {
             try writer.persisting { attempt throws(StoreError) in
                 if attempt > 1 { for batch in open { try put(batch) } }
@@ -152,7 +156,8 @@ package final class WriteQueue: Sendable {
             isAwaited = false
         }
         while true {
-            // Somebody may want to be alone with the store meanwhile.
+            // Wake up now and then even if nothing arrives, because another process may want exclusive
+            // access.
             let patience = commitTime.map { max(.zero, $0 - clock.now) } ?? .milliseconds(500)
             let arrival = state.wait(atMost: patience, next)
             switch arrival {
@@ -161,7 +166,7 @@ package final class WriteQueue: Sendable {
                 try persisting { () throws(StoreError) in try put(batch) }
                 if writer.isServed { open.append(batch) }
                 if !batch.missing.isEmpty {
-                    // In a transaction of its own: it is rare.
+                    // This uses a transaction of its own, because it is rare.
                     try commitRows()
                     try persisting { () throws(StoreError) in
                         try writer.mark(softNotFound: batch.missing, in: snapshot)
@@ -170,7 +175,8 @@ package final class WriteQueue: Sendable {
                 listeners += batch.listeners
                 isAwaited = isAwaited || batch.isAwaited
                 guard writer.hasMuchOpen || isAwaited || clock.now >= commitTime ?? clock.now else {
-                    // Where little comes at a time, whoever adds should not have to wake somebody for each.
+                    // If little arrives at a time, sleep briefly, so that not every `add` has to wake this
+                    // thread.
                     if byteCount < Limits.queuedBytes / 16 { usleep(1000) }
                     continue
                 }
@@ -183,11 +189,12 @@ package final class WriteQueue: Sendable {
             try persisting { () throws(StoreError) in try writer.pauseIfAsked() }
             guard commitTime != nil else { continue }
             commitTime = nil
-            // Other processes look for their turn each millisecond.
+            // Other processes check every millisecond whether they can write.
             usleep(2000)
         }
     }
 
+    /// The next thing that the thread has to do.
     private enum Arrival {
         case batch(Batch, byteCount: Int)
         case end
@@ -202,8 +209,8 @@ package final class WriteQueue: Sendable {
         return .batch(state.batch, byteCount: state.byteCount)
     }
 
-    /// The writer goes to the queue's thread and to no other while that runs: `init` takes it as `sending`,
-    /// and nobody else has it.
+    /// Passes the writer to the queue's thread. Sendable is safe: `init` takes the writer as `sending`, and
+    /// only that thread uses it afterwards.
     private struct Lent: @unchecked Sendable {
         let writer: StoreWriter
 

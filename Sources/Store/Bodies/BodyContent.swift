@@ -2,13 +2,13 @@ package import Digest
 internal import Glibc
 internal import System
 
-/// Where the bytes of a body are.
+/// The bytes of a body, in memory or in a file.
 package enum BodyContent: Sendable, Equatable {
     case bytes([UInt8])
-    /// A whole file. One that is handed to the writer is moved into the store.
+    /// A file that consists of the body. A file that is passed to the writer is moved into the store.
     case file(path: String)
 
-    /// All of it in memory.
+    /// Returns all bytes, in memory.
     package func load() throws(StoreError) -> [UInt8] {
         if case .bytes(let bytes) = self { return bytes }
         var bytes: [UInt8] = []
@@ -19,7 +19,7 @@ package enum BodyContent: Sendable, Equatable {
         return bytes
     }
 
-    /// Nil for a file that is not there.
+    /// The number of bytes; nil if the file does not exist.
     package var byteCount: Int? {
         switch self {
         case .bytes(let bytes):
@@ -30,7 +30,7 @@ package enum BodyContent: Sendable, Equatable {
         }
     }
 
-    /// Digest and size, in constant memory.
+    /// Returns the digest and the size. Uses constant memory.
     package func measure() throws(StoreError) -> (sha256: Digest, byteCount: Int) {
         var stream = DigestStream(.sha256)
         var byteCount = 0
@@ -41,7 +41,7 @@ package enum BodyContent: Sendable, Equatable {
         return (stream.finish(), byteCount)
     }
 
-    /// Hands the bytes over in order, those of a file in pieces, so that memory stays constant.
+    /// Passes the bytes to `take` in order, a file in pieces. Uses constant memory.
     package func eachPiece(_ take: (Span<UInt8>) -> Void) throws(StoreError) {
         _ = try eachWantedPiece { piece in
             take(piece)
@@ -58,14 +58,14 @@ package struct FileStamp: Sendable, Equatable {
     private let byteCount: off_t
     private let times: [Int]
 
-    /// Nil where there is no such file.
+    /// Nil if the file does not exist.
     package init?(_ path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         self.init(status)
     }
 
-    /// Of an open file; nil where the system does not say.
+    /// The state of an open file; nil if `fstat` fails.
     package init?(descriptor: Int32) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return nil }
@@ -81,8 +81,8 @@ package struct FileStamp: Sendable, Equatable {
 }
 
 extension BodyContent {
-    /// Hands the bytes over in order, those of a file in pieces, until `take` says false. Whether it took all
-    /// of them.
+    /// Passes the bytes to `take` in order, a file in pieces, until `take` returns false. Returns whether
+    /// `take` accepted all pieces.
     package func eachWantedPiece(_ take: (Span<UInt8>) -> Bool) throws(StoreError) -> Bool {
         let path: String
         switch self {
@@ -94,7 +94,7 @@ extension BodyContent {
 }
 
 extension BodyContent {
-    /// At most so many bytes from the start.
+    /// Returns at most this many bytes from the start.
     package func beginning(_ byteCount: Int) throws(StoreError) -> [UInt8] {
         var bytes: [UInt8] = []
         _ = try eachWantedPiece { piece in
@@ -107,8 +107,8 @@ extension BodyContent {
 }
 
 extension StoreReader {
-    /// The MD5 of a body: the one that is kept, else the one that its bytes have. Nil for a body that is
-    /// gone, or damaged.
+    /// Returns the MD5 of a body: the stored one, or else one that is computed from its bytes. Nil if the
+    /// body is missing or damaged.
     package func md5(of body: StoredBody) throws(StoreError) -> Digest? {
         if let kept = body.md5.flatMap({ Digest(.md5, bytes: $0) }) { return kept }
         guard let content = try content(of: body) else { return nil }
@@ -124,7 +124,7 @@ extension StoreReader {
 }
 
 extension StoreWriter {
-    /// Keeps what was computed, so that nobody has to compute it again.
+    /// Stores MD5 digests that were computed, so that they need not be computed again.
     package func keep(md5s: [(body: StoredBody, md5: Digest)]) throws(StoreError) {
         try transaction { () throws(StoreError) in
             for (body, md5) in md5s where body.md5 != md5.bytes {
@@ -136,9 +136,10 @@ extension StoreWriter {
 
 // MARK: - BodyFiles
 
-/// Large bodies on their way into the store: synced together, then moved to their names.
+/// Large bodies on their way into the store. They are synced together, then renamed to their final names.
 ///
-/// A row never names a file that is not whole, even after a power cut: `settle` comes before the commit.
+/// `settle` must come before the commit, so that no row ever refers to an incomplete file, even after a power
+/// cut.
 struct BodyFiles {
     private let folder: StoreFolder
     private var waiting: [(source: String, target: String)] = []
@@ -147,8 +148,9 @@ struct BodyFiles {
         self.folder = folder
     }
 
-    /// Takes a file of `incoming`; it is moved, or removed when the store has the same. One that was cut
-    /// short there, or whose bytes have changed, is not the same.
+    /// Takes over a file in `incoming`, which `settle` moves. If the store has the same bytes already, the
+    /// file is removed. The stored file is compared byte by byte, because it may have been truncated or
+    /// damaged.
     mutating func add(_ source: String, sha256 hex: String) throws(StoreError) {
         let target = folder.bodyFile(sha256: hex)
         if try Self.isSame(source, target) {
@@ -175,25 +177,25 @@ struct BodyFiles {
         }
     }
 
-    /// What was taken and is not settled is nobody's.
+    /// Forgets the files that were added since the last `settle`. They stay in `incoming`.
     mutating func forget() {
         waiting.removeAll(keepingCapacity: true)
     }
 
-    /// After this every body taken so far has its name and stays.
+    /// Moves all added files to their final names and syncs them.
     mutating func settle() throws(StoreError) {
         guard !waiting.isEmpty else { return }
-        // When it fails, they come again with the batch that is tried again, if it is.
+        // If this fails, the caller adds the files again when it repeats the batch.
         defer { waiting.removeAll(keepingCapacity: true) }
         for (source, _) in waiting { try Self.sync(source) }
-        // Of two with the same content the second replaces the first by the same.
+        // If two files have the same content, the second replaces the first.
         for (source, target) in waiting where rename(source, target) != 0 {
             throw StoreError(errno, doing: "move a body to", path: target)
         }
         try Self.sync(folder.bodies)
     }
 
-    /// The path of a new file in `incoming` with these bytes. Any thread may call this.
+    /// Writes the bytes to a new file in `incoming` and returns its path. Any thread may call this.
     static func write(_ bytes: [UInt8], in folder: StoreFolder) throws(StoreError) -> String {
         try write(bytes, in: folder.incoming)
     }
@@ -204,7 +206,7 @@ struct BodyFiles {
         }
     }
 
-    /// The path of a new file in that folder with the bytes of another one.
+    /// Copies a file to a new file in the folder and returns its path.
     static func copy(_ path: String, in folder: String) throws(StoreError) -> String {
         let draft = try write([], in: folder)
         do throws(StoreError) {
@@ -223,7 +225,7 @@ struct BodyFiles {
         return draft
     }
 
-    /// A file, or the names in a folder, stay even after a power cut.
+    /// Syncs a file, or the names in a folder, so that they survive a power cut.
     static func sync(_ path: String) throws(StoreError) {
         try StoreError.wrapping { () throws(SystemError) in try WholeFile.sync(path) }
     }

@@ -3,32 +3,34 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// Where the larger bodies of a larder are that a PostgreSQL keeps, as its address says: `bodies=/shared/folder`, or
-/// `bodies=s3://bucket/prefix` with `s3-region=` and `s3-endpoint=`.
+/// The place for the larger bodies of a PostgreSQL store, as the store's address names it:
+/// `bodies=/shared/folder`, or `bodies=s3://bucket/prefix` with `s3-region=` and `s3-endpoint=`.
 package struct DepotPlace: Sendable, Hashable {
+    /// A shared folder or a bucket.
     package enum Kind: Sendable, Hashable {
-        /// One that all machines see, wherever each has mounted it.
+        /// A folder that all machines can access, each at the path where it is mounted.
         case folder(path: String)
-        /// The prefix is empty, or ends with a slash.
+        /// A bucket. The prefix is empty or ends with a slash.
         case bucket(name: String, prefix: String)
     }
 
     package let kind: Kind
-    /// As it was written.
+    /// The value of `bodies=` as the user wrote it.
     package let text: String
     package private(set) var region: String?
-    /// Of a bucket that is not Amazon's: `http://minio.example.com:9000`.
+    /// The endpoint of a bucket that is not at Amazon: `http://minio.example.com:9000`.
     package private(set) var endpoint: String?
-    /// Bodies up to here stay in rows.
+    /// Bodies of up to this many bytes stay in PostgreSQL.
     let least: Int
 
     static let words = ["bodies", "bodies-over", "s3-region", "s3-endpoint"]
 
+    /// An error in these words, as a message.
     struct Mistake: Error {
         let text: String
     }
 
-    /// Nil where nothing of it is said.
+    /// Nil if the address contains none of these words.
     init?(words: [String: String]) throws(Mistake) {
         guard let text = words["bodies"] else {
             if let word = Self.words.first(where: { words[$0] != nil }) {
@@ -77,7 +79,7 @@ package struct DepotPlace: Sendable, Hashable {
             || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_")
     }
 
-    /// What would have to be written in another way in an URL is not taken: servers do not agree on it.
+    /// Accepts only names that need no percent-encoding in URLs, because servers disagree about it.
     private static func bucket(_ text: Substring) throws(Mistake) -> Kind {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         let isEnded = parts.count > 1 && parts.last == ""
@@ -94,28 +96,31 @@ package struct DepotPlace: Sendable, Hashable {
     }
 }
 
-/// A place for bodies that is no database. It knows names and bytes: what is in it, and for whom, is told by rows
-/// elsewhere. It belongs to one thread.
+/// Storage for bodies outside the database. It knows only names and bytes; the database knows which bodies
+/// there are and who uses them. It belongs to one thread.
 ///
-/// Names have slashes in them and are put into order by their bytes.
+/// Names contain slashes and are ordered by their bytes.
 package protocol BodyDepot: AnyObject {
-    /// For people.
+    /// The name for messages.
     var name: String { get }
-    /// How large each is, nil where there is none of that name.
+    /// Returns the size of each body; nil for names that do not exist.
     func byteCounts(_ names: [String]) throws(StoreError) -> [Int?]
-    /// Puts them, in the place of what may be there, each of them whole or not at all; when it returns they stay.
+    /// Stores the bodies, replacing existing ones. Each is stored whole or not at all. When this returns,
+    /// they are durable.
     func put(_ bodies: [DepotBody]) throws(StoreError)
-    /// So many bytes from there on, fewer where it ends before; nil where there is none of that name.
+    /// Returns `byteCount` bytes from `start` on, or fewer at the end of the body; nil if the name does not
+    /// exist.
     func read(_ name: String, from start: Int, byteCount: Int) throws(StoreError) -> [UInt8]?
-    /// A file with all of it; nil where there is none of that name.
+    /// Returns a file with the whole body; nil if the name does not exist.
     ///
-    /// - Parameter folder: where one is made that is the caller's, when there is none already.
+    /// - Parameter folder: The folder for a temporary copy, if the depot does not consist of files. The copy
+    ///   belongs to the caller.
     func file(_ name: String, in folder: String) throws(StoreError) -> DepotFile?
-    /// Some of those whose names come after this one, in their order; none when there are no more.
+    /// Returns the next entries after this name, in order; an empty array if there are no more.
     func list(after name: String) throws(StoreError) -> [DepotEntry]
-    /// Those that are not there are no error.
+    /// Removes the bodies. Ignores names that do not exist.
     func remove(_ names: [String]) throws(StoreError)
-    /// Somebody is about to begin a larder there.
+    /// Prepares the place for a new store.
     func create() throws(StoreError)
 }
 
@@ -124,7 +129,7 @@ package struct DepotBody: Sendable {
     package let name: String
     package let content: BodyContent
     package let byteCount: Int
-    /// Nil where nobody knows it.
+    /// Nil if the caller does not know it.
     package let sha256: [UInt8]?
 
     package init(name: String, content: BodyContent, byteCount: Int, sha256: [UInt8]? = nil) {
@@ -135,10 +140,11 @@ package struct DepotBody: Sendable {
     }
 }
 
+/// A body in a depot, as in a listing.
 package struct DepotEntry: Sendable, Equatable {
     package let name: String
     package let byteCount: Int
-    /// How long it has been there, by the clock of the place.
+    /// The age of the body by the clock of the depot, in seconds.
     package let seconds: Int64
 
     package init(name: String, byteCount: Int, seconds: Int64) {
@@ -148,14 +154,16 @@ package struct DepotEntry: Sendable, Equatable {
     }
 }
 
+/// A file with a body from a depot.
 package enum DepotFile: Sendable, Equatable {
-    /// The body itself, to be read and left where it is.
+    /// The stored body itself, which the caller must not change.
     case itself(path: String)
-    /// The caller's.
+    /// A copy that belongs to the caller.
     case copy(path: String)
 }
 
-/// Opens buckets: a room that fetches does, which this one does not know.
+/// Opens buckets. The module that makes network requests provides it, because Store cannot import that
+/// module.
 package struct BucketOpener: Sendable, Equatable {
     let open: @Sendable (DepotPlace, _ folder: StoreFolder) throws(StoreError) -> any BodyDepot
 
@@ -163,13 +171,13 @@ package struct BucketOpener: Sendable, Equatable {
         self.open = open
     }
 
-    /// Where a larder is does not depend on who opens its buckets.
+    /// All openers are equal, so that the equality of folders does not depend on them.
     package static func == (left: BucketOpener, right: BucketOpener) -> Bool { true }
 }
 
 // MARK: - FolderDepot
 
-/// A folder that many machines share. Files are written under other names, synced, and moved to their own.
+/// A depot in a folder that machines share. Files are written under temporary names, synced and renamed.
 final class FolderDepot: BodyDepot {
     let name: String
     private let path: String
@@ -203,7 +211,7 @@ final class FolderDepot: BodyDepot {
     func put(_ bodies: [DepotBody]) throws(StoreError) {
         try StoreFolder.makeFolders(incoming)
         var waiting: [(draft: String, target: String)] = []
-        // What is moved has another name by then.
+        // Files that were renamed no longer exist under their draft names.
         defer { for (draft, _) in waiting { unlink(draft) } }
         for body in bodies {
             let draft =
@@ -239,7 +247,7 @@ final class FolderDepot: BodyDepot {
         try byteCounts([name])[0].map { _ in .itself(path: path + "/" + name) }
     }
 
-    /// All of one folder at a time.
+    /// Each call returns all files of one subfolder.
     func list(after name: String) throws(StoreError) -> [DepotEntry] {
         let now = try time()
         let first = String(name.prefix { $0 != "/" })
@@ -265,7 +273,7 @@ final class FolderDepot: BodyDepot {
         try forgetDrafts()
     }
 
-    /// What killed writers left.
+    /// Removes the drafts that killed writers left, after `Limits.secondsOfDrafts`.
     private func forgetDrafts() throws(StoreError) {
         let now = try time()
         for name in StoreFolder.names(in: incoming) {
@@ -282,7 +290,8 @@ final class FolderDepot: BodyDepot {
         return names.map { String(decoding: $0, as: UTF8.self) }.sorted()
     }
 
-    /// By the clock of the machine that has the disk; of this one where nothing may be written there.
+    /// The time by the clock of the machine that has the disk; by the local clock if the folder is not
+    /// writable.
     private func time() throws(StoreError) -> Int64 {
         let probe: String
         do throws(StoreError) {
@@ -300,24 +309,25 @@ final class FolderDepot: BodyDepot {
 
 // MARK: - OuterBodies
 
-/// The larger bodies of a larder that a PostgreSQL keeps, where they are in a depot: by their SHA-256, once each,
-/// whatever they are read as. It belongs to one thread.
+/// The larger bodies of a PostgreSQL store whose address names a depot. They are named by their SHA-256 and
+/// stored once, in whatever forms they are read. It belongs to one thread.
 ///
-/// They come before the rows that name them, outside of transactions, and go after those. A row of the database says
-/// where they are, and a mark there, whose they are: nobody takes one depot for another, nor the folder for it
-/// in which it is not mounted.
+/// Bodies are put into the depot before the rows that refer to them are committed, and removed after those
+/// rows, both outside of transactions. A row of the database records the place of the depot, and a mark in
+/// the depot identifies the store. Thus a depot is never mistaken for that of another store, nor the empty
+/// mount point of an unmounted folder for the depot.
 final class OuterBodies {
     let place: DepotPlace
     private let depot: any BodyDepot
     private let mark: String
     private let findHeld: Statement
     private let findNamed: Statement
-    /// The bodies that are known to be there, by this writer.
+    /// The digests of bodies that this writer knows to be in the depot; at most about `mostBrought`.
     private var brought: Set<[UInt8]> = []
 
     private static let markName = "larder"
 
-    /// Nil where the PostgreSQL has all bodies. Fails where the address says otherwise than the database.
+    /// Nil if all bodies are in PostgreSQL. Throws if the address and the database disagree about the place.
     init?(_ folder: StoreFolder, _ connection: Connection, isWriting: Bool) throws(StoreError) {
         guard let server = folder.server else { return nil }
         let kept = try KeptBodies(connection)
@@ -352,7 +362,7 @@ final class OuterBodies {
                 SELECT 1 FROM body JOIN content ON content.body = body.id
                 WHERE body.sha256 = given.sha256 AND content.bytes IS NULL)
             """)
-        // A bucket that is named as it was is not asked by who only reads.
+        // A reader skips this request for a bucket whose name has not changed.
         if isWriting || place.text != kept.place || !place.isBucket { try check(kept.place) }
     }
 
@@ -369,8 +379,8 @@ final class OuterBodies {
         }
     }
 
-    /// Says where the bodies of a larder are that is being made, in the transaction that is open. Whoever is killed
-    /// between the two leaves a mark of a larder that is not there.
+    /// Records the place of the bodies of a new store, in the open transaction. A process that is killed
+    /// before the commit leaves a mark of a store that does not exist.
     static func begin(_ folder: StoreFolder, _ connection: Connection) throws(StoreError) {
         guard let place = folder.server?.bodies else { return }
         let depot = try open(place, folder)
@@ -387,7 +397,7 @@ final class OuterBodies {
         try depot.put([DepotBody(name: markName, content: .bytes(text), byteCount: text.count)])
     }
 
-    /// Fails where the depot is not the larder's.
+    /// Throws if the depot is missing or belongs to another store.
     private func check(_ known: String) throws(StoreError) {
         let found = try depot.read(Self.markName, from: 0, byteCount: 64)
         guard let found else {
@@ -408,7 +418,8 @@ final class OuterBodies {
         }
     }
 
-    /// A folder that is not mounted any more has nothing either.
+    /// Throws if the depot is a folder and its mark is missing, because an unmounted folder appears to be
+    /// empty.
     private func checkPresence() throws(StoreError) {
         guard !place.isBucket, try depot.byteCounts([Self.markName])[0] == nil else { return }
         throw StoreError(
@@ -422,7 +433,7 @@ final class OuterBodies {
         return hex.prefix(2) + "/" + hex
     }
 
-    /// The digest that a name stands for; nil where it is no body's.
+    /// Returns the digest in a name; nil if it is not the name of a body.
     private static func sha256(_ name: String) -> [UInt8]? {
         guard let digest = Digest(.sha256, hex: String(name.dropFirst(3))), Self.name(digest.bytes) == name
         else {
@@ -433,6 +444,7 @@ final class OuterBodies {
 
     // MARK: Writing
 
+    /// Whether the depot, and not PostgreSQL, stores a body with this content.
     func takes(_ content: BodyContent, byteCount: Int) -> Bool {
         if case .file = content { return true }
         return byteCount > place.least
@@ -440,12 +452,13 @@ final class OuterBodies {
 
     func takes(_ body: NewBody) -> Bool { takes(body.content, byteCount: body.byteCount) }
 
-    /// Those that are not known to be there.
+    /// Returns the bodies that belong in the depot and are not known to be there.
     func missing(_ bodies: [NewBody]) -> [NewBody] {
         bodies.filter { takes($0) && !brought.contains($0.sha256.bytes) }
     }
 
-    /// Has them there. The caller has no transaction open, and holds the right to write.
+    /// Puts bodies into the depot that it does not have. The caller has no transaction open and holds the
+    /// right to write.
     func bring(_ bodies: [NewBody]) throws(StoreError) {
         try bring(
             bodies.map {
@@ -464,7 +477,8 @@ final class OuterBodies {
             })
     }
 
-    /// What rows name is most likely there, and what none names is put at once.
+    /// Asks the depot only about bodies that rows refer to, since these are probably there. Puts the others
+    /// at once.
     private func bring(_ bodies: [DepotBody]) throws(StoreError) {
         var seen: Set<String> = []
         let bodies = bodies.filter { seen.insert($0.name).inserted }
@@ -487,18 +501,20 @@ final class OuterBodies {
 
     private static let mostBrought = 65_536
 
+    /// Returns the indices of the digests that the statement finds.
     private func places(of digests: [[UInt8]?], _ find: Statement) throws(StoreError) -> Set<Int> {
         var places: Set<Int> = []
         try find.each([.blobs(digests)]) { places.insert(Int($0.integer(0)) - 1) }
         return places
     }
 
-    /// Others may have removed some meanwhile.
+    /// Forgets which bodies are known to be in the depot, because other processes may remove some from now
+    /// on.
     func forgetBrought() { brought.removeAll() }
 
     // MARK: Reading
 
-    /// Nil where there is none.
+    /// The size of a body; nil if it is not in the depot.
     func byteCount(_ sha256: [UInt8]) throws(StoreError) -> Int? { try byteCounts([sha256])[0] }
 
     func byteCounts(_ digests: [[UInt8]]) throws(StoreError) -> [Int?] {
@@ -517,7 +533,8 @@ final class OuterBodies {
 
     // MARK: Removing
 
-    /// Removes those that no row names any more. The caller is alone.
+    /// Removes those of the bodies that no row refers to. The caller must be the only process that uses the
+    /// store.
     func remove(_ digests: [[UInt8]]) throws(StoreError) {
         for start in stride(from: 0, to: digests.count, by: 1000) {
             let some = Array(digests[start..<min(start + 1000, digests.count)])
@@ -526,7 +543,8 @@ final class OuterBodies {
         }
     }
 
-    /// Bodies that no row names, by their names. Those that came lately may be about to be named.
+    /// Returns the names of bodies that no row refers to. Leaves out recent ones, because a writer may be
+    /// about to add their rows.
     func strays() throws(StoreError) -> [String] {
         var strays: [String] = []
         var last = ""
@@ -551,7 +569,7 @@ extension DepotPlace {
     fileprivate var isBucket: Bool { if case .bucket = kind { true } else { false } }
 }
 
-/// What the database says of where its bodies are.
+/// The place and the mark of the depot, as the database records them.
 struct KeptBodies: Sendable {
     let place: String
     let mark: String
@@ -567,7 +585,7 @@ struct KeptBodies: Sendable {
         self.mark = mark
     }
 
-    /// Nil where the PostgreSQL has them.
+    /// Nil if all bodies are in PostgreSQL.
     init?(_ connection: Connection) throws(StoreError) {
         var values: [String: String] = [:]
         try connection.prepare("SELECT name, value FROM keeping").each { values[$0.text(0)] = $0.text(1) }

@@ -1,8 +1,8 @@
 internal import Digest
 internal import Glibc
 
-/// The rows of bodies, and where the bytes go: those of tiny ones into the row, of most into a pack, of large
-/// ones into a file. It belongs to the writer, in whose transactions it works.
+/// Writes the rows of bodies, and decides where their bytes are stored: tiny bodies in the row, most in a
+/// pack, large ones in a file. It belongs to the writer and works in its transactions.
 struct BodyRows {
     private let folder: StoreFolder
     private let connection: Connection
@@ -16,16 +16,17 @@ struct BodyRows {
     private let keepMD5: Statement
     private let renewLinks: Statement
     private let notePack: Statement
-    /// A PostgreSQL has no packs: what would be in one is in its row, and what would be a file is in pieces.
+    /// Whether the store is in PostgreSQL. It has no packs: bodies that would be in packs are in rows, and
+    /// bodies that would be files are in pieces.
     private let isServed: Bool
     private let pieces: ServerBodies?
-    /// Files that became pieces, or frames, and go with the commit.
+    /// Files that became pieces or frames; removed after the commit.
     private var taken: [String] = []
     private var files: BodyFiles
     private var packWriter: PackWriter?
-    /// The rows whose bytes were found to be as they came.
+    /// The rows whose stored bytes were compared with new ones in this run, or replaced by them.
     private var proven: Set<Int64> = []
-    /// What came since the last commit.
+    /// The number of bytes that were added since the last commit.
     private(set) var openByteCount = 0
 
     init(_ folder: StoreFolder, _ connection: Connection, _ journal: Journal) throws(StoreError) {
@@ -37,7 +38,8 @@ struct BodyRows {
         pieces = isServed ? try ServerBodies(folder, connection, isWriting: true) : nil
         findBody = try connection.prepare(
             "SELECT id, pack, start, frame, md5 FROM body WHERE sha256 = ? AND form = ?")
-        // SQLite would ask the digest's index; a PostgreSQL knows no such sign.
+        // The "+" keeps SQLite from using the index of digests, so that it looks the row up by id. PostgreSQL
+        // has no such operator.
         let unasked = isServed ? "" : "+"
         checkBody = try connection.prepare(
             """
@@ -56,7 +58,7 @@ struct BodyRows {
             INSERT INTO content (body, links, bytes) VALUES (?, ?, ?)
             ON CONFLICT (body) DO UPDATE SET bytes = excluded.bytes
             """)
-        // The version stands first.
+        // The first byte of a link table is its version.
         renewLinks = try connection.prepare(
             """
             INSERT INTO content (body, links) VALUES (?, ?)
@@ -70,7 +72,8 @@ struct BodyRows {
             : try connection.prepare(PackWriter.noting)
     }
 
-    /// The row that the body has, or gets.
+    /// Returns the id of the body's row, which is added if it is missing. Replaces stored bytes that are
+    /// damaged.
     mutating func row(of body: NewBody) throws(StoreError) -> Int64 {
         if isServed {
             try putPieces(of: body)
@@ -80,13 +83,14 @@ struct BodyRows {
         return try row(of: body, isSecondLook: false)
     }
 
-    /// What becomes a file.
+    /// The path of the body, if it is stored as a file.
     private func file(of body: NewBody) -> String? {
         guard !isServed, body.frame == nil, case .file(let path) = body.content else { return nil }
         return path
     }
 
-    /// Where it is a large one. It may be done twice.
+    /// Stores a large body in PostgreSQL as pieces, unless it is in the outer storage. Calling this again has
+    /// no effect.
     mutating func putPieces(of body: NewBody) throws(StoreError) {
         guard let pieces, case .file(let path) = body.content, !taken.contains(path) else { return }
         taken.append(path)
@@ -95,13 +99,13 @@ struct BodyRows {
         openByteCount += body.byteCount
     }
 
-    /// Its row has come by itself.
+    /// Counts the bytes of a body whose row was added by other means.
     mutating func noteAdded(_ body: NewBody) {
         openByteCount += body.links.count
         if case .bytes(let bytes) = body.content, !goesOut(body) { openByteCount += bytes.count }
     }
 
-    /// Where larger bodies go that are neither in rows nor in pieces.
+    /// The outer storage for larger bodies of a PostgreSQL store, if it has one.
     var outer: OuterBodies? { pieces?.outer }
 
     private func goesOut(_ body: NewBody) -> Bool { outer?.takes(body) ?? false }
@@ -123,7 +127,7 @@ struct BodyRows {
         var place: PackPlace?
         var inline: [UInt8]?
         if goesOut(body) {
-            // It is there already.
+            // `OuterBodies.bring` has stored it already.
         } else if case .bytes(let bytes) = body.content, isInline(bytes) {
             inline = bytes
         } else if let bytes = body.packedBytes {
@@ -135,7 +139,7 @@ struct BodyRows {
             .optional(place?.pack), .optional(place?.start), .optional(place?.frame),
             body.md5.map { .blob($0.bytes) } ?? .null)
         guard let row = added else {
-            // Another session has just committed the same.
+            // Another session has just committed the same body.
             guard !isSecondLook else { throw gone() }
             return try self.row(of: body, isSecondLook: true)
         }
@@ -146,14 +150,15 @@ struct BodyRows {
         return row
     }
 
+    /// The row of a body that the store has already.
     private struct Known {
         let row: Int64
         let place: PackPlace?
         let md5: [UInt8]?
     }
 
-    /// A body that is known, but whose bytes have been lost, cut short or changed, is kept anew: here are
-    /// good ones. Each is compared once in a run.
+    /// Stores the bytes of a known body again if the stored ones are missing, cut short or changed. Compares
+    /// each body once per run.
     private mutating func mend(_ known: Known, _ body: NewBody) throws(StoreError) {
         if let path = file(of: body) { return try mend(known, body, by: path) }
         guard let bytes = body.packedBytes, !goesOut(body), proven.insert(known.row).inserted else { return }
@@ -170,7 +175,7 @@ struct BodyRows {
         }
     }
 
-    /// The same of a large one. What is a frame stays one, and is not kept once more.
+    /// Does the same for a large body. If it is stored as an intact frame, no file is added.
     private mutating func mend(_ known: Known, _ body: NewBody, by path: String) throws(StoreError) {
         guard known.place != nil else { return try files.add(path, sha256: body.sha256.hex) }
         guard proven.insert(known.row).inserted, try !isHeld(known, body) else { return taken.append(path) }
@@ -185,7 +190,7 @@ struct BodyRows {
         return try BodyContent.bytes(held).measure().sha256 == body.sha256
     }
 
-    /// What is there of the bytes.
+    /// The stored bytes, as far as they exist.
     private func held(_ known: Known, _ body: NewBody) throws(StoreError) -> [UInt8]? {
         if let place = known.place {
             return try place.read(body.byteCount, in: folder)
@@ -197,7 +202,7 @@ struct BodyRows {
         }
         if let inline = inline ?? nil { return inline }
         if isServed { return nil }
-        // Earlier larders kept smaller ones in files as well.
+        // Earlier versions of Larder stored small bodies in files too.
         let file = BodyContent.file(path: folder.bodyFile(sha256: body.sha256.hex))
         return file.byteCount == body.byteCount ? try file.load() : nil
     }
@@ -224,14 +229,15 @@ struct BodyRows {
         return writer
     }
 
-    /// In place of its links, should it be there.
+    /// Replaces the link table of the body, if the body exists.
     func put(_ links: [UInt8], of body: StoredBody) throws(StoreError) {
         try connection.prepare(
             "UPDATE content SET links = ? WHERE body = (SELECT id FROM body WHERE sha256 = ? AND form = ?)"
         ).run(.blob(links), .blob(body.sha256), .text(body.form))
     }
 
-    /// Its number may have become another's since somebody read it.
+    /// Returns the id of the row of a body that was read before. The row may have been replaced by one with
+    /// another id since then. Throws if the body is gone.
     func row(ofHeld body: StoredBody) throws(StoreError) -> Int64 {
         let key: [SQLValue] = [.blob(body.sha256), .text(body.form)]
         func found(_ row: Row) -> (row: Int64, lacksMD5: Bool) { (row.integer(0), row.isNull(4)) }
@@ -242,7 +248,7 @@ struct BodyRows {
         return row
     }
 
-    /// Every body that has a row now is whole, and stays. Comes before the commit.
+    /// Makes every body that has a row by now durable. Must be called before the commit.
     mutating func settle() throws(StoreError) {
         try files.settle()
         guard let packWriter else { return }
@@ -267,7 +273,7 @@ struct BodyRows {
         packWriter?.rollBack()
     }
 
-    /// Packs may be changed by others from here on, until a body is added.
+    /// Releases the pack until a body is added, so that other processes may change the packs.
     mutating func letGo() {
         proven.removeAll()
         outer?.forgetBrought()
@@ -277,19 +283,19 @@ struct BodyRows {
 
 // MARK: - URLRows
 
-/// The rows of URLs, each looked up once in a snapshot where its writer numbers them. It belongs to the writer,
-/// in whose transactions it works.
+/// Finds and adds the rows of URLs. It looks each URL up once per snapshot if the caller numbers the URLs. It
+/// belongs to the writer and works in its transactions.
 struct URLRows {
     private let connection: Connection
     private let find: Statement
     private let add: Statement
-    /// By the numbers of one snapshot; 0 where it is not known yet.
+    /// Row ids by the numbers of one snapshot; 0 if the row is not known yet.
     private var rows: [Int64] = []
     private var snapshot: Int64?
     private var lastWasNew = true
-    /// The places in `rows` that came in the transaction that is open.
+    /// The indices in `rows` that were set in the open transaction.
     private var fresh: [Int] = []
-    /// What was looked up for many at once.
+    /// The row ids of URLs that were looked up in a batch.
     var known: [String: Int64] = [:]
 
     init(_ connection: Connection) throws(StoreError) {
@@ -298,13 +304,13 @@ struct URLRows {
         add = try connection.prepare("INSERT INTO url (href) VALUES (?) ON CONFLICT DO NOTHING")
     }
 
-    /// Numbers are those of this snapshot from here on.
+    /// Makes the numbers of URLs refer to this snapshot from now on.
     mutating func begin(snapshot: Int64) {
         if self.snapshot != snapshot { forget() }
         self.snapshot = snapshot
     }
 
-    /// What was rolled back, or may be removed by others, has its rows no more.
+    /// Forgets all rows, because they may have been rolled back or other processes may remove them.
     mutating func forget() {
         rows.removeAll()
         fresh.removeAll()
@@ -315,7 +321,8 @@ struct URLRows {
         fresh.removeAll(keepingCapacity: true)
     }
 
-    /// What was committed before stays: its numbers are not told again.
+    /// Forgets the rows that were added in the transaction. Earlier ones stay, because the caller does not
+    /// send their URLs again.
     mutating func rollBack() {
         for place in fresh where place < rows.count { rows[place] = 0 }
         fresh.removeAll()
@@ -323,7 +330,7 @@ struct URLRows {
         lastWasNew = true
     }
 
-    /// Adds what will have to be looked up.
+    /// Appends the URL of the target, if its row must be looked up.
     func addUnknown(_ target: NewLinks.Target, to hrefs: inout [String]) {
         guard let href = target.href else { return }
         addUnknown(href, target.isNumbered ? target.number : nil, to: &hrefs)
@@ -334,14 +341,14 @@ struct URLRows {
         hrefs.append(href)
     }
 
-    /// Nil for a number of which nothing was told.
+    /// Returns the id of the target's row; nil if it has a number whose URL is not known.
     mutating func row(of target: NewLinks.Target) throws(StoreError) -> Int64? {
         if let href = target.href { return try row(of: href, target.isNumbered ? target.number : nil) }
         let place = Int(target.number)
         return place < rows.count && rows[place] != 0 ? rows[place] : nil
     }
 
-    /// The row that the URL has, or gets.
+    /// Returns the id of the URL's row, which is added if it is missing.
     mutating func row(
         of href: String, _ number: UInt32?, known: Int64? = nil
     ) throws(StoreError) -> Int64 {
@@ -357,8 +364,8 @@ struct URLRows {
 
     mutating func row(of href: String) throws(StoreError) -> Int64 {
         if let known = known[href] { return known }
-        // A first snapshot brings new URLs, one after the other, and a later one hardly any: what the last one
-        // was, the next is likely to be too, and then one search is enough.
+        // A first snapshot adds mostly new URLs, and a later one hardly any. Assuming that a URL is new if
+        // the last one was, a single search is usually enough.
         if !lastWasNew, let known = try find.first(.text(href), read: { $0.integer(0) }) { return known }
         let added = try add.insert(.text(href))
         lastWasNew = added != nil

@@ -1,22 +1,21 @@
 package import Digest
 
-/// The MD5s of held bodies: those that the store keeps, and those that are computed here, for the store to
-/// keep.
+/// The MD5 digests of stored bodies. Digests that are not stored yet are computed, and `keep` stores them.
 package struct KnownMD5s {
     private let reader: StoreReader
     /// By the SHA-256 of the body.
     private var computed: [[UInt8]: (body: StoredBody, md5: Digest)] = [:]
-    /// How many bytes may still be read.
+    /// The number of bytes that may still be read.
     private var room: Int
 
-    /// - Parameter byteCount: how many bytes are read at most to compute what nobody computed yet.
+    /// - Parameter byteCount: The number of bytes of bodies to read at most for computing digests.
     package init(_ reader: StoreReader, upTo byteCount: Int = .max) {
         self.reader = reader
         room = byteCount
     }
 
-    /// Nil for a body that is gone from the database, or that there is no room for. Fails when its file
-    /// cannot be read.
+    /// Returns the MD5 of the body. Nil if the body is missing or damaged, or if it exceeds the rest of the
+    /// limit. Throws if its file cannot be read.
     package mutating func md5(of body: StoredBody) throws(StoreError) -> Digest? {
         if let known = computed[body.sha256] { return known.md5 }
         guard body.md5 != nil || body.byteCount <= room else { return nil }
@@ -28,13 +27,14 @@ package struct KnownMD5s {
         return md5
     }
 
-    /// Takes what somebody else has computed, and keeps it where something else is kept.
+    /// Records an MD5 that was computed elsewhere, so that `keep` stores it if the stored one is missing or
+    /// different.
     package mutating func note(_ md5: Digest, of body: StoredBody) {
         if body.md5 != md5.bytes { computed[body.sha256] = (body, md5) }
     }
 
-    /// Keeps what was computed, where this user may write and nobody else does just now: it saves time and
-    /// nothing else, so that what hinders it is no failure.
+    /// Stores the computed digests. Does nothing if the store is not writable, busy or full, because the
+    /// digests only save time.
     package func keep(in folder: StoreFolder) throws(StoreError) {
         guard !computed.isEmpty else { return }
         do throws(StoreError) {

@@ -2,38 +2,41 @@ internal import Codings
 package import Digest
 internal import Glibc
 
-/// What was learnt about one URL, for the writer to keep.
+/// A response for the writer to store.
 package struct NewResponse: Sendable {
     package var href: String
-    /// A small number that its writer uses for this URL only; then the URL is looked up but once.
+    /// A small number that the caller uses for this URL only. The writer then looks the URL up once per
+    /// snapshot.
     package var number: UInt32?
-    /// The row of its URL, where it is known to whoever holds the site.
+    /// The id of the URL's row, if the caller knows it.
     package var row: Int64?
     package var request = RequestKey.get
     /// The text of its `VaryKey`.
     package var variant = ""
-    /// The page that first asked for it.
+    /// The URL of the page that first requested it.
     package var referrer: String?
-    /// The same kind of number for that.
+    /// A number for `referrer`, as in `number`.
     package var referrerNumber: UInt32?
     package var status: Int
-    /// 0 for a page, 1 for an asset: the raw value that Markup gives the role.
+    /// The role, as Markup's raw value: 0 for a page, 1 for an asset.
     package var role: UInt8
     package var flags: ResponseFlags = []
     /// The media type, without parameters.
     package var type: String?
-    /// The header block, a line each.
+    /// The header block, with one header per line.
     package var fields: String
-    /// When it was asked for, and when the answer came: seconds since 1970.
+    /// When the request was sent, in seconds since 1970.
     package var requested: Int64
+    /// When the response arrived, in seconds since 1970.
     package var fetched: Int64
     package var body: Body
 
+    /// The body of a response, or its absence.
     package enum Body: Sendable {
-        /// A redirect, or a tombstone (404, 410).
+        /// No body: a redirect, or a tombstone (404, 410).
         case none
         case new(NewBody)
-        /// One that the store has: the origin confirmed it.
+        /// A body that is stored already, and that the origin confirmed.
         case held(StoredBody)
     }
 
@@ -50,7 +53,7 @@ package struct NewResponse: Sendable {
         self.body = body
     }
 
-    /// A response that was stored before, to be stored again.
+    /// Makes a response that stores a stored response again.
     package init(restoring stored: StoredResponse) {
         self.init(
             href: stored.href, referrer: nil, status: stored.status, role: stored.role, fields: stored.fields,
@@ -59,36 +62,37 @@ package struct NewResponse: Sendable {
         (request, variant, type, flags) = (stored.request, stored.variant, stored.type, stored.flags)
     }
 
-    /// It counts among the pages that a snapshot may ask for.
+    /// Whether it counts towards the limit of pages of a snapshot.
     var isPage: Bool { role == 0 && request == .get }
 }
 
-/// A body for the writer, with the digest that it is kept under.
+/// A body for the writer, with the digest that identifies it.
 package struct NewBody: Sendable {
     /// How the bytes are read: format and character set.
     package let form: String
     package let title: String?
-    /// The link table, as Markup encodes it.
+    /// The link table in the encoding of Markup.
     package let links: [UInt8]
     package let content: BodyContent
     package let byteCount: Int
-    /// The same as it is kept, where zstd makes little of it.
+    /// The body as a zstd frame, if that is much smaller.
     let frame: [UInt8]?
     package let sha256: Digest
-    /// Where somebody has computed it: then nobody has to again.
+    /// The MD5, if it was computed already.
     package var md5: Digest?
 
-    /// Equal for equal contents.
+    /// The first 8 bytes of the SHA-256: equal for equal contents.
     package var fingerprint: UInt64 { Self.fingerprint(of: sha256) }
 
     package static func fingerprint(of sha256: Digest) -> UInt64 {
         sha256.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// Reads the content once to know its digest, makes it small, and puts a large one into a file of
-    /// `folder`, so that what waits for the writer is bounded. All this happens on the thread that asks.
+    /// Computes the digest of the content, compresses it, and writes a large body to a file in the store's
+    /// `incoming` folder, so that the memory of bodies waiting for the writer is bounded. All this happens on
+    /// the calling thread.
     ///
-    /// - Parameter sha256: where somebody has computed it already.
+    /// - Parameter measured: The digest and the size, if the caller has computed them.
     package init(
         _ content: BodyContent, form: String, title: String? = nil, links: [UInt8],
         measured: (sha256: Digest, byteCount: Int)? = nil, in folder: StoreFolder
@@ -105,7 +109,8 @@ package struct NewBody: Sendable {
         }
     }
 
-    /// Nil for what stays as it is: it would not be much smaller, or a file serves it better.
+    /// Returns the zstd frame of the body. Nil if the store does not compress or is in PostgreSQL, the size
+    /// or the form of the body is unsuitable, or the frame is not much smaller or too large for a pack.
     private static func frame(
         of content: BodyContent, byteCount: Int, form: String, in folder: StoreFolder
     ) throws(StoreError) -> [UInt8]? {
@@ -117,7 +122,7 @@ package struct NewBody: Sendable {
         return frame
     }
 
-    /// What of it goes into a pack.
+    /// The bytes that go into a pack, if the body does.
     var packedBytes: [UInt8]? {
         if let frame { return frame }
         if case .bytes(let bytes) = content { return bytes }
@@ -127,8 +132,9 @@ package struct NewBody: Sendable {
 
 /// The links of the body that a URL has in a snapshot.
 package struct NewLinks: Sendable {
+    /// The target of a link, by its URL or by a number that stands for a URL.
     package struct Target: Sendable {
-        /// Nil when the number was told before.
+        /// Nil if an earlier target with the same number had the URL.
         package let href: String?
         /// The number that its writer uses for this URL only, if it numbers any.
         package let number: UInt32
@@ -140,7 +146,7 @@ package struct NewLinks: Sendable {
             isNumbered = true
         }
 
-        /// Of a writer that numbers none.
+        /// Makes a target without a number.
         package init(href: String) {
             self.href = href
             number = 0
@@ -151,9 +157,9 @@ package struct NewLinks: Sendable {
     package let source: Target
     package var pages: [Target] = []
     package var assets: [Target] = []
-    /// What may be no link at all.
+    /// URLs that may not be links at all.
     package var guesses: [Target] = []
-    /// They come to those that are kept, in place of which other lists are put.
+    /// Whether they are added to the stored links of the body, and do not replace them.
     package var areFurther = false
 
     package init(from source: Target) {

@@ -3,10 +3,10 @@ internal import Codings
 internal import Glibc
 internal import System
 
-/// A file with many bodies, one behind the other.
+/// A file that consists of many bodies, one after the other.
 ///
-/// Its number is drawn by lot and not given again, so that a body that somebody looked up is in that very
-/// file or nowhere.
+/// Its number is random and never reused, so that a body whose place was looked up is either in that file or
+/// gone.
 struct Pack: Equatable {
     let number: Int64
     let name: String
@@ -19,7 +19,7 @@ struct Pack: Equatable {
         path = folder.packs + "/" + name
     }
 
-    /// Nil for a name that no pack has.
+    /// Nil if the name is not that of a pack.
     init?(named name: String, in folder: StoreFolder) {
         guard name.utf8.count == 16, let number = Int64(name, radix: 16), number > 0 else { return nil }
         self.init(number, in: folder)
@@ -28,25 +28,26 @@ struct Pack: Equatable {
 
     static func drawn(in folder: StoreFolder) -> Pack { Pack(.random(in: 1...Int64.max), in: folder) }
 
-    /// Nil where there is no such file.
+    /// The size of the file; nil if it does not exist.
     var byteCount: Int64? {
         var status = stat()
         return stat(path, &status) == 0 ? Int64(status.st_size) : nil
     }
 
-    /// What it takes on the disk: less than its size where room was given back.
+    /// The number of bytes that it occupies on the disk, which is smaller than its size if space was
+    /// released.
     var byteCountOnDisk: Int64 {
         var status = stat()
         return stat(path, &status) == 0 ? min(Int64(status.st_blocks) * 512, Int64(status.st_size)) : 0
     }
 
-    /// Whether a body can be there: a damaged database may say anything.
+    /// Whether such a place is possible. A damaged database may contain any numbers.
     static func canHold(_ start: Int64, _ byteCount: Int64) -> Bool {
         (0...Int64(Limits.packedBody)).contains(byteCount) && (0...1 << 40).contains(start)
     }
 
-    /// What is there, less where the file ends before; nil where there is no such file, or can be no such
-    /// body.
+    /// Returns the bytes, or fewer if the file ends before. Nil if the file does not exist, or if the place
+    /// is impossible.
     func read(from start: Int64, byteCount: Int) throws(StoreError) -> [UInt8]? {
         guard Self.canHold(start, Int64(byteCount)) else { return nil }
         do throws(SystemError) {
@@ -58,15 +59,15 @@ struct Pack: Equatable {
     }
 }
 
-/// Where a body is among the packs.
+/// The place of a body in a pack.
 struct PackPlace: Equatable {
     let pack: Int64
     let start: Int64
-    /// How many bytes it is as a frame of zstd; nil for one that is there as it is.
+    /// The size of the body's zstd frame; nil if it is stored uncompressed.
     var frameByteCount: Int?
 
-    /// Of a row, from this column on: the pack, the start and the size of the frame. Nil for what is
-    /// elsewhere.
+    /// Reads three columns, beginning with this one: the pack, the start and the size of the frame. Nil if
+    /// the body is not in a pack.
     init?(_ row: Row, from column: Int32) {
         guard let pack = row.optionalInteger(column) else { return nil }
         self.init(
@@ -80,18 +81,18 @@ struct PackPlace: Equatable {
         self.frameByteCount = frameByteCount
     }
 
-    /// The size of its frame, as a row has it.
+    /// The size of the frame as a value for the database.
     var frame: Int64? { frameByteCount.map(Int64.init) }
 
-    /// Whether a pack of that size, nil for one that is gone, reaches to the end of such a body.
+    /// Whether the body ends within a pack of this size. The size is nil if the pack is missing.
     func holds(_ byteCount: Int, ofPack packByteCount: Int64?) -> Bool {
         let heldByteCount = Int64(frameByteCount ?? byteCount)
         guard let packByteCount, Pack.canHold(start, heldByteCount) else { return false }
         return packByteCount >= start + heldByteCount
     }
 
-    /// The bytes of a body, fewer where the pack ends before; nil where there is no such pack, or can be no
-    /// such body. A frame that is none is given as it is.
+    /// Returns the bytes of the body, or fewer if the pack ends before. Nil if the pack does not exist, or if
+    /// the place is impossible. A frame that cannot be decompressed is returned as it is.
     func read(_ byteCount: Int, in folder: StoreFolder) throws(StoreError) -> [UInt8]? {
         let held = try Pack(pack, in: folder).read(from: start, byteCount: frameByteCount ?? byteCount)
         guard frameByteCount != nil, let held, (0...Limits.framedBody).contains(byteCount) else {
@@ -113,9 +114,10 @@ extension StoreError {
 
 // MARK: - PackWriter
 
-/// Appends bodies to one pack, to which nobody else appends meanwhile. It belongs to the writer's thread.
+/// Appends bodies to one pack. A file lock keeps other processes from appending to it. It belongs to the
+/// writer's thread.
 ///
-/// What is appended counts from the commit on. What a killed run appended without one is written over.
+/// Appended bytes count from the commit on. Bytes that a killed run did not commit are overwritten.
 final class PackWriter {
     let pack: Pack
     private let folder: StoreFolder
@@ -125,8 +127,9 @@ final class PackWriter {
     private var hurriedEnd: Int64
     private var isNew: Bool
 
-    /// Goes on with a pack that has room and that nobody holds, else begins one. `size` tells how much of a
-    /// pack is committed, nil for none of it.
+    /// Continues a pack that has space and that no other process has locked, or else begins one.
+    ///
+    /// - Parameter size: Returns the committed size of a pack; nil if nothing in it is committed.
     convenience init(
         _ folder: StoreFolder, size: (Pack) throws(StoreError) -> Int64?
     ) throws(StoreError) {
@@ -140,7 +143,7 @@ final class PackWriter {
         try self.init(newIn: folder)
     }
 
-    /// The same, where the database tells how much of a pack is committed.
+    /// Opens a pack in the same way, with the committed sizes from the database.
     convenience init(_ folder: StoreFolder, _ connection: Connection) throws(StoreError) {
         let find = try connection.prepare("SELECT size FROM pack WHERE number = ?")
         try self.init(folder) { pack throws(StoreError) in
@@ -148,7 +151,7 @@ final class PackWriter {
         }
     }
 
-    /// Of the row that tells it.
+    /// The statement that `note` runs.
     static let noting =
         "INSERT INTO pack (number, size) VALUES (?, ?) ON CONFLICT (number) DO UPDATE SET size = excluded.size"
 
@@ -156,14 +159,14 @@ final class PackWriter {
         try statement.run(.integer(pack.number), .integer(end))
     }
 
-    /// Begins a pack.
+    /// Begins a new pack.
     convenience init(newIn folder: StoreFolder) throws(StoreError) {
         try folder.createPacks()
         while true {
             let pack = Pack.drawn(in: folder)
             do throws(SystemError) {
                 let file = try File(pack.path, O_WRONLY | O_CREAT | O_EXCL)
-                // Somebody who looks for a pack may have been quicker.
+                // Another process that looks for a pack may have locked it first.
                 if flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 {
                     self.init(pack, folder, file, end: 0, isNew: true)
                     return
@@ -183,12 +186,12 @@ final class PackWriter {
         self.isNew = isNew
     }
 
-    /// Where a pack is gone on with; nil for one that is full, that somebody else holds, or that was cut
-    /// short.
+    /// Returns the offset at which to continue a pack. Nil if it is full, locked by another process, or
+    /// shorter than its committed size.
     private static func end(
         of pack: Pack, _ file: Int32, _ size: (Pack) throws(StoreError) -> Int64?
     ) throws(StoreError) -> Int64? {
-        // Asked for only once nobody else can change it.
+        // The committed size is only read under the lock, since no other process can change it then.
         guard flock(file, LOCK_EX | LOCK_NB) == 0 else { return nil }
         let end = try size(pack) ?? 0
         var status = stat()
@@ -201,7 +204,7 @@ final class PackWriter {
 
     var isFull: Bool { end >= Limits.packSize }
 
-    /// Gives the place where the bytes start.
+    /// Appends the bytes and returns their place.
     func append(_ bytes: [UInt8], isFrame: Bool) throws(StoreError) -> PackPlace {
         try StoreError.wrapping { () throws(SystemError) in try file.write(bytes, at: end) }
         defer {
@@ -211,7 +214,7 @@ final class PackWriter {
         return PackPlace(pack: pack.number, start: end, frameByteCount: isFrame ? bytes.count : nil)
     }
 
-    /// The disk begins to write what has come: less is left to wait for when all of it has to be there.
+    /// Lets the disk begin to write the new bytes, so that `settle` has less to wait for.
     private func hurry() {
         guard end - hurriedEnd >= Self.hurriedByteCount else { return }
         _ = larder_begin_writing(file.descriptor, off_t(hurriedEnd), off_t(end - hurriedEnd))
@@ -220,8 +223,8 @@ final class PackWriter {
 
     private static let hurriedByteCount: Int64 = 4 << 20
 
-    /// What is appended so far stays, even after a power cut. Comes before the commit of the rows that name
-    /// it.
+    /// Syncs the bytes that were appended so far. Must be called before the commit of the rows that refer to
+    /// them.
     func settle() throws(StoreError) {
         guard end > committedEnd else { return }
         try StoreError.wrapping { () throws(SystemError) in
@@ -237,11 +240,11 @@ final class PackWriter {
         committedEnd = end
     }
 
-    /// Gives back the room of what was not committed.
+    /// Releases the space of bytes that were not committed.
     func rollBack() {
         end = committedEnd
         hurriedEnd = min(hurriedEnd, end)
-        // Where it fails, the next bytes are written over what is left.
+        // If this fails, the next bytes overwrite the rest.
         _ = ftruncate(file.descriptor, off_t(end))
     }
 }

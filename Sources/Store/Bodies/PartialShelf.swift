@@ -3,17 +3,18 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// The beginnings of bodies whose transfers broke off, to be gone on with, by this run or a later one. It
-/// belongs to one thread, and its site's lock keeps other runs from the same URLs.
+/// The beginnings of bodies whose transfers broke off. This run or a later one can resume them.
 ///
-/// Each is a file with another one beside it that says of what it is. Nothing but time is lost when they are.
+/// It belongs to one thread; the lock of its site keeps other runs from the same URLs. Each beginning is a
+/// file, with a second file beside it that has the URL and the headers. If they are lost, the transfer starts
+/// from the beginning.
 package struct PartialShelf {
     private let folder: String
     private let incoming: String
-    /// The names of what may be there, so that most URLs need no look at the disk.
+    /// The names of the files that may exist, so that most URLs need no access to the disk.
     private var names: Set<String>
 
-    /// Older ones are thrown away.
+    /// Older beginnings are removed when a shelf is opened.
     private static let secondsToLive: Int64 = 7 * 24 * 60 * 60
 
     package init(_ folder: StoreFolder) throws(StoreError) {
@@ -40,7 +41,8 @@ package struct PartialShelf {
         self.names = names
     }
 
-    /// Takes over what runs that were killed left in `incoming`. Whoever calls this is the only one at work there.
+    /// Adopts the beginnings that killed runs left in `incoming`. The caller must be the only process that
+    /// uses that folder.
     static func adopt(in folder: StoreFolder) {
         for name in StoreFolder.names(in: folder.incoming) where name.hasSuffix(PartHead.ending) {
             let path = folder.incoming + "/" + name.dropLast(PartHead.ending.utf8.count)
@@ -48,12 +50,12 @@ package struct PartialShelf {
                 let head = PartHead(text: String(decoding: text, as: UTF8.self)),
                 head.boot == SystemClock.boot, var shelf = try? PartialShelf(folder)
             else { continue }
-            // What cannot be kept is loaded once more.
+            // If it cannot be moved, the body is loaded from its beginning.
             try? shelf.keep(HeldPart(href: head.href, path: path, byteCount: 0, fields: head.fields))
         }
     }
 
-    /// Takes the file over.
+    /// Moves the file to the shelf, with its URL and headers.
     package mutating func keep(_ part: HeldPart) throws(StoreError) {
         if names.isEmpty { try StoreFolder.makeFolders(folder) }
         let name = Self.name(of: part.href)
@@ -68,7 +70,8 @@ package struct PartialShelf {
         names.insert(name)
     }
 
-    /// What is there of an URL's body; the file is the caller's from here on.
+    /// Takes the beginning of a URL's body from the shelf, or returns nil. The file then belongs to the
+    /// caller.
     package mutating func take(_ href: String) -> HeldPart? {
         guard !names.isEmpty, names.remove(Self.name(of: href)) != nil else { return nil }
         let path = folder + "/" + Self.name(of: href)
@@ -78,7 +81,7 @@ package struct PartialShelf {
         guard let text = try? BodyContent.file(path: path + PartHead.ending).load(),
             let end = text.firstIndex(of: UInt8(ascii: "\n")),
             String(decoding: text[..<end], as: UTF8.self) == href,
-            // Where all bodies on their way are.
+            // The file moves to the folder of all bodies that are being fetched.
             rename(path, taken) == 0, stat(taken, &status) == 0
         else { return nil }
         return HeldPart(
@@ -91,7 +94,7 @@ package struct PartialShelf {
     }
 }
 
-/// The beginning of a body, in a file, and the header block that it came with.
+/// The beginning of a body, in a file, and the header block of its response.
 package struct HeldPart: Sendable, Equatable {
     package let href: String
     package let path: String

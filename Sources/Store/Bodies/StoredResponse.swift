@@ -1,9 +1,9 @@
 internal import Digest
 package import Web
 
-/// A response as it is held.
+/// A response in the store.
 package struct StoredResponse: Sendable, Equatable {
-    /// The number of its URL in this store.
+    /// The id of its URL in this store.
     package let url: Int64
     package let href: String
     package let snapshot: Int64
@@ -15,38 +15,39 @@ package struct StoredResponse: Sendable, Equatable {
     package let flags: ResponseFlags
     package let type: String?
     package let fields: String
-    /// When it was asked for, and when the answer came: seconds since 1970.
+    /// When the request was sent, in seconds since 1970.
     package let requested: Int64
+    /// When the response arrived, in seconds since 1970.
     package let fetched: Int64
     package var body: StoredBody?
 
     package var isRedirect: Bool { (300..<400).contains(status) }
 
-    /// Nil where it only says that what was there is lost.
+    /// The response; nil if its row only records that its body was lost.
     var ifHeld: StoredResponse? { flags.contains(.isLost) ? nil : self }
 
     static let lostStatus = 504
 
-    /// Whether a request with these fields selects this response. Bodies are stored without their content
+    /// Whether a request with these headers selects this response. Bodies are stored without their content
     /// coding, so that the codings that a client accepts make no difference.
     ///
-    /// - Parameter secrets: those of the store that has it.
+    /// - Parameter secrets: The hasher of the store that contains the response.
     package func suits(_ fields: HTTPFields, _ secrets: SecretHasher) -> Bool {
         VaryKey.isMet(variant, by: fields, secrets)
     }
 
-    /// The origin that it was asked for by, where it varies by that.
+    /// The `Origin` header of its request, if the response varies by it.
     package var origin: String? { VaryKey(stored: variant)["Origin"] }
 
     private static let validators: FieldNames = ["etag", "last-modified"]
 
-    /// As the cache policies look at it. An imported response is never fresh, and has no validators.
+    /// The response as the cache policies see it. An imported response is never fresh and has no validators.
     package func cacheEntry(profile: CacheProfile, rules: CacheRules) -> CacheEntry {
         let fields = HTTPFields(block: fields.utf8.span)
         let lifetime =
             rules.isEmpty ? nil : WebURL(href).flatMap { rules.lifetime(for: $0, fields.contentType) }
-        // An archive's validators and lifetime are whatever its author wrote: a 304 for another body that has
-        // the same ETag must not confirm this one.
+        // The author of an archive chose its validators and lifetimes: a 304 for a different body with the
+        // same ETag must not confirm this one.
         return CacheEntry(
             status: status, fields: isImported ? fields.removing(Self.validators) : fields,
             requestTime: HTTPDate(secondsSinceEpoch: requested),
@@ -66,43 +67,45 @@ extension StoredResponse {
     }
 }
 
+/// A body in the store, without its bytes.
 package struct StoredBody: Sendable, Equatable {
     package let id: Int64
     package let sha256: [UInt8]
     package let form: String
     package let byteCount: Int
     package let title: String?
-    /// Nil until something asks for it.
+    /// Nil until it is computed for the first time.
     package var md5: [UInt8]?
 
-    /// As `NewBody.fingerprint`.
+    /// The same as `NewBody.fingerprint`; 0 for an empty body.
     var fingerprint: UInt64 { byteCount == 0 ? 0 : sha256.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
 }
 
-/// What the whole store holds.
+/// The numbers of responses and bodies in the whole store.
 package struct StoreSummary: Sendable, Equatable {
     package var responses = 0
     package var pages = 0
     package var assets = 0
     package var tombstones = 0
     package var bodies = 0
-    /// The bodies' bytes, each counted once.
+    /// The size of all bodies, each counted once.
     package var bytes: Int64 = 0
 
     package init() {}
 }
 
 extension StoredResponse {
-    /// What `init(_:)` reads, from `response` with its `url` and, where it has one, its `body`.
+    /// The columns that `init(_:)` reads, from `response` joined with its `url` and, if it has one, its
+    /// `body`.
     static let columns = """
         url.id, url.href, response.snapshot, response.request, response.variant, response.status, response.role,
         response.flags, response.type, response.fields, response.requested, response.fetched,
         \(StoredBody.columns)
         """
 
-    /// The order in which readers look through the responses of a URL, with `snapshot` and `site` joined to
-    /// them: the newest of the published snapshots first, and in a snapshot the one that was fetched last. Imported
-    /// responses come after all others (`Provenance.precedence`).
+    /// The order in which readers look through the responses of a URL, for rows joined with `snapshot` and
+    /// `site`: the newest of the published snapshots first, and in a snapshot the response that was fetched
+    /// last. Imported responses come after all others (`Provenance.precedence`).
     static let shownFirst = """
         CASE WHEN \(Provenance.precedence) > 0 THEN 0 ELSE 1 END, \(isUnpublished), \(Provenance.precedence) DESC,
         response.snapshot DESC, response.fetched DESC, response.variant DESC
@@ -110,8 +113,8 @@ extension StoredResponse {
 
     static let isUnpublished = "site.published IS NULL"
 
-    /// The place of a row in that order. Behind the columns of the response, the row has `isUnpublished` and
-    /// `Provenance.precedence`.
+    /// The position of a row in that order. After the columns of the response, the row has `isUnpublished`
+    /// and `Provenance.precedence`.
     struct Rank {
         let isUnpublished: Bool
         let precedence: Int64
@@ -127,7 +130,7 @@ extension StoredResponse {
             variant = row.text(4)
         }
 
-        /// Comes after every response from an origin.
+        /// Whether it comes after every response from an origin.
         var isSubordinate: Bool { precedence == 0 }
 
         func isBefore(_ other: Rank) -> Bool {
@@ -157,14 +160,16 @@ extension StoredResponse {
     }
 }
 
-/// Chooses among the answers of an address, in whatever order they come, the one for a request with some fields.
+/// Chooses the response to a request with some headers among the responses of a URL, which may come in any
+/// order.
 struct VariantChoice {
     typealias Candidate = (rank: StoredResponse.Rank, response: StoredResponse)
 
-    /// Nil where any will do.
+    /// Nil if any response is acceptable.
     private let fields: HTTPFields?
     private let secrets: SecretHasher
-    /// The first of those that vary and suit, of those that do not vary, and of those that vary and do not suit.
+    /// The first by rank of the responses that vary and match, of those that do not vary, and of those that
+    /// vary and do not match.
     private var suiting: Candidate?
     private var plain: Candidate?
     private var other: Candidate?
@@ -173,7 +178,7 @@ struct VariantChoice {
     init(_ fields: HTTPFields?, _ secrets: SecretHasher) { (self.fields, self.secrets) = (fields, secrets) }
 
     mutating func add(_ rank: StoredResponse.Rank, _ row: Row) {
-        // An import does not answer in place of a response from the origin that suits the request less well.
+        // An import never replaces a response from the origin, even if it matches the request better.
         if rank.isSubordinate {
             guard !hasSeenOrigin else { return }
         } else if !hasSeenOrigin {
@@ -193,7 +198,7 @@ struct VariantChoice {
         }
     }
 
-    /// The one that suits. What came before it varied was for all at that time alone.
+    /// The response that matches. A response that does not vary no longer matches if a newer one varies.
     var fitting: Candidate? {
         guard let plain else { return suiting }
         let isOutdated = [suiting, other].contains { $0.map { $0.rank.isBefore(plain.rank) } ?? false }
@@ -210,7 +215,7 @@ struct VariantChoice {
 extension StoredBody {
     static let columns = "body.id, body.sha256, body.form, body.size, body.title, body.md5"
 
-    /// Nil where the row has no body.
+    /// Nil if the row has no body.
     init?(_ row: Row, from column: Int32) {
         guard let id = row.optionalInteger(column) else { return nil }
         self.init(
@@ -221,20 +226,20 @@ extension StoredBody {
 }
 
 extension StoredBody {
-    /// Whether zstd may make little of such a body: of all that is not tiny and goes into a pack, and of what is larger
-    /// where it is a text.
+    /// Whether zstd may compress such a body well. True for bodies that go into a pack and are not tiny, and
+    /// for larger ones if they are text.
     static func mayBeFrame(form: String, byteCount: Int) -> Bool {
         (Limits.leastFramed...Limits.framedBody).contains(byteCount)
             && (byteCount <= Limits.packedBody || !form.hasPrefix(formOfOthers))
     }
 
-    /// The same of a row: a text.
+    /// A condition on rows of bodies: the body is text.
     static let isText = "form NOT LIKE '\(formOfOthers)%'"
 
-    /// With what the form of everything begins that is no text, such as pictures.
+    /// The prefix of the form of everything that is not text, such as images.
     private static let formOfOthers = "opaque"
 
-    /// Whether the content has the bytes that the body was kept for. Reads all of them, in constant memory.
+    /// Whether the content has the size and digest of the body. Reads all of it, in constant memory.
     package func isWhole(_ content: BodyContent) throws(StoreError) -> Bool {
         let (digest, count) = try content.measure()
         return count == byteCount && digest.bytes == sha256
@@ -243,7 +248,7 @@ extension StoredBody {
 
 // MARK: - ResponseFlags
 
-/// What is to be known of a stored response beside what the server said.
+/// Facts about a stored response in addition to its status and headers.
 package struct ResponseFlags: OptionSet, Sendable, Hashable {
     package let rawValue: UInt16
 
@@ -251,40 +256,44 @@ package struct ResponseFlags: OptionSet, Sendable, Hashable {
         self.rawValue = rawValue
     }
 
-    /// An unsafe request, or a HEAD, showed that it may no longer hold (RFC 9111, sections 4.3.5 and 4.4).
+    /// An unsafe request, or a HEAD, showed that the response may be outdated (RFC 9111, sections 4.3.5 and
+    /// 4.4).
     package static let isInvalidated = ResponseFlags(rawValue: 1)
-    /// Only a part of the body is held.
+    /// Only a part of the body is stored.
     package static let isPart = ResponseFlags(rawValue: 2)
-    /// It came from a private address, or from this machine: where its links may lead.
+    /// The response came from a private address. With `fromThisMachine`, this determines what its links may
+    /// request.
     package static let fromPrivateNetwork = ResponseFlags(rawValue: 4)
+    /// The response came from this machine.
     package static let fromThisMachine = ResponseFlags(rawValue: 8)
-    /// Its head, or its `X-Robots-Tag`, says so.
+    /// The page's head, or its `X-Robots-Tag`, says "nofollow".
     package static let saysNofollow = ResponseFlags(rawValue: 16)
+    /// The page's head, or its `X-Robots-Tag`, says "noindex".
     package static let saysNoindex = ResponseFlags(rawValue: 32)
-    /// It says that there is nothing, with a status that says the contrary.
+    /// The page says that nothing was found, although its status indicates success.
     package static let isSoftNotFound = ResponseFlags(rawValue: 64)
-    /// Its request said from which origin it came, as those of CORS do: what it says on that
-    /// (`Access-Control-*`) is all that there is to know.
+    /// The request had an `Origin` header, as CORS requests do. The `Access-Control-*` headers are therefore
+    /// complete.
     package static let askedByOrigin = ResponseFlags(rawValue: 128)
-    /// Its request carried credentials: cookies, a login, a client certificate, or a header field that may be
-    /// a secret (`RequestSecrets`).
+    /// The request had credentials: cookies, a login, a client certificate, or a header that may be a secret
+    /// (`RequestSecrets`).
     package static let isPrivate = ResponseFlags(rawValue: 256)
 
-    /// Its body is kept in the content coding that its fields name.
+    /// The body is stored in the content coding that the headers name.
     package static let isCoded = ResponseFlags(rawValue: 512)
 
-    /// Its body was damaged. The row stands before what is older, and nothing is held.
+    /// The body was damaged and is gone. The row replaces older responses, but has no content.
     package static let isLost = ResponseFlags(rawValue: 1024)
 
-    /// It was taken from an archive that says so of where it came from, which decides nothing of where its links may
-    /// lead.
+    /// The response was imported from an archive that claims a private network or this machine as its source.
+    /// This does not determine what its links may request.
     package static let wasNear = ResponseFlags(rawValue: 2048)
 
-    /// What is known of a body, and stays so as long as it does, whoever confirms it.
+    /// The flags that describe the body and remain when a later snapshot confirms it.
     package static let ofBody: ResponseFlags = [
         .saysNofollow, .saysNoindex, .isSoftNotFound, .askedByOrigin, .isPrivate, .isCoded,
     ]
-    /// From where it came.
+    /// The flags of the network zone.
     package static let ofReach: ResponseFlags = [.fromPrivateNetwork, .fromThisMachine]
 }
 
@@ -306,38 +315,36 @@ extension ResponseFlags {
     }
 }
 
-/// What tells answers to other requests than a plain GET apart: the method, and the MD5 of the body that was
-/// sent.
-///
-/// With it a recorded API call is answered offline.
+/// Distinguishes the responses to different requests for a URL: by the method, and by the MD5 of the
+/// request's body. It makes recorded API calls work offline.
 package struct RequestKey: Hashable, Sendable {
-    /// Empty for a plain GET; else the method and the MD5 of the body, and behind that, where the body names
-    /// moments, the MD5 of it without those, and the moments.
+    /// Empty for a plain GET; otherwise the method and the MD5 of the body. If the body contains times, these
+    /// follow: the MD5 of the body without them, and a list of the times.
     package let text: String
 
     package static let get = RequestKey(stored: "")
 
-    /// Stands beside a site's name for the manifest that is in force in a snapshot: no request is ever answered
-    /// by it.
+    /// A pseudo-request for the manifest that is in force in a snapshot, stored at the name of the site.
+    /// Never answers a request.
     package static let manifest = RequestKey(stored: "manifest")
 
-    /// Stands beside a page for its words as a browser showed them: no request is ever answered by it.
+    /// A pseudo-request for the text of a page as a browser showed it. Never answers a request.
     package static let shown = RequestKey(stored: "shown")
 
-    /// The same for a picture of it.
+    /// A pseudo-request for a picture of a page as a browser showed it. Never answers a request.
     package static let pictured = RequestKey(stored: "pictured")
 
-    /// Not what stands beside something for the larder itself.
+    /// Whether this is the key of a real request and not one of the pseudo-requests.
     package var isOfRequest: Bool { text.isEmpty || text.contains(" ") }
 
-    /// A HEAD is answered by what a GET got.
+    /// A HEAD has the key of a GET, so that the stored response to a GET answers it.
     package init(method: String, body: Span<UInt8>) {
         let isPlain = body.isEmpty && (method == "GET" || method == "HEAD")
         text = isPlain ? "" : "\(method) \(DigestStream.digest(.md5, of: body).hex)"
     }
 
-    /// The same for a body whose type tells what makes no difference in it: the order of the members and the
-    /// space of JSON, and the boundary of a form's parts, which is drawn anew each time.
+    /// Ignores differences without meaning that the type of the body allows: the order of members and the
+    /// white space of JSON, and the random boundary of multipart forms.
     package init(method: String, body: Span<UInt8>, type: MediaType?) {
         let plain = type.flatMap { RecordedBody.canonical(body, $0) }
         let exact = plain.map { RequestKey(method: method, body: $0.span) }
@@ -350,20 +357,22 @@ package struct RequestKey: Hashable, Sendable {
         self.init(stored: "\(key.text) \(DigestStream.digest(.md5, of: rest.span).hex) \(list)")
     }
 
-    /// What a query asks for, for whom the moments that it names may be others; nil where it names none.
+    /// The key of a query that contains times, so that it can be compared with the same query at other times.
+    /// Nil if it contains none.
     package init?(query: String) {
         self.init(method: "GET", body: query.utf8.span, type: MediaType("application/x-www-form-urlencoded"))
         guard isOfTime else { return nil }
     }
 
-    /// One that was kept.
+    /// A key from its stored text.
     package init(stored text: String) {
         self.text = text
     }
 
-    /// How far the moments that it names are from those of a request that sent the same `time` seconds before,
-    /// each seen from when it was sent: the last hour is the last hour. Nil where more differs, and where that
-    /// is another time, as of another day in a calendar.
+    /// Returns the sum of the differences between the times in this request and in one that was sent `time`
+    /// seconds earlier, each relative to when its request was sent: "the last hour" is the same at any time.
+    /// Nil if the requests differ in more, or if one difference exceeds 36 hours. Equal absolute times, such
+    /// as a day in a calendar, do not add to the sum.
     package func distance(to other: RequestKey, sentBefore time: Int64) -> Int64? {
         let (own, others) = (text.split(separator: " "), other.text.split(separator: " "))
         guard own.count == 4, others.count == 4, own[0] == others[0], own[2] == others[2] else { return nil }
@@ -379,33 +388,33 @@ package struct RequestKey: Hashable, Sendable {
         return sum
     }
 
-    /// Pages ask for whole days, too.
+    /// Some pages request whole days.
     private static let sameTime: Int64 = 36 * 3600
 
-    /// Whether both name as many moments in what is otherwise the same.
+    /// Whether the requests differ in their times only.
     package func isLike(_ other: RequestKey) -> Bool {
         let (own, others) = (text.split(separator: " "), other.text.split(separator: " "))
         return own.count == 4 && others.count == 4 && own[2] == others[2]
     }
 
-    /// Whether it names moments.
+    /// Whether the request contains times.
     package var isOfTime: Bool { text.utf8.count { $0 == 0x20 } == 3 }
 
-    /// Empty for a plain GET.
+    /// The method of the request; "GET" for a plain GET.
     package var method: String { text.isEmpty ? "GET" : String(text.prefix { $0 != " " }) }
 }
 
 extension VaryKey {
-    /// The key under which a body is kept without its content coding: what the request accepted as coding
-    /// tells nothing apart. Nil for an answer that no other request selects.
+    /// The key for a body that is stored without its content coding. `Accept-Encoding` is therefore ignored.
+    /// Nil for a response that no other request selects.
     package init?(decoded response: HTTPFields, request: HTTPFields, secrets: SecretHasher) {
         self.init(response: response, request: request.withoutAcceptedCodings, secrets: secrets)
     }
 
-    /// Kept for an answer that no other request selects.
+    /// The text of the key of a response that no other request selects.
     package static let never = "*"
 
-    /// Whether a request with these fields selects what is kept under the text of a key.
+    /// Whether a request with these headers selects a response that is stored under this key.
     package static func isMet(
         _ text: String, by fields: @autoclosure () -> HTTPFields, _ secrets: SecretHasher
     ) -> Bool {

@@ -1,18 +1,20 @@
 internal import Glibc
 
-/// A text that a question found.
+/// A text that matches a query.
 package struct TextMatch: Sendable, Equatable {
     package let id: Int64
-    /// By BM25, and by what speaks for the text whatever the question: the higher, the better.
+    /// The BM25 score, increased by the quality of the text. Higher is better.
     package let score: Double
 }
 
-/// What is looked for, as FTS5 takes it.
+/// A query in the syntax of FTS5.
 package struct TextExpression: Sendable, Equatable {
+    /// A phrase of the query.
     package struct Phrase: Sendable, Equatable {
-        /// By itself.
+        /// The phrase as a query of its own.
         package let text: String
-        /// It only says where to look, or what is not wanted.
+        /// Whether the phrase only restricts the matches, as an exclusion or a site does, and does not count
+        /// for the score.
         package let isSilent: Bool
 
         package init(_ text: String, isSilent: Bool = false) {
@@ -21,7 +23,7 @@ package struct TextExpression: Sendable, Equatable {
     }
 
     package let text: String
-    /// All that stands between quotes in the text, in its order.
+    /// All quoted phrases of `text` in the order in which they occur, which is how FTS5 numbers them.
     package let phrases: [Phrase]
 
     package init(_ text: String, _ phrases: [Phrase]) {
@@ -29,22 +31,23 @@ package struct TextExpression: Sendable, Equatable {
     }
 }
 
-/// How often words stand in an index, as far as it was counted, and how long its texts are.
+/// A cache of statistics of an index: the lengths of its texts, and the number of texts that contain a word.
 struct CountedWords {
-    /// Of the connection, when it was counted.
+    /// The `data_version` of the connection when the statistics were read.
     var version: Int64 = -1
     var lengths = TextLengths()
     var textCounts: [String: Int] = [:]
 
-    /// Of more words nothing is kept.
+    /// The maximum number of words in the cache. It is emptied when it is full.
     static let mostWords = 10_000
 }
 
 extension SearchIndex {
-    /// Where words are looked for.
+    /// A table of the index that can be searched.
     package enum Part: Sendable {
+        /// All columns of a text.
         case all
-        /// Titles and addresses.
+        /// Titles and addresses only, in a small table of their own.
         case names
 
         fileprivate var table: String {
@@ -54,7 +57,7 @@ extension SearchIndex {
             }
         }
 
-        /// What a text weighs by the part of it that has a word: BM25's weights, in the order of the columns.
+        /// The BM25 weights of the columns, in the order of the table.
         fileprivate var weights: [Double] {
             switch self {
             case .all: [10, 4, 3, 0, 1, 0.15]
@@ -62,8 +65,9 @@ extension SearchIndex {
             }
         }
 
-        /// For so much of the thread's own time is looked for what hardly any text has, although its words
-        /// stand in very many: what others do on the machine changes nothing in what is found.
+        /// The time after which a search ends with the matches so far. It is needed for queries whose words
+        /// are common but rarely occur together. It is the CPU time of the thread, so that other load on the
+        /// machine does not change the results.
         fileprivate var patience: Duration {
             switch self {
             case .all: .milliseconds(20)
@@ -72,13 +76,14 @@ extension SearchIndex {
         }
     }
 
-    /// Of what an expression finds, so many are ranked: those of the most quality. Whoever looks for words
-    /// that stand in more texts than that finds what has them in its name by `names`.
+    /// The maximum number of matches that are ranked. The texts of the highest quality come first. Texts
+    /// beyond the limit that have the words in their titles or addresses are found by a search in `names`.
     private static let mostRanked = 50_000
-    /// As many are looked through before it is asked whether that was enough.
+    /// The approximate number of texts that are searched between two checks of the limits.
     private static let sliceSize = 65_536
 
-    /// The best texts that an expression finds, the best first.
+    /// Returns the best matches of an expression, the best first; at most `most`. Stops at the limits of
+    /// ranked matches and time.
     package func best(
         _ expression: TextExpression, in part: Part, atMost most: Int
     ) throws(StoreError) -> [TextMatch] {
@@ -109,18 +114,19 @@ extension SearchIndex {
 
     private static let allNumbers = Int64.min...Int64.max
 
-    /// Of all words that begin so FTS5 makes a list of its own, each time that it is asked.
+    /// Whether a phrase is a prefix. For a prefix FTS5 builds a list of all matches at each execution, so the
+    /// search is not split into slices.
     private static func isBeginning(_ phrase: String) -> Bool { phrase.hasSuffix("*") }
 
-    /// How long the thread has been computing.
+    /// The CPU time that the thread has used.
     private static var threadTime: Duration {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
         return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
     }
 
-    /// The numbers of texts in ranges with about as many texts. The first begins, and the last ends, with
-    /// what numbers there are: some may have come meanwhile.
+    /// Returns ranges of text ids with about the same number of texts each. The first and the last range are
+    /// open, since texts may have been added since the lengths were read.
     private static func slices(of lengths: TextLengths) -> [ClosedRange<Int64>] {
         var slices: [ClosedRange<Int64>] = []
         var (start, count) = (Int64.min, 0)
@@ -134,7 +140,7 @@ extension SearchIndex {
         return slices + [start...Int64.max]
     }
 
-    /// Robertson's and Spärck Jones's inverse document frequency, as FTS5 has it.
+    /// Returns the inverse document frequency of Robertson and Spärck Jones, as FTS5 computes it.
     private static func telling(_ count: Int, of all: Int) -> Double {
         let (count, all) = (Double(count), Double(max(all, count)))
         return max(log((all - count + 0.5) / (count + 0.5)), 1e-6)
@@ -142,7 +148,8 @@ extension SearchIndex {
 
     // MARK: - Counting
 
-    /// What was counted before the last change is forgotten.
+    /// Discards the statistics if the index has changed. `data_version` does not change with writes of the
+    /// same connection, so one that writes always reads them again.
     private func lookAgain() throws(StoreError) {
         let version = try prepared("PRAGMA data_version").first { $0.integer(0) } ?? 0
         guard version != counted.version || isWritten else { return }
@@ -151,14 +158,14 @@ extension SearchIndex {
         counted = CountedWords(version: version, lengths: TextLengths(blocks))
     }
 
-    /// Of what stands in more texts it is estimated in how many.
+    /// The number of matching texts from which on counts are estimated.
     private static let exactCount = 4096
-    /// By so many places of the index, of so many texts.
+    /// The number of samples that an estimate uses, and the number of text ids in each.
     private static let (sampleCount, sampleSize) = (12, 1024)
-    /// An index of no more is looked through.
+    /// The maximum number of blocks of an index that is counted completely in place of an estimate.
     private static let fewBlocks = 16
 
-    /// In how many texts a phrase stands; about, where it stands in many.
+    /// Returns the number of texts that contain a phrase. The number is an estimate if it is large.
     package func textCount(of phrase: String, in part: Part = .all) throws(StoreError) -> Int {
         try lookAgain()
         let key = part == .all ? phrase : "\0\(phrase)"
@@ -175,6 +182,7 @@ extension SearchIndex {
         return count
     }
 
+    /// Estimates the number of texts that contain a phrase, from samples in the whole range of ids.
     private func estimatedCount(of phrase: String, _ part: Part) throws(StoreError) -> Int {
         let lengths = counted.lengths
         let blocks = lengths.counts
@@ -194,7 +202,7 @@ extension SearchIndex {
         return Self.estimatedCount(found, among: seen, of: lengths)
     }
 
-    /// Where so many stand in the texts up to one.
+    /// Extrapolates the number of matches among the texts up to an id to all texts.
     private func estimatedCount(_ count: Int, upTo last: Int64) -> Int {
         let block = TextLengths.place(of: last).block
         let seen = counted.lengths.counts.lazy.filter { $0.block <= block }.reduce(0) { $0 + $1.texts }
@@ -205,7 +213,8 @@ extension SearchIndex {
         seen == 0 ? found : Int(Double(found) * Double(lengths.textCount) / Double(seen))
     }
 
-    /// How many texts have a phrase, of a range and at most so many, and which is the last of those.
+    /// Returns how many texts in a range contain a phrase, at most `most`, and the id of the last one
+    /// counted.
     private func matches(
         of phrase: String, _ part: Part, within numbers: ClosedRange<Int64>, atMost most: Int
     ) throws(StoreError) -> (count: Int, last: Int64) {
@@ -220,26 +229,26 @@ extension SearchIndex {
         ) { (Int($0.integer(0)), $0.optionalInteger(1) ?? 0) } ?? (0, 0)
     }
 
-    /// How many texts there are.
+    /// Returns the number of texts in the index.
     package func textCount() throws(StoreError) -> Int {
         try lookAgain()
         return counted.lengths.textCount
     }
 
-    /// Whether a phrase stands in more texts than are ranked.
+    /// Returns whether a phrase is in more texts than can be ranked.
     package func isEverywhere(_ phrase: String) throws(StoreError) -> Bool {
         try textCount(of: phrase) > Self.mostRanked
     }
 
-    // MARK: - Words that begin so
+    // MARK: - Prefixes
 
-    /// Of a beginning so many words are looked at, and so many occurrences of them counted.
+    /// The maximum number of words with a prefix that are read, and of the texts that contain them.
     private static let (mostWords, mostOccurrences) = (2000, 100_000)
-    /// So many of them are looked for where that are not all.
+    /// The maximum number of words that replace a prefix.
     private static let mostChosen = 64
 
-    /// Words that begin so; nil where they are few, or stand in few texts, so that FTS5 may look for them
-    /// by itself. Else those that stand in the most texts, of the first in the order of the alphabet.
+    /// Returns words to search for in place of a prefix: those that most texts contain, among the first in
+    /// alphabetical order. Returns nil if there are so few that FTS5 can search for the prefix itself.
     package func frequentWords(beginning: String) throws(StoreError) -> [String]? {
         var words: [(word: String, count: Int)] = []
         var count = 0
@@ -257,13 +266,13 @@ extension SearchIndex {
 
     // MARK: - Expressions
 
-    /// What limits a question to the texts of a site; part of an expression.
+    /// Returns the part of an expression that restricts it to the texts of a site.
     package static func expression(ofSite name: String) -> String { "place : \(word(ofSite: name))" }
 
-    /// A word in an expression whose inflections are looked for as well.
+    /// Marks a word in an expression so that its inflections also match.
     package static func inflecting(_ word: String) -> String { SearchTokenizer.inflecting + word }
 
-    /// Words in an expression of which one is enough.
+    /// Marks words in an expression so that any one of them matches.
     package static func oneOf(_ words: [String]) -> String {
         SearchTokenizer.oneOf + words.joined(separator: " ")
     }

@@ -1,18 +1,18 @@
 package import Web
 
-/// What is shown of a text beside its words.
+/// The properties of a text that results show or the ranking uses.
 package struct TextFacts: Sendable, Equatable {
     package let title: String
     package let description: String
     package let language: String
     package let headings: String
     package let address: String
-    /// What speaks for it whatever the question.
+    /// The quality of the text, which does not depend on the query.
     package let prior: Double
 }
 
 extension SearchIndex {
-    /// Nil for a text that is gone meanwhile.
+    /// Returns the properties of a text; nil if it was removed.
     package func facts(of id: Int64) throws(StoreError) -> TextFacts? {
         try prepared(
             """
@@ -26,24 +26,25 @@ extension SearchIndex {
         }
     }
 
-    /// What the text says, a line for each block, no more than so many bytes of it.
+    /// Returns at most the first `most` bytes of the text, which has one line for each block.
     package func body(of id: Int64, atMost most: Int) throws(StoreError) -> [UInt8] {
         try prepared("SELECT body FROM page WHERE rowid = ?").first(.integer(id)) { $0.utf8(0, atMost: most) }
             ?? []
     }
 
-    /// The text with the next number; nil behind the last.
+    /// Returns the text with the next higher id; nil after the last one.
     package func text(after id: Int64) throws(StoreError) -> (id: Int64, title: String, body: [UInt8])? {
         try prepared("SELECT rowid, title, body FROM page WHERE rowid > ? ORDER BY rowid LIMIT 1")
             .first(.integer(id)) { ($0.integer(0), $0.text(1), $0.utf8(2)) }
     }
 
+    /// Returns the sections of a text in their order.
     package func sections(of id: Int64) throws(StoreError) -> [DocumentText.Section] {
         let lines = try prepared("SELECT sections FROM text WHERE id = ?").first(.integer(id)) { $0.text(0) }
         return Self.sections(of: lines ?? "")
     }
 
-    /// The bodies that have the text.
+    /// Returns the bodies that have the text.
     package func bodies(of id: Int64) throws(StoreError) -> [(sha256: [UInt8], form: String)] {
         var bodies: [(sha256: [UInt8], form: String)] = []
         try prepared("SELECT sha256, form FROM body WHERE text = ?").each(.integer(id)) { row in
@@ -52,12 +53,12 @@ extension SearchIndex {
         return bodies
     }
 
-    /// How many bodies were read, with a text or without.
+    /// Returns the number of indexed bodies, with or without text.
     package func bodyCount() throws(StoreError) -> Int {
         try prepared("SELECT count(*) FROM body").first { Int($0.integer(0)) } ?? 0
     }
 
-    /// How many bodies an indexing left for the next one.
+    /// Returns the number of bodies that the last run left to the next one.
     package func unreadCount() throws(StoreError) -> Int {
         try prepared("SELECT pages FROM unread").first { Int($0.integer(0)) } ?? 0
     }

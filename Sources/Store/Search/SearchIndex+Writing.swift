@@ -2,24 +2,26 @@ internal import Digest
 package import Web
 
 extension SearchIndex {
-    /// Of so many addresses of a text the words are kept.
+    /// The maximum number of addresses of a text that are searchable.
     private static let mostAddresses = 8
 
-    /// Does all that `body` adds and takes away in one go.
+    /// Executes `body` in one transaction.
     package func changing<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
         try connection.transaction(body)
     }
 
+    /// Stores the number of bodies that are left to the next run.
     package func noteUnread(_ count: Int) throws(StoreError) {
         try prepared("UPDATE unread SET pages = ?").run(.integer(Int64(count)))
     }
 
-    /// Whether all of a snapshot was read: then nobody looks through it again.
+    /// Returns whether all texts of a snapshot are in the index, so that it can be skipped.
     package func hasRead(_ snapshot: TextSnapshot) throws(StoreError) -> Bool {
         try prepared("SELECT 1 FROM snapshot WHERE id = ? AND started = ?")
             .first(.integer(snapshot.id), .integer(snapshot.started)) { _ in true } ?? false
     }
 
+    /// Records that all texts of a snapshot are in the index. Does nothing if the snapshot may still grow.
     package func noteRead(_ snapshot: TextSnapshot) throws(StoreError) {
         guard snapshot.isOver else { return }
         try prepared(
@@ -28,7 +30,7 @@ extension SearchIndex {
         .run(.integer(snapshot.id), .integer(snapshot.started))
     }
 
-    /// Whether the body was read already, with all the sites that have it now.
+    /// Returns whether a body was indexed with all the sites that have it now.
     package func has(_ place: TextPlace) throws(StoreError) -> Bool {
         guard let text = try text(of: place) else { return false }
         guard text != 0 else { return true }
@@ -38,14 +40,17 @@ extension SearchIndex {
         return place.sites.allSatisfy { words.contains(Self.word(ofSite: $0)) }
     }
 
+    /// Returns the id of a body's text: 0 if it has no text, nil if it was not indexed.
     private func text(of place: TextPlace) throws(StoreError) -> Int64? {
         try prepared("SELECT text FROM body WHERE sha256 = ? AND form = ?")
             .first(.blob(place.sha256), .text(place.form)) { $0.integer(0) }
     }
 
-    /// Adds a text, or only where it stands where it is known.
+    /// Adds the text of a body. If the index has the same text, adds only the addresses and sites.
     ///
-    /// - Returns: Whether it is new.
+    /// - Parameter prior: the quality of the text, which does not depend on the query; higher is better.
+    ///   Values above 31 rank like 31.
+    /// - Returns: whether the text is new.
     @discardableResult
     package func add(_ text: DocumentText, at place: TextPlace, prior: Double) throws(StoreError) -> Bool {
         guard !text.isEmpty else {
@@ -79,8 +84,8 @@ extension SearchIndex {
         return true
     }
 
-    /// Texts with more quality have smaller numbers: where a word stands in more texts than are ranked, the
-    /// first of them are.
+    /// Returns an unused id. Texts of higher quality have smaller ids, and searches go through the ids in
+    /// ascending order. So if a search stops at its limit, it has seen the best texts.
     private func newNumber(quality: Double) throws(StoreError) -> Int64 {
         let base = -(Int64(min(max(quality, 0), Self.mostQuality)) << 32)
         let last = try prepared("SELECT max(id) FROM text WHERE id > ? AND id < ?")
@@ -90,11 +95,11 @@ extension SearchIndex {
 
     private static let mostQuality = 31.0
 
-    /// By the number that a text has.
+    /// Returns the quality of a text, which is part of its id.
     static func quality(of id: Int64) -> Int { Int(-(id >> 32)) }
 
-    /// Puts down how many words a text has, as FTS5 has counted them: a number of seven bits each for its
-    /// columns.
+    /// Stores the length of a text. FTS5 has counted the words of each column, and stores them as varints of
+    /// seven bits per byte.
     private func noteLength(of id: Int64) throws(StoreError) {
         let counts = try prepared("SELECT sz FROM page_docsize WHERE id = ?").first(.integer(id)) {
             $0.blob(0)
@@ -114,7 +119,7 @@ extension SearchIndex {
             .run(.integer(block), .blob(sizes))
     }
 
-    /// The texts are not found any more. Those of one block of lengths are to stand side by side.
+    /// Removes texts. They should be sorted, so that each block of lengths is written only once.
     private func forget(_ ids: some Collection<Int64>) throws(StoreError) {
         var block: (number: Int64, sizes: [UInt8])?
         func writeBlock() throws(StoreError) {
@@ -138,7 +143,7 @@ extension SearchIndex {
         try writeBlock()
     }
 
-    /// FTS5 has to be told what it was, where it keeps no text.
+    /// Removes a text from `name`. That table stores no content, so FTS5 needs the old values.
     private func forgetName(of id: Int64) throws(StoreError) {
         let kept = try prepared("SELECT title, address, place FROM page WHERE rowid = ?").first(.integer(id))
         {
@@ -149,12 +154,13 @@ extension SearchIndex {
             .run([.integer(id)] + kept, doing: "write to")
     }
 
+    /// Records the text of a body; 0 if it has none.
     private func keep(_ place: TextPlace, text: Int64) throws(StoreError) {
         try prepared("INSERT OR REPLACE INTO body (sha256, form, text) VALUES (?, ?, ?)")
             .run(.blob(place.sha256), .text(place.form), .integer(text))
     }
 
-    /// A text that is known stands elsewhere too.
+    /// Adds further addresses and sites to a text.
     private func extend(_ id: Int64, by place: TextPlace) throws(StoreError) {
         let row = try prepared("SELECT address, place FROM page WHERE rowid = ?").first(.integer(id)) {
             ($0.text(0), $0.text(1))
@@ -180,9 +186,9 @@ extension SearchIndex {
         ).run(.integer(id))
     }
 
-    /// Takes away what no body of the store has any more.
+    /// Removes bodies that are not in the store any more, and the texts that no other body has.
     ///
-    /// - Returns: How many texts that were.
+    /// - Returns: the number of removed texts.
     @discardableResult
     package func forgetGone(_ reader: StoreReader) throws(StoreError) -> Int {
         var gone: [(sha256: [UInt8], form: String)] = []
@@ -207,7 +213,8 @@ extension SearchIndex {
                 }
             }
         }
-        // Also what an earlier run was stopped at. A part at a time: a stop loses no more than that.
+        // These include the texts that an interrupted run left. They are removed in batches, so that an
+        // interruption loses little work.
         var texts: [Int64] = []
         try connection.prepare("SELECT id FROM text WHERE id NOT IN (SELECT text FROM body) ORDER BY id")
             .each { texts.append($0.integer(0)) }
@@ -222,14 +229,14 @@ extension SearchIndex {
 
     private static let mostForgottenAtOnce = 8192
 
-    /// Puts what was added in pieces together, as far as it is worth it.
+    /// Merges some segments of the tables and writes the log back to the database.
     package func settle() throws(StoreError) {
         try connection.execute("INSERT INTO page (page, rank) VALUES ('merge', 200)")
         try connection.execute("INSERT INTO name (name, rank) VALUES ('merge', 100)")
         try connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
     }
 
-    /// All of it, without what was taken out.
+    /// Merges all segments of the tables, which removes the words of deleted texts from them.
     func putTogether() throws(StoreError) {
         for table in ["page", "name"] {
             try connection.execute(
@@ -237,14 +244,14 @@ extension SearchIndex {
         }
     }
 
-    /// Gives room back to the disk, where much of the file is of no use.
+    /// Shrinks the file if more than a quarter of it is free.
     func giveBackRoom() throws(StoreError) {
         let free = try connection.integer("PRAGMA freelist_count")
         guard try free * 4 > connection.integer("PRAGMA page_count") else { return }
         try connection.execute("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", doing: "shrink")
     }
 
-    /// Whether what stands in it is what was written; else it is to be made anew.
+    /// Returns whether the index is intact. A damaged one must be rebuilt.
     package func isSound() throws(StoreError) -> Bool {
         do throws(StoreError) {
             guard try connection.prepare("PRAGMA quick_check").first(read: { $0.text(0) }) == "ok" else {
@@ -260,7 +267,7 @@ extension SearchIndex {
         }
     }
 
-    // MARK: - Words of our own
+    // MARK: - Stored forms
 
     private static func digest(of text: DocumentText) -> [UInt8] {
         var stream = DigestStream(.sha256)
@@ -276,7 +283,8 @@ extension SearchIndex {
         return Array(stream.finish().bytes.prefix(16))
     }
 
-    /// The word that stands for a site: of letters and digits only, so that it is one however words are cut.
+    /// Returns the word that stands for a site. It has only letters and digits, so that the tokenizer does
+    /// not split it.
     static func word(ofSite name: String) -> String {
         // FNV-1a.
         let hash = name.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
@@ -287,7 +295,7 @@ extension SearchIndex {
 
     private static func placeWords(_ sites: [String]) -> String { sites.map(word).joined(separator: " ") }
 
-    /// Of addresses host and path, with escapes undone.
+    /// Returns the searchable form of URLs: host and path, percent-decoded, one per line.
     private static func addressWords(_ addresses: [String]) -> String {
         addresses.prefix(mostAddresses).map { address in
             let rest = address.firstRange(of: "://").map { address[$0.upperBound...] } ?? address[...]
@@ -296,7 +304,7 @@ extension SearchIndex {
         }.joined(separator: "\n")
     }
 
-    /// A line for each: where it begins, its anchor, its title.
+    /// Returns sections as lines with their offset, anchor and title, separated by tabs.
     private static func lines(of sections: [DocumentText.Section]) -> String {
         sections.map { section in
             let anchor = section.anchor.replacing("\t", with: " ").replacing("\n", with: " ")

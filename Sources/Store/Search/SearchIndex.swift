@@ -1,34 +1,38 @@
 internal import Glibc
 internal import Web
 
-/// The text of what is held, to be found by its words: in a database of its own beside the store's, which can
-/// be made anew from that at any time. Nothing is lost with it. It belongs to one thread; one writes while
-/// others read.
+/// The full-text index of a store, in an SQLite database beside that of the store.
 ///
-/// A row is a text, however many bodies have it and however many snapshots share those.
+/// It can be rebuilt from the store at any time, so it may be removed without loss. One connection can write
+/// while others read. An instance belongs to one thread.
+///
+/// A row is a text. Several bodies can have the same text, and several snapshots can share a body.
 package final class SearchIndex {
-    /// Goes up with the tables; what reads words is in the version as well.
+    /// The version of the tables, to be increased when they change. `version` also includes that of the word
+    /// cutter. An index of another version is rebuilt.
     private static let layout: Int64 = 5
     static var version: Int64 { layout << 16 | Int64(WordCutter.version) }
 
     let connection: Connection
     let scorer: TextScorer
-    /// What was counted of it, as of its last change that was seen.
+    /// Cached statistics, as of the last change that this connection has seen.
     var counted = CountedWords()
-    /// Asked now and then; where it says false, whatever is found is of no use to anybody.
+    /// Polled during a search. When it returns false, the search ends early, and its result must be ignored.
     package var isWanted: () -> Bool = { true }
-    /// What it has may be changed by itself, which SQLite does not tell.
+    /// Whether this connection may write. SQLite does not report a connection's own changes in
+    /// `data_version`.
     let isWritten: Bool
     private let folder: StoreFolder
     private let file: FileIdentity?
-    /// Those that are run again and again, by their text.
+    /// Prepared statements by their SQL.
     private var statements: [String: Statement] = [:]
 
+    /// The identity of the index file, by which its replacement is noticed.
     private struct FileIdentity: Equatable {
         let device: UInt
         let inode: UInt
 
-        /// Nil where there is no file.
+        /// Returns nil if there is no file.
         init?(_ path: String) {
             var status = stat()
             guard stat(path, &status) == 0 else { return nil }
@@ -44,6 +48,7 @@ package final class SearchIndex {
         file = FileIdentity(folder.searchIndex)
     }
 
+    /// Returns a prepared statement from the cache, or prepares it.
     func prepared(_ sql: String) throws(StoreError) -> Statement {
         if let statement = statements[sql] { return statement }
         let statement = try connection.prepare(sql)
@@ -51,8 +56,8 @@ package final class SearchIndex {
         return statement
     }
 
-    /// To read from. Nil where there is none, and where another larder's tables or another way to cut words
-    /// make it of no use: it is made anew by whoever indexes next. So it is with one that is damaged.
+    /// Opens the index for reading. Returns nil if there is none, or if it is damaged or has another version.
+    /// In those cases the next run of the indexer rebuilds it.
     package static func ifAny(_ folder: StoreFolder) throws(StoreError) -> SearchIndex? {
         guard folder.hasSearchIndex else { return nil }
         do throws(StoreError) {
@@ -67,12 +72,13 @@ package final class SearchIndex {
         }
     }
 
-    /// To write to; made where there is none, and made anew where it is of no use.
+    /// Opens the index for writing. Creates it if there is none, and rebuilds it if it is damaged or has
+    /// another version.
     package static func opened(_ folder: StoreFolder) throws(StoreError) -> SearchIndex {
         do throws(StoreError) {
             if let index = try current(folder) { return index }
         } catch  where error.reason == .unusable {
-            // It can be made anew.
+            // It is rebuilt below.
         }
         folder.removeSearchIndex()
         if let index = try current(folder) { return index }
@@ -82,13 +88,13 @@ package final class SearchIndex {
             advice: "use a SQLite that has it")
     }
 
-    /// Nil for one of another version.
+    /// Returns the index, creating its tables if necessary; nil if it has another version.
     private static func current(_ folder: StoreFolder) throws(StoreError) -> SearchIndex? {
         let locks = try StoreLocks(folder)
         let connection = try Connection(folder.searchIndex, access: .readWrite, modeOf: folder.locks)
         let scorer = TextScorer()
         guard connection.addSearch(scorer) else { return nil }
-        // What a power cut takes away is indexed again.
+        // Synchronous writes are unnecessary: after a power cut, the lost or damaged parts are indexed again.
         try connection.execute(
             "PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;",
             doing: "set up")
@@ -108,13 +114,21 @@ package final class SearchIndex {
         return try connection.integer("PRAGMA user_version") == version
     }
 
-    /// Whether it is still the one that stands in the store: another may have been made in its place.
+    /// Whether the open file is still the store's index. Another process may have replaced it.
     package var isInPlace: Bool { FileIdentity(folder.searchIndex) == file }
 
-    /// `body` says which text a body has; 0 for one without text, so that nobody reads it again. What stands
-    /// in `page` is found; `place` has a word for each site. The long columns come last: to read the others,
-    /// nothing of them is read. `name` has the words of titles and addresses once more: few, and soon looked
-    /// through, where a word stands in very many texts. `length` has how long texts are (`TextLengths`).
+    /// The SQL that creates the tables:
+    ///
+    /// - `text`: the properties of a text.
+    /// - `body`: the text of a body; 0 for a body without text, so that it is not read again.
+    /// - `page`: the searchable columns of a text. `place` has a word for each site. The long columns are
+    ///   last, so that reading the others does not load them.
+    /// - `name`: titles and addresses once more, in a small table that is fast to search even for common
+    ///   words.
+    /// - `length`: the lengths of texts (`TextLengths`).
+    /// - `word`: the words of `page` with the number of texts that contain them.
+    /// - `snapshot`: the snapshots whose texts are all in the index.
+    /// - `unread`: the number of bodies that the last run left to the next one.
     private static var tables: String {
         """
         PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(version);
@@ -155,22 +169,23 @@ package final class SearchIndex {
 }
 
 extension SearchIndex {
-    /// Takes from the index of a store, if there is one, what the store has no more. Where that cannot be
-    /// done now, it is done by whoever indexes next.
+    /// Removes texts from the index of a store that the store does not have any more. Does nothing if there
+    /// is no index. Errors are ignored, since the next run of the indexer removes them as well.
     package static func clean(_ reader: StoreReader) {
         guard reader.folder.hasSearchIndex, let index = try? opened(reader.folder) else { return }
-        // Words of what is gone are gone from the file, too.
+        // Optimizing also removes the words of deleted texts from the file.
         if let count = try? index.forgetGone(reader), count > 0 { try? index.putTogether() }
         _ = try? index.giveBackRoom()
     }
 
-    /// Whether the index of a store is what was written; true where there is none. With `repair` one that is
-    /// not is removed.
+    /// Returns whether the index of a store is intact; true if there is none.
+    ///
+    /// - Parameter repair: whether to remove a damaged index.
     package static func isSound(_ folder: StoreFolder, repair: Bool) -> Bool {
         guard folder.hasSearchIndex else { return true }
         let isSound: Bool
         do throws(StoreError) {
-            // One of another version is made anew, whatever is in it.
+            // An index of another version is rebuilt anyway.
             isSound = try current(folder)?.isSound() ?? true
         } catch {
             isSound = error.reason != .unusable
@@ -181,7 +196,7 @@ extension SearchIndex {
 }
 
 extension StoreFolder {
-    /// The words of what is held. Made anew when it is gone.
+    /// The path of the search index.
     var searchIndex: String { path + "/search.db" }
 
     package var hasSearchIndex: Bool { access(searchIndex, F_OK) == 0 }
@@ -193,12 +208,12 @@ extension StoreFolder {
 
 // MARK: - Writing
 
-/// Where a body is held.
+/// A body that is indexed, with its URLs and sites.
 package struct TextPlace: Sendable, Equatable {
     package var sha256: [UInt8]
     package var form: String
     package var addresses: [String]
-    /// The names of the sites that have it.
+    /// The names of the sites that have the body.
     package var sites: [String]
 
     package init(sha256: [UInt8], form: String, addresses: [String], sites: [String]) {

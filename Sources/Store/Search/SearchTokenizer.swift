@@ -1,11 +1,11 @@
 internal import CSQLite
 internal import Web
 
-/// Has SQLite's full-text search cut texts and questions as `WordCutter` does.
+/// The tokenizer for FTS5, which cuts texts and queries into words with `WordCutter`.
 enum SearchTokenizer {
     static let name = "larder"
 
-    /// Makes it known to a connection.
+    /// Registers the tokenizer with a connection. Returns whether that succeeded.
     static func register(with api: UnsafeMutablePointer<fts5_api>) -> Bool {
         var tokenizer = fts5_tokenizer()
         tokenizer.xCreate = { _, _, _, made in
@@ -33,13 +33,15 @@ enum SearchTokenizer {
         return api.pointee.xCreateTokenizer(api, name, nil, &tokenizer, nil) == SQLITE_OK
     }
 
-    /// Stands before a word of a question whose inflections are looked for as well. No text has it: it is for
-    /// private use.
+    /// A mark before a word of a query whose inflections also match. It is a private-use character.
     static let inflecting = "\u{F8FF}"
-    /// Stands in a question before words of which each is as good as the others.
+    /// A mark before words of a query any one of which matches.
     static let oneOf = "\u{F8FE}"
 
-    /// Gives SQLite's code of what `take` gave.
+    /// Passes the words of a text to `take` until that returns an error. Returns the last result code.
+    ///
+    /// `take` receives the word, its range in bytes, and whether it is at the same position as the word
+    /// before it.
     private static func cut(
         _ bytes: UnsafeRawBufferPointer, by cutter: WordCutter, isQuestion: Bool,
         _ take: (Span<UInt8>, Range<Int>, Bool) -> Int32
@@ -64,6 +66,7 @@ enum SearchTokenizer {
         return code
     }
 
+    /// Returns the offset of a mark.
     private static func place(of sign: String, in bytes: UnsafeRawBufferPointer) -> Int? {
         let count = sign.utf8.count
         guard bytes.count >= count, let first = sign.utf8.first else { return nil }

@@ -1,15 +1,16 @@
 internal import Web
 
-/// A body that may have a text, with where it stands.
+/// A stored body that may have a text to index, with its URLs and sites.
 package struct TextCandidate: Sendable {
     package let body: StoredBody
-    /// The number of its first address.
+    /// The id of the URL of the first response.
     package let url: Int64
     package let type: String?
-    /// Addresses that answered with it, and the sites that have it, each once.
+    /// The URLs of responses with this body, and the sites that have them, without duplicates.
     private var addresses: [String]
     private var sites: [String]
-    /// The words of a page as a browser showed it, and the title of the page.
+    /// Whether the body is the text of a page as the browser showed it. Then `title` is the title of the
+    /// page.
     package let isShownText: Bool
     package let title: String?
 
@@ -31,39 +32,40 @@ package struct TextCandidate: Sendable {
     }
 }
 
-/// A snapshot whose texts are looked for.
+/// A snapshot whose texts can be indexed.
 package struct TextSnapshot: Sendable {
     package let id: Int64
-    /// Seconds since 1970.
+    /// The start of the snapshot, in seconds since 1970.
     package let started: Int64
-    /// Nothing is added to it any more.
+    /// Whether the snapshot is finished and no overlay, so that nothing is added to it any more.
     package let isOver: Bool
 }
 
-/// Where a text is held, for whoever asks.
+/// A stored response that has a given text.
 package struct TextHolding: Sendable, Equatable {
     package let href: String
     package let site: String
     package let snapshot: SnapshotName
     package let type: String?
     package let role: UInt8
-    /// Seconds since 1970.
+    /// The time of the response, in seconds since 1970.
     package let fetched: Int64
 }
 
 extension StoreReader {
+    /// The maximum number of responses that are read for a body, and of URLs that are used.
     private static let mostAddresses: Int64 = 256
     private static let keptAddresses = 16
 
-    /// Media types beside those that are read as text already.
+    /// Media types of documents that the indexer converts to text.
     private static let otherTypes = """
         'text/markdown', 'text/x-markdown', 'application/pdf', 'application/epub+zip',
         'application/vnd.oasis.opendocument.text',
         'application/vnd.openxmlformats-officedocument.wordprocessingml.document', 'application/msword'
         """
 
-    /// What a `response` and its `body` are where they may have a text. A page that a browser showed is found by
-    /// what it showed.
+    /// An SQL condition: a `response` with its `body` may have a text to index. If the browser showed a page,
+    /// the text that it showed is indexed in place of the page's body.
     private static let isText = """
         response.request IN ('', 'shown') AND response.status BETWEEN 200 AND 299
             AND response.flags & \(unread) = 0
@@ -75,7 +77,7 @@ extension StoreReader {
                     AND shown.request = 'shown'))
         """
 
-    /// The snapshots of one site or of all, the oldest first.
+    /// Returns the snapshots of one site or of all sites in ascending order of their ids.
     package func textSnapshots(site: Int64?) throws(StoreError) -> [TextSnapshot] {
         var snapshots: [TextSnapshot] = []
         try eachRow(
@@ -90,7 +92,7 @@ extension StoreReader {
         return snapshots
     }
 
-    /// The bodies that a snapshot brought and that may have a text, each once.
+    /// Returns the ids of the bodies in a snapshot that may have a text, without duplicates.
     package func textBodies(of snapshot: TextSnapshot) throws(StoreError) -> [Int64] {
         var bodies: [Int64] = []
         try eachRow(
@@ -102,7 +104,7 @@ extension StoreReader {
         return bodies
     }
 
-    /// The body with all that has it, in whatever snapshot; nil where it is gone.
+    /// Returns a body with its URLs and sites in all snapshots; nil if it was removed or cannot have a text.
     package func textCandidate(_ body: Int64) throws(StoreError) -> TextCandidate? {
         var candidate: TextCandidate?
         try textStatement(
@@ -131,11 +133,13 @@ extension StoreReader {
         return candidate
     }
 
-    /// What only a part is held of, what is kept coded, and what says that there is nothing.
+    /// The flags of responses that are not indexed: partial content, bodies that are still encoded, and error
+    /// pages with a success status.
     private static let unread =
         ResponseFlags.isPart.rawValue | ResponseFlags.isCoded.rawValue | ResponseFlags.isSoftNotFound.rawValue
 
-    /// How many pages lead to each URL, by its number: those that are held, each counted once for each body.
+    /// Returns the number of pages that link to each URL, by its id. A page counts once for each of its
+    /// stored bodies.
     package func linkCounts() throws(StoreError) -> [Int64: Int] {
         var counts: [Int64: Int] = [:]
         try eachRow("SELECT pages FROM link") { row in
@@ -144,12 +148,18 @@ extension StoreReader {
         return counts
     }
 
-    /// How many bodies there are, whatever they are.
+    /// Returns the number of bodies in the store.
     package func bodyCount() throws(StoreError) -> Int {
         Int(try prepare("SELECT count(*) FROM body").first { $0.integer(0) } ?? 0)
     }
 
-    /// Where readers get the body, of one site or of all, or as of a snapshot of its site: each address once.
+    /// Returns the responses with a body that readers can see, once for each URL.
+    ///
+    /// - Parameters:
+    ///   - site: the id of the site; nil for all sites.
+    ///   - snapshot: the id of a snapshot of `site` whose state, including responses from earlier snapshots,
+    ///     is searched; nil for live snapshots.
+    ///   - limit: the maximum number of responses.
     package func holdings(
         ofText sha256: [UInt8], form: String, site: Int64?, snapshot: Int64? = nil, limit: Int
     ) throws(StoreError) -> [TextHolding] {
@@ -157,7 +167,7 @@ extension StoreReader {
             snapshot == nil
             ? Schema.isVisible("response")
             : "site.id = (SELECT site FROM snapshot WHERE id = ?5) AND response.snapshot <= ?5"
-        // SQLite gives a row of each group, whichever.
+        // SQLite returns an arbitrary row of each group.
         let (one, each) = isServed ? ("DISTINCT ON (url.id)", "") : ("", "GROUP BY url.id")
         let isNewerSeen =
             snapshot == nil ? Schema.isVisible("newer") : "newer.snapshot <= ?5"

@@ -1,34 +1,37 @@
 internal import CSQLite
 internal import Glibc
 
-/// Ranks what FTS5 finds while it is found, by BM25 as FTS5 has it, and keeps the best: as a function of
-/// FTS5's that is called for each row. How long the texts are stands in memory; FTS5's own function would
-/// look that up in a table, for each row again. It belongs to the thread of its connection.
+/// Ranks matches while FTS5 finds them, with the BM25 formula of FTS5, and keeps the best.
+///
+/// It is an auxiliary function that FTS5 calls for each row. The lengths of texts are in memory, whereas
+/// FTS5's own function would look them up in a table for each row. It belongs to the thread of its
+/// connection.
 final class TextScorer {
-    /// As expressions of SQL call it: true ends the search.
+    /// The name of the SQL function. It returns 1, which ends the query, when enough matches were ranked.
     static let function = "larder_rank"
 
-    /// What a table's columns weigh, in their order.
+    /// The weights of the columns, in the order of the table.
     private var weights: [Double] = []
-    /// How much each phrase of the expression tells; 0 for one that only says where to look.
+    /// The inverse document frequency of each phrase; 0 for one that does not count for the score.
     private var tellings: [Double] = []
     private var lengths = TextLengths()
-    /// What a text's length does to the weight of its words.
+    /// The BM25 denominator's part that depends on the length of a text, by its length code.
     private var norms: [Double] = []
-    /// The length of which those are.
+    /// The average length of texts for which `norms` was computed.
     private var normal = 0.0
     private var best = BestMatches(atMost: 0)
     private(set) var rankedCount = 0
     private var mostRanked = 0
 
-    /// BM25's own, as FTS5 has them.
+    /// The usual parameters of BM25, as in FTS5.
     private static let (k1, b) = (1.2, 0.75)
-    /// More of the same word in a text says nothing more.
+    /// The maximum number of occurrences of a phrase in a text that count.
     private static let mostOccurrences = 400
-    /// What speaks for a text whatever the question, for each step of its quality.
+    /// The share by which each step of a text's quality increases its score.
     private static let qualityShare = 0.06
 
-    /// Makes the function known to a connection, for as long as this is there.
+    /// Registers the function with a connection. The scorer must live as long as the connection uses it.
+    /// Returns whether that succeeded.
     func register(with api: UnsafeMutablePointer<fts5_api>) -> Bool {
         let code = api.pointee.xCreateFunction(
             api, Self.function, Unmanaged.passUnretained(self).toOpaque(),
@@ -40,7 +43,12 @@ final class TextScorer {
         return code == SQLITE_OK
     }
 
-    /// To be called before a search.
+    /// Prepares a search.
+    ///
+    /// - Parameters:
+    ///   - tellings: the inverse document frequency of each phrase of the expression.
+    ///   - most: the maximum number of matches to keep.
+    ///   - mostRanked: the number of matches after which the search ends.
     func begin(
         _ weights: [Double], _ tellings: [Double], _ lengths: TextLengths, keeping most: Int, mostRanked: Int
     ) {
@@ -58,11 +66,13 @@ final class TextScorer {
         self.mostRanked = mostRanked
     }
 
-    /// The best of what was found since, the best first.
+    /// Returns the best matches since `begin`, the best first.
     func end() -> [TextMatch] { best.sorted() }
 
+    /// Whether the maximum number of matches has been ranked.
     var isFull: Bool { rankedCount >= mostRanked }
 
+    /// Scores the current row. Returns whether the search goes on.
     private func take(_ api: UnsafePointer<Fts5ExtensionApi>, _ context: OpaquePointer) -> Bool {
         let id = api.pointee.xRowid(context)
         let norm = norms[Int(lengths.size(of: id))]
@@ -88,7 +98,7 @@ final class TextScorer {
     }
 }
 
-/// So many of the best matches: a heap with the worst of them on top.
+/// A limited number of the best matches, as a heap with the worst of them at the root.
 private struct BestMatches {
     private var matches: [TextMatch] = []
     private let most: Int
@@ -107,7 +117,7 @@ private struct BestMatches {
 
     func sorted() -> [TextMatch] { matches.sorted { Self.isWorse($1, $0) } }
 
-    /// Of equals the first stays.
+    /// For equal scores, the match with the lower id is better.
     private static func isWorse(_ first: TextMatch, _ second: TextMatch) -> Bool {
         first.score < second.score || first.score == second.score && first.id > second.id
     }
@@ -135,17 +145,19 @@ private struct BestMatches {
     }
 }
 
-/// How long texts are, a byte for each: blocks of it stand in the index, by the numbers of texts.
+/// The lengths of texts in words, as one byte each on a logarithmic scale.
+///
+/// The index stores them in blocks of 4096 consecutive text ids. The code 0 means that there is no such text.
 struct TextLengths {
     static let blockSize: Int64 = 4096
-    /// Of the logarithm, so that a byte is enough and off by three hundredths at most.
+    /// The number of codes per power of two: a byte is enough, and the error is at most 3 %.
     private static let steps = 12.0
 
     private var blocks: [Int64: [UInt8]] = [:]
-    /// The blocks' numbers with how many texts are in each, by the numbers.
+    /// The numbers of the blocks in ascending order, with the number of texts in each.
     private(set) var counts: [(block: Int64, texts: Int)] = []
     private(set) var textCount = 0
-    /// In words.
+    /// The average length in words.
     private(set) var average = 0.0
     private var last: (block: Int64, sizes: [UInt8]) = (.min, [])
 
@@ -166,26 +178,28 @@ struct TextLengths {
         if textCount > 0 { average = sum / Double(textCount) }
     }
 
-    /// 0 where nobody knows.
+    /// Returns the length code of a text; 0 if it is unknown.
     mutating func size(of id: Int64) -> UInt8 {
         let (block, place) = Self.place(of: id)
         if block != last.block { last = (block, blocks[block] ?? []) }
         return place < last.sizes.count ? last.sizes[place] : 0
     }
 
-    /// How many texts have a number among the first of a block.
+    /// Returns the number of texts among the first ids of a block.
     func textCount(ofBlock block: Int64, first count: Int) -> Int {
         (blocks[block] ?? []).prefix(count).count { $0 > 0 }
     }
 
-    /// In which block the text is, and where in it.
+    /// Returns the block of a text, and its position in the block.
     static func place(of id: Int64) -> (block: Int64, place: Int) {
         (id >> 12, Int(id & (blockSize - 1)))
     }
 
+    /// Returns the code of a length in words.
     static func size(ofLength words: Int) -> UInt8 {
         UInt8(clamping: Int((steps * log2(Double(max(words, 1)) + 1)).rounded()))
     }
 
+    /// Returns the approximate length in words of a code.
     static func length(of size: UInt8) -> Double { exp2(Double(size) / steps) - 1 }
 }
